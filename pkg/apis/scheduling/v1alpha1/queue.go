@@ -38,7 +38,7 @@ type Queue struct {
 
 // QueueSpec says what share of the cluster the queue has.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.guarantee) || !has(self.capability) || self.guarantee.all(k, !(k in self.capability) || quantity(string(self.guarantee[k])).compareTo(quantity(string(self.capability[k]))) <= 0)",message="guarantee must not exceed capability"
+// +kubebuilder:validation:XValidation:rule="!has(self.guarantee) || !has(self.capability) || self.guarantee.all(k, !(k in self.capability) || string(self.guarantee[k]).matches('[eE].{4}') || string(self.capability[k]).matches('[eE].{4}') || !quantity(string(self.guarantee[k])).isGreaterThan(quantity(string(self.capability[k]))))",message="guarantee must not exceed capability"
 type QueueSpec struct {
 	// weight is the share of the queue in relation to the weights of the other queues that ask for something.
 	// +optional
@@ -52,7 +52,8 @@ type QueueSpec struct {
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).sign() >= 0)",message="no quantity may be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="no quantity may be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).matches('^[-+]?[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]{1,2})?$'))",message="every quantity must be a number with at most one suffix, such as 4, 500m, 64Gi or 1e3"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pods'] || k.startsWith('hugepages-') || k.contains('/'))",message="every name must be cpu, memory, ephemeral-storage, pods, hugepages-<size>, or an extended resource with its domain, such as nvidia.com/gpu"
 	Capability corev1.ResourceList `json:"capability,omitempty"`
 
@@ -61,7 +62,8 @@ type QueueSpec struct {
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).sign() >= 0)",message="no quantity may be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="no quantity may be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).matches('^[-+]?[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]{1,2})?$'))",message="every quantity must be a number with at most one suffix, such as 4, 500m, 64Gi or 1e3"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pods'] || k.startsWith('hugepages-') || k.contains('/'))",message="every name must be cpu, memory, ephemeral-storage, pods, hugepages-<size>, or an extended resource with its domain, such as nvidia.com/gpu"
 	Guarantee corev1.ResourceList `json:"guarantee,omitempty"`
 
