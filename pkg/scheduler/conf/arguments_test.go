@@ -1,0 +1,82 @@
+package conf_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func TestDecoder(t *testing.T) {
+	type read struct {
+		Weight int64
+		Hard   bool
+		Mode   string
+		Label  string
+	}
+	defaults := read{Weight: 1, Hard: true, Mode: "spread", Label: "none"}
+	for name, tc := range map[string]struct {
+		given conf.Arguments
+		want  read
+		errs  []string
+	}{
+		"no arguments give the defaults": {given: nil, want: defaults},
+		"all of them given": {
+			given: conf.Arguments{"weight": "10", "hard": "false", "mode": "pack", "label": "zone"},
+			want:  read{Weight: 10, Hard: false, Mode: "pack", Label: "zone"},
+		},
+		"the lowest number that is allowed": {
+			given: conf.Arguments{"weight": "-2"},
+			want:  read{Weight: -2, Hard: true, Mode: "spread", Label: "none"},
+		},
+		"an empty text is a text": {
+			given: conf.Arguments{"label": ""},
+			want:  read{Weight: 1, Hard: true, Mode: "spread", Label: ""},
+		},
+		"what cannot be used leaves the default and is reported": {
+			given: conf.Arguments{"weight": "11", "hard": "", "mode": "pak", "label": "x"},
+			want:  read{Weight: 1, Hard: true, Mode: "spread", Label: "x"},
+			errs: []string{
+				`p[weight]: Invalid value: "11": must be a whole number from -2 to 10`,
+				`p[hard]: Invalid value: "": must be true or false`,
+				`p[mode]: Invalid value: "pak": no such value; did you mean "pack"?`,
+			},
+		},
+		"no other base than ten": {
+			given: conf.Arguments{"weight": "0x1"},
+			want:  defaults,
+			errs:  []string{`p[weight]: Invalid value: "0x1": must be a whole number from -2 to 10`},
+		},
+		"unknown keys come last, by name": {
+			given: conf.Arguments{"zz": "1", "weigth": "2", "hard": "no"},
+			want:  defaults,
+			errs: []string{
+				`p[hard]: Invalid value: "no": must be true or false`,
+				`p[weigth]: Forbidden: no such argument; did you mean "weight"?`,
+				`p[zz]: Forbidden: no such argument; known arguments: hard, label, mode, weight`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := tc.given.Decoder(field.NewPath("p"))
+			got := read{
+				Weight: d.Int("weight", 1, -2, 10),
+				Hard:   d.Bool("hard", true),
+				Mode:   d.String("mode", "spread", "spread", "pack"),
+				Label:  d.String("label", "none"),
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+			var errs []string
+			for _, err := range d.Done() {
+				errs = append(errs, err.Error())
+			}
+			if diff := cmp.Diff(tc.errs, errs); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,71 @@
+// Package conf reads the policy file of the scheduler: which actions run in a cycle, and which
+// plugins, arranged in tiers, have a say in it.
+//
+// The format is that of kube-batch, whose files load unchanged, but nothing in a file is forgiven:
+// what is misspelt, given twice or out of range is refused, all of it at once, with the line, the
+// field path and a suggestion. What may be named in a file comes from a Catalog, so that this
+// package knows neither the plugins nor the cluster.
+package conf
+
+import "slices"
+
+// Configuration is a valid policy. It is never modified once it is built.
+type Configuration struct {
+	// Actions to execute in every cycle, in this order. Actions of the file that are not built
+	// yet are left out.
+	Actions []string
+
+	// Tiers in descending order of precedence.
+	Tiers []Tier
+}
+
+// Tier is a list of plugins that are asked together, in this order.
+type Tier struct {
+	Plugins []Plugin
+}
+
+// Plugin is one plugin as configured.
+type Plugin struct {
+	Name string
+
+	// Arguments that the plugin's own check has accepted; nil if the file has none.
+	Arguments Arguments
+
+	// Disabled lists the extension points that the file switches off for this plugin.
+	Disabled []Point
+}
+
+// Enabled tells whether the plugin may register at an extension point. It may unless the file
+// says enable<Point>: false.
+func (p Plugin) Enabled(pt Point) bool {
+	return !slices.Contains(p.Disabled, pt)
+}
+
+// Point is an extension point that can be switched off for one plugin.
+type Point string
+
+// The extension points with a switch. In the file the switch is called "enable" and the name of
+// the point.
+const (
+	JobOrder     Point = "JobOrder"
+	JobReady     Point = "JobReady"
+	JobPipelined Point = "JobPipelined"
+	TaskOrder    Point = "TaskOrder"
+	Preemptable  Point = "Preemptable"
+	Reclaimable  Point = "Reclaimable"
+	QueueOrder   Point = "QueueOrder"
+	Predicate    Point = "Predicate"
+	NodeOrder    Point = "NodeOrder"
+)
+
+// points lists all switches in the order in which Plugin.Disabled holds them.
+func points() []Point {
+	return []Point{
+		JobOrder, JobReady, JobPipelined, TaskOrder, Preemptable, Reclaimable, QueueOrder, Predicate, NodeOrder,
+	}
+}
+
+// switchName is how the file spells the switch of an extension point.
+func (pt Point) switchName() string {
+	return "enable" + string(pt)
+}

@@ -1,0 +1,62 @@
+package conf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// suggest helps with a name that is not known: it names the closest known one, or all of them if
+// none is close. The kind is the plural of what the names stand for.
+func suggest(name, kind string, known []string) string {
+	if best, ok := closest(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	if len(known) == 0 {
+		return "there are no " + kind
+	}
+	return fmt.Sprintf("known %s: %s", kind, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+}
+
+// closest finds the known name that takes the fewest edits to reach, upper and lower case aside.
+// Not more than a third of the letters may be edited, since a far-fetched suggestion misleads;
+// among equally close names the first in alphabetical order wins.
+func closest(name string, known []string) (best string, ok bool) {
+	name = strings.ToLower(name)
+	fewest := max(1, len(name)/3)
+	for _, candidate := range slices.Sorted(slices.Values(known)) {
+		if d, near := distance(name, strings.ToLower(candidate), fewest); near && (!ok || d < fewest) {
+			best, fewest, ok = candidate, d, true
+		}
+	}
+	return best, ok
+}
+
+// distance counts the bytes to insert, delete, replace, or swap with their neighbour to turn a
+// into b (optimal string alignment). It gives up, with near false, when there are more than limit.
+func distance(a, b string, limit int) (d int, near bool) {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return 0, false
+	}
+	// Row i holds the distances between a[:i] and every b[:j]; a swap needs the row before the last.
+	var before, last []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, last, row = last, row, make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := last[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			row[j] = min(replace, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)], row[len(b)] <= limit
+}

@@ -1,0 +1,287 @@
+package conf
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+)
+
+// deadline is for what must happen on a real file system; it is never waited out when all is well.
+const deadline = 20 * time.Second
+
+var (
+	allocateOnly = []byte("actions: allocate\ntiers: [{plugins: [{name: gang}]}]\n")
+	backfillOnly = []byte("actions: backfill\ntiers: [{plugins: [{name: gang}]}]\n")
+	misspelt     = []byte("actions: alocate\n")
+)
+
+func watcherCatalog() Catalog {
+	return Catalog{Actions: []string{"allocate", "backfill"}, Plugins: map[string]ArgumentCheck{"gang": nil}}
+}
+
+// outcome is what a watcher reported: the actions of a new configuration, or an error.
+type outcome struct {
+	actions []string
+	err     error
+}
+
+// watch loads the file and follows it until the test ends.
+func watch(t *testing.T, path string) <-chan outcome {
+	t.Helper()
+	w := NewWatcher(path, watcherCatalog(), clock.RealClock{})
+	if _, _, err := w.Load(); err != nil {
+		t.Fatal(err)
+	}
+	outcomes := make(chan outcome, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.Run(ctx, func(c *Configuration, _ []Warning, err error) {
+			if err != nil {
+				outcomes <- outcome{err: err}
+				return
+			}
+			outcomes <- outcome{actions: c.Actions}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return outcomes
+}
+
+func next(t *testing.T, outcomes <-chan outcome) outcome {
+	t.Helper()
+	select {
+	case o := <-outcomes:
+		return o
+	case <-time.After(deadline):
+		t.Fatal("the watcher reported nothing")
+		return outcome{}
+	}
+}
+
+func wantActions(t *testing.T, outcomes <-chan outcome, want ...string) {
+	t.Helper()
+	got := next(t, outcomes)
+	if got.err != nil {
+		t.Fatalf("got error %v, want actions %v", got.err, want)
+	}
+	if diff := cmp.Diff(want, got.actions); diff != "" {
+		t.Fatalf("actions (-want +got):\n%s", diff)
+	}
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatcherReportsAFileWrittenInPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "scheduler.yaml")
+	write(t, path, allocateOnly)
+	outcomes := watch(t, path)
+	write(t, path, backfillOnly)
+	wantActions(t, outcomes, "backfill")
+}
+
+func TestWatcherReportsAFileRenamedIntoPlace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "scheduler.yaml")
+	write(t, path, allocateOnly)
+	outcomes := watch(t, path)
+	for _, want := range []string{"backfill", "allocate"} { // a watch on the file itself would miss the second
+		write(t, filepath.Join(dir, "new"), []byte("actions: "+want+"\ntiers: [{plugins: [{name: gang}]}]\n"))
+		must(t, os.Rename(filepath.Join(dir, "new"), path))
+		wantActions(t, outcomes, want)
+	}
+}
+
+func TestWatcherFollowsConfigMapLinkSwaps(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "scheduler.yaml")
+	// publish replaces all files the way the kubelet does: a new directory, and one rename of ..data.
+	publish := func(version string, data []byte) {
+		must(t, os.Mkdir(filepath.Join(dir, version), 0o700))
+		write(t, filepath.Join(dir, version, "scheduler.yaml"), data)
+		must(t, os.Symlink(version, filepath.Join(dir, "..data_tmp")))
+		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	}
+	publish("..1", allocateOnly)
+	must(t, os.Symlink(filepath.Join("..data", "scheduler.yaml"), path))
+	outcomes := watch(t, path)
+
+	publish("..2", backfillOnly)
+	must(t, os.RemoveAll(filepath.Join(dir, "..1")))
+	wantActions(t, outcomes, "backfill")
+
+	publish("..3", allocateOnly)
+	must(t, os.RemoveAll(filepath.Join(dir, "..2")))
+	wantActions(t, outcomes, "allocate")
+}
+
+func TestWatcherGoesOnAfterErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "scheduler.yaml")
+	write(t, path, allocateOnly)
+	outcomes := watch(t, path)
+
+	write(t, path, misspelt)
+	var refused *Error
+	if got := next(t, outcomes); !errors.As(got.err, &refused) {
+		t.Fatalf("got %v, want the problems of the file", got)
+	}
+
+	// What was in force before the error is news after it.
+	write(t, path, allocateOnly)
+	wantActions(t, outcomes, "allocate")
+
+	must(t, os.Remove(path))
+	if got := next(t, outcomes); !errors.Is(got.err, fs.ErrNotExist) {
+		t.Fatalf("got %v, want that the file is missing", got)
+	}
+	write(t, path, allocateOnly)
+	wantActions(t, outcomes, "allocate")
+}
+
+func TestWatcherSeesAChangeBetweenLoadAndRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "scheduler.yaml")
+	write(t, path, allocateOnly)
+	w := NewWatcher(path, watcherCatalog(), clock.RealClock{})
+	if _, _, err := w.Load(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, backfillOnly)
+
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	var got []string
+	w.Run(ctx, func(c *Configuration, _ []Warning, err error) {
+		must(t, err)
+		got = c.Actions
+		cancel()
+	})
+	if diff := cmp.Diff([]string{"backfill"}, got); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
+// TestWatcherTiming runs on the fake time of synctest: each case acts at given times, and the
+// reports must come at exact ones.
+func TestWatcherTiming(t *testing.T) {
+	type act struct {
+		at    time.Duration
+		write []byte // nil: remove the file
+		tell  string // the name of which the file system gives notice; empty: none
+	}
+	type report struct {
+		At  time.Duration
+		Got string
+	}
+	for name, tc := range map[string]struct {
+		given []act
+		want  []report
+	}{
+		"nothing happens, nothing is reported": {},
+		"a notice without a change is not reported": {
+			given: []act{{at: time.Second, write: allocateOnly, tell: "scheduler.yaml"}},
+		},
+		"a change is read when the file is left alone": {
+			given: []act{
+				{at: 1000 * time.Millisecond, write: misspelt[:5], tell: "scheduler.yaml"},
+				{at: 1090 * time.Millisecond, write: misspelt, tell: "scheduler.yaml"},
+				{at: 1180 * time.Millisecond, write: backfillOnly, tell: "scheduler.yaml"},
+			},
+			want: []report{{1280 * time.Millisecond, "backfill"}},
+		},
+		"a swapped ConfigMap link is a notice": {
+			given: []act{{at: time.Second, write: backfillOnly, tell: "..data"}},
+			want:  []report{{1100 * time.Millisecond, "backfill"}},
+		},
+		"notices about other files are none, but polling finds the change": {
+			given: []act{{at: time.Second, write: backfillOnly, tell: "other.yaml"}},
+			want:  []report{{pollPeriod, "backfill"}},
+		},
+		"a file that is missing for a moment is not reported": {
+			given: []act{
+				{at: time.Second, tell: "scheduler.yaml"},
+				{at: 2050 * time.Millisecond, write: allocateOnly},
+			},
+		},
+		"a file that stays away is reported once, and again when it is back": {
+			given: []act{
+				{at: time.Second, tell: "scheduler.yaml"},
+				{at: 30 * time.Second, write: allocateOnly, tell: "scheduler.yaml"},
+			},
+			want: []report{{2100 * time.Millisecond, "missing"}, {30100 * time.Millisecond, "allocate"}},
+		},
+		"the same mistake is reported once": {
+			given: []act{
+				{at: time.Second, write: misspelt, tell: "scheduler.yaml"},
+				{at: 2 * time.Second, write: misspelt, tell: "scheduler.yaml"},
+			},
+			want: []report{{1100 * time.Millisecond, "refused"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "scheduler.yaml")
+			write(t, path, allocateOnly)
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				w := NewWatcher(path, watcherCatalog(), clock.RealClock{})
+				if _, _, err := w.Load(); err != nil {
+					t.Fatal(err)
+				}
+				var got []report
+				reload := func(c *Configuration, _ []Warning, err error) {
+					what := "refused"
+					if err == nil {
+						what = c.Actions[0]
+					} else if errors.Is(err, fs.ErrNotExist) {
+						what = "missing"
+					}
+					got = append(got, report{time.Since(start), what})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				events := make(chan fsnotify.Event)
+				go func() {
+					for _, a := range tc.given {
+						<-time.After(a.at - time.Since(start))
+						if a.write == nil {
+							must(t, os.Remove(path))
+						} else {
+							write(t, path, a.write)
+						}
+						if a.tell != "" {
+							events <- fsnotify.Event{Name: filepath.Join(filepath.Dir(path), a.tell)}
+						}
+					}
+				}()
+				w.follow(ctx, events, nil, func() time.Duration { return w.look(reload) })
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("reports (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
