@@ -6,10 +6,12 @@ import (
 	"slices"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -22,9 +24,9 @@ import (
 )
 
 const (
-	fieldManager     = "localcluster"
-	establishTimeout = 30 * time.Second
-	establishPeriod  = 20 * time.Millisecond
+	fieldManager = "localcluster"
+	readyTimeout = 30 * time.Second
+	readyPeriod  = 20 * time.Millisecond
 )
 
 // Apply renders a kustomize directory and applies its objects as an administrator; see
@@ -120,11 +122,7 @@ func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) 
 	if object.GetKind() != "CustomResourceDefinition" {
 		return nil
 	}
-	if err := established(ctx, resource, object.GetName()); err != nil {
-		return err
-	}
-	a.mapper.Reset()
-	return a.served(ctx, object)
+	return a.ready(ctx, resource, object.GetName())
 }
 
 func (a *applier) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
@@ -144,49 +142,63 @@ func (a *applier) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return resource.Namespace(namespace), nil
 }
 
-func established(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, establishPeriod, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		definition, err := definitions.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
-		for _, condition := range conditions {
-			fields, ok := condition.(map[string]any)
-			if ok && fields["type"] == "Established" && fields["status"] == "True" {
-				return true, nil
-			}
-		}
-		return false, err
-	})
+// ready waits until the definition is established and, for each of its versions, until the
+// server says that it serves it and does.
+func (a *applier) ready(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
+	definition, err := established(ctx, definitions, name)
 	if err != nil {
-		return fmt.Errorf("waiting for its being established: %w", err)
+		return err
+	}
+	for _, version := range definition.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
+		err := wait.PollUntilContextTimeout(ctx, readyPeriod, readyTimeout, true, func(ctx context.Context) (bool, error) {
+			return a.serves(ctx, kind, version.Name)
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until its objects can be listed: %w", err)
+		}
 	}
 	return nil
 }
 
-// served waits until objects of the definition can be listed, in each of its versions.
-func (a *applier) served(ctx context.Context, definition *unstructured.Unstructured) error {
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, ok := version.(map[string]any)
-		if !ok || fields["served"] != true {
-			continue
-		}
-		name, _, _ := unstructured.NestedString(fields, "name")
-		objects := a.client.Resource(schema.GroupVersionResource{Group: group, Version: name, Resource: plural})
-		err := wait.PollUntilContextTimeout(ctx, establishPeriod, establishTimeout, true, func(ctx context.Context) (bool, error) {
-			_, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil, err
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for its being served: %w", err)
-		}
+func (a *applier) serves(ctx context.Context, kind schema.GroupKind, version string) (bool, error) {
+	a.mapper.Reset() // it remembers what it did not find
+	mapping, err := a.mapper.RESTMapping(kind, version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
 	}
-	return nil
+	if err != nil {
+		return false, err
+	}
+	_, err = a.client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func established(ctx context.Context, definitions dynamic.ResourceInterface, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	err := wait.PollUntilContextTimeout(ctx, readyPeriod, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		object, err := definitions.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+			return false, err
+		}
+		for _, condition := range definition.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting until it is established: %w", err)
+	}
+	return definition, nil
 }

@@ -90,12 +90,9 @@ type Cluster struct {
 // bounds the start alone; the cluster runs until Stop, or until this process ends, however
 // it ends. An error carries the last lines of the log.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
-	binary := os.Getenv(BinaryVariable)
-	if binary == "" {
-		var err error
-		if binary, err = Build(ctx, localclusterPackage, false); err != nil {
-			return nil, err
-		}
+	binary, err := Localcluster(ctx)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "cluster-")
 	if err != nil {
@@ -167,6 +164,15 @@ func (o Options) args(kubeconfig string) []string {
 		args = append(args, "--job-run-time="+o.JobRunTime.String())
 	}
 	return args
+}
+
+// Localcluster returns the path of the localcluster binary that Start uses, and builds it if
+// need be.
+func Localcluster(ctx context.Context) (string, error) {
+	if binary := os.Getenv(BinaryVariable); binary != "" {
+		return binary, nil
+	}
+	return Build(ctx, localclusterPackage, false)
 }
 
 // RESTConfig returns a configuration for an administrator's clients, without rate limit.

@@ -79,6 +79,7 @@ func controllers() []string {
 	return []string{
 		"serviceaccount-controller",
 		"root-ca-certificate-publisher-controller",
+		"clusterrole-aggregation-controller", // fills the roles view, edit and admin
 		"namespace-controller",
 		"garbage-collector-controller",
 		"job-controller",
