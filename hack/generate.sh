@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Writes everything that is generated from the types in pkg/apis: deep copies, apply configurations, clientset,
+# listers and informers (pkg/client), and the CustomResourceDefinitions (config/crd). The generators are tools of
+# the module, so their versions are in go.mod and nothing needs to be installed.
+#
+#   hack/generate.sh [ROOT]    ROOT is the root of the module, by default the one that this script is in.
+set -euo pipefail
+cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
+
+module=$(go list -m)
+client=$module/pkg/client
+types=$module/pkg/apis/scheduling/v1alpha1
+
+# What a generator no longer writes must not stay behind.
+rm -rf pkg/client
+find pkg/apis -name 'zz_generated.*' -delete
+rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
+
+go tool deepcopy-gen --output-file zz_generated.deepcopy.go "$types"
+
+go tool applyconfiguration-gen \
+	--output-dir pkg/client/applyconfiguration --output-pkg "$client/applyconfiguration" \
+	"$types"
+
+go tool client-gen \
+	--clientset-name versioned --input-base "$module/pkg/apis" --input scheduling/v1alpha1 \
+	--apply-configuration-package "$client/applyconfiguration" \
+	--output-dir pkg/client/clientset --output-pkg "$client/clientset"
+
+go tool lister-gen \
+	--output-dir pkg/client/listers --output-pkg "$client/listers" \
+	"$types"
+
+go tool informer-gen \
+	--versioned-clientset-package "$client/clientset/versioned" --listers-package "$client/listers" \
+	--output-dir pkg/client/informers --output-pkg "$client/informers" \
+	"$types"
+
+go tool controller-gen crd paths=./pkg/apis/... output:crd:dir=config/crd
+# controller-gen has no marker for the values of a map, and the API server refuses rules over strings without bound.
+sed -i 's/^\( *\)pattern: \^(\\+|-)?((\[0-9\]+.*/\1maxLength: 64\n&/' config/crd/scheduling.batch-scheduler.dev_*.yaml
+
+gofmt -w pkg/client

@@ -1,0 +1,53 @@
+package v1alpha1
+
+// Labels and annotations that users put on pods.
+const (
+	// LabelPodGroup on a pod names its PodGroup, which is in the pod's namespace.
+	LabelPodGroup = GroupName + "/pod-group"
+	// AnnotationGroupName on a pod names its PodGroup as kube-batch and Volcano do. LabelPodGroup goes first.
+	AnnotationGroupName = "scheduling.k8s.io/group-name"
+	// AnnotationGroupMinMember on a pod without a PodGroup says how many pods of its controller start together.
+	AnnotationGroupMinMember = "scheduling.k8s.io/group-min-member"
+	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
+	LabelQueue = GroupName + "/queue"
+)
+
+// Annotations that the scheduler puts on the Binding, from where the API server merges them into the pod. For
+// a bound pod they, and not what users write on it, say where it counts.
+const (
+	// AnnotationQueue names the queue that a bound pod counts in.
+	AnnotationQueue = GroupName + "/queue"
+	// AnnotationPodGroupUID is the UID of the PodGroup that a bound pod is a member of.
+	AnnotationPodGroupUID = GroupName + "/pod-group-uid"
+)
+
+// ConditionPodGroupScheduled is the condition of a PodGroup that is True when at least minMember of its pods
+// have a node, and otherwise says in its reason and message why not.
+const ConditionPodGroupScheduled = "PodGroupScheduled"
+
+// Reasons of ConditionPodGroupScheduled. All but the first come with status False. The same words are the
+// reasons of the PodScheduled condition of the group's waiting pods.
+const (
+	// ReasonScheduled: at least minMember pods have a node.
+	ReasonScheduled = "Scheduled"
+	// ReasonNotEnoughPods: fewer than minMember pods exist and may be scheduled (gated pods may not).
+	ReasonNotEnoughPods = "NotEnoughPods"
+	// ReasonNotEnoughResources: the nodes that suit the pods have too little room.
+	ReasonNotEnoughResources = "NotEnoughResources"
+	// ReasonUnschedulable: no node suits the pods, whatever its room.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonQueueNotFound: the group's queue does not exist.
+	ReasonQueueNotFound = "QueueNotFound"
+	// ReasonQueueFull: the group would exceed the capability of its queue.
+	ReasonQueueFull = "QueueFull"
+	// ReasonPreempting: the group has its nodes and waits for the pods there to end.
+	ReasonPreempting = "Preempting"
+)
+
+// Reasons that only the PodScheduled condition of a pod may have.
+const (
+	// ReasonGroupNotFound: the pod names a PodGroup that does not exist.
+	ReasonGroupNotFound = "GroupNotFound"
+	// ReasonOverShare: the queue or the job already has its share, and others are served first.
+	ReasonOverShare = "OverShare"
+)

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Options says whose pods a Cluster is about.
+type Options struct {
+	SchedulerName string  // pods with this spec.schedulerName are ours
+	DefaultQueue  QueueID // the queue of those who name none
+}
+
+// Cluster is the model. Only the scheduling goroutine may touch it.
+type Cluster struct {
+	Options
+	Dims *Dimensions
+
+	Tasks  map[TaskID]*TaskInfo
+	Jobs   map[JobID]*JobInfo
+	Queues map[QueueID]*QueueInfo
+	nodes  map[string]*NodeInfo
+
+	// byIndex holds existing nodes by NodeInfo.Index; nil where an index is free.
+	byIndex   []*NodeInfo
+	freeIndex []int
+
+	groups      map[types.UID]*v1alpha1.PodGroup
+	groupByName map[string]*v1alpha1.PodGroup // by namespace/name
+	priorities  map[string]int32              // priority classes
+	namespaces  map[string]namespace
+	shapes      map[string]*Shape
+	terms       *terms
+	former      map[types.UID]map[JobID]*JobInfo // jobs of members whose group is gone, by its UID
+
+	// generation is the source of all generations; it counts every change of the model.
+	generation uint64
+	// specs, members and outside count changes of node objects, of the set of shapes that have
+	// members, and of pods that belong to no queue.
+	specs, members, outside uint64
+
+	touched, respecified Journal
+	dirty                []*JobInfo
+}
+
+type namespace struct {
+	labels      labels.Set
+	terminating bool
+}
+
+// NewCluster returns an empty model.
+func NewCluster(options Options) *Cluster {
+	return &Cluster{
+		Options:     options,
+		Dims:        NewDimensions(),
+		Tasks:       map[TaskID]*TaskInfo{},
+		Jobs:        map[JobID]*JobInfo{},
+		Queues:      map[QueueID]*QueueInfo{},
+		nodes:       map[string]*NodeInfo{},
+		groups:      map[types.UID]*v1alpha1.PodGroup{},
+		groupByName: map[string]*v1alpha1.PodGroup{},
+		priorities:  map[string]int32{},
+		former:      map[types.UID]map[JobID]*JobInfo{},
+		namespaces:  map[string]namespace{},
+		shapes:      map[string]*Shape{},
+		terms:       newTerms(),
+	}
+}
+
+// Generation counts changes of the model; equal generations mean that nothing happened.
+func (c *Cluster) Generation() uint64 { return c.generation }
+
+// SpecGeneration counts changes of node objects.
+func (c *Cluster) SpecGeneration() uint64 { return c.specs }
+
+// MemberGeneration counts changes of the set of shapes that members of queues have.
+func (c *Cluster) MemberGeneration() uint64 { return c.members }
+
+// OutsideGeneration counts changes of pods on nodes that belong to no queue.
+func (c *Cluster) OutsideGeneration() uint64 { return c.outside }
+
+// Touched is the journal of nodes whose accounts or objects changed.
+func (c *Cluster) Touched() *Journal { return &c.touched }
+
+// Respecified is the journal of nodes whose objects changed, came or went.
+func (c *Cluster) Respecified() *Journal { return &c.respecified }
+
+// Nodes returns existing nodes by index; entries may be nil. The slice belongs to the model.
+func (c *Cluster) Nodes() []*NodeInfo { return c.byIndex }
+
+// Node returns the existing node of that name, or nil.
+func (c *Cluster) Node(name string) *NodeInfo {
+	if n := c.nodes[name]; n != nil && n.Exists() {
+		return n
+	}
+	return nil
+}
+
+// CountNodes returns how many nodes exist.
+func (c *Cluster) CountNodes() int { return len(c.byIndex) - len(c.freeIndex) }
+
+// SortedJobs returns all jobs by id.
+func (c *Cluster) SortedJobs() []*JobInfo {
+	jobs := make([]*JobInfo, 0, len(c.Jobs))
+	for _, j := range c.Jobs {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *JobInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return jobs
+}
+
+// SortedQueues returns all queues by creation, then name.
+func (c *Cluster) SortedQueues() []*QueueInfo {
+	queues := make([]*QueueInfo, 0, len(c.Queues))
+	for _, q := range c.Queues {
+		queues = append(queues, q)
+	}
+	slices.SortFunc(queues, func(a, b *QueueInfo) int {
+		return CompareAge(a.Created, b.Created, string(a.ID), string(b.ID))
+	})
+	return queues
+}
+
+// Terminating tells whether a namespace is being deleted and takes no new pods.
+func (c *Cluster) Terminating(name string) bool { return c.namespaces[name].terminating }
+
+// ClassOf returns the class of t as the living terms see it now. The result is shared by all
+// tasks that the scheduler need not tell apart, and valid until the set of terms changes.
+func (c *Cluster) ClassOf(t *TaskInfo) *Class {
+	key := c.terms.selecting(t.Pod, c.namespaces[t.Pod.Namespace].labels)
+	class, ok := t.Shape.classes[key]
+	if !ok {
+		class = &Class{Shape: t.Shape, Selected: key != "", selectedBy: key}
+		t.Shape.classes[key] = class
+	}
+	return class
+}
+
+// MemberShapes returns the shapes that holding or waiting members of queues have, in no order.
+func (c *Cluster) MemberShapes() []*Shape {
+	var shapes []*Shape
+	for _, s := range c.shapes {
+		if s.Members() {
+			shapes = append(shapes, s)
+		}
+	}
+	return shapes
+}
+
+// Place gives t a status and node within a session: the one door for decisions. Passing what
+// Task.Status and Task.Node were before undoes it.
+func (c *Cluster) Place(t *TaskInfo, status TaskStatus, node *NodeInfo) {
+	c.detach(t)
+	t.Status, t.Node = status, node
+	c.attach(t)
+}
+
+// Launch records that the bind of t to its node is on its way: from now on the decision
+// overrides what the watch shows, until Landed, Refused or the watch itself settles it.
+func (c *Cluster) Launch(t *TaskInfo) {
+	binding := &Commitment{GroupUID: t.Job.GroupUID()}
+	if t.Job.Queue != nil {
+		binding.Queue = t.Job.Queue.ID
+	}
+	node := t.Node
+	c.detach(t)
+	t.Status, t.Node, t.inFlight = Binding, node, binding
+	c.attach(t)
+}
+
+// Refused ends the flight of a bind that has certainly not taken effect.
+func (c *Cluster) Refused(id TaskID) {
+	t := c.Tasks[id]
+	if t == nil || t.inFlight == nil {
+		return
+	}
+	c.detach(t)
+	t.inFlight = nil
+	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
+	c.attach(t)
+}
+
+// attach adds t to the accounts of its node, its job and its queue; detach takes it out. All
+// changes of a task go: detach, change, attach.
+func (c *Cluster) attach(t *TaskInfo) { c.account(t, +1) }
+func (c *Cluster) detach(t *TaskInfo) { c.account(t, -1) }
+
+func (c *Cluster) account(t *TaskInfo, sign int32) {
+	c.generation++
+	if t.Node != nil {
+		t.Node.account(t, int(sign))
+		c.touch(t.Node)
+	}
+	if t.Job == nil {
+		c.outside++
+		return
+	}
+	t.Job.account(t, sign)
+	c.markDirty(t.Job)
+	if t.holds() || t.Status == Pipelined || t.Waiting() {
+		before := t.Shape.Members()
+		t.Shape.members += int(sign)
+		if t.Shape.Members() != before {
+			c.members++
+		}
+	}
+}
+
+func (c *Cluster) touch(n *NodeInfo) {
+	n.Generation = c.generation
+	if n.Exists() {
+		c.touched.add(n.Index)
+	}
+}
+
+func (c *Cluster) markDirty(j *JobInfo) {
+	j.Generation = c.generation
+	if !j.dirty {
+		j.dirty = true
+		c.dirty = append(c.dirty, j)
+	}
+}
+
+// Settle brings what is derived from members up to date and returns the jobs that changed
+// since the last call, by id. Called once after the events of a cycle are applied; jobs without
+// members and without group are gone afterwards.
+func (c *Cluster) Settle() []*JobInfo {
+	changed := c.dirty
+	c.dirty = nil
+	for _, j := range changed {
+		j.dirty = false
+		c.settleJob(j)
+	}
+	slices.SortFunc(changed, func(a, b *JobInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return changed
+}
+
+func (c *Cluster) settleJob(j *JobInfo) {
+	if len(j.Tasks) == 0 && j.Group == nil {
+		c.removeJob(j)
+		return
+	}
+	j.updatePriority()
+	if j.Shadow() {
+		j.updateShadow()
+	}
+}
+
+// Journal lists touched nodes in the order of their changes. Readers keep a position of their
+// own and ask what came after it.
+type Journal struct {
+	base    uint64 // position of entries[0]
+	entries []int32
+}
+
+// journalLimit bounds the journal: a reader that is further behind looks at everything.
+const journalLimit = 1 << 16
+
+func (j *Journal) add(index int) {
+	if len(j.entries) >= journalLimit {
+		half := len(j.entries) / 2
+		j.base += uint64(half)
+		j.entries = append(j.entries[:0], j.entries[half:]...)
+	}
+	j.entries = append(j.entries, int32(index))
+}
+
+// Position is where the journal ends now.
+func (j *Journal) Position() uint64 { return j.base + uint64(len(j.entries)) }
+
+// Since returns the indexes touched after position, possibly repeated. It reports false when
+// they are no longer known: then every node may have changed.
+func (j *Journal) Since(position uint64) ([]int32, bool) {
+	if position < j.base {
+		return nil, false
+	}
+	return j.entries[position-j.base:], true
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// addJob creates the job that t is the first member of.
+func (c *Cluster) addJob(m Membership, t *TaskInfo) *JobInfo {
+	if m.Group != "" {
+		j := c.newJob(m.Job, m.Group)
+		c.rereadGroup(j, c.groupByName[m.Group])
+		return j
+	}
+	j := c.newJob(m.Job, "")
+	j.Namespace = t.Pod.Namespace
+	j.Key = t.Key
+	if owner := metav1.GetControllerOf(t.Pod); owner != nil {
+		j.Key = t.Pod.Namespace + "/" + owner.Name
+	}
+	j.MinMember = m.MinMember
+	j.QueueName = m.Queue
+	if uid := j.formerGroup(); uid != "" {
+		if c.former[uid] == nil {
+			c.former[uid] = map[JobID]*JobInfo{}
+		}
+		c.former[uid][j.ID] = j
+	}
+	c.enqueue(j)
+	return j
+}
+
+func (c *Cluster) newJob(id JobID, group string) *JobInfo {
+	j := &JobInfo{ID: id, GroupName: group, Key: group, MinMember: 1}
+	if group != "" {
+		j.Namespace, _, _ = strings.Cut(group, "/")
+	}
+	c.Jobs[id] = j
+	c.markDirty(j)
+	return j
+}
+
+func (c *Cluster) removeJob(j *JobInfo) {
+	if j.Queue != nil {
+		delete(j.Queue.Jobs, j.ID)
+	}
+	delete(c.Jobs, j.ID)
+	if uid := j.formerGroup(); uid != "" {
+		delete(c.former[uid], j.ID)
+		if len(c.former[uid]) == 0 {
+			delete(c.former, uid)
+		}
+	}
+}
+
+// rereadGroup takes over the spec of a group; nil when it is gone.
+func (c *Cluster) rereadGroup(j *JobInfo, g *v1alpha1.PodGroup) {
+	c.generation++
+	j.Group = g
+	j.MinMember, j.QueueName, j.MinResources, j.Created = 1, c.DefaultQueue, nil, 0
+	if g != nil {
+		j.MinMember = max(g.Spec.MinMember, 1)
+		j.QueueName = c.queueOf(g)
+		j.Created = g.CreationTimestamp.UnixNano()
+		if len(g.Spec.MinResources) > 0 {
+			j.MinResources = c.Dims.Vector(g.Spec.MinResources)
+		}
+	}
+	c.readPriority(j)
+	c.enqueue(j)
+	c.markDirty(j)
+}
+
+func (c *Cluster) readPriority(j *JobInfo) {
+	j.groupPriority = nil
+	if j.Group != nil && j.Group.Spec.PriorityClassName != "" {
+		if value, ok := c.priorities[j.Group.Spec.PriorityClassName]; ok {
+			j.groupPriority = &value
+		}
+	}
+}
+
+// enqueue lets the job count in the queue that it names, else in the default queue.
+func (c *Cluster) enqueue(j *JobInfo) {
+	q := c.Queues[j.QueueName]
+	if q == nil {
+		q = c.Queues[c.DefaultQueue]
+	}
+	if q == j.Queue {
+		return
+	}
+	if old := j.Queue; old != nil {
+		old.Allocated.Sub(j.Allocated)
+		old.Releasing.Sub(j.Releasing)
+		delete(old.Jobs, j.ID)
+	}
+	if j.Queue = q; q != nil {
+		q.Allocated.Add(j.Allocated)
+		q.Releasing.Add(j.Releasing)
+		q.Jobs[j.ID] = j
+	}
+	c.markDirty(j)
+}
+
+// requeue asks every job again where it counts, after a queue came or went.
+func (c *Cluster) requeue() {
+	for _, j := range c.SortedJobs() {
+		c.enqueue(j)
+	}
+}
+
+// QueueFound tells whether the queue that the job names exists.
+func (j *JobInfo) QueueFound() bool { return j.Queue != nil && j.Queue.ID == j.QueueName }
+
+// formerGroup returns the UID of the group of which the job collects former members, else "".
+func (j *JobInfo) formerGroup() types.UID {
+	rest, ok := strings.CutPrefix(string(j.ID), "former/")
+	if !ok {
+		return ""
+	}
+	uid, _, _ := strings.Cut(rest, "/")
+	return types.UID(uid)
+}
+
+// updateShadow derives what a PodGroup would say from the members.
+func (j *JobInfo) updateShadow() {
+	j.MinMember, j.Created = 1, 0
+	for _, t := range j.Tasks {
+		if j.formerGroup() == "" {
+			j.MinMember = max(j.MinMember, shadowMinMember(t.Pod))
+		}
+		if j.Created == 0 || t.Created < j.Created {
+			j.Created = t.Created
+		}
+	}
+}

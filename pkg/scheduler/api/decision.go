@@ -1,0 +1,60 @@
+package api
+
+// Decision is one thing that the scheduler wants to happen.
+type Decision struct {
+	Kind DecisionKind
+	Task *TaskInfo
+	Node *NodeInfo // of Allocate and Pipeline
+	// For is the job for which a victim is evicted.
+	For *JobInfo
+}
+
+// DecisionKind names what a decision does.
+type DecisionKind int8
+
+const (
+	Allocate DecisionKind = iota // place on idle room: will be bound
+	Pipeline                     // place on room that is being released
+	Evict
+)
+
+var decisionNames = [...]string{"allocate", "pipeline", "evict"}
+
+func (k DecisionKind) String() string { return decisionNames[k] }
+
+// Claim is what a job asks for in one turn.
+type Claim struct {
+	Job   *JobInfo
+	Tasks []*TaskInfo
+	// Request is the sum over Tasks.
+	Request Resource
+}
+
+// NewClaim sums up tasks.
+func NewClaim(job *JobInfo, tasks []*TaskInfo) *Claim {
+	c := &Claim{Job: job, Tasks: tasks}
+	for _, t := range tasks {
+		c.Request.Add(t.Request)
+	}
+	return c
+}
+
+// Unit is what may be evicted together: one surplus pod, or all the rest of a gang.
+type Unit struct {
+	Job   *JobInfo
+	Tasks []*TaskInfo
+}
+
+// Vote is a plugin's answer on giving up a unit. It has no zero value by accident: whoever
+// forgets to answer abstains.
+type Vote int8
+
+const (
+	Abstain Vote = iota
+	Permit
+	Reject
+)
+
+var voteNames = [...]string{"Abstain", "Permit", "Reject"}
+
+func (v Vote) String() string { return voteNames[v] }

@@ -1,0 +1,177 @@
+package api
+
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
+// When says which room and which neighbours a question is about.
+type When bool
+
+const (
+	Now    When = false // room that is free; pods that are being deleted still stand there
+	Future When = true  // room once everything that is being released is gone
+)
+
+// NodeInfo is a node with its accounts.
+type NodeInfo struct {
+	Name string
+	// Node is nil for a node that pods name but the API server does not show.
+	Node *v1.Node
+	// Index is dense over existing nodes and reused when a node goes; -1 for others.
+	Index int
+
+	Allocatable Resource
+	// Idle is allocatable less everything that stands on the node and has not ended. It may be
+	// negative and then means no room.
+	Idle Resource
+	// Releasing is what pods that are being deleted will set free.
+	Releasing Resource
+	// Pipelined is what tasks placed on future room will take of it.
+	Pipelined Resource
+	// Outside is what pods that belong to no queue hold.
+	Outside Resource
+	// Members is what members of queues hold, and what those being deleted still hold.
+	Members Resource
+
+	// Generation changes when anything on the node does; SpecGeneration when the node object
+	// does (labels, taints, conditions, allocatable). Both are never used twice, so that they
+	// also tell a node from its predecessor at the same Index.
+	Generation, SpecGeneration uint64
+
+	// Tasks are all pods on the node or promised to it, by id.
+	Tasks map[TaskID]*TaskInfo
+	// ports are the tasks that take host ports; most nodes have few.
+	ports []*TaskInfo
+	// nominated are pods of other schedulers that wait for room here after preempting for it.
+	nominated []*TaskInfo
+}
+
+// Exists tells whether the API server shows the node.
+func (n *NodeInfo) Exists() bool { return n.Node != nil }
+
+// Ready tells whether the kubelet reports the node as ready. A node that has no such
+// condition yet counts as ready, as it does for kube-scheduler.
+func (n *NodeInfo) Ready() bool {
+	return n.condition(v1.NodeReady) != v1.ConditionFalse && n.condition(v1.NodeReady) != v1.ConditionUnknown
+}
+
+func (n *NodeInfo) condition(kind v1.NodeConditionType) v1.ConditionStatus {
+	if n.Node == nil {
+		return v1.ConditionUnknown
+	}
+	for i := range n.Node.Status.Conditions {
+		if n.Node.Status.Conditions[i].Type == kind {
+			return n.Node.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}
+
+// UnderPressure tells whether the node reports the pressure condition kind.
+func (n *NodeInfo) UnderPressure(kind v1.NodeConditionType) bool {
+	return n.condition(kind) == v1.ConditionTrue
+}
+
+// Fits tells whether request has room for a task of the given priority.
+func (n *NodeInfo) Fits(t *TaskInfo, when When) bool { return n.Short(t, when) < 0 }
+
+// Short returns the dimension in which t finds no room, the one a person would name first,
+// or -1 if it fits.
+func (n *NodeInfo) Short(t *TaskInfo, when When) int {
+	if when == Now && len(n.nominated) == 0 && n.Pipelined.IsZero() {
+		return t.Request.Short(n.Idle)
+	}
+	return t.Request.Short(n.Room(t.Priority, when))
+}
+
+// Room returns what a task of the given priority could take, as a new vector: idle, less what
+// pods nominated by other schedulers at or above that priority wait for; in the Future also
+// what is being released. What Pipelined tasks are promised is taken from what is being
+// released first and, where that does not suffice, from what is idle. Room being released on a
+// node that is not Ready is not counted: nobody knows when its pods will be gone.
+func (n *NodeInfo) Room(priority int32, when When) Resource {
+	room := n.Idle.Clone()
+	for _, t := range n.nominated {
+		if t.Priority >= priority {
+			room.Sub(t.Request)
+		}
+	}
+	promised := n.Pipelined
+	if n.Ready() {
+		if when == Future {
+			room.Add(n.Releasing)
+		} else {
+			promised = promised.beyond(n.Releasing)
+		}
+	}
+	room.Sub(promised)
+	return room
+}
+
+// HasFutureRoom tells whether anything is being released here.
+func (n *NodeInfo) HasFutureRoom() bool { return !n.Releasing.IsZero() && n.Ready() }
+
+// PortConflict tells whether a host port that t asks for is taken.
+func (n *NodeInfo) PortConflict(t *TaskInfo, when When) bool {
+	if len(t.Shape.Ports) == 0 || len(n.ports) == 0 {
+		return false
+	}
+	for _, other := range n.ports {
+		if other == t || when == Future && other.Status == Releasing {
+			continue
+		}
+		for _, a := range t.Shape.Ports {
+			for _, b := range other.Shape.Ports {
+				if a.conflicts(b) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// account adds (sign +1) or takes away (sign −1) what t means to its node.
+func (n *NodeInfo) account(t *TaskInfo, sign int) {
+	if t.Status.Ended() {
+		return
+	}
+	add, sub := (*Resource).Add, (*Resource).Sub
+	if sign < 0 {
+		add, sub = sub, add
+	}
+	if sign > 0 {
+		n.Tasks[t.ID] = t
+	} else {
+		delete(n.Tasks, t.ID)
+	}
+	if t.Status == Pipelined {
+		add(&n.Pipelined, t.Request)
+	} else {
+		sub(&n.Idle, t.Request)
+		if t.Job != nil {
+			add(&n.Members, t.Request)
+		} else {
+			add(&n.Outside, t.Request)
+		}
+		if t.Status == Releasing {
+			add(&n.Releasing, t.Request)
+		}
+	}
+	if len(t.Shape.Ports) > 0 {
+		n.ports = withOrWithout(n.ports, t, sign > 0)
+	}
+}
+
+func withOrWithout(tasks []*TaskInfo, t *TaskInfo, with bool) []*TaskInfo {
+	if with {
+		return append(tasks, t)
+	}
+	for i, other := range tasks {
+		if other == t {
+			tasks[i] = tasks[len(tasks)-1]
+			return tasks[:len(tasks)-1]
+		}
+	}
+	return tasks
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// QueueInfo is a Queue with the sums of its jobs.
+type QueueInfo struct {
+	ID     QueueID
+	Queue  *v1alpha1.Queue
+	Weight int64
+	// Capability is the hard cap; nil or Unlimited dimensions have none.
+	Capability Resource
+	// Guarantee is the floor that others can always be made to give back.
+	Guarantee   Resource
+	Reclaimable bool
+	Created     int64 // nanoseconds since 1970
+
+	// Allocated sums what the queue's tasks hold, and Pipelined ones.
+	Allocated Resource
+	// Releasing sums members that are being deleted: still room that the cap counts.
+	Releasing Resource
+
+	Jobs map[JobID]*JobInfo
+}
+
+func (q *QueueInfo) read(dims *Dimensions, queue *v1alpha1.Queue) {
+	q.Queue = queue
+	q.Weight = int64(max(queue.Spec.Weight, 1))
+	q.Capability = dims.Limits(queue.Spec.Capability)
+	q.Guarantee = dims.Vector(queue.Spec.Guarantee)
+	q.Reclaimable = queue.Spec.Reclaimable == nil || *queue.Spec.Reclaimable
+	q.Created = queue.CreationTimestamp.UnixNano()
+}
+
+// Room says how much more the queue may take before its cap: in futures (when) what is being
+// deleted is already gone.
+func (q *QueueInfo) CapAllows(request Resource, when When) (dimension int) {
+	for i, limit := range q.Capability {
+		if limit == Unlimited || request.At(i) == 0 {
+			continue
+		}
+		held := saturatingAdd(q.Allocated.At(i), request.At(i))
+		if when == Now {
+			held = saturatingAdd(held, q.Releasing.At(i))
+		}
+		if held > limit {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Report is what a cycle found out, for whoever writes it to the API server. It shares nothing
+// that changes with the model, so it may be read at any time by anybody.
+type Report struct {
+	// Groups that changed in this cycle or wait.
+	Groups []GroupReport
+	// Queues are all queues.
+	Queues []QueueReport
+	// Pods are waiting pods with the PodScheduled condition that they should show.
+	Pods []PodReport
+}
+
+// GroupReport is the status that a PodGroup should show.
+type GroupReport struct {
+	Namespace, Name string
+	UID             types.UID
+	Generation      int64 // of the spec that the cycle saw
+
+	Phase                               v1alpha1.PodGroupPhase
+	Pending, Running, Succeeded, Failed int32
+
+	// Scheduled, Reason and Message are the condition PodGroupScheduled. An empty reason leaves
+	// the condition as it is.
+	Scheduled bool
+	Reason    string
+	Message   string
+}
+
+// QueueReport is the status that a Queue should show.
+type QueueReport struct {
+	Name   string
+	UID    types.UID
+	Status v1alpha1.QueueStatus
+}
+
+// PodReport is the PodScheduled=False condition that a waiting pod should show.
+type PodReport struct {
+	Namespace, Name string
+	UID             types.UID
+	Reason          string
+	Message         string
+}

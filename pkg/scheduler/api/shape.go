@@ -1,0 +1,223 @@
+package api
+
+import (
+	"encoding/json"
+	"sort"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// Shape is everything of a pod's spec that decides where it may go and where it should:
+// namespace, requests, selectors, affinity, tolerations, ports, spread, volumes, claims and
+// images. Never its labels or its name. Tasks of equal spec share one Shape, so what is found
+// out for one of them holds for all.
+type Shape struct {
+	// Exemplar is the spec of one pod of this shape; read only.
+	Exemplar  *v1.PodSpec
+	Namespace string
+	Request   Resource
+	// BestEffort shapes ask for nothing but one pod's place.
+	BestEffort bool
+	// Affinity is the node selector and the required node affinity.
+	Affinity nodeaffinity.RequiredNodeAffinity
+	// Preferred is nil without preferred node affinity.
+	Preferred *nodeaffinity.PreferredSchedulingTerms
+	// PreferredWeight is the sum of the positive weights of Preferred.
+	PreferredWeight int64
+	Ports           []HostPort
+
+	// Terms select other pods: required and preferred (anti-)affinity and topology spread.
+	Terms []Term
+	// Volumes tells whether the shape uses claims or disks that tie it to nodes.
+	Volumes bool
+	// Claims tells whether the shape asks for devices through resource claims.
+	Claims bool
+
+	key     string
+	refs    int // tasks of this shape
+	members int // of these, members of queues that hold room or wait
+	classes map[string]*Class
+}
+
+// Members tells whether any task of a queue that holds room or waits has this shape.
+func (s *Shape) Members() bool { return s.members > 0 }
+
+// Dead tells whether the last task of this shape is gone: what is remembered for it may go too.
+func (s *Shape) Dead() bool { return s.refs == 0 }
+
+// HostPort is one port of the node that a pod takes.
+type HostPort struct {
+	IP       string // "0.0.0.0" for all addresses
+	Protocol v1.Protocol
+	Port     int32
+}
+
+const allAddresses = "0.0.0.0"
+
+func (p HostPort) conflicts(o HostPort) bool {
+	return p.Port == o.Port && p.Protocol == o.Protocol &&
+		(p.IP == o.IP || p.IP == allAddresses || o.IP == allAddresses)
+}
+
+// shapeKey says which pods have equal shapes. It writes field after field rather than hashing
+// the whole spec, because most pods have few of them and there may be 100,000 at start.
+func shapeKey(pod *v1.Pod, request Resource) string {
+	spec := &pod.Spec
+	key := make([]byte, 0, 256)
+	key = append(key, pod.Namespace...)
+	key = append(key, ';')
+	key = request.appendKey(key)
+	key = appendSelector(key, spec.NodeSelector)
+	for i := range spec.Tolerations {
+		t := &spec.Tolerations[i]
+		key = appendStrings(key, t.Key, string(t.Operator), t.Value, string(t.Effect))
+	}
+	for _, p := range hostPorts(spec) {
+		key = appendStrings(key, p.IP, string(p.Protocol), strconv.Itoa(int(p.Port)))
+	}
+	key = appendJSON(key, "affinity", spec.Affinity, spec.Affinity != nil)
+	key = appendJSON(key, "spread", spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) > 0)
+	key = appendJSON(key, "claims", spec.ResourceClaims, len(spec.ResourceClaims) > 0)
+	for i := range spec.Volumes {
+		if bindsToNodes(&spec.Volumes[i]) {
+			key = appendJSON(key, "volume", spec.Volumes[i], true)
+			if spec.Volumes[i].Ephemeral != nil { // its claim is named after the pod
+				key = appendStrings(key, pod.Name)
+			}
+		}
+	}
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			key = appendStrings(key, containers[i].Image)
+		}
+	}
+	return string(key)
+}
+
+func appendStrings(key []byte, fields ...string) []byte {
+	for _, field := range fields {
+		key = strconv.AppendQuote(key, field)
+	}
+	return append(key, ';')
+}
+
+func appendSelector(key []byte, selector map[string]string) []byte {
+	names := make([]string, 0, len(selector))
+	for name := range selector {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		key = appendStrings(key, name, selector[name])
+	}
+	return key
+}
+
+// appendJSON writes rare fields; encoding/json sorts maps, so equal values give equal keys.
+func appendJSON[T any](key []byte, name string, value T, present bool) []byte {
+	if !present {
+		return key
+	}
+	text, err := json.Marshal(value)
+	if err != nil { // API types always marshal; a key of its own is the safe answer if not
+		text = []byte(err.Error())
+	}
+	key = append(key, name...)
+	return append(append(key, text...), ';')
+}
+
+func bindsToNodes(v *v1.Volume) bool {
+	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.GCEPersistentDisk != nil ||
+		v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil || v.CSI != nil
+}
+
+func newShape(key string, pod *v1.Pod, request Resource) *Shape {
+	spec := &pod.Spec
+	s := &Shape{
+		key:        key,
+		Exemplar:   spec,
+		Namespace:  pod.Namespace,
+		Request:    request,
+		BestEffort: asksForNothing(request),
+		Affinity:   nodeaffinity.GetRequiredNodeAffinity(pod),
+		Ports:      hostPorts(spec),
+		Terms:      termsOf(pod),
+		Claims:     len(spec.ResourceClaims) > 0,
+		classes:    map[string]*Class{},
+	}
+	for i := range spec.Volumes {
+		s.Volumes = s.Volumes || bindsToNodes(&spec.Volumes[i])
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
+		s.readPreferred(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return s
+}
+
+func (s *Shape) readPreferred(terms []v1.PreferredSchedulingTerm) {
+	if len(terms) == 0 {
+		return
+	}
+	preferred, err := nodeaffinity.NewPreferredSchedulingTerms(terms)
+	if err != nil { // what the API server accepted but the matcher does not attracts nobody
+		return
+	}
+	s.Preferred = preferred
+	for i := range terms {
+		s.PreferredWeight += int64(terms[i].Weight)
+	}
+}
+
+func asksForNothing(request Resource) bool {
+	for i, n := range request {
+		if i != Pods && n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func hostPorts(spec *v1.PodSpec) []HostPort {
+	var ports []HostPort
+	collect := func(c *v1.Container) {
+		for i := range c.Ports {
+			p := &c.Ports[i]
+			if p.HostPort <= 0 {
+				continue
+			}
+			port := HostPort{IP: p.HostIP, Protocol: p.Protocol, Port: p.HostPort}
+			if port.IP == "" {
+				port.IP = allAddresses
+			}
+			if port.Protocol == "" {
+				port.Protocol = v1.ProtocolTCP
+			}
+			ports = append(ports, port)
+		}
+	}
+	for i := range spec.Containers {
+		collect(&spec.Containers[i])
+	}
+	for i := range spec.InitContainers { // only sidecars run beside the containers
+		c := &spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			collect(c)
+		}
+	}
+	return ports
+}
+
+// requestOf follows k8s.io/component-helpers, as kube-scheduler does: init containers,
+// sidecars, overhead, pod-level resources, and in-place resize of pods that have a node.
+func (d *Dimensions) requestOf(pod *v1.Pod) Resource {
+	resizable := pod.Spec.NodeName != ""
+	request := d.Vector(resource.PodRequests(pod, resource.PodResourcesOptions{
+		UseStatusResources: resizable,
+		InPlacePodLevelResourcesVerticalScalingEnabled: resizable,
+	}))
+	request[Pods] = 1
+	return request
+}

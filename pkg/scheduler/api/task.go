@@ -1,0 +1,82 @@
+package api
+
+import (
+	"cmp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TaskInfo is a pod as the scheduler sees it. Pods of other schedulers are tasks without job.
+type TaskInfo struct {
+	ID  TaskID
+	Pod *v1.Pod // as last shown by the API server; read only
+	Key string  // namespace/name
+
+	// Job is nil for pods that are not ours to schedule.
+	Job *JobInfo
+	// Shape holds what the scheduler needs to know of the spec; tasks of equal spec share it.
+	Shape *Shape
+	// Request is Shape.Request: what the task takes on its node, one pod included. Read only.
+	Request Resource
+	// Priority is the pod's priority.
+	Priority int32
+	// Gated tasks wait for a scheduling gate to be lifted and ask for nothing.
+	Gated bool
+	// Created is the creation time in nanoseconds since 1970.
+	Created int64
+
+	Status TaskStatus
+	// Node is where the task is or goes: nil while it waits. The node may be unknown to the
+	// model (NodeInfo.Exists), then the task holds nothing.
+	Node *NodeInfo
+
+	// inFlight is set from the commit of a bind until the API server shows it or refuses it.
+	// Meanwhile Status and Node are ours, whatever an older watch event says.
+	inFlight *Commitment
+	// nominated is the node that another scheduler has reserved for this task by preemption.
+	nominated *NodeInfo
+
+	indexInJob int
+}
+
+func newTask(pod *v1.Pod) *TaskInfo {
+	return &TaskInfo{ID: TaskID(pod.UID), Key: pod.Namespace + "/" + pod.Name}
+}
+
+// read takes over what the API server shows, except for status and place.
+func (t *TaskInfo) read(pod *v1.Pod, shape *Shape) {
+	t.Pod = pod
+	t.Shape = shape
+	t.Request = shape.Request
+	t.Priority = 0
+	if pod.Spec.Priority != nil {
+		t.Priority = *pod.Spec.Priority
+	}
+	t.Gated = len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == ""
+	t.Created = pod.CreationTimestamp.UnixNano()
+}
+
+// BestEffort tasks ask for nothing but one pod's place.
+func (t *TaskInfo) BestEffort() bool { return t.Shape.BestEffort }
+
+// holds tells whether the task has its room for good on a node that exists.
+func (t *TaskInfo) holds() bool { return t.Status.Holding() && t.Node != nil && t.Node.Exists() }
+
+// Waiting tells whether the task may be placed: pending, not gated, not in flight, and in a
+// namespace that takes new pods.
+func (t *TaskInfo) Waiting() bool { return t.Status == Pending && !t.Gated }
+
+// InFlight tells whether a bind of ours has been decided and not yet been shown or refused.
+func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
+
+// CreatedAt returns the creation time.
+func (t *TaskInfo) CreatedAt() time.Time { return time.Unix(0, t.Created) }
+
+// CompareAge orders by creation, then by namespace and name: the last tie everywhere.
+func CompareAge(createdA, createdB int64, keyA, keyB string) int {
+	if n := cmp.Compare(createdA, createdB); n != 0 {
+		return n
+	}
+	return cmp.Compare(keyA, keyB)
+}

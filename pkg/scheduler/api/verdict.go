@@ -1,0 +1,174 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Verdict is why tasks of a job wait: one primary reason with its numbers, kept as data. Which
+// fields mean something depends on the reason. Message words it.
+type Verdict struct {
+	// Reason is one of the reasons of package v1alpha1.
+	Reason string
+
+	// NotEnoughPods: of Need pods that must start together Have exist; Gated more wait for a
+	// scheduling gate.
+	Need, Have, Gated int32
+
+	// NotEnoughResources and Unschedulable: Missing more pods that ask for Request each must
+	// start together; Startable of them would find room now.
+	Missing, Startable int32
+	Request            Resource
+	Nodes              NodeCounts
+
+	// Name is the group or queue that was not found, or the queue that is full.
+	Name string
+
+	// QueueFull: a claim of Asked would lift dimension Dimension of the queue from Held above
+	// Limit.
+	Dimension          int
+	Limit, Held, Asked int64
+
+	// Detail words the rare rest.
+	Detail string
+}
+
+// NodeCounts says how many nodes of the cluster have room for one task, and why the others
+// cannot take it. Each node is counted once, so the numbers add up to Total.
+type NodeCounts struct {
+	Total, WithRoom int
+	Unfit           []UnfitCount // most frequent first, then by message
+}
+
+// UnfitCount is a refusal with the number of nodes that give it.
+type UnfitCount struct {
+	Unfit
+	Count int
+}
+
+// Count adds one node: unfit is nil if it has room.
+func (c *NodeCounts) Count(unfit *Unfit) {
+	c.Total++
+	if unfit == nil {
+		c.WithRoom++
+		return
+	}
+	for i := range c.Unfit {
+		if c.Unfit[i].Unfit == *unfit {
+			c.Unfit[i].Count++
+			return
+		}
+	}
+	c.Unfit = append(c.Unfit, UnfitCount{*unfit, 1})
+}
+
+// Sort brings the refusals into the order in which they are told.
+func (c *NodeCounts) Sort() {
+	slices.SortFunc(c.Unfit, func(a, b UnfitCount) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Message(), b.Message())
+	})
+}
+
+// Suitable tells whether some node would do if less stood on it.
+func (c *NodeCounts) Suitable() bool {
+	if c.WithRoom > 0 {
+		return true
+	}
+	for i := range c.Unfit {
+		if c.Unfit[i].Resolvable() {
+			return true
+		}
+	}
+	return false
+}
+
+// maxUnfitTold bounds the length of messages; the rest is summed up.
+const maxUnfitTold = 6
+
+func (c *NodeCounts) message() string {
+	if c.Total == 0 {
+		return "the cluster has no nodes"
+	}
+	told := make([]string, 0, maxUnfitTold+1)
+	rest := 0
+	for i := range c.Unfit {
+		if i < maxUnfitTold {
+			told = append(told, fmt.Sprintf("%d %s", c.Unfit[i].Count, c.Unfit[i].Message()))
+		} else {
+			rest += c.Unfit[i].Count
+		}
+	}
+	if rest > 0 {
+		told = append(told, fmt.Sprintf("%d for other reasons", rest))
+	}
+	text := fmt.Sprintf("%d of %d nodes %s room", c.WithRoom, c.Total, plural(c.WithRoom, "has", "have"))
+	if len(told) > 0 {
+		text += ": " + strings.Join(told, ", ")
+	}
+	return text
+}
+
+// Message words the verdict: what is missing, then the numbers behind it.
+func (v *Verdict) Message(dims *Dimensions) string {
+	switch v.Reason {
+	case v1alpha1.ReasonNotEnoughPods:
+		text := fmt.Sprintf("%d of %d pods that must start together exist", v.Have, v.Need)
+		if v.Gated > 0 {
+			text += fmt.Sprintf("; %d gated", v.Gated)
+		}
+		return text + v.detail()
+	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonUnschedulable:
+		text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), dims.Format(v.Request))
+		if v.Startable > 0 {
+			text += fmt.Sprintf(", %d of them could start now", v.Startable)
+		}
+		return text + "; " + v.Nodes.message() + v.detail()
+	case v1alpha1.ReasonQueueFull:
+		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
+			dims.FormatOne(v.Dimension, v.Limit), amountOf(v.Dimension, v.Held), amountOf(v.Dimension, v.Asked)) + v.detail()
+	case v1alpha1.ReasonQueueNotFound:
+		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
+	case v1alpha1.ReasonGroupNotFound:
+		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
+	}
+	return v.Detail
+}
+
+func (v *Verdict) detail() string {
+	if v.Detail == "" {
+		return ""
+	}
+	return "; " + v.Detail
+}
+
+func amountOf(dimension int, n int64) string {
+	quantity := Quantity(dimension, n)
+	return quantity.String()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Admissible returns why no task of the job can be placed whatever its plugins say: its group or
+// queue does not exist, or its namespace is being deleted. Nil if it can.
+func (c *Cluster) Admissible(j *JobInfo) *Verdict {
+	switch {
+	case j.GroupName != "" && j.Group == nil:
+		return &Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: j.GroupName[len(j.Namespace)+1:]}
+	case !j.QueueFound():
+		return &Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
+	case c.Terminating(j.Namespace):
+		return &Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package framework
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// CompareFn puts a before b when negative, after it when positive, and has no opinion at zero.
+type CompareFn[T any] func(a, b T) int
+
+// TestFn answers yes or no about a job.
+type TestFn func(*api.JobInfo) bool
+
+// ValidFn returns nil when tasks of the job may be placed, else why not.
+type ValidFn func(*api.JobInfo) *api.Verdict
+
+// QueueFn answers about a queue that is to take a claim.
+type QueueFn func(*api.QueueInfo, *api.Claim) bool
+
+// CapFn tells whether a queue's hard caps allow one more request: Now what is being deleted
+// still counts, in the Future it does not.
+type CapFn func(*api.QueueInfo, api.Resource, api.When) bool
+
+// FilterFn tells why no task of a shape may ever go to a node, or nil. It may read the shape
+// and the node object, and nothing else: answers are remembered until the node object changes.
+type FilterFn func(*api.Shape, *api.NodeInfo) *api.Unfit
+
+// PredicateFn tells why a task cannot go to a node given what else stands there, or nil. Room
+// is not its business. Answers must be equal for all tasks of a class.
+type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
+
+// ScoreFn says how good a node is for a task, weights included; more is better. Answers must
+// be equal for all tasks of a class, and depend on no node but this one unless the class is
+// social.
+type ScoreFn func(*api.TaskInfo, *api.NodeInfo) api.Score
+
+// VictimFn votes on giving up a unit for a claim, given what the statement has done so far.
+type VictimFn func(*api.Claim, api.Unit) api.Vote
+
+// ChangeFn hears of a task that was placed, or taken away again.
+type ChangeFn func(*api.TaskInfo)
+
+// chain is one extension point of an open session: the functions that registered and are
+// enabled, in configuration order.
+type chain[F any] []link[F]
+
+type link[F any] struct {
+	tier   int
+	plugin string
+	fn     F
+}
+
+// first returns the first opinion that is not indifferent.
+func first[T any](c chain[CompareFn[T]], a, b T) int {
+	for i := range c {
+		if n := c[i].fn(a, b); n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// all reports whether every function says yes.
+func all[F any](c chain[F], ask func(F) bool) bool {
+	for i := range c {
+		if !ask(c[i].fn) {
+			return false
+		}
+	}
+	return true
+}
+
+// some reports whether at least one function says yes.
+func some[F any](c chain[F], ask func(F) bool) bool {
+	for i := range c {
+		if ask(c[i].fn) {
+			return true
+		}
+	}
+	return false
+}
+
+// admits walks the tiers: one Reject is final, else one Permit in a tier admits, else the next
+// tier is asked; a unit that nobody permits stays.
+func admits(c chain[VictimFn], claim *api.Claim, unit api.Unit) bool {
+	for i := 0; i < len(c); {
+		permitted := false
+		tier := c[i].tier
+		for ; i < len(c) && c[i].tier == tier; i++ {
+			switch c[i].fn(claim, unit) {
+			case api.Reject:
+				return false
+			case api.Permit:
+				permitted = true
+			}
+		}
+		if permitted {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,195 @@
+package framework
+
+import (
+	"math/bits"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// memory is what sessions of one profile remember of the model: which nodes pass the filters
+// for a shape, and sums over nodes. All of it is derived and kept valid by the model's journals
+// and generations: dropping it costs time, never correctness.
+type memory struct {
+	shapes map[*api.Shape]*NodeSet
+
+	total totals
+}
+
+func newMemory() *memory {
+	return &memory{shapes: map[*api.Shape]*NodeSet{}}
+}
+
+// NodeSet is a set of nodes, by index.
+type NodeSet struct {
+	bits     []uint64
+	position uint64 // in the journal of node objects
+	known    bool
+
+	// slots is how many tasks of the shape fit the nodes if no member of a queue stood there.
+	slots        int64
+	slotsOutside uint64
+	slotsKnown   bool
+}
+
+// Has tells whether the node with that index is in the set.
+func (s *NodeSet) Has(index int) bool {
+	return index/64 < len(s.bits) && s.bits[index/64]&(1<<(index%64)) != 0
+}
+
+func (s *NodeSet) set(index int, in bool) {
+	for index/64 >= len(s.bits) {
+		s.bits = append(s.bits, 0)
+	}
+	if in {
+		s.bits[index/64] |= 1 << (index % 64)
+	} else {
+		s.bits[index/64] &^= 1 << (index % 64)
+	}
+}
+
+// Each calls visit for every index in the set, in ascending order.
+func (s *NodeSet) Each(visit func(index int)) {
+	for w, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			visit(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+func (s *NodeSet) union(o *NodeSet) {
+	for len(s.bits) < len(o.bits) {
+		s.bits = append(s.bits, 0)
+	}
+	for w, word := range o.bits {
+		s.bits[w] |= word
+	}
+}
+
+// Passing returns the nodes that pass the filters for a shape. The set belongs to the memory
+// and is valid until node objects change.
+func (ssn *Session) Passing(shape *api.Shape) *NodeSet {
+	set := ssn.memory.shapes[shape]
+	if set == nil {
+		set = &NodeSet{}
+		ssn.memory.shapes[shape] = set
+	}
+	journal := ssn.cluster.Respecified()
+	if set.known && set.position == journal.Position() {
+		return set
+	}
+	changed, ok := journal.Since(set.position)
+	nodes := ssn.cluster.Nodes()
+	examine := func(i int) {
+		n := nodes[i]
+		set.set(i, n != nil && ssn.Filter(shape, n) == nil)
+	}
+	if set.known && ok {
+		for _, i := range changed {
+			examine(int(i))
+		}
+	} else {
+		for i := range nodes {
+			examine(i)
+		}
+	}
+	set.position, set.known, set.slotsKnown = journal.Position(), true, false
+	return set
+}
+
+// Slots returns how many tasks of a shape would fit the nodes that pass its filters if no
+// member of a queue stood on them.
+func (ssn *Session) Slots(shape *api.Shape) int64 {
+	set := ssn.Passing(shape)
+	outside := ssn.cluster.OutsideGeneration()
+	if set.slotsKnown && set.slotsOutside == outside {
+		return set.slots
+	}
+	set.slots, set.slotsKnown, set.slotsOutside = 0, true, outside
+	nodes := ssn.cluster.Nodes()
+	set.Each(func(i int) {
+		n := nodes[i]
+		if n.Ready() && !n.Node.Spec.Unschedulable {
+			set.slots += slotsOn(n, shape.Request)
+		}
+	})
+	return set.slots
+}
+
+// slotsOn returns how often request fits into what the node has for members of queues.
+func slotsOn(n *api.NodeInfo, request api.Resource) int64 {
+	slots := int64(-1)
+	for i, r := range request {
+		if r <= 0 {
+			continue
+		}
+		times := max(n.Allocatable.At(i)-n.Outside.At(i), 0) / r
+		if slots < 0 || times < slots {
+			slots = times
+		}
+	}
+	return max(slots, 0)
+}
+
+// forget drops what is remembered for shapes that no task has any more.
+func (m *memory) forget() {
+	for shape := range m.shapes {
+		if shape.Dead() {
+			delete(m.shapes, shape)
+		}
+	}
+}
+
+// totals sums what members of queues could hold, node by node.
+type totals struct {
+	sum            api.Resource
+	parts          []api.Resource // by node index
+	usable         NodeSet        // nodes where some member's shape passes
+	specs, members uint64
+	position       uint64 // in the journal of touched nodes
+	known          bool
+}
+
+// updateTotal brings the usable total up to date; see Total.
+func (ssn *Session) updateTotal() api.Resource {
+	t, c := &ssn.memory.total, ssn.cluster
+	whole := !t.known || t.specs != c.SpecGeneration() || t.members != c.MemberGeneration()
+	touched, ok := c.Touched().Since(t.position)
+	if whole || !ok {
+		ssn.memory.forget()
+		ssn.recountTotal()
+	} else {
+		for _, i := range touched {
+			t.update(int(i), c.Nodes()[i])
+		}
+	}
+	t.position, t.specs, t.members, t.known = c.Touched().Position(), c.SpecGeneration(), c.MemberGeneration(), true
+	return t.sum.Clone()
+}
+
+func (ssn *Session) recountTotal() {
+	t := &ssn.memory.total
+	t.usable = NodeSet{}
+	for _, shape := range ssn.cluster.MemberShapes() {
+		t.usable.union(ssn.Passing(shape))
+	}
+	for i, n := range ssn.cluster.Nodes() {
+		t.update(i, n)
+	}
+}
+
+func (t *totals) update(index int, n *api.NodeInfo) {
+	for index >= len(t.parts) {
+		t.parts = append(t.parts, nil)
+	}
+	t.sum.Sub(t.parts[index])
+	t.parts[index] = nil
+	if n == nil {
+		return
+	}
+	if t.usable.Has(index) && n.Ready() && !n.Node.Spec.Unschedulable {
+		t.parts[index] = n.Allocatable.Minus(n.Outside).NotNegative()
+	} else {
+		t.parts[index] = n.Members.Clone()
+	}
+	t.sum.Add(t.parts[index])
+}

@@ -1,0 +1,148 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/informers"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+// Plugin answers at extension points. Both functions are called once per session, from the
+// scheduling goroutine: OnSessionOpen registers answers, OnSessionClose lets go of what the
+// session's answers kept.
+type Plugin interface {
+	Name() string
+	OnSessionOpen(ssn *Session)
+	OnSessionClose(ssn *Session)
+}
+
+// Action is one step of a cycle. An error ends the action, not the cycle; that a job cannot be
+// placed is not an error.
+type Action interface {
+	Name() string
+	Execute(ctx context.Context, ssn *Session) error
+}
+
+// Effects carries out what statements have decided. Commit takes the decisions of one
+// statement; a gang's decisions come in one call and are carried out together. It must not
+// keep references to the model: it copies what it needs before it returns.
+type Effects interface {
+	Commit(decisions []api.Decision)
+}
+
+// Handle is what plugins get of the world outside of the model.
+type Handle struct {
+	// Informers serve upstream's plugins, which read claims, volumes and services from listers.
+	Informers informers.SharedInformerFactory
+}
+
+// PluginFactory makes a plugin from its arguments, which PluginSpec.Check has accepted.
+type PluginFactory func(conf.Arguments, Handle) (Plugin, error)
+
+// PluginSpec is how a plugin is registered.
+type PluginSpec struct {
+	New PluginFactory
+	// Check validates arguments without making the plugin; it serves "config check" too.
+	Check conf.ArgumentCheck
+}
+
+// Registry knows the plugins and actions that a configuration may name. Main builds it.
+type Registry struct {
+	plugins map[string]PluginSpec
+	actions map[string]Action
+	future  []string
+}
+
+// NewRegistry returns an empty registry. Actions named as future are known but not built yet:
+// configurations may name them and get a warning.
+func NewRegistry(future ...string) *Registry {
+	return &Registry{plugins: map[string]PluginSpec{}, actions: map[string]Action{}, future: future}
+}
+
+// AddPlugin registers a plugin; a name can be taken once.
+func (r *Registry) AddPlugin(name string, spec PluginSpec) error {
+	if _, taken := r.plugins[name]; taken {
+		return fmt.Errorf("plugin %q is registered twice", name)
+	}
+	if spec.New == nil {
+		return fmt.Errorf("plugin %q has no factory", name)
+	}
+	if spec.Check == nil {
+		spec.Check = noArguments
+	}
+	r.plugins[name] = spec
+	return nil
+}
+
+func noArguments(args conf.Arguments, path *field.Path) field.ErrorList {
+	return args.Decoder(path).Done()
+}
+
+// AddAction registers an action under its own name, which can be taken once.
+func (r *Registry) AddAction(action Action) error {
+	if _, taken := r.actions[action.Name()]; taken {
+		return fmt.Errorf("action %q is registered twice", action.Name())
+	}
+	r.actions[action.Name()] = action
+	r.future = slices.DeleteFunc(r.future, func(name string) bool { return name == action.Name() })
+	return nil
+}
+
+// Catalog lists what configurations may name.
+func (r *Registry) Catalog() conf.Catalog {
+	c := conf.Catalog{FutureActions: r.future, Plugins: map[string]conf.ArgumentCheck{}}
+	for name := range r.actions {
+		c.Actions = append(c.Actions, name)
+	}
+	slices.Sort(c.Actions)
+	for name, spec := range r.plugins {
+		c.Plugins[name] = spec.Check
+	}
+	return c
+}
+
+// Profile is a configuration come to life: what sessions are opened with. It lives until the
+// configuration changes, and so do its plugins and what was remembered with them.
+type Profile struct {
+	Actions []Action
+	tiers   [][]configured
+	memory  *memory
+}
+
+type configured struct {
+	Plugin
+	conf conf.Plugin
+}
+
+// NewProfile makes the plugins of a configuration that was checked against the catalog.
+func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
+	p := &Profile{memory: newMemory()}
+	for _, name := range c.Actions {
+		action, ok := r.actions[name]
+		if !ok {
+			return nil, fmt.Errorf("action %q is not registered", name)
+		}
+		p.Actions = append(p.Actions, action)
+	}
+	for _, tier := range c.Tiers {
+		var plugins []configured
+		for _, option := range tier.Plugins {
+			spec, ok := r.plugins[option.Name]
+			if !ok {
+				return nil, fmt.Errorf("plugin %q is not registered", option.Name)
+			}
+			plugin, err := spec.New(option.Arguments, handle)
+			if err != nil {
+				return nil, fmt.Errorf("plugin %s: %w", option.Name, err)
+			}
+			plugins = append(plugins, configured{plugin, option})
+		}
+		p.tiers = append(p.tiers, plugins)
+	}
+	return p, nil
+}

@@ -1,0 +1,178 @@
+package framework
+
+import (
+	"slices"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Session is one cycle over the model. Only the scheduling goroutine may use it.
+type Session struct {
+	// ID names the session in logs.
+	ID string
+	// Log carries the session's id.
+	Log logr.Logger
+
+	points
+	cluster *api.Cluster
+	profile *Profile
+	memory  *memory
+	effects Effects
+
+	// opening is the plugin whose OnSessionOpen runs; nil otherwise.
+	opening     *configured
+	openingTier int
+
+	// jobs are those with tasks to place, valid ones only, by id.
+	jobs     []*api.JobInfo
+	verdicts map[*api.JobInfo]*Outcome
+	held     []op
+	total    api.Resource
+	counts   [api.Evict + 1]int
+}
+
+// Outcome is what a session found out about a job that still waits.
+type Outcome struct {
+	// Job is why the gang has not started; nil when it has.
+	Job *api.Verdict
+	// Tasks is why members of a shape wait; members without entry share Job.
+	Tasks map[*api.Shape]*api.Verdict
+}
+
+// Open opens a session: plugins register in the order of the configuration, then every job
+// with tasks to place is asked whether it is valid.
+func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *Session {
+	id := uuid.NewString()
+	ssn := &Session{
+		ID:       id,
+		Log:      log.WithValues("session", id),
+		cluster:  cluster,
+		profile:  p,
+		memory:   p.memory,
+		effects:  effects,
+		verdicts: map[*api.JobInfo]*Outcome{},
+	}
+	waiting := ssn.waitingJobs()
+	for tier, plugins := range p.tiers {
+		for i := range plugins {
+			ssn.opening, ssn.openingTier = &plugins[i], tier
+			plugins[i].OnSessionOpen(ssn)
+		}
+	}
+	ssn.opening = nil
+	ssn.total = ssn.updateTotal()
+	for _, j := range waiting {
+		if verdict := ssn.validate(j); verdict != nil {
+			ssn.Explain(j, verdict)
+			continue
+		}
+		ssn.jobs = append(ssn.jobs, j)
+	}
+	for i := range ssn.opened {
+		ssn.opened[i].fn()
+	}
+	return ssn
+}
+
+// waitingJobs returns jobs with tasks to place, by id.
+func (ssn *Session) waitingJobs() []*api.JobInfo {
+	var jobs []*api.JobInfo
+	for _, j := range ssn.cluster.Jobs {
+		if j.Count(api.Pending) > 0 {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *api.JobInfo) int {
+		return api.CompareAge(a.Created, b.Created, string(a.ID), string(b.ID))
+	})
+	return jobs
+}
+
+// validate returns why nothing of the job may be placed, or nil.
+func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
+	if verdict := ssn.cluster.Admissible(j); verdict != nil {
+		return verdict
+	}
+	for i := range ssn.jobValid {
+		if verdict := ssn.jobValid[i].fn(j); verdict != nil {
+			return verdict
+		}
+	}
+	return nil
+}
+
+// Cluster returns the model, to read. Statements alone change it.
+func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
+
+// Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
+func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
+
+// Total returns the usable total: what members of queues could hold. A node counts with its
+// allocatable, less pods outside all queues, if it is ready, schedulable, and some holding or
+// waiting member of a queue passes its filters; any other node counts with what members hold
+// there. It stands still within a session.
+func (ssn *Session) Total() api.Resource { return ssn.total }
+
+// Statement begins a new statement.
+func (ssn *Session) Statement() *Statement { return &Statement{ssn: ssn} }
+
+// Explain records why a job waits; the latest explanation counts.
+func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
+	ssn.outcome(j).Job = verdict
+}
+
+// ExplainTasks records why members of a shape wait although the gang has started or waits for
+// another reason.
+func (ssn *Session) ExplainTasks(j *api.JobInfo, shape *api.Shape, verdict *api.Verdict) {
+	o := ssn.outcome(j)
+	if o.Tasks == nil {
+		o.Tasks = map[*api.Shape]*api.Verdict{}
+	}
+	o.Tasks[shape] = verdict
+}
+
+func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
+	o := ssn.verdicts[j]
+	if o == nil {
+		o = &Outcome{}
+		ssn.verdicts[j] = o
+	}
+	return o
+}
+
+// Outcome returns what was found out about a job, nil if it does not wait.
+func (ssn *Session) Outcome(j *api.JobInfo) *Outcome { return ssn.verdicts[j] }
+
+// Decided returns how many decisions of a kind were committed.
+func (ssn *Session) Decided(kind api.DecisionKind) int { return ssn.counts[kind] }
+
+func (ssn *Session) decided(decisions []api.Decision) {
+	for _, d := range decisions {
+		ssn.counts[d.Kind]++
+	}
+}
+
+func (ssn *Session) announce(t *api.TaskInfo, placed bool) {
+	chain := ssn.allocated
+	if !placed {
+		chain = ssn.deallocated
+	}
+	for i := range chain {
+		chain[i].fn(t)
+	}
+}
+
+// Close undoes what was held for waiting gangs and lets the plugins go.
+func (ssn *Session) Close() {
+	s := &Statement{ssn: ssn, ops: ssn.held}
+	s.Discard()
+	ssn.held = nil
+	for _, plugins := range ssn.profile.tiers {
+		for i := range plugins {
+			plugins[i].OnSessionClose(ssn)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package framework
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Statement is a list of decisions that is committed or undone as one. Trying is cheap: place
+// tasks, look, RollbackTo a Mark, place others. Only one statement of a session may be open.
+type Statement struct {
+	ssn *Session
+	ops []op
+}
+
+// op is a decision with what its task was before.
+type op struct {
+	api.Decision
+	status api.TaskStatus
+	node   *api.NodeInfo
+}
+
+// Mark is a position in a statement.
+type Mark int
+
+// Mark returns the present position, for RollbackTo.
+func (s *Statement) Mark() Mark { return Mark(len(s.ops)) }
+
+// Allocate places t on idle room of n.
+func (s *Statement) Allocate(t *api.TaskInfo, n *api.NodeInfo) {
+	s.do(api.Decision{Kind: api.Allocate, Task: t, Node: n})
+}
+
+// Pipeline places t on room of n that is being released.
+func (s *Statement) Pipeline(t *api.TaskInfo, n *api.NodeInfo) {
+	s.do(api.Decision{Kind: api.Pipeline, Task: t, Node: n})
+}
+
+// Evict takes t off its node for the sake of a job.
+func (s *Statement) Evict(t *api.TaskInfo, beneficiary *api.JobInfo) {
+	s.do(api.Decision{Kind: api.Evict, Task: t, Node: t.Node, For: beneficiary})
+}
+
+var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline: api.Pipelined, api.Evict: api.Releasing}
+
+// do is the only function that changes a task's status within a session.
+func (s *Statement) do(d api.Decision) {
+	s.ops = append(s.ops, op{d, d.Task.Status, d.Task.Node}) // what was there before
+	s.ssn.cluster.Place(d.Task, statusAfter[d.Kind], d.Node)
+	s.ssn.announce(d.Task, d.Kind != api.Evict)
+}
+
+// undo reverts the last operation by restoring what was recorded.
+func (s *Statement) undo() {
+	last := s.ops[len(s.ops)-1]
+	s.ops = s.ops[:len(s.ops)-1]
+	s.ssn.cluster.Place(last.Task, last.status, last.node)
+	s.ssn.announce(last.Task, last.Kind == api.Evict)
+}
+
+// RollbackTo undoes everything after m, last first.
+func (s *Statement) RollbackTo(m Mark) {
+	for len(s.ops) > int(m) {
+		s.undo()
+	}
+}
+
+// Discard undoes everything.
+func (s *Statement) Discard() { s.RollbackTo(0) }
+
+// Decisions returns what the statement holds, in order.
+func (s *Statement) Decisions() []api.Decision {
+	decisions := make([]api.Decision, len(s.ops))
+	for i := range s.ops {
+		decisions[i] = s.ops[i].Decision
+	}
+	return decisions
+}
+
+// Commit hands the decisions over. If any of them waits for room, nothing is bound: the gang
+// keeps its places until the session closes, so that nobody behind it takes them, and is placed
+// anew in the next one.
+func (s *Statement) Commit() {
+	decisions := s.Decisions()
+	if len(decisions) == 0 {
+		return
+	}
+	waits := false
+	for _, d := range decisions {
+		waits = waits || d.Kind == api.Pipeline
+	}
+	if waits {
+		s.ssn.held = append(s.ssn.held, s.ops...)
+		s.ops = nil
+		s.ssn.decided(decisions)
+		return
+	}
+	s.ssn.effects.Commit(decisions)
+	for _, d := range decisions {
+		if d.Kind == api.Allocate {
+			s.ssn.cluster.Launch(d.Task)
+		}
+	}
+	s.ops = nil
+	s.ssn.decided(decisions)
+}
