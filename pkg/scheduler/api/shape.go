@@ -86,6 +86,11 @@ func shapeKey(pod *v1.Pod, request Resource) string {
 	}
 	key = appendJSON(key, "affinity", spec.Affinity, spec.Affinity != nil)
 	key = appendJSON(key, "spread", spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) > 0)
+	for i := range spec.TopologySpreadConstraints { // matchLabelKeys stand for the pod's own values
+		for _, name := range spec.TopologySpreadConstraints[i].MatchLabelKeys {
+			key = appendStrings(key, name, pod.Labels[name])
+		}
+	}
 	key = appendJSON(key, "claims", spec.ResourceClaims, len(spec.ResourceClaims) > 0)
 	for i := range spec.Volumes {
 		if bindsToNodes(&spec.Volumes[i]) {

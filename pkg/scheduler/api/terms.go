@@ -23,24 +23,18 @@ type Term struct {
 	requires string
 }
 
-// termsOf reads the terms of a pod's spec. A selector that cannot be parsed selects nothing:
-// upstream's plugins then refuse the pod.
+// termsOf reads the terms of a pod's spec. A selector that cannot be parsed selects nothing; its
+// term is kept, so that upstream's plugins are asked, which then refuse the pod.
 func termsOf(pod *v1.Pod) []Term {
 	var terms []Term
 	add := func(kind string, selector *metav1.LabelSelector, namespaces []string, namespaceSelector *metav1.LabelSelector) {
-		parsed, err := metav1.LabelSelectorAsSelector(selector)
-		if err != nil {
-			return
-		}
-		t := Term{selector: parsed, namespaces: namespaces, requires: requiredLabel(selector)}
+		t := Term{selector: parseSelector(selector), namespaces: namespaces, requires: requiredLabel(selector)}
 		if namespaceSelector != nil {
-			if t.namespaceSelector, err = metav1.LabelSelectorAsSelector(namespaceSelector); err != nil {
-				return
-			}
+			t.namespaceSelector = parseSelector(namespaceSelector)
 		} else if len(namespaces) == 0 {
 			t.namespaces = []string{pod.Namespace}
 		}
-		t.key = kind + "|" + strings.Join(t.namespaces, ",") + "|" + metav1.FormatLabelSelector(namespaceSelector) + "|" + parsed.String()
+		t.key = kind + "|" + strings.Join(t.namespaces, ",") + "|" + selectorKey(t.namespaceSelector) + "|" + selectorKey(t.selector)
 		terms = append(terms, t)
 	}
 	if a := pod.Spec.Affinity; a != nil {
@@ -68,6 +62,25 @@ func ownDomain(pod *v1.Pod) string {
 		}
 	}
 	return ""
+}
+
+func parseSelector(selector *metav1.LabelSelector) labels.Selector {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return parsed
+}
+
+// selectorKey writes a selector so that all and nothing, which both read as "", differ.
+func selectorKey(selector labels.Selector) string {
+	if selector == nil {
+		return "nothing"
+	}
+	if _, selectable := selector.Requirements(); !selectable {
+		return "nothing"
+	}
+	return "{" + selector.String() + "}"
 }
 
 func podTerms(a *v1.Affinity) []v1.PodAffinityTerm {
