@@ -46,6 +46,7 @@ type Cluster struct {
 
 	touched, respecified Journal
 	dirty                []*JobInfo
+	waiting              map[*JobInfo]struct{} // as of the last Settle
 }
 
 type namespace struct {
@@ -69,6 +70,7 @@ func NewCluster(options Options) *Cluster {
 		namespaces:  map[string]namespace{},
 		shapes:      map[string]*Shape{},
 		terms:       newTerms(),
+		waiting:     map[*JobInfo]struct{}{},
 	}
 }
 
@@ -270,6 +272,38 @@ func (c *Cluster) settleJob(j *JobInfo) {
 	if j.Shadow() {
 		j.updateShadow()
 	}
+	c.recount(j)
+	if j.Waits() {
+		c.waiting[j] = struct{}{}
+	} else {
+		delete(c.waiting, j)
+	}
+}
+
+// recount lets the queue count the group in its present phase.
+func (c *Cluster) recount(j *JobInfo) {
+	var phase v1alpha1.PodGroupPhase
+	if j.Group != nil {
+		phase = j.Phase()
+	}
+	if phase == j.counted {
+		return
+	}
+	if j.Queue != nil {
+		j.Queue.count(j.counted, -1)
+		j.Queue.count(phase, +1)
+	}
+	j.counted = phase
+}
+
+// WaitingJobs returns the jobs that wait as of the last Settle, oldest first.
+func (c *Cluster) WaitingJobs() []*JobInfo {
+	jobs := make([]*JobInfo, 0, len(c.waiting))
+	for j := range c.waiting {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *JobInfo) int { return CompareAge(a.Created, b.Created, string(a.ID), string(b.ID)) })
+	return jobs
 }
 
 // Journal lists touched nodes in the order of their changes. Readers keep a position of their

@@ -48,6 +48,22 @@ func termsOf(pod *v1.Pod) []Term {
 	return terms
 }
 
+// ownDomain returns the topology key of the first required affinity term that selects the pod
+// itself.
+func ownDomain(pod *v1.Pod) string {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
+		return ""
+	}
+	for _, t := range pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+		own := len(t.Namespaces) == 0 && t.NamespaceSelector == nil || slices.Contains(t.Namespaces, pod.Namespace)
+		if err == nil && own && selector.Matches(labels.Set(pod.Labels)) {
+			return t.TopologyKey
+		}
+	}
+	return ""
+}
+
 func parseSelector(selector *metav1.LabelSelector) labels.Selector {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
