@@ -40,7 +40,7 @@ func termsOf(pod *v1.Pod) []Term {
 		} else if len(namespaces) == 0 {
 			t.namespaces = []string{pod.Namespace}
 		}
-		t.key = kind + "|" + strings.Join(t.namespaces, ",") + "|" + metav1.FormatLabelSelector(namespaceSelector) + "|" + parsed.String()
+		t.key = kind + "|" + strings.Join(t.namespaces, ",") + "|" + selectorKey(t.namespaceSelector) + "|" + selectorKey(parsed)
 		terms = append(terms, t)
 	}
 	if a := pod.Spec.Affinity; a != nil {
@@ -52,6 +52,19 @@ func termsOf(pod *v1.Pod) []Term {
 		add("spread", pod.Spec.TopologySpreadConstraints[i].LabelSelector, nil, nil)
 	}
 	return terms
+}
+
+// selectorKey tells selectors apart also where their texts are equally empty.
+func selectorKey(s labels.Selector) string {
+	switch {
+	case s == nil:
+		return "<absent>"
+	case s.Empty():
+		return "<all>"
+	case s.String() == "":
+		return "<none>"
+	}
+	return s.String()
 }
 
 func podTerms(a *v1.Affinity) []v1.PodAffinityTerm {
