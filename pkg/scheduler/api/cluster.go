@@ -180,9 +180,12 @@ func (c *Cluster) Refused(id TaskID) {
 		return
 	}
 	c.detach(t)
+	before := t.Node
 	t.inFlight = nil
 	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
+	c.joinJob(t) // the commitment is void: what the pod says counts again
 	c.attach(t)
+	c.forgetNode(before)
 }
 
 // attach adds t to the accounts of its node, its job and its queue; detach takes it out. All
