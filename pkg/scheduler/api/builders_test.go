@@ -54,7 +54,7 @@ func requesting(pairs ...string) podChange {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests = amountsOf(pairs...) }
 }
 
-func labelled(key, value string) podChange {
+func withLabel(key, value string) podChange {
 	return func(p *v1.Pod) { p.Labels[key] = value }
 }
 
@@ -62,7 +62,7 @@ func annotated(key, value string) podChange {
 	return func(p *v1.Pod) { p.Annotations[key] = value }
 }
 
-func inGroup(name string) podChange { return labelled(v1alpha1.LabelPodGroup, name) }
+func inGroup(name string) podChange { return withLabel(v1alpha1.LabelPodGroup, name) }
 
 // ownedBy gives the pod a controller of that name, with the UID "uid-<name>".
 func ownedBy(name string) podChange {

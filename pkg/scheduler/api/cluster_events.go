@@ -379,6 +379,7 @@ func (c *Cluster) SetNamespace(ns *v1.Namespace) {
 		return
 	}
 	c.generation++
+	c.labelled++
 	c.terms.generation++
 	c.namespaces[ns.Name] = now
 }
@@ -387,6 +388,8 @@ func (c *Cluster) SetNamespace(ns *v1.Namespace) {
 func (c *Cluster) DeleteNamespace(name string) {
 	if _, ok := c.namespaces[name]; ok {
 		c.generation++
+		c.labelled++
+		c.terms.generation++
 		delete(c.namespaces, name)
 	}
 }

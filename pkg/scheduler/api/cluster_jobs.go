@@ -43,9 +43,11 @@ func (c *Cluster) newJob(id JobID, group string) *JobInfo {
 
 func (c *Cluster) removeJob(j *JobInfo) {
 	if j.Queue != nil {
+		j.Queue.count(j.counted, -1)
 		delete(j.Queue.Jobs, j.ID)
 	}
 	delete(c.Jobs, j.ID)
+	delete(c.waiting, j)
 	if uid := j.formerGroup(); uid != "" {
 		delete(c.former[uid], j.ID)
 		if len(c.former[uid]) == 0 {
@@ -93,11 +95,15 @@ func (c *Cluster) enqueue(j *JobInfo) {
 	if old := j.Queue; old != nil {
 		old.Allocated.Sub(j.Allocated)
 		old.Releasing.Sub(j.Releasing)
+		old.Requested.Sub(j.Requested)
+		old.count(j.counted, -1)
 		delete(old.Jobs, j.ID)
 	}
 	if j.Queue = q; q != nil {
 		q.Allocated.Add(j.Allocated)
 		q.Releasing.Add(j.Releasing)
+		q.Requested.Add(j.Requested)
+		q.count(j.counted, +1)
 		q.Jobs[j.ID] = j
 	}
 	c.markDirty(j)

@@ -27,14 +27,14 @@ func TestMemberOf(t *testing.T) {
 		"annotation of kube-batch":    {aPod("p", annotated(v1alpha1.AnnotationGroupName, "g")), group},
 		"label before annotation":     {aPod("p", inGroup("g"), annotated(v1alpha1.AnnotationGroupName, "other")), group},
 		"empty label":                 {aPod("p", inGroup(""), annotated(v1alpha1.AnnotationGroupName, "g")), group},
-		"group before queue label":    {aPod("p", inGroup("g"), labelled(v1alpha1.LabelQueue, "other")), group},
+		"group before queue label":    {aPod("p", inGroup("g"), withLabel(v1alpha1.LabelQueue, "other")), group},
 		"a group that does not exist": {aPod("p", inGroup("none")), Membership{Job: "group/ns/none", Group: "ns/none"}},
 		"neither group nor owner":     {aPod("p"), shadow("shadow/ns/uid-p/default", "default", 1)},
 		"neither group nor owner, but a queue": {
-			aPod("p", labelled(v1alpha1.LabelQueue, "q")), shadow("shadow/ns/uid-p/q", "q", 1),
+			aPod("p", withLabel(v1alpha1.LabelQueue, "q")), shadow("shadow/ns/uid-p/q", "q", 1),
 		},
 		"owner":           {aPod("p", ownedBy("rs")), shadow("shadow/ns/uid-rs/default", "default", 1)},
-		"owner and queue": {aPod("p", ownedBy("rs"), labelled(v1alpha1.LabelQueue, "q")), shadow("shadow/ns/uid-rs/q", "q", 1)},
+		"owner and queue": {aPod("p", ownedBy("rs"), withLabel(v1alpha1.LabelQueue, "q")), shadow("shadow/ns/uid-rs/q", "q", 1)},
 		"an owner that is no controller": {
 			aPod("p", func(p *v1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Name: "o", UID: "uid-o"}} }),
 			shadow("shadow/ns/uid-p/default", "default", 1),
@@ -52,7 +52,7 @@ func TestMemberOf(t *testing.T) {
 		"bound by us, group moved":        {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), shadow("former/uid-g/r", "r", 1)},
 		"bound by us as a shadow":         {aPod("p", boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that joins a group":     {aPod("p", inGroup("g"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
-		"a shadow that changes its queue": {aPod("p", labelled(v1alpha1.LabelQueue, "r"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
+		"a shadow that changes its queue": {aPod("p", withLabel(v1alpha1.LabelQueue, "r"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"bound by somebody else":          {aPod("p", inGroup("g"), on("n")), group},
 		"waits, with our annotations forged": {
 			aPod("p", inGroup("g"), boundBy("q", "uid-other", "")), group,

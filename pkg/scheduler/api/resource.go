@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
@@ -257,6 +258,31 @@ func (r Resource) Minus(o Resource) Resource {
 	difference := r.Clone()
 	difference.Sub(o)
 	return difference
+}
+
+// Times returns n × r as a new vector; n is not negative.
+func (r Resource) Times(n int64) Resource {
+	product := r.Clone()
+	for i := range product {
+		if high, low := bits.Mul64(uint64(max(product[i], 0)), uint64(n)); high == 0 && low <= math.MaxInt64 {
+			product[i] = int64(low)
+		} else {
+			product[i] = math.MaxInt64
+		}
+	}
+	return product
+}
+
+// TimesIn returns how often r fits into room; a request for nothing fits as often as there are
+// pods to ask.
+func (r Resource) TimesIn(room Resource) int64 {
+	times := int64(math.MaxInt32)
+	for i, n := range r {
+		if n > 0 {
+			times = min(times, max(room.At(i), 0)/n)
+		}
+	}
+	return times
 }
 
 // Fits tells whether r fits into room. As in kube-scheduler a dimension that is not asked for

@@ -45,8 +45,8 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 		equal bool
 	}{
 		"names do not matter":             {aPod("a"), aPod("b"), true},
-		"labels do not matter":            {aPod("a", labelled("x", "1")), aPod("b", labelled("x", "2")), true},
-		"indexed Jobs do not split":       {aPod("j-0", labelled("batch.kubernetes.io/job-completion-index", "0")), aPod("j-1", labelled("batch.kubernetes.io/job-completion-index", "1")), true},
+		"labels do not matter":            {aPod("a", withLabel("x", "1")), aPod("b", withLabel("x", "2")), true},
+		"indexed Jobs do not split":       {aPod("j-0", withLabel("batch.kubernetes.io/job-completion-index", "0")), aPod("j-1", withLabel("batch.kubernetes.io/job-completion-index", "1")), true},
 		"groups do not matter":            {aPod("a", inGroup("g")), aPod("b", inGroup("h")), true},
 		"priority does not matter":        {aPod("a", prioritized(1)), aPod("b", prioritized(2)), true},
 		"namespaces matter":               {aPod("a"), aPod("b", inNamespace("other")), false},
@@ -131,7 +131,7 @@ func TestBestEffort(t *testing.T) {
 
 // Labels make a difference only where a term of a living pod selects by them.
 func TestClassesFollowLivingTerms(t *testing.T) {
-	red, blue := labelled("color", "red"), labelled("color", "blue")
+	red, blue := withLabel("color", "red"), withLabel("color", "blue")
 	one := func(c *Cluster) string {
 		r, b := c.ClassOf(c.Tasks["uid-red"]), c.ClassOf(c.Tasks["uid-blue"])
 		return fmt.Sprintf("one class: %t, red social: %t, blue social: %t", r == b, r.Social(), b.Social())

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// settlePeriod is how long a file must be left alone before it is read, so that one that is
-	// being written is read once and whole.
+	// settlePeriod is how long a file must be left alone before it is read, and then stay the same
+	// before it counts, so that one that is being written is not taken half.
 	settlePeriod = 100 * time.Millisecond
 
 	// missingGrace is how long a file may be missing, as while an editor replaces it, before that
@@ -39,17 +39,22 @@ type Reload func(*Configuration, []Warning, error)
 type Watcher struct {
 	path    string
 	catalog Catalog
-	clock   clock.WithTicker
+	clock   clock.Clock
 
-	seen    string // content at the last look
-	nothing bool   // nothing was seen yet, or the loss of the file was reported
-	missing bool   // the last look found no readable file
+	found    sight // at the last look
+	reported sight // last; what was loaded counts as reported
 }
 
-// NewWatcher returns a watcher of the file that reads nothing yet. Load and Run are for one
-// goroutine, one after the other.
-func NewWatcher(path string, catalog Catalog, clock clock.WithTicker) *Watcher {
-	return &Watcher{path: path, catalog: catalog, clock: clock, nothing: true}
+// sight is what a look at the file shows.
+type sight struct {
+	content string
+	missing bool // or not readable
+}
+
+// NewWatcher returns a watcher of the file that reads nothing yet. Load comes before Run; neither
+// may be called twice at once.
+func NewWatcher(path string, catalog Catalog, clock clock.Clock) *Watcher {
+	return &Watcher{path: path, catalog: catalog, clock: clock}
 }
 
 // Load reads the file as the function Load does, and notes its content, so that Run reports only
@@ -59,7 +64,8 @@ func (w *Watcher) Load() (*Configuration, []Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w.seen, w.nothing = string(data), false
+	w.found = sight{content: string(data)}
+	w.reported = w.found
 	return Parse(w.path, data, w.catalog)
 }
 
@@ -110,23 +116,25 @@ func (w *Watcher) concerns(event fsnotify.Event) bool {
 	return name == filepath.Base(w.path) || name == configMapLink
 }
 
-// look reads the file, reports what is new, and returns when to look again.
+// look reads the file, reports what is new if two looks in a row find it the same, and returns when
+// to look again.
 func (w *Watcher) look(reload Reload) (next time.Duration) {
 	data, err := read(w.path)
-	if err != nil {
-		if !w.missing {
-			w.missing = true
-			return missingGrace
-		}
-		if !w.nothing {
-			w.nothing = true
-			reload(nil, nil, err)
-		}
+	now := sight{content: string(data), missing: err != nil}
+	before := w.found
+	w.found = now
+	switch {
+	case now == w.reported:
 		return pollPeriod
+	case now != before && now.missing:
+		return missingGrace
+	case now != before:
+		return settlePeriod
 	}
-	w.missing = false
-	if w.nothing || string(data) != w.seen {
-		w.seen, w.nothing = string(data), false
+	w.reported = now
+	if err != nil {
+		reload(nil, nil, err)
+	} else {
 		reload(Parse(w.path, data, w.catalog))
 	}
 	return pollPeriod

@@ -211,15 +211,19 @@ func TestWatcherTiming(t *testing.T) {
 				{at: 1090 * time.Millisecond, write: misspelt, tell: "scheduler.yaml"},
 				{at: 1180 * time.Millisecond, write: backfillOnly, tell: "scheduler.yaml"},
 			},
-			want: []report{{1280 * time.Millisecond, "backfill"}},
+			want: []report{{1380 * time.Millisecond, "backfill"}},
 		},
 		"a swapped ConfigMap link is a notice": {
 			given: []act{{at: time.Second, write: backfillOnly, tell: "..data"}},
-			want:  []report{{1100 * time.Millisecond, "backfill"}},
+			want:  []report{{1200 * time.Millisecond, "backfill"}},
 		},
 		"notices about other files are none, but polling finds the change": {
 			given: []act{{at: time.Second, write: backfillOnly, tell: "other.yaml"}},
-			want:  []report{{pollPeriod, "backfill"}},
+			want:  []report{{pollPeriod + settlePeriod, "backfill"}},
+		},
+		"what is half written when polled is not taken": {
+			given: []act{{at: 9999 * time.Millisecond, write: misspelt[:5]}, {at: 10050 * time.Millisecond, write: backfillOnly}},
+			want:  []report{{pollPeriod + 2*settlePeriod, "backfill"}},
 		},
 		"a file that is missing for a moment is not reported": {
 			given: []act{
@@ -232,14 +236,14 @@ func TestWatcherTiming(t *testing.T) {
 				{at: time.Second, tell: "scheduler.yaml"},
 				{at: 30 * time.Second, write: allocateOnly, tell: "scheduler.yaml"},
 			},
-			want: []report{{2100 * time.Millisecond, "missing"}, {30100 * time.Millisecond, "allocate"}},
+			want: []report{{2100 * time.Millisecond, "missing"}, {30200 * time.Millisecond, "allocate"}},
 		},
 		"the same mistake is reported once": {
 			given: []act{
 				{at: time.Second, write: misspelt, tell: "scheduler.yaml"},
 				{at: 2 * time.Second, write: misspelt, tell: "scheduler.yaml"},
 			},
-			want: []report{{1100 * time.Millisecond, "refused"}},
+			want: []report{{1200 * time.Millisecond, "refused"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

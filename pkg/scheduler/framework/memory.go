@@ -109,25 +109,36 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 	set.Each(func(i int) {
 		n := nodes[i]
 		if n.Ready() && !n.Node.Spec.Unschedulable {
-			set.slots += slotsOn(n, shape.Request)
+			set.slots += shape.Request.TimesIn(n.Allocatable.Minus(n.Outside))
 		}
 	})
 	return set.slots
 }
 
-// slotsOn returns how often request fits into what the node has for members of queues.
-func slotsOn(n *api.NodeInfo, request api.Resource) int64 {
-	slots := int64(-1)
-	for i, r := range request {
-		if r <= 0 {
-			continue
-		}
-		times := max(n.Allocatable.At(i)-n.Outside.At(i), 0) / r
-		if slots < 0 || times < slots {
-			slots = times
+// Room returns what is idle or being released on the nodes that pass the filters for some task
+// of the claim.
+func (ssn *Session) Room(claim *api.Claim) api.Resource {
+	var suitable NodeSet
+	var last *api.Shape
+	for _, t := range claim.Tasks {
+		if t.Shape != last {
+			last = t.Shape
+			suitable.union(ssn.Passing(t.Shape))
 		}
 	}
-	return max(slots, 0)
+	room := make(api.Resource, ssn.cluster.Dims.Len())
+	nodes := ssn.cluster.Nodes()
+	suitable.Each(func(i int) {
+		n := nodes[i]
+		for d := range room {
+			free := n.Idle.At(d)
+			if n.Ready() {
+				free += n.Releasing.At(d)
+			}
+			room[d] += max(free-n.Pipelined.At(d), 0)
+		}
+	})
+	return room
 }
 
 // forget drops what is remembered for shapes that no task has any more.

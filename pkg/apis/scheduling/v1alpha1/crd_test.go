@@ -128,7 +128,7 @@ func TestCreate(t *testing.T) {
 		},
 		"a guarantee above the capability": {
 			given: `Queue {name: q} spec: {guarantee: {cpu: 4001m, memory: 1Gi}, capability: {cpu: 4}}`,
-			want:  `spec: guarantee must not exceed capability`,
+			want:  `spec.guarantee: must not exceed capability`,
 		},
 		"a quantity that is none": {
 			given: `Queue {name: q} spec: {capability: {cpu: many}}`,
@@ -173,7 +173,7 @@ func TestCreate(t *testing.T) {
 
 func TestUpdate(t *testing.T) {
 	t.Parallel()
-	const moved = `<nil>: spec.queue cannot change while pods of the group run; delete the pods first, or create another PodGroup`
+	const moved = `spec.queue: cannot change while pods of the group run; delete the pods first, or create another PodGroup`
 	cases := map[string]struct {
 		given string
 		then  string // the update; the status is the one of given
@@ -222,7 +222,7 @@ func TestUpdate(t *testing.T) {
 		"a queue does not become wrong": {
 			given: `Queue {name: q} spec: {capability: {cpu: 8}, guarantee: {cpu: 6}}`,
 			then:  `Queue {name: q} spec: {capability: {cpu: 4}, guarantee: {cpu: 6}}`,
-			want:  `spec: guarantee must not exceed capability`,
+			want:  `spec.guarantee: must not exceed capability`,
 		},
 	}
 	for name, tc := range cases {

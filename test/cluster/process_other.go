@@ -1,0 +1,9 @@
+//go:build !linux
+
+package cluster
+
+import "syscall"
+
+func dieWithParent(bool) *syscall.SysProcAttr {
+	return nil
+}
