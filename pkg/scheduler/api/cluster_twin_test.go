@@ -134,6 +134,7 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 		"port":         func(p *v1.Pod) { p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}} },
 		"repels red":   repelling("color", "red"),
 		"repels owner": repelling("owner", "x"),
+		"joins red":    joining("color", "red"),
 	}
 	names := slices.Sorted(maps.Keys(changes))
 	for range rapid.IntRange(0, 5).Draw(t, "changes") {
@@ -145,6 +146,16 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 func repelling(key, value string) podChange {
 	return func(p *v1.Pod) {
 		p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}, TopologyKey: "zone",
+			}},
+		}}
+	}
+}
+
+func joining(key, value string) podChange {
+	return func(p *v1.Pod) {
+		p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
 				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}, TopologyKey: "zone",
 			}},

@@ -29,9 +29,9 @@ func (c *Cluster) Dump() string {
 }
 
 func (c *Cluster) dumpQueue(b *strings.Builder, q *QueueInfo) {
-	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d capability=%s guarantee=%s allocated=%s releasing=%s jobs=%s\n",
+	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d capability=%s guarantee=%s allocated=%s releasing=%s requested=%s groups=%v jobs=%s\n",
 		q.ID, q.Weight, q.Reclaimable, q.Created, c.limits(q.Capability), c.amounts(q.Guarantee),
-		c.amounts(q.Allocated), c.amounts(q.Releasing), sortedKeys(q.Jobs))
+		c.amounts(q.Allocated), c.amounts(q.Releasing), c.amounts(q.Requested), q.Groups, sortedKeys(q.Jobs))
 }
 
 func (c *Cluster) dumpNode(b *strings.Builder, n *NodeInfo) {
@@ -73,8 +73,8 @@ func (c *Cluster) dumpTask(b *strings.Builder, t *TaskInfo, classes map[*Class]T
 		flight = string(t.inFlight.Queue) + "/" + string(t.inFlight.GroupUID)
 	}
 	class := c.ClassOf(t)
-	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t created=%d request=%s flight=%s class=%s social=%t\n",
-		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.Created, c.amounts(t.Request), flight, classes[class], class.Social())
+	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t created=%d request=%s flight=%s class=%s social=%t together=%q\n",
+		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.Created, c.amounts(t.Request), flight, classes[class], class.Social(), t.Shape.TogetherIn())
 }
 
 // namedClasses names every class after its first task, because keys of classes depend on the
