@@ -148,4 +148,4 @@ func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, e
 }
 
 // Forget drops all that was remembered of the model, which is about to be built anew.
-func (p *Profile) Forget() { p.memory = newMemory() }
+func (p *Profile) Forget() { p.memory = nil }
