@@ -77,6 +77,10 @@ func NewCluster(options Options) *Cluster {
 // Generation counts changes of the model; equal generations mean that nothing happened.
 func (c *Cluster) Generation() uint64 { return c.generation }
 
+// Bump counts a change outside of the model that plugins read themselves, such as that of a
+// volume or claim, so that the next cycle is not skipped.
+func (c *Cluster) Bump() { c.generation++ }
+
 // SpecGeneration counts changes of node objects.
 func (c *Cluster) SpecGeneration() uint64 { return c.specs }
 
@@ -203,8 +207,25 @@ func (c *Cluster) Refused(id TaskID) {
 		return
 	}
 	c.detach(t)
+	before := t.Node
 	t.inFlight = nil
 	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
+	c.joinJob(t) // the commitment is void: what the pod says counts again
+	c.attach(t)
+	c.forgetNode(before)
+}
+
+// Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
+// pods that the API server shows on a node are left alone.
+func (c *Cluster) Resume(id TaskID, node string, binding Commitment) {
+	t := c.Tasks[id]
+	if t == nil || t.Pod.Spec.NodeName != "" {
+		return
+	}
+	c.detach(t)
+	c.leaveNominated(t)
+	t.Status, t.Node, t.inFlight = Binding, c.nodeNamed(node), &binding
+	c.joinJob(t)
 	c.attach(t)
 }
 
