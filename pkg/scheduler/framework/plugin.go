@@ -146,6 +146,3 @@ func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, e
 	}
 	return p, nil
 }
-
-// Forget drops all that was remembered of the model, which is about to be built anew.
-func (p *Profile) Forget() { p.memory = newMemory() }
