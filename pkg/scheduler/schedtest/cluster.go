@@ -119,7 +119,7 @@ func (c *Cluster) meta(namespace, name string) metav1.ObjectMeta {
 func (c *Cluster) uid(namespace, name string) types.UID {
 	key := namespace + "/" + name
 	c.born[key]++
-	return types.UID(fmt.Sprintf("%s#%d", key, c.born[key]))
+	return types.UID(fmt.Sprintf("%s.%s.%d", namespace, name, c.born[key]))
 }
 
 func mustParse(text string) *resource.Quantity {
