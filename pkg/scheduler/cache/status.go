@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -57,9 +58,9 @@ type draft struct {
 // whenever the wish or the object changes, both are compared, and the difference, if there is
 // one, is written. The latest wish wins.
 type writer[W any] struct {
-	kind  string
-	pause time.Duration
-	equal func(a, b W) bool
+	verb, resource string // as RBAC rules name them
+	pause          time.Duration
+	equal          func(a, b W) bool
 	// draft compares; it returns nil if there is nothing to write, and false if the object is
 	// gone or no longer of a kind to be written.
 	draft func(W) (*draft, bool)
@@ -81,6 +82,15 @@ type wish[W any] struct {
 	// too early.
 	base    string
 	written time.Time
+}
+
+// newWriter completes w, which has the fields that differ between kinds.
+func newWriter[W any](c *Cache, w *writer[W]) *writer[W] {
+	w.clock, w.metrics = c.options.Clock, c.options.Metrics
+	w.log = c.options.Log.WithName("status").WithValues("resource", w.resource)
+	w.calm = c.binder.calm
+	w.wishes = map[types.UID]*wish[W]{}
+	return w
 }
 
 // want sets what the object should show.
@@ -179,7 +189,7 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	version, err := d.send(call)
-	w.metrics.StatusWritten(w.kind, outcome(err))
+	w.metrics.APIWrite(w.verb, w.resource, codeOf(http.StatusOK, err))
 	switch {
 	case err == nil:
 		w.queue.Forget(uid)
@@ -190,7 +200,7 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	case apierrors.IsConflict(err):
 		w.queue.AddRateLimited(uid)
 	case ctx.Err() == nil:
-		w.log.Error(err, "Cannot write status, trying again", "kind", w.kind, "uid", uid, "failures", w.queue.NumRequeues(uid)+1)
+		w.log.Error(err, "Cannot write status, trying again", "uid", uid, "failures", w.queue.NumRequeues(uid)+1)
 		w.queue.AddRateLimited(uid)
 	}
 }
@@ -234,16 +244,4 @@ func (w *writer[W]) wrote(uid types.UID, d *draft, version string) {
 			known.base = d.base
 		}
 	}
-}
-
-func outcome(err error) string {
-	switch {
-	case err == nil:
-		return "ok"
-	case apierrors.IsConflict(err):
-		return "conflict"
-	case apierrors.IsNotFound(err):
-		return "gone"
-	}
-	return "error"
 }

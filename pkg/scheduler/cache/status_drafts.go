@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,17 +17,18 @@ import (
 // newStatuses makes the writers of all kinds. They run in Run.
 func (c *Cache) newStatuses() statuses {
 	return statuses{
-		groups: newWriter(c, "podgroup", groupPause, equalValues[api.GroupReport], c.draftGroup),
-		queues: newWriter(c, "queue", queuePause, equalQueueReports, c.draftQueue),
-		pods:   newWriter(c, "pod", podPause, equalValues[api.PodReport], c.draftPod),
-	}
-}
-
-func newWriter[W any](c *Cache, kind string, pause time.Duration, equal func(a, b W) bool, compare func(W) (*draft, bool)) *writer[W] {
-	return &writer[W]{
-		kind: kind, pause: pause, equal: equal, draft: compare,
-		clock: c.options.Clock, log: c.options.Log.WithName("status"), metrics: c.options.Metrics,
-		calm: c.binder.calm, wishes: map[types.UID]*wish[W]{},
+		groups: newWriter(c, &writer[api.GroupReport]{
+			verb: "update", resource: "podgroups/status", pause: groupPause,
+			equal: equalValues[api.GroupReport], draft: c.draftGroup,
+		}),
+		queues: newWriter(c, &writer[api.QueueReport]{
+			verb: "update", resource: "queues/status", pause: queuePause,
+			equal: equalQueueReports, draft: c.draftQueue,
+		}),
+		pods: newWriter(c, &writer[api.PodReport]{
+			verb: "patch", resource: "pods/status", pause: podPause,
+			equal: equalValues[api.PodReport], draft: c.draftPod,
+		}),
 	}
 }
 

@@ -19,6 +19,9 @@ func checkKubeconfig(path string) error {
 	if path == "" {
 		return nil
 	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--kubeconfig: there is no directory %s", filepath.Dir(path))
+	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,7 +96,7 @@ func (l *ledger) judge(pod *corev1.Pod, node func(name string) (*corev1.Node, er
 	)
 	result := handler.Admit(&lifecycle.PodAdmitAttributes{
 		Pod:       pod,
-		OtherPods: slices.SortedFunc(maps.Values(l.admitted), byUID),
+		OtherPods: slices.Collect(maps.Values(l.admitted)), // their order does not matter
 	})
 	return Verdict{Admitted: result.Admit, Reason: result.Reason, Message: result.Message}
 }
@@ -152,8 +151,4 @@ func trim(pod *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels},
 		Spec:       pod.Spec,
 	}
-}
-
-func byUID(a, b *corev1.Pod) int {
-	return strings.Compare(string(a.UID), string(b.UID))
 }
