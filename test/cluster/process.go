@@ -44,7 +44,7 @@ type Process struct {
 func StartProcess(o ProcessOptions) (*Process, error) {
 	p := &Process{command: exec.Command(o.Path, o.Args...), output: o.Output, done: make(chan struct{})}
 	p.command.Env = append(os.Environ(), o.Env...)
-	p.command.SysProcAttr = dieWithParent(o.leash)
+	p.command.SysProcAttr = apart(o.leash)
 	if o.Output != "" {
 		output, err := os.Create(o.Output)
 		if err != nil {

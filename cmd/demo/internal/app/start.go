@@ -19,7 +19,7 @@ const (
 
 // build builds the local cluster and the scheduler, and returns the path of the latter.
 func (d *demo) build(ctx context.Context) (scheduler string, err error) {
-	d.out.step("Building. The first time this compiles Kubernetes, which takes several minutes.")
+	d.out.step("Building. The first time this compiles Kubernetes and takes several minutes.")
 	for _, target := range []struct {
 		name  string
 		build func(context.Context) (string, error)
@@ -60,7 +60,7 @@ func (d *demo) startCluster(ctx context.Context) (*cluster.Cluster, error) {
 // startScheduler starts the scheduler with credentials of its service account and nothing
 // else.
 func (d *demo) startScheduler(ctx context.Context, c *cluster.Cluster, binary string) (*cluster.Process, error) {
-	d.out.step("Starting batch-scheduler")
+	d.out.step("Starting batch-scheduler as service account %s/%s", schedulerNamespace, schedulerAccount)
 	kubeconfig := filepath.Join(d.dir, "scheduler.kubeconfig")
 	if err := c.ServiceAccountKubeconfig(ctx, schedulerNamespace, schedulerAccount, kubeconfig); err != nil {
 		return nil, err
@@ -78,6 +78,5 @@ func (d *demo) startScheduler(ctx context.Context, c *cluster.Cluster, binary st
 	if err != nil {
 		return nil, err
 	}
-	d.out.detail("as serviceaccount %s in namespace %s, with the role in config/rbac", schedulerAccount, schedulerNamespace)
 	return process, nil
 }

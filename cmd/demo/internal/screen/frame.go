@@ -157,9 +157,13 @@ func queues(list []scene.Queue) table {
 	return t
 }
 
-// share says what a queue has of a resource and what it deserves.
+// share says what a queue has of a resource and what it deserves, or nothing if that is nothing.
 func share(q scene.Queue, name corev1.ResourceName) string {
-	return amount(q.Allocated[name]) + " / " + amount(q.Deserved[name])
+	allocated, deserved := q.Allocated[name], q.Deserved[name]
+	if allocated.IsZero() && deserved.IsZero() {
+		return "-"
+	}
+	return amount(allocated) + " / " + amount(deserved)
 }
 
 // short is the name of a resource without its domain.
