@@ -133,7 +133,7 @@ func testServiceAccount(t *testing.T, c *cluster.Cluster, client kubernetes.Inte
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.ServiceAccountKubeconfig(t.Context(), namespace, "reader", path); err != nil {
+	if err = c.ServiceAccountKubeconfig(t.Context(), namespace, "reader", path); err != nil {
 		t.Fatal(err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)

@@ -26,7 +26,7 @@ func ceiling(ctx context.Context, c *cluster.Cluster, o options, say progress) (
 		return 0, err
 	}
 	say("ceiling: creating %d pods", o.pods())
-	if err := createPods(ctx, client, o); err != nil {
+	if err = createPods(ctx, client, o); err != nil {
 		return 0, err
 	}
 	limited, cancel := context.WithTimeout(ctx, o.timeout)

@@ -72,7 +72,7 @@ func drain(ctx context.Context, c *cluster.Cluster, o options, r *result, say pr
 	}
 	say("creating %d gangs of %d pods", o.gangs, o.size)
 	began := time.Now()
-	if err := createGangs(ctx, c, client, o); err != nil {
+	if err = createGangs(ctx, c, client, o); err != nil {
 		return err
 	}
 	say("created in %s", time.Since(began).Round(100*time.Millisecond))
