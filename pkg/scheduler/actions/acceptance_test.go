@@ -318,3 +318,26 @@ func TestLargeGangWhereOnlyOneOrderFits(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// S15: the same input twice, and with its rows shuffled, gives the same output. Every cycle of
+// every test checks this for one order; here it is more of them, where much could tip.
+func TestSameInputSameOutput(t *testing.T) {
+	given := Given(
+		Nodes(4, "n", "4cpu 8Gi"), Nodes(2, "g", "4cpu 8Gi 2gpu", Label("zone", "b")),
+		Queue("q1", 1), Queue("q2", 1), Queue("q3", 2, Capability("5cpu")),
+		Foreign("web", Running(2, "1cpu", "n1", Away(hostname, "app=x")), Running(1, "1cpu 1Gi", "g1")),
+		Group("q1/a", 4, Pending(6, "1cpu"), Label("app", "x")),
+		Group("q1/b", 3, Pending(3, "1cpu 2Gi"), BestEffort(2)),
+		Group("q2/c", 4, Pending(4, "1cpu 1gpu")),
+		Group("q2/d", 2, Pending(3, "2cpu"), Label("app", "y"), Near(hostname, "app=y")),
+		Group("q3/e", 1, Pending(9, "1cpu"), Label("app", "z"), Spread(1, hostname, "app=z")),
+		ReplicaSet("r", OfQueue("q1"), Pending(3, "0.5cpu", HostPort(80))),
+		Plain("p", OfQueue("q2"), Pending(3, "1Gi")),
+	)
+	want := Run(t, builtIn(t), given)
+	for seed := range int64(20) {
+		if diff := cmp.Diff(want, Run(t, builtIn(t), given, Shuffled(seed))); diff != "" {
+			t.Fatalf("seed %d:\n%s", seed, diff)
+		}
+	}
+}

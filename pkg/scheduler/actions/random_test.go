@@ -1,22 +1,33 @@
 package actions_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// Clusters of any kind over several cycles. Nothing is asked but what the runner asserts unasked:
-// accounts that add up, no node and no queue over its limit, no gang bound in part, nothing
-// decided twice, no traces of what was tried, and the same decisions for the same objects.
+// Clusters of any kind over several cycles. Asked is that no task waits which one node could
+// take by itself, and what the runner asserts unasked: accounts that add up, no node and no
+// queue over its limit, no gang bound in part, nothing decided twice, no traces of what was
+// tried, and the same decisions for the same objects in any order.
 func TestRandomClusters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &random{t: t}
-		c := New(t, builtIn(t), r.rows())
+		registry := builtIn(t)
+		if err := registry.AddAction(nothingLeft{t}); err != nil {
+			t.Fatal(err)
+		}
+		c := New(t, registry, r.rows(), WithConfig(verified), Shuffled(rapid.Int64().Draw(t, "seed")))
 		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
 			c.Cycle()
 			for range rapid.IntRange(0, 4).Draw(t, "happenings") {
@@ -25,6 +36,42 @@ func TestRandomClusters(t *testing.T) {
 		}
 		c.Cycle()
 	})
+}
+
+// verified is the built-in configuration with nothingLeft after the other actions.
+var verified = strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"allocate, backfill, nothing-left"`, 1)
+
+// nothingLeft is an action that decides nothing. It looks for tasks which the actions before
+// should have placed: their job has started or lacks one member only, their queue may take them,
+// and some node has room for them now.
+type nothingLeft struct{ t schedtest.T }
+
+func (nothingLeft) Name() string { return "nothing-left" }
+
+func (a nothingLeft) Execute(_ context.Context, ssn *framework.Session) error {
+	for _, j := range ssn.Jobs() {
+		if j.ReadyCount()+1 < j.MinMember || ssn.JobPipelined(j) && !ssn.JobReady(j) {
+			continue
+		}
+		for _, task := range ssn.WaitingTasks(j) {
+			if n := a.possible(ssn, task); n != nil {
+				a.t.Fatalf("%s waits, although %s could take it", task.Key, n.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (nothingLeft) possible(ssn *framework.Session, task *api.TaskInfo) *api.NodeInfo {
+	if !ssn.Allocatable(task.Job.Queue, task.Request, api.Now) {
+		return nil
+	}
+	for _, n := range ssn.Cluster().Nodes() {
+		if n != nil && ssn.Filter(task.Shape, n) == nil && n.Fits(task, api.Now) && ssn.Predicate(task, n, api.Now) == nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // random draws rows and happenings.

@@ -68,6 +68,9 @@ type settings struct {
 // WithConfig replaces the built-in configuration by a policy in YAML.
 func WithConfig(yaml string) Option { return func(s *settings) { s.config = yaml } }
 
+// Shuffled lets the second model hear of the objects in another order.
+func Shuffled(seed int64) Option { return func(s *settings) { s.seed = seed } }
+
 // New makes a cluster of the rows, to be scheduled by the plugins and actions of the registry,
 // with the built-in configuration unless an option says otherwise. What is wrong with any of it
 // ends the test.
