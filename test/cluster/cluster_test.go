@@ -316,10 +316,17 @@ func testApply(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	}
 }
 
+// The cluster stops while a client watches, and in far less than the minute that an API
+// server gives its clients by default.
 func TestStopLeavesNothingBehind(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	c, _ := start(t, cluster.Options{})
+	c, client := start(t, cluster.Options{})
+	watch, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
 	if entries := list(t, temporary); len(entries) == 0 {
 		t.Fatal("the cluster keeps its state elsewhere; the test looks in the wrong place")
 	}

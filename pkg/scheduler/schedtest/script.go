@@ -12,6 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
+// immutable: a flag of the test command, set before tests run.
 var update = flag.Bool("update", false, "rewrite scripts with what they print now")
 
 // Scripts runs every file that matches the pattern as a test of its own.

@@ -31,6 +31,9 @@ func (d *demo) build(ctx context.Context) (scheduler string, err error) {
 		stop := d.out.progress("building the " + target.name)
 		scheduler, err = target.build(ctx)
 		stop()
+		if ctx.Err() != nil { // the same Ctrl-C has ended the go command
+			return "", ctx.Err()
+		}
 		if err != nil {
 			return "", fmt.Errorf("%w\n(to see the whole: go build ./cmd/...)", err)
 		}

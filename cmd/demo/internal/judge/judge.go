@@ -99,7 +99,7 @@ func (j *Judge) observeImpossible() {
 func (j *Judge) observeOrders() {
 	for _, o := range j.story.Orders {
 		first, then := j.group(o.First), j.group(o.Then)
-		if then.Bound > 0 && !first.Done() {
+		if then.Bound > 0 && !first.Done() && len(j.faults[checkOrder(o)]) == 0 {
 			j.fault(checkOrder(o), "%s got nodes when %d of %d pods of %s had ended", o.Then, first.Ended, first.Members, o.First)
 		}
 	}

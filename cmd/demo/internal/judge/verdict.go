@@ -132,14 +132,18 @@ func (j *Judge) order(o Order) Check {
 func (j *Judge) work() Check {
 	var missing, done []string
 	for _, w := range []struct {
-		kind  string
-		names []string
-	}{{scene.Job, j.story.Jobs}, {scene.Deployment, j.story.Deployments}, {scene.Pod, j.story.Pods}} {
+		kind, undone string
+		names        []string
+	}{
+		{scene.Job, "has not completed", j.story.Jobs},
+		{scene.Deployment, "is not available", j.story.Deployments},
+		{scene.Pod, "does not run", j.story.Pods},
+	} {
 		for _, name := range w.names {
 			if j.workDone(w.kind, name) {
 				done = append(done, w.kind+"/"+name)
 			} else {
-				missing = append(missing, w.kind+"/"+name+" is not there yet")
+				missing = append(missing, w.kind+"/"+name+" "+w.undone)
 			}
 		}
 	}

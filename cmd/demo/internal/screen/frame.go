@@ -38,7 +38,10 @@ func Frame(s scene.Scene, elapsed time.Duration, size Size) []string {
 }
 
 func frame(s scene.Scene, elapsed time.Duration, width, noteLines int, fold bool) []string {
-	lines := []string{cut(headline(s, elapsed), width), ""}
+	lines := []string{cut(headline(s, elapsed), width)}
+	if noteLines > 0 {
+		lines = append(lines, "")
+	}
 	lines = append(lines, groups(s.Groups, fold).lines(width, noteLines)...)
 	if len(s.Work) > 0 {
 		lines = append(lines, "")
