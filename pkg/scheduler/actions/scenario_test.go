@@ -127,6 +127,17 @@ func TestOneCycle(t *testing.T) {
 			want: `hold     q/new-0 n2
 			       pipeline q/new-1 n1`,
 		},
+		"backfill does not start a gang that waits for room": {
+			given: Given(
+				Node("n1", "4cpu"), Node("n2", "1cpu"),
+				Queue("q", 1),
+				Group("q/old", 1, Releasing(1, "4cpu", "n1")),
+				Group("q/gang", 3, Pending(1, "1cpu"), Pending(1, "2cpu"), BestEffort(2)),
+			),
+			want: `hold     q/gang-0 n2
+			       pipeline q/gang-1 n1
+			       hold     q/gang-2 n1`,
+		},
 		"S26: required anti-affinity of a running pod keeps a plain pod away": {
 			given: Given(
 				Node("n1", "8cpu"), Node("n2", "2cpu"),
