@@ -164,7 +164,7 @@ func TestBackoff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 2, append(objects(), member("", "p")), func(w *world) {
 				w.pods.faults["p"] = test.faults
-				for time.Since(w.start) < 2*time.Minute {
+				for w.elapsed() < 2*time.Minute {
 					w.place("", "n1")
 					w.wait(100 * time.Millisecond)
 				}

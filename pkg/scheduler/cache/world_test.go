@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -179,9 +180,9 @@ func (w *world) bound() []string {
 	return lines
 }
 
-func (w *world) now() string { return time.Since(w.start).String() }
+func (w *world) elapsed() time.Duration { return time.Since(w.start) }
 
-func (w *world) wrote(line string) { w.writes = append(w.writes, w.now()+" "+line) }
+func (w *world) wrote(line string) { w.writes = append(w.writes, w.elapsed().String()+" "+line) }
 
 // written returns the writes since the last call.
 func (w *world) written() []string {
@@ -189,6 +190,14 @@ func (w *world) written() []string {
 	defer w.mu.Unlock()
 	lines := append([]string{}, w.writes...)
 	w.writes = nil
+	slices.SortStableFunc(lines, func(a, b string) int { // within a moment, the order is chance
+		at := func(line string) time.Duration {
+			moment, _, _ := strings.Cut(line, " ")
+			d, _ := time.ParseDuration(moment)
+			return d
+		}
+		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
+	})
 	return lines
 }
 
