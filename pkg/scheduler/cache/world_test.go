@@ -49,9 +49,10 @@ type world struct {
 	stop  func() // the context of Run
 	ended chan struct{}
 
-	mu      sync.Mutex
-	version int64
-	writes  []string // status writes and events, with their time
+	mu        sync.Mutex
+	version   int64
+	writes    []string // status writes and events, with their time
+	conflicts int      // status writes that came too late
 }
 
 // inWorld runs a test in a bubble of its own. Objects exist before the informers start.
@@ -322,7 +323,7 @@ func (w *world) updated(tracker clienttesting.ObjectTracker, a clienttesting.Upd
 		return nil, err
 	}
 	if current, _ := meta.Accessor(object); current.GetResourceVersion() != update.GetResourceVersion() {
-		w.wrote("conflict " + update.GetName())
+		w.conflicts++
 		return nil, apierrors.NewConflict(a.GetResource().GroupResource(), update.GetName(), fmt.Errorf("it is at %s", current.GetResourceVersion()))
 	}
 	w.stamp(a.Object)
@@ -341,7 +342,7 @@ func (w *world) patched(tracker clienttesting.ObjectTracker, a clienttesting.Pat
 		return nil, err
 	}
 	if patch.Metadata.UID != pod.UID || patch.Metadata.ResourceVersion != pod.ResourceVersion {
-		w.wrote("conflict " + pod.Name)
+		w.conflicts++
 		return nil, apierrors.NewConflict(a.GetResource().GroupResource(), pod.Name, fmt.Errorf("it is at %s", pod.ResourceVersion))
 	}
 	pod.Status.Conditions = patch.Status.Conditions
