@@ -134,6 +134,18 @@ func TestStatus(t *testing.T) {
 				"2.02s event on Pod g-0: Scheduled: Successfully assigned default/g-0 to n1",
 			},
 		},
+		"a pod in flight is not told that it waits, however long the flight": {
+			steps: map[time.Duration]func(*world){
+				0:               publish(onlyPods(waiting("Unschedulable", "3 nodes"))),
+				1 * time.Second: publish(onlyPods(waiting("Unschedulable", "4 nodes"))),
+				2 * time.Second: func(w *world) {
+					w.pods.faults["g-0"] = []fault{{err: errTimeout}}
+					w.pods.silent["g-0"] = 1000
+					w.place("g", "n1")
+				},
+			},
+			want: []string{"0s pod g-0: False Unschedulable: 3 nodes"},
+		},
 		"a pod that was bound a moment ago, as the watch will show, is not told either": {
 			steps: map[time.Duration]func(*world){
 				0: func(w *world) {

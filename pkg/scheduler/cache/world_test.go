@@ -103,9 +103,19 @@ func newWorld(t *testing.T, workers int, objects []runtime.Object) *world {
 
 // settle waits until nobody has anything to do, and tells the model.
 func (w *world) settle() {
+	w.t.Helper()
 	synctest.Wait()
 	w.Apply()
 	w.Model().Settle()
+	flying := 0
+	for _, task := range w.tasks() {
+		if task.InFlight() {
+			flying++
+		}
+	}
+	if flying != len(w.flights) {
+		w.t.Errorf("%d pods are in flight in the model, and %d outside", flying, len(w.flights))
+	}
 }
 
 func (w *world) wait(d time.Duration) {
