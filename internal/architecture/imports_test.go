@@ -106,7 +106,7 @@ func TestTheBinaryIsLean(t *testing.T) {
 	never := []string{
 		"go.etcd.io/etcd/server/v3/...", "k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/controlplane/...",
 		"k8s.io/apiextensions-apiserver/pkg/apiserver/...", "sigs.k8s.io/kwok/...", "pgregory.net/rapid/...",
-		"github.com/google/go-cmp/...", "go.uber.org/goleak/...",
+		"go.uber.org/goleak/...",
 	}
 	for dependency := range strings.FieldsSeq(string(out)) {
 		if withinAny(dependency, never) {

@@ -89,6 +89,17 @@ func (p *Process) Wait() (int, error) {
 	return code, nil
 }
 
+// State returns what the system tells about the process now that it has ended: its exit code,
+// the time and memory that it took. It is nil while the process runs.
+func (p *Process) State() *os.ProcessState {
+	select {
+	case <-p.done:
+		return p.command.ProcessState
+	default:
+		return nil
+	}
+}
+
 // Signal sends a signal to the process. To one that has ended it does nothing.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {

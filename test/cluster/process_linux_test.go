@@ -24,7 +24,7 @@ func TestCtrlCReachesNoChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Wait(); err != nil {
+	if _, err = p.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(output)

@@ -60,7 +60,7 @@ func newWorld(t *testing.T, o cluster.Options) *world {
 	w.cluster, err = cluster.Start(w.ctx, o)
 	w.must(err)
 	t.Cleanup(func() {
-		if err := w.cluster.Stop(); err != nil {
+		if err = w.cluster.Stop(); err != nil {
 			t.Errorf("stopping the cluster: %v", err)
 		}
 	})

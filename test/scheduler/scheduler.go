@@ -75,7 +75,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 		return nil, err
 	}
 	s := &Scheduler{Kubeconfig: filepath.Join(o.Dir, "scheduler.kubeconfig")}
-	if err := c.ServiceAccountKubeconfig(ctx, Namespace, Account, s.Kubeconfig); err != nil {
+	if err = c.ServiceAccountKubeconfig(ctx, Namespace, Account, s.Kubeconfig); err != nil {
 		return nil, err
 	}
 	log, err := os.CreateTemp(o.Dir, "scheduler-*.log")
@@ -83,7 +83,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 		return nil, fmt.Errorf("making a log file: %w", err)
 	}
 	s.Log = log.Name()
-	if err := log.Close(); err != nil {
+	if err = log.Close(); err != nil {
 		return nil, fmt.Errorf("making a log file: %w", err)
 	}
 	args := append([]string{"--kubeconfig=" + s.Kubeconfig, "--leader-elect=false", "--secure-port=0"}, o.Args...)

@@ -18,10 +18,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
 // builtIn is the registry of the real plugins and actions.
-func builtIn(t testing.TB) *framework.Registry {
+func builtIn(t schedtest.T) *framework.Registry {
 	t.Helper()
 	r := framework.NewRegistry("preempt", "reclaim")
 	if err := errors.Join(

@@ -1,8 +1,10 @@
 package schedtest
 
 import (
+	"context"
 	"fmt"
-	"testing"
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,9 +26,17 @@ const (
 	defaultQueue  = "default"
 )
 
+// T is what a Cluster needs of a test; *testing.T and *rapid.T have it.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
 // Cluster plays the API server for a scheduler without clients. It is for one goroutine.
 type Cluster struct {
-	t         testing.TB
+	t         T
 	informers informers.SharedInformerFactory
 	replicas  replicas
 
@@ -61,7 +71,7 @@ func WithConfig(yaml string) Option { return func(s *settings) { s.config = yaml
 // New makes a cluster of the rows, to be scheduled by the plugins and actions of the registry,
 // with the built-in configuration unless an option says otherwise. What is wrong with any of it
 // ends the test.
-func New(t testing.TB, registry *framework.Registry, given []Row, options ...Option) *Cluster {
+func New(t T, registry *framework.Registry, given []Row, options ...Option) *Cluster {
 	t.Helper()
 	s := settings{config: conf.DefaultYAML(), seed: 1}
 	for _, option := range options {
@@ -91,7 +101,7 @@ func New(t testing.TB, registry *framework.Registry, given []Row, options ...Opt
 }
 
 // Run schedules the rows for one cycle and returns the transcript.
-func Run(t testing.TB, registry *framework.Registry, given []Row, options ...Option) string {
+func Run(t T, registry *framework.Registry, given []Row, options ...Option) string {
 	t.Helper()
 	return New(t, registry, given, options...).Cycle()
 }
@@ -104,6 +114,7 @@ func (c *Cluster) Add(rows ...Row) {
 	}
 }
 
+// immutable: the time from which rows count.
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // meta makes metadata with a creation time of its own and a UID that tells incarnations apart.
@@ -176,3 +187,37 @@ func (c *Cluster) setNamespace(ns *v1.Namespace) {
 	}
 	c.tell("namespace "+ns.Name, func(m *api.Cluster) { m.SetNamespace(ns) })
 }
+
+// Pods returns the names of all pods, oldest first.
+func (c *Cluster) Pods() []string {
+	names := make([]string, 0, len(c.pods))
+	for _, p := range c.sortedPods() {
+		names = append(names, c.names[string(p.UID)])
+	}
+	return names
+}
+
+// InFlight returns the names of pods whose bind has not been answered, in the order of decisions.
+func (c *Cluster) InFlight() []string {
+	names := make([]string, len(c.inFlight))
+	for i, b := range c.inFlight {
+		names[i] = b.Pod
+	}
+	return names
+}
+
+// Groups returns the names of all groups, sorted.
+func (c *Cluster) Groups() []string {
+	names := make([]string, 0, len(c.groups))
+	for key := range c.groups {
+		names = append(names, c.names[key])
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Nodes returns the names of all nodes, sorted.
+func (c *Cluster) Nodes() []string { return slices.Sorted(maps.Keys(c.nodes)) }
+
+// Queues returns the names of all queues, sorted.
+func (c *Cluster) Queues() []string { return slices.Sorted(maps.Keys(c.queues)) }

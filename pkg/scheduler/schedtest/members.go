@@ -91,10 +91,21 @@ func (c *Cluster) addMembers(row string, d *declaration) {
 			for _, option := range append(d.all[:len(d.all):len(d.all)], m.options...) {
 				option.change(pod)
 			}
-			c.name(pod, fmt.Sprintf("%s-%d", d.title, number))
+			c.nameNew(row, pod, fmt.Sprintf("%s-%d", d.title, number))
 			c.setPod(pod)
 		}
 	}
+}
+
+// nameNew refuses a second pod of one name: no API server has two.
+func (c *Cluster) nameNew(row string, pod *v1.Pod, name string) {
+	c.t.Helper()
+	for _, other := range c.pods {
+		if other.Namespace == pod.Namespace && other.Name == pod.Name {
+			c.t.Fatalf("%s: namespace %s has a pod %q already", row, pod.Namespace, pod.Name)
+		}
+	}
+	c.name(pod, name)
 }
 
 func (c *Cluster) queueOf(d *declaration) string {

@@ -2,7 +2,6 @@ package schedtest
 
 import (
 	"math/rand"
-	"testing"
 
 	"github.com/go-logr/logr"
 
@@ -25,7 +24,7 @@ type replicas struct {
 	random                   *rand.Rand
 }
 
-func newReplicas(t testing.TB, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
+func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
 	t.Helper()
 	replicaOf := func(title string, sessions bool) *replica {
 		r := &replica{title: title, model: api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
@@ -55,7 +54,7 @@ func (rs *replicas) tell(e event) {
 }
 
 // apply lets the models hear what has happened.
-func (rs *replicas) apply(t testing.TB) {
+func (rs *replicas) apply(t T) {
 	t.Helper()
 	rs.shuffled.pending = rs.shuffle(rs.shuffled.pending)
 	for _, r := range rs.all() {
@@ -84,7 +83,7 @@ func (rs *replicas) shuffle(events []event) []event {
 	return kept
 }
 
-func (r *replica) audit(t testing.TB, when string) {
+func (r *replica) audit(t T, when string) {
 	t.Helper()
 	if err := r.model.Audit(); err != nil {
 		t.Fatalf("%s, the model %s: %v", when, r.title, err)
@@ -92,7 +91,7 @@ func (r *replica) audit(t testing.TB, when string) {
 }
 
 // session runs the actions once and returns what came of it.
-func (r *replica) session(t testing.TB, c *Cluster) *cycle {
+func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
 	ssn := r.profile.Open(r.model, result, logr.Discard())

@@ -99,6 +99,9 @@ func Group(name string, minMember int32, parts ...Part) Row {
 	return func(c *Cluster) {
 		d := c.declare(row, name, parts)
 		c.needQueue(row, d.queue)
+		if c.groups[d.namespace+"/"+d.name] != nil {
+			c.t.Fatalf("%s: namespace %s has a group %q already; names of groups are theirs alone, whatever the queue", row, d.namespace, d.name)
+		}
 		group := &v1alpha1.PodGroup{
 			ObjectMeta: c.meta(d.namespace, d.name),
 			Spec:       v1alpha1.PodGroupSpec{MinMember: minMember, Queue: d.queue, PriorityClassName: d.class},

@@ -12,6 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
+// immutable: a flag of the test command, set before tests run.
 var update = flag.Bool("update", false, "rewrite scripts with what they print now")
 
 // Scripts runs every file that matches the pattern as a test of its own.
@@ -19,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite scripts with what they print no
 // A script has one command a line; what the command prints follows it, indented. Lines that
 // start with # are comments. The flag -update rewrites the files, to be reviewed as text. The
 // commands are those of the table in commands.go.
-func Scripts(t *testing.T, registry func(testing.TB) *framework.Registry, pattern string) {
+func Scripts(t *testing.T, registry func(T) *framework.Registry, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil {

@@ -46,7 +46,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	defer func() { err = explainEnd(ctx, err) }()
 
 	// 1. Find the source tree, and make places for files.
-	if err := d.prepare(); err != nil {
+	if err = d.prepare(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
@@ -65,7 +65,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
 	d.out.step("Installing config/default, all but its Deployment")
-	if err := c.Apply(ctx, filepath.Join(d.root, "config", "default"), "Deployment"); err != nil {
+	if err = c.Apply(ctx, filepath.Join(d.root, "config", "default"), "Deployment"); err != nil {
 		return err
 	}
 
@@ -91,7 +91,7 @@ func (d *demo) show(ctx context.Context, c *cluster.Cluster, scheduler *cluster.
 	defer func() { stopWatching(); watcher.Close() }()
 
 	d.out.step("Submitting config/samples")
-	if err := c.Apply(ctx, filepath.Join(d.root, "config", "samples")); err != nil {
+	if err = c.Apply(ctx, filepath.Join(d.root, "config", "samples")); err != nil {
 		return err
 	}
 	d.out.blank()

@@ -29,6 +29,9 @@ func checkKubeconfig(path string) error {
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil // made for us by mktemp, as like as not
+	}
 	config, err := clientcmd.Load(data)
 	if err != nil || len(config.Contexts) != 1 || config.Contexts[controlplane.ContextName] == nil {
 		return fmt.Errorf("--kubeconfig: %s exists and is not from a local cluster: give another file, or remove it", path)

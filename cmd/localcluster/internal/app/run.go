@@ -25,7 +25,7 @@ import (
 // everything down again.
 func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err error) {
 	begin := time.Now()
-	if err := checkKubeconfig(o.kubeconfig); err != nil {
+	if err = checkKubeconfig(o.kubeconfig); err != nil {
 		return err
 	}
 	listener, err := listen(o.port)

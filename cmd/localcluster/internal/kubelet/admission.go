@@ -29,8 +29,9 @@ type Verdict struct {
 // concurrent use; pods of one node wait for each other.
 //
 // It keeps no watch on pods. It knows which pods it admitted, and learns that some of them
-// are gone when it is about to refuse another for their sake: then it asks the API server.
-// So it never refuses a pod for one that had ended or was deleted before that pod came.
+// are gone when it is about to refuse another for their sake: then it asks the API server
+// for the pods and the node as they are now. So it never refuses a pod for one that had
+// ended or was deleted before that pod came, nor for a node that has grown since.
 type admission struct {
 	ctx    context.Context // bounds the questions to the API server
 	client kubernetes.Interface
@@ -119,16 +120,16 @@ func (a *admission) forgetEnded(node string, l *ledger) {
 	maps.DeleteFunc(l.refused, func(uid types.UID, _ Verdict) bool { return !active[uid] })
 }
 
-// cachedNode returns the node as the informer last saw it, or, if it has not come round to
-// it, as the API server has it.
+// cachedNode returns the node as the informer last saw it; a new node it may not have seen.
 func (a *admission) cachedNode(name string) (*corev1.Node, error) {
 	node, err := a.nodes.Get(name)
 	if err != nil {
-		return a.freshNode(name)
+		return nil, err
 	}
 	return withLabels(node), nil
 }
 
+// freshNode returns the node as the API server has it.
 func (a *admission) freshNode(name string) (*corev1.Node, error) {
 	node, err := a.client.CoreV1().Nodes().Get(a.ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -150,7 +150,7 @@ func TestAPatchIsForOnePodAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &generic); err != nil {
+	if err = json.Unmarshal(data, &generic); err != nil {
 		t.Fatal(err)
 	}
 	start, ok := newTestLives(t).functions()[startFunc].(func(any) (string, error))

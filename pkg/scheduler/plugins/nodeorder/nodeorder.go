@@ -11,8 +11,6 @@
 package nodeorder
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
@@ -74,17 +72,7 @@ func (a *Arguments) weights() []weight {
 	}
 }
 
-// Validate reports weights out of range. The path is that of the arguments and may be nil.
-func (a *Arguments) Validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, w := range a.weights() {
-		if *w.value < 0 || *w.value > MaxWeight {
-			errs = append(errs, field.Invalid(path.Key(w.key), *w.value, fmt.Sprintf("must be from 0 to %d", MaxWeight)))
-		}
-	}
-	return errs
-}
-
+// decode reads arguments over the defaults, and reports those that are unknown or out of range.
 func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) {
 	var a Arguments
 	a.SetDefaults()
@@ -120,7 +108,6 @@ type plugin struct {
 
 // scorer is one aspect of a node.
 type scorer struct {
-	name   string
 	weight int64
 	// applies tells whether the scorer has an opinion about tasks of a shape.
 	applies func(*api.Shape) bool
@@ -132,14 +119,14 @@ func newPlugin(a Arguments) *plugin {
 	comparison := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
 	p := &plugin{counted: &counts{comparison: comparison}}
 	for _, s := range []scorer{
-		{"leastrequested", a.LeastRequested, always, leastRequested},
-		{"mostrequested", a.MostRequested, always, mostRequested},
-		{"balancedresource", a.BalancedResource, asksForSomething, balancedResource},
-		{"nodeaffinity", a.NodeAffinity, prefersNodes, nodeAffinity},
-		{"tainttoleration", a.TaintToleration, always, softTaints(comparison)},
-		{"podaffinity", a.PodAffinity, prefersPods, podAffinity},
-		{"podtopologyspread", a.PodTopologySpread, prefersSpread, topologySpread},
-		{"imagelocality", a.ImageLocality, always, imageLocality},
+		{a.LeastRequested, always, leastRequested},
+		{a.MostRequested, always, mostRequested},
+		{a.BalancedResource, asksForSomething, balancedResource},
+		{a.NodeAffinity, prefersNodes, nodeAffinity},
+		{a.TaintToleration, always, softTaints(comparison)},
+		{a.PodAffinity, prefersPods, podAffinity},
+		{a.PodTopologySpread, prefersSpread, topologySpread},
+		{a.ImageLocality, always, imageLocality},
 	} {
 		if s.weight > 0 {
 			p.scorers = append(p.scorers, s)

@@ -31,7 +31,8 @@ type constraint struct {
 	domains    domains
 }
 
-// softConstraints parses the constraints of a shape. What cannot be parsed selects nothing.
+// softConstraints parses the constraints of a shape. What cannot be parsed selects nothing. Label
+// keys to match (matchLabelKeys) are not looked at: API servers write them into the selector.
 func softConstraints(s *api.Shape, comparison bool) []constraint {
 	var constraints []constraint
 	var keys []string
