@@ -1,12 +1,16 @@
 package cache
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -164,7 +168,7 @@ func TestBackoff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 2, append(objects(), member("", "p")), func(w *world) {
 				w.pods.faults["p"] = test.faults
-				for time.Since(w.start) < 2*time.Minute {
+				for w.elapsed() < 2*time.Minute {
 					w.place("", "n1")
 					w.wait(100 * time.Millisecond)
 				}
@@ -269,4 +273,68 @@ func TestRecreatedPod(t *testing.T) {
 			t.Errorf("bound (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// control notes what the binder tells.
+type control struct{ lines []string }
+
+func (c *control) refused(uid types.UID)  { c.lines = append(c.lines, "refused "+string(uid)) }
+func (c *control) vanished(uid types.UID) { c.lines = append(c.lines, "vanished "+string(uid)) }
+
+// TestWhatBecomesOfABind looks at the binder alone: what it tells the model, whether it counts
+// the pod as bound by us, and whether it has forgotten the pod in the end.
+func TestWhatBecomesOfABind(t *testing.T) {
+	type fate struct {
+		Told      []string
+		Bound     int
+		Forgotten bool
+	}
+	tests := map[string]struct {
+		given func(*world)
+		want  fate
+	}{
+		"bound":                    {func(*world) {}, fate{Bound: 1, Forgotten: true}},
+		"bound, the answer lost":   {func(w *world) { w.pods.faults["p"] = []fault{{err: errNetwork, done: true}} }, fate{Bound: 1, Forgotten: true}},
+		"bound by somebody else":   {func(w *world) { w.update("p", func(p *v1.Pod) { p.Spec.NodeName = "n2" }) }, fate{Forgotten: true}},
+		"refused":                  {func(w *world) { w.pods.faults["p"] = []fault{{err: errDenied}} }, fate{Told: []string{"refused pod-p"}}},
+		"gone":                     {func(w *world) { w.deletePod("p") }, fate{Told: []string{"vanished pod-p"}, Forgotten: true}},
+		"gone, its name is reused": {func(w *world) { w.update("p", func(p *v1.Pod) { p.UID = "second" }) }, fate{Told: []string{"vanished pod-p"}, Forgotten: true}},
+		"gone after some failures": {
+			given: func(w *world) {
+				w.pods.silent["p"] = 3
+				w.deletePod("p")
+			},
+			want: fate{Told: []string{"vanished pod-p"}, Forgotten: true},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, []runtime.Object{member("g", "p")})
+				test.given(w)
+				told := &control{}
+				b := newBinder(w.options, w.recorder, told)
+				u := &unit{group: referenceTo(group("g", 1))}
+				u.flights = []*flight{{unit: u, namespace: "default", name: "p", uid: "pod-p", landing: landing{node: "n1"}}}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					b.run(ctx)
+					close(done)
+				}()
+				b.enqueue(u)
+				time.Sleep(time.Minute)
+				got := fate{Told: told.lines, Bound: w.recorder.bound[*u.group], Forgotten: b.backoff.NumRequeues("pod-p") == 0}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				b.forget("pod-p")
+				if b.backoff.NumRequeues("pod-p") != 0 {
+					t.Error("not forgotten when told so")
+				}
+				stop()
+				<-done
+			})
+		})
+	}
 }

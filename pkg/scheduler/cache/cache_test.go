@@ -258,6 +258,30 @@ func TestWhatWakesTheCycle(t *testing.T) {
 	}
 }
 
+func TestAPodThatVanishedIsForgottenBeforeTheWatchSaysSo(t *testing.T) {
+	c, h := newCache(t)
+	h.pods.OnAdd(member("", "p"), true)
+	c.vanished("pod-p")
+	c.Apply()
+	if diff := cmp.Diff([]string{}, state(c.Model())); diff != "" {
+		t.Errorf("model (-want +got):\n%s", diff)
+	}
+	c.Rebuild()
+	if diff := cmp.Diff([]string{}, state(c.Model())); diff != "" {
+		t.Errorf("model built anew (-want +got):\n%s", diff)
+	}
+}
+
+func TestARepeatedLookIsNoChange(t *testing.T) {
+	c, h := newCache(t)
+	pod := with(member("", "p"), func(p *v1.Pod) { p.ResourceVersion = "7" })
+	h.pods.OnAdd(pod, true)
+	h.pods.OnUpdate(pod, pod.DeepCopy())
+	if n := c.Apply(); n != 1 {
+		t.Errorf("%d changes, want the first look alone", n)
+	}
+}
+
 func TestAnObjectThatBreaksTheModelIsLeftOut(t *testing.T) {
 	c, h := newCache(t)
 	h.nodes.OnAdd(node("n1"), true)

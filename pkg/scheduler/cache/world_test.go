@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,9 +49,10 @@ type world struct {
 	stop  func() // the context of Run
 	ended chan struct{}
 
-	mu      sync.Mutex
-	version int64
-	writes  []string // status writes and events, with their time
+	mu        sync.Mutex
+	version   int64
+	writes    []string // status writes and events, with their time
+	conflicts int      // status writes that came too late
 }
 
 // inWorld runs a test in a bubble of its own. Objects exist before the informers start.
@@ -96,14 +98,29 @@ func newWorld(t *testing.T, workers int, objects []runtime.Object) *world {
 		t.Fatal(err)
 	}
 	w.Cache = c
+	w.setPatience(0) // most tests are about other times
 	return w
+}
+
+func (w *world) setPatience(d time.Duration) {
+	w.statuses.groups.patience, w.statuses.pods.patience = d, d
 }
 
 // settle waits until nobody has anything to do, and tells the model.
 func (w *world) settle() {
+	w.t.Helper()
 	synctest.Wait()
 	w.Apply()
 	w.Model().Settle()
+	flying := 0
+	for _, task := range w.tasks() {
+		if task.InFlight() {
+			flying++
+		}
+	}
+	if flying != len(w.flights) {
+		w.t.Errorf("%d pods are in flight in the model, and %d outside", flying, len(w.flights))
+	}
 }
 
 func (w *world) wait(d time.Duration) {
@@ -179,9 +196,9 @@ func (w *world) bound() []string {
 	return lines
 }
 
-func (w *world) now() string { return time.Since(w.start).String() }
+func (w *world) elapsed() time.Duration { return time.Since(w.start) }
 
-func (w *world) wrote(line string) { w.writes = append(w.writes, w.now()+" "+line) }
+func (w *world) wrote(line string) { w.writes = append(w.writes, w.elapsed().String()+" "+line) }
 
 // written returns the writes since the last call.
 func (w *world) written() []string {
@@ -189,6 +206,14 @@ func (w *world) written() []string {
 	defer w.mu.Unlock()
 	lines := append([]string{}, w.writes...)
 	w.writes = nil
+	slices.SortStableFunc(lines, func(a, b string) int { // within a moment, the order is chance
+		at := func(line string) time.Duration {
+			moment, _, _ := strings.Cut(line, " ")
+			d, _ := time.ParseDuration(moment)
+			return d
+		}
+		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
+	})
 	return lines
 }
 
@@ -313,7 +338,7 @@ func (w *world) updated(tracker clienttesting.ObjectTracker, a clienttesting.Upd
 		return nil, err
 	}
 	if current, _ := meta.Accessor(object); current.GetResourceVersion() != update.GetResourceVersion() {
-		w.wrote("conflict " + update.GetName())
+		w.conflicts++
 		return nil, apierrors.NewConflict(a.GetResource().GroupResource(), update.GetName(), fmt.Errorf("it is at %s", current.GetResourceVersion()))
 	}
 	w.stamp(a.Object)
@@ -332,7 +357,7 @@ func (w *world) patched(tracker clienttesting.ObjectTracker, a clienttesting.Pat
 		return nil, err
 	}
 	if patch.Metadata.UID != pod.UID || patch.Metadata.ResourceVersion != pod.ResourceVersion {
-		w.wrote("conflict " + pod.Name)
+		w.conflicts++
 		return nil, apierrors.NewConflict(a.GetResource().GroupResource(), pod.Name, fmt.Errorf("it is at %s", pod.ResourceVersion))
 	}
 	pod.Status.Conditions = patch.Status.Conditions

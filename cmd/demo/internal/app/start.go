@@ -63,7 +63,7 @@ func (d *demo) startCluster(ctx context.Context) (*cluster.Cluster, error) {
 // startScheduler starts the scheduler with credentials of its service account and nothing
 // else.
 func (d *demo) startScheduler(ctx context.Context, c *cluster.Cluster, binary string) (*cluster.Process, error) {
-	d.out.step("Starting batch-scheduler as service account %s/%s", schedulerNamespace, schedulerAccount)
+	d.out.step("Starting batch-scheduler as its service account in %s", schedulerNamespace)
 	kubeconfig := filepath.Join(d.dir, "scheduler.kubeconfig")
 	if err := c.ServiceAccountKubeconfig(ctx, schedulerNamespace, schedulerAccount, kubeconfig); err != nil {
 		return nil, err
