@@ -138,6 +138,26 @@ func TestOneCycle(t *testing.T) {
 			       pipeline q/gang-1 n1
 			       hold     q/gang-2 n1`,
 		},
+		"room for a nominated pod is kept from those at or below its priority": {
+			given: Given(
+				Node("a", "1cpu"), Node("z", "1cpu"),
+				Queue("q", 1),
+				Foreign("web", Priority(1), Nominated("z"), Pending(1, "1cpu")),
+				Group("q/above", 1, Priority(2), Pending(1, "1cpu")),
+				Group("q/below", 1, Priority(1), Pending(1, "1cpu")),
+			),
+			want: `bind q/above-0 a`,
+		},
+		"room for a nominated pod is not kept from those above its priority": {
+			given: Given(
+				Node("n1", "1cpu"),
+				Queue("q1", 1), Queue("q2", 1),
+				Foreign("web", Priority(1), Nominated("n1"), Pending(1, "1cpu")),
+				Group("q1/below", 1, Priority(1), Pending(1, "1cpu")),
+				Group("q2/above", 1, Priority(2), Pending(1, "1cpu")),
+			),
+			want: `bind q2/above-0 n1`,
+		},
 		"S26: required anti-affinity of a running pod keeps a plain pod away": {
 			given: Given(
 				Node("n1", "8cpu"), Node("n2", "2cpu"),
