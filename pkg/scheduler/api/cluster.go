@@ -207,9 +207,12 @@ func (c *Cluster) Refused(id TaskID) {
 		return
 	}
 	c.detach(t)
+	before := t.Node
 	t.inFlight = nil
 	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
+	c.joinJob(t) // the commitment is void: what the pod says counts again
 	c.attach(t)
+	c.forgetNode(before)
 }
 
 // Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and

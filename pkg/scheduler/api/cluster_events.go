@@ -32,6 +32,7 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 		t = newTask(pod)
 		c.Tasks[t.ID] = t
 	}
+	before := t.Node
 	if t.inFlight != nil && pod.Spec.NodeName != "" {
 		t.inFlight = nil // the watch has caught up with the decision
 	}
@@ -42,6 +43,7 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 	c.joinJob(t)
 	c.attach(t)
 	c.joinNominated(t)
+	c.forgetNode(before)
 }
 
 // reshape lets t read the pod, and moves it to another shape if its spec asks for one.
@@ -135,9 +137,10 @@ func (c *Cluster) DeletePod(uid types.UID) {
 	c.forgetNode(node)
 }
 
-// nodeOf returns the node that the pod is on, nil while it has none.
+// nodeOf returns the node that the pod is on, nil while it has none and once it has ended: a pod
+// that holds nothing must not keep a node alive that is gone.
 func (c *Cluster) nodeOf(pod *v1.Pod) *NodeInfo {
-	if pod.Spec.NodeName == "" {
+	if pod.Spec.NodeName == "" || statusOf(pod).Ended() {
 		return nil
 	}
 	return c.nodeNamed(pod.Spec.NodeName)

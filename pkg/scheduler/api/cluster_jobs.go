@@ -18,10 +18,7 @@ func (c *Cluster) addJob(m Membership, t *TaskInfo) *JobInfo {
 	}
 	j := c.newJob(m.Job, "")
 	j.Namespace = t.Pod.Namespace
-	j.Key = t.Key
-	if owner := metav1.GetControllerOf(t.Pod); owner != nil {
-		j.Key = t.Pod.Namespace + "/" + owner.Name
-	}
+	j.Key = shadowKey(t)
 	j.MinMember = m.MinMember
 	j.QueueName = m.Queue
 	if uid := j.formerGroup(); uid != "" {
@@ -132,10 +129,21 @@ func (j *JobInfo) formerGroup() types.UID {
 	return types.UID(uid)
 }
 
-// updateShadow derives what a PodGroup would say from the members.
+// shadowKey is what a shadow with the member t may be called: its owner, else the pod itself.
+func shadowKey(t *TaskInfo) string {
+	if owner := metav1.GetControllerOf(t.Pod); owner != nil {
+		return t.Pod.Namespace + "/" + owner.Name
+	}
+	return t.Key
+}
+
+// updateShadow derives what a PodGroup would say from the members, in whatever order they came.
 func (j *JobInfo) updateShadow() {
-	j.MinMember, j.Created = 1, 0
+	j.MinMember, j.Created, j.Key = 1, 0, ""
 	for _, t := range j.Tasks {
+		if key := shadowKey(t); j.Key == "" || key < j.Key {
+			j.Key = key
+		}
 		if j.formerGroup() == "" {
 			j.MinMember = max(j.MinMember, shadowMinMember(t.Pod))
 		}

@@ -97,12 +97,21 @@ func (d *Dimensions) Limits(list v1.ResourceList) Resource {
 	return r
 }
 
+// amount compares before it converts, because what an int64 cannot hold converts to anything.
 func amount(dimension int, quantity resource.Quantity) int64 {
-	n := quantity.Value()
-	if dimension == CPU && n < MaxQuantity/1000 {
-		n = quantity.MilliValue()
+	most := MaxQuantity
+	if dimension == CPU {
+		most /= 1000
 	}
-	return min(max(n, 0), MaxQuantity)
+	switch {
+	case quantity.Sign() <= 0:
+		return 0
+	case quantity.CmpInt64(most) > 0:
+		return MaxQuantity
+	case dimension == CPU:
+		return quantity.MilliValue()
+	}
+	return quantity.Value()
 }
 
 // Quantity is the inverse of Vector for one dimension.
@@ -211,7 +220,7 @@ func (r *Resource) Sub(o Resource) {
 	}
 	s := (*r)[:len(o)]
 	for i, n := range o {
-		s[i] = saturatingAdd(s[i], -n)
+		s[i] = saturatingSub(s[i], n)
 	}
 }
 
@@ -221,6 +230,17 @@ func saturatingAdd(a, b int64) int64 {
 	case a > 0 && b > 0 && c < 0:
 		return math.MaxInt64
 	case a < 0 && b < 0 && c >= 0:
+		return math.MinInt64
+	}
+	return c
+}
+
+func saturatingSub(a, b int64) int64 {
+	c := a - b
+	switch {
+	case a >= 0 && b < 0 && c < 0:
+		return math.MaxInt64
+	case a < 0 && b > 0 && c >= 0:
 		return math.MinInt64
 	}
 	return c

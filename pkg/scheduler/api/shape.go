@@ -85,6 +85,9 @@ func shapeKey(pod *v1.Pod, request Resource) string {
 		key = appendStrings(key, p.IP, string(p.Protocol), strconv.Itoa(int(p.Port)))
 	}
 	key = appendJSON(key, "affinity", spec.Affinity, spec.Affinity != nil)
+	if domain := ownDomain(pod); domain != "" { // whether it selects itself depends on its labels
+		key = appendStrings(key, "together", domain)
+	}
 	key = appendJSON(key, "spread", spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) > 0)
 	for i := range spec.TopologySpreadConstraints { // matchLabelKeys stand for the pod's own values
 		for _, name := range spec.TopologySpreadConstraints[i].MatchLabelKeys {

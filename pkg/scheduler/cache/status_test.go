@@ -206,6 +206,31 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestPatience lets reasons to wait come and go, as they do while the pods of a gang arrive.
+func TestPatience(t *testing.T) {
+	inWorld(t, 1, objects(gang("g", 1)), func(w *world) {
+		w.setPatience(time.Second)
+		w.Publish(waiting("NotEnoughPods", "1 of 3 pods"))
+		w.wait(700 * time.Millisecond)
+		w.Publish(waiting("NotEnoughPods", "2 of 3 pods"))
+		w.wait(200 * time.Millisecond)
+		w.Publish(waiting("Unschedulable", "3 nodes"))
+		w.wait(900 * time.Millisecond)
+		if got := w.written(); len(got) > 0 {
+			t.Errorf("reasons that did not last a second are told: %v", got)
+		}
+		w.wait(10 * time.Second)
+		want := []string{
+			"1.9s event on PodGroup g: Unschedulable: 3 nodes",
+			"1.9s group g: Pending 1/0, False Unschedulable: 3 nodes",
+			"1.9s pod g-0: False Unschedulable: 3 nodes",
+		}
+		if diff := cmp.Diff(want, w.written()); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestConditionTimes looks at the moments that a condition tells.
 func TestConditionTimes(t *testing.T) {
 	inWorld(t, 1, objects(gang("g", 1)), func(w *world) {

@@ -98,7 +98,12 @@ func newWorld(t *testing.T, workers int, objects []runtime.Object) *world {
 		t.Fatal(err)
 	}
 	w.Cache = c
+	w.setPatience(0) // most tests are about other times
 	return w
+}
+
+func (w *world) setPatience(d time.Duration) {
+	w.statuses.groups.patience, w.statuses.pods.patience = d, d
 }
 
 // settle waits until nobody has anything to do, and tells the model.

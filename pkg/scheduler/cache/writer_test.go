@@ -70,7 +70,7 @@ func TestWriter(t *testing.T) {
 				c := &Cache{options: Options{Clock: clock.RealClock{}, Metrics: noMetrics{}}}
 				c.binder = newBinder(c.options, nil, nil)
 				s := &slate{lag: test.lag}
-				w := newWriter(c, &writer[string]{equal: equalValues[string], draft: s.draft})
+				w := newWriter(c, &writer[string]{equal: equalValues[string], draft: s.draft, reason: func(string) string { return "" }})
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() {

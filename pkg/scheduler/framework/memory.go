@@ -10,13 +10,18 @@ import (
 // for a shape, and sums over nodes. All of it is derived and kept valid by the model's journals
 // and generations: dropping it costs time, never correctness.
 type memory struct {
-	shapes map[*api.Shape]*NodeSet
+	cluster *api.Cluster // what is remembered is about this model alone
+	shapes  map[*api.Shape]*NodeSet
 
 	total totals
 }
 
-func newMemory() *memory {
-	return &memory{shapes: map[*api.Shape]*NodeSet{}}
+// memoryOf returns what is remembered of the model: nothing of one that was rebuilt.
+func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
+	if p.memory == nil || p.memory.cluster != cluster {
+		p.memory = &memory{cluster: cluster, shapes: map[*api.Shape]*NodeSet{}}
+	}
+	return p.memory
 }
 
 // NodeSet is a set of nodes, by index.

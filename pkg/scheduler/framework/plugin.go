@@ -121,7 +121,7 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{memory: newMemory()}
+	p := &Profile{}
 	for _, name := range c.Actions {
 		action, ok := r.actions[name]
 		if !ok {
@@ -146,6 +146,3 @@ func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, e
 	}
 	return p, nil
 }
-
-// Forget drops all that was remembered of the model, which is about to be built anew.
-func (p *Profile) Forget() { p.memory = newMemory() }

@@ -52,7 +52,7 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		Log:      log.WithValues("session", id),
 		cluster:  cluster,
 		profile:  p,
-		memory:   p.memory,
+		memory:   p.memoryOf(cluster),
 		effects:  effects,
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},

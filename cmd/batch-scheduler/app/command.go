@@ -1,0 +1,122 @@
+// Package app is the batch-scheduler program: its command line, and the one place that wires
+// everything together.
+//
+// Who wants plugins or actions of their own builds a program with a main function like this one:
+//
+//	func main() {
+//		os.Exit(app.Execute(app.NewSchedulerCommand(
+//			app.WithPlugin("acme", framework.PluginSpec{New: acme.New}),
+//		)))
+//	}
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	// The json value of --logging-format.
+	_ "k8s.io/component-base/logs/json/register"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+const longHelp = `batch-scheduler places the pods of jobs on the nodes of a Kubernetes cluster: gangs
+start together or not at all, and queues share the cluster by their weights.
+
+It decides only for pods whose spec.schedulerName is its own and runs beside other
+schedulers. Nothing needs a flag to run well in a cluster; outside of one, give
+--kubeconfig. The policy (actions, tiers, plugins) is a file named by --scheduler-conf.`
+
+// NewSchedulerCommand returns the command line of the scheduler, extended by the options.
+func NewSchedulerCommand(extensions ...Option) *cobra.Command {
+	program := newProgram(extensions)
+	opts := NewOptions()
+	cmd := &cobra.Command{
+		Use:               "batch-scheduler",
+		Short:             "A batch and gang scheduler for Kubernetes",
+		Long:              longHelp,
+		Version:           buildVersion(),
+		Args:              noCommand,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+
+		SuggestionsMinimumDistance: maxTypos,
+
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.Validate(); err != nil {
+				return usageError{cmd.CommandPath(), err}
+			}
+			if err := logsapi.ValidateAndApply(opts.Logging, nil); err != nil {
+				return usageError{cmd.CommandPath(), err}
+			}
+			ctx, stop := signalContext(cmd.Context(), cmd.ErrOrStderr())
+			defer stop()
+			return program.run(ctx, opts)
+		},
+	}
+	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{cmd.CommandPath(), err}
+	})
+	opts.AddFlags(cmd.Flags())
+	cmd.Flags().SortFlags = false
+	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
+	cmd.AddCommand(newConfigCommand(program), newVersionCommand())
+	return cmd
+}
+
+// Execute runs the command with the arguments of the process and returns its exit code: 0, or 1
+// after an error. The error is on stderr then: one line, preceded by a line for each problem if a
+// configuration file was refused.
+func Execute(cmd *cobra.Command) int {
+	err := cmd.Execute()
+	if err == nil {
+		return 0
+	}
+	var refused *conf.Error
+	if errors.As(err, &refused) {
+		fmt.Fprintln(cmd.ErrOrStderr(), refused)
+		err = fmt.Errorf("the scheduler configuration is refused: %s", count(len(refused.Problems), "problem"))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	return 1
+}
+
+// maxTypos is how many letters of a command may be wrong for it to be suggested.
+const maxTypos = 2
+
+// usageError is a mistake on the command line.
+type usageError struct {
+	command string
+	err     error
+}
+
+// Error names the way to the help text of the command.
+func (e usageError) Error() string {
+	return fmt.Sprintf("%v; see %s --help", e.err, e.command)
+}
+
+// noCommand refuses arguments of a command that has subcommands and takes none itself.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", similar[0])
+	}
+	return usageError{cmd.CommandPath(), fmt.Errorf("unknown command %q%s", args[0], hint)}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,102 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func newConfigCommand(p *program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check a policy file, or print the built-in one",
+		Args:  noCommand,
+
+		SuggestionsMinimumDistance: maxTypos,
+
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError{cmd.CommandPath(), errors.New("config needs a command: check FILE or print-default")}
+		},
+	}
+	cmd.AddCommand(newCheckCommand(p), newPrintDefaultCommand())
+	return cmd
+}
+
+func newCheckCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a policy file without a cluster",
+		Long: `check reads a policy file as the scheduler would, without a cluster. It prints everything
+that is wrong with it, with line and field; what can never have an effect; and what each
+action may evict. The exit code is 1 if the scheduler would refuse the file.`,
+		Args: exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			registry, err := p.registry()
+			if err != nil {
+				return err
+			}
+			c, warnings, err := conf.Load(args[0], registry.Catalog())
+			for _, w := range warnings {
+				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", w)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is a valid configuration\n", args[0])
+			for _, action := range c.Actions {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", action, mayEvict(action, c))
+			}
+			return nil
+		},
+	}
+}
+
+func newPrintDefaultCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "print-default",
+		Short: "Print the policy that is in force without --scheduler-conf",
+		Args:  exactly(0, ""),
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprint(cmd.OutOrStdout(), conf.DefaultYAML())
+		},
+	}
+}
+
+// mayEvict says which pods an action may evict under a configuration.
+func mayEvict(action string, c *conf.Configuration) string {
+	switch action {
+	case "allocate", "backfill":
+		return "evicts nothing"
+	case "preempt":
+		return "may evict, for jobs of the same queue, " + permittedBy(c.Permitting(conf.Preemptable))
+	case "reclaim":
+		return "may evict, for jobs of other queues, " + permittedBy(c.Permitting(conf.Reclaimable))
+	default:
+		return "comes from a third party; what it may evict is not known here"
+	}
+}
+
+func permittedBy(plugins []string) string {
+	if len(plugins) == 0 {
+		return "nothing, since no plugin permits it"
+	}
+	return "what these plugins permit: " + strings.Join(plugins, ", ")
+}
+
+// exactly refuses any other number of arguments; the names are for the message.
+func exactly(n int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == n:
+			return nil
+		case n == 0:
+			return usageError{cmd.CommandPath(), fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])}
+		default:
+			return usageError{cmd.CommandPath(), fmt.Errorf("%s takes %s, got %s", cmd.Name(), names, count(len(args), "argument"))}
+		}
+	}
+}

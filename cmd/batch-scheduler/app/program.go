@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
+)
+
+// Option extends the program.
+type Option func(*program)
+
+// WithPlugin adds a plugin that configurations may name. A name can be taken once; taking one of
+// the plugins that come with the scheduler stops the program at its start.
+func WithPlugin(name string, spec framework.PluginSpec) Option {
+	return func(p *program) {
+		p.extend = append(p.extend, func(r *framework.Registry) error { return r.AddPlugin(name, spec) })
+	}
+}
+
+// WithAction adds an action that configurations may name, under the same rule.
+func WithAction(action framework.Action) Option {
+	return func(p *program) {
+		p.extend = append(p.extend, func(r *framework.Registry) error { return r.AddAction(action) })
+	}
+}
+
+// program is what the command line runs: what is built in, and what third parties added.
+type program struct {
+	extend       []func(*framework.Registry) error
+	newScheduler func(parts) (Scheduler, error)
+	clock        clock.WithTicker
+}
+
+func newProgram(options []Option) *program {
+	p := &program{newScheduler: newScheduler, clock: clock.RealClock{}}
+	for _, option := range options {
+		option(p)
+	}
+	return p
+}
+
+// registry returns a new registry of all plugins and actions.
+func (p *program) registry() (*framework.Registry, error) {
+	r := framework.NewRegistry("preempt", "reclaim")
+	errs := []error{addBuiltIn(r)}
+	for _, extend := range p.extend {
+		errs = append(errs, extend(r))
+	}
+	return r, errors.Join(errs...)
+}
+
+// addBuiltIn registers the plugins and actions that come with the scheduler.
+func addBuiltIn(r *framework.Registry) error {
+	return errors.Join(
+		r.AddPlugin(gang.Name, gang.Spec()),
+		r.AddPlugin(priority.Name, priority.Spec()),
+		r.AddPlugin(conformance.Name, conformance.Spec()),
+		r.AddPlugin(drf.Name, drf.Spec()),
+		r.AddPlugin(proportion.Name, proportion.Spec()),
+		r.AddPlugin(predicates.Name, predicates.Spec()),
+		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
+		r.AddAction(allocate.New()),
+		r.AddAction(backfill.New()),
+	)
+}
+
+// Scheduler is what the program starts, drives and stops.
+type Scheduler interface {
+	// Start starts the informers and waits until they are synced. It is called once, before
+	// leadership is asked for, and fails when ctx ends before that.
+	Start(ctx context.Context) error
+
+	// Run executes cycles until ctx ends, and returns when everything that was decided is sent or
+	// given up, so that another replica may take over.
+	Run(ctx context.Context) error
+
+	// SetConfiguration takes effect between two cycles. After an error the old one is in force.
+	SetConfiguration(*conf.Configuration) error
+
+	// Synced tells whether the informers are synced.
+	Synced() bool
+
+	// Healthy returns what is wrong, nil if nothing is. A scheduler that does not lead is healthy.
+	Healthy() error
+}
+
+// parts are what a scheduler is built from.
+type parts struct {
+	SchedulerName, DefaultQueue string
+	Period                      time.Duration
+	BindWorkers                 int
+
+	Kube   kubernetes.Interface
+	Batch  versioned.Interface
+	Events events.EventRecorder
+
+	Config   *conf.Configuration
+	Registry *framework.Registry
+	Metrics  *metrics.Metrics
+	Clock    clock.WithTicker
+}
+
+// newScheduler builds the scheduler itself.
+func newScheduler(p parts) (Scheduler, error) {
+	return scheduler.New(scheduler.Options{
+		SchedulerName: p.SchedulerName,
+		DefaultQueue:  p.DefaultQueue,
+		Period:        p.Period,
+		BindWorkers:   p.BindWorkers,
+		Kube:          p.Kube,
+		Batch:         p.Batch,
+		Config:        p.Config,
+		Registry:      p.Registry,
+		Metrics:       p.Metrics,
+		Clock:         p.Clock,
+		Log:           klog.Background(),
+	})
+}

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+)
+
+// shutdownTimeout bounds how long the last requests may take after the server was stopped.
+const shutdownTimeout = 5 * time.Second
+
+// check returns what is wrong, nil if nothing is.
+type check func() error
+
+// endpoints are what the program serves.
+type endpoints struct {
+	live    []check      // behind /healthz and /livez
+	ready   []check      // behind /readyz
+	metrics http.Handler // behind /metrics, for those with access
+	access  *access
+}
+
+// handler serves GET and HEAD requests for the endpoints, and nothing else.
+func (e endpoints) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", probe(e.live))
+	mux.Handle("GET /livez", probe(e.live))
+	mux.Handle("GET /readyz", probe(e.ready))
+	mux.Handle("GET /metrics", e.access.protect(e.metrics))
+	return mux
+}
+
+// probe answers "ok", or code 503 and the first thing that is wrong.
+func probe(checks []check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		for _, check := range checks {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprint(w, "ok")
+	})
+}
+
+// listen opens the port of the options; nil without an error means that nothing is to be served.
+func listen(opts *Options) (net.Listener, error) {
+	if opts.SecurePort == 0 {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(opts.BindAddress, strconv.Itoa(opts.SecurePort)))
+	if err != nil {
+		return nil, fmt.Errorf("serving health and metrics (--bind-address, --secure-port): %w", err)
+	}
+	return l, nil
+}
+
+// serve answers requests on the listener, which it closes, until ctx ends, and returns after the
+// last request.
+func serve(ctx context.Context, l net.Listener, certificate certificateSource, handler http.Handler) error {
+	logger := klog.FromContext(ctx)
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
+		BaseContext:       func(net.Listener) context.Context { return klog.NewContext(context.Background(), logger) },
+		ErrorLog:          log.New(handshakeLog{logger}, "", 0),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		limited, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+		defer cancel()
+		stopped <- server.Shutdown(limited)
+	})
+	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serving health and metrics: %w", err)
+	}
+	return <-stopped
+}
+
+// handshakeLog takes what net/http has to say about connections, mostly failed TLS handshakes of
+// port scanners and of probes without TLS.
+type handshakeLog struct {
+	logger klog.Logger
+}
+
+// Write implements io.Writer.
+func (l handshakeLog) Write(line []byte) (int, error) {
+	l.logger.V(4).Info("Connection failed", "reason", string(line))
+	return len(line), nil
+}
+
+// certificateSource returns the certificate of a handshake, as tls.Config.GetCertificate.
+type certificateSource func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+// newCertificateSource reads the files of the options, or makes a self-signed certificate if none
+// are given. It fails if the files do not hold a certificate and its key.
+func newCertificateSource(opts *Options) (certificateSource, error) {
+	if opts.TLSCertFile == "" {
+		return selfSigned(opts.BindAddress)
+	}
+	var last atomic.Pointer[tls.Certificate]
+	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		c, err := tls.LoadX509KeyPair(opts.TLSCertFile, opts.TLSPrivateKeyFile)
+		if err == nil {
+			last.Store(&c)
+			return &c, nil
+		}
+		// While the files are being replaced they may not fit together.
+		if c := last.Load(); c != nil {
+			return c, nil
+		}
+		return nil, fmt.Errorf("reading --tls-cert-file and --tls-private-key-file: %w", err)
+	}
+	_, err := read(nil)
+	return read, err
+}
+
+func selfSigned(address string) (certificateSource, error) {
+	var ips []net.IP
+	if ip := net.ParseIP(address); !ip.IsUnspecified() {
+		ips = append(ips, ip)
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("batch-scheduler", ips, []string{"localhost"})
+	if err != nil {
+		return nil, fmt.Errorf("making a self-signed certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("making a self-signed certificate: %w", err)
+	}
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
+}

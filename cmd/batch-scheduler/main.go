@@ -1,0 +1,13 @@
+// Command batch-scheduler is a batch and gang scheduler for Kubernetes. It places the pods whose
+// spec.schedulerName is its own and leaves all others to their schedulers.
+package main
+
+import (
+	"os"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
+)
+
+func main() {
+	os.Exit(app.Execute(app.NewSchedulerCommand()))
+}
