@@ -299,6 +299,13 @@ func TestWhatBecomesOfABind(t *testing.T) {
 		"refused":                  {func(w *world) { w.pods.faults["p"] = []fault{{err: errDenied}} }, fate{Told: []string{"refused pod-p"}}},
 		"gone":                     {func(w *world) { w.deletePod("p") }, fate{Told: []string{"vanished pod-p"}, Forgotten: true}},
 		"gone, its name is reused": {func(w *world) { w.update("p", func(p *v1.Pod) { p.UID = "second" }) }, fate{Told: []string{"vanished pod-p"}, Forgotten: true}},
+		"bound, but nobody could say so for a while": {
+			given: func(w *world) {
+				w.pods.faults["p"] = []fault{{err: errNetwork, done: true}}
+				w.pods.silent["p"] = 3
+			},
+			want: fate{Bound: 1, Forgotten: true},
+		},
 		"gone after some failures": {
 			given: func(w *world) {
 				w.pods.silent["p"] = 3
@@ -324,6 +331,7 @@ func TestWhatBecomesOfABind(t *testing.T) {
 				}()
 				b.enqueue(u)
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				got := fate{Told: told.lines, Bound: w.recorder.bound[*u.group], Forgotten: b.backoff.NumRequeues("pod-p") == 0}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

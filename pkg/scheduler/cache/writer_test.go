@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 // slate is an object of one word with a watch that lags.
 type slate struct {
+	mu            sync.Mutex
 	word, shown   string
 	version, seen int
 	looks, writes int
@@ -20,16 +22,22 @@ type slate struct {
 }
 
 func (s *slate) draft(want string) (*draft, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.looks++
 	if s.shown == want {
 		return nil, true
 	}
 	return &draft{base: strconv.Itoa(s.seen), urgent: true, send: func(context.Context) (string, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.writes++
 		s.word = want
 		s.version++
 		go func() {
 			time.Sleep(s.lag)
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.shown, s.seen = s.word, s.version
 		}()
 		return strconv.Itoa(s.version), nil
@@ -76,6 +84,8 @@ func TestWriter(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				stop()
 				<-done
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				if last := test.wants[len(test.wants)-1]; s.word != last {
 					t.Errorf("it shows %q in the end, want %q", s.word, last)
 				}
