@@ -207,6 +207,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 5. Close the session: what was not committed is undone.
 	ssn.Close()
+	audit(cluster)
 
 	// 6. Say what was found out, for statuses, conditions and metrics.
 	changed = slices.Concat(changed, cluster.Settle(), cluster.WaitingJobs())
