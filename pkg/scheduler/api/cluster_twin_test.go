@@ -91,7 +91,7 @@ func (m *machine) setPod(t *rapid.T) {
 	uid := types.UID(name + "." + one(t, "incarnation", "0", "1"))
 	pod := drawPod(t, name, uid)
 	if old := m.pods[uid]; old != nil { // what the API server lets nobody change
-		pod.Spec.SchedulerName = old.Spec.SchedulerName
+		pod.CreationTimestamp, pod.Spec.SchedulerName = old.CreationTimestamp, old.Spec.SchedulerName
 		if old.Spec.NodeName != "" {
 			pod.Spec.NodeName = old.Spec.NodeName
 		}
