@@ -7,12 +7,23 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
 )
 
 // Option extends the program.
@@ -59,8 +70,18 @@ func (p *program) registry() (*framework.Registry, error) {
 }
 
 // addBuiltIn registers the plugins and actions that come with the scheduler.
-func addBuiltIn(*framework.Registry) error {
-	return nil // They are being written.
+func addBuiltIn(r *framework.Registry) error {
+	return errors.Join(
+		r.AddPlugin(gang.Name, gang.Spec()),
+		r.AddPlugin(priority.Name, priority.Spec()),
+		r.AddPlugin(conformance.Name, conformance.Spec()),
+		r.AddPlugin(drf.Name, drf.Spec()),
+		r.AddPlugin(proportion.Name, proportion.Spec()),
+		r.AddPlugin(predicates.Name, predicates.Spec()),
+		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
+		r.AddAction(allocate.New()),
+		r.AddAction(backfill.New()),
+	)
 }
 
 // Scheduler is what the program starts, drives and stops.
@@ -100,6 +121,18 @@ type parts struct {
 }
 
 // newScheduler builds the scheduler itself.
-func newScheduler(parts) (Scheduler, error) {
-	return nil, errors.New("this build has no scheduler yet")
+func newScheduler(p parts) (Scheduler, error) {
+	return scheduler.New(scheduler.Options{
+		SchedulerName: p.SchedulerName,
+		DefaultQueue:  p.DefaultQueue,
+		Period:        p.Period,
+		BindWorkers:   p.BindWorkers,
+		Kube:          p.Kube,
+		Batch:         p.Batch,
+		Config:        p.Config,
+		Registry:      p.Registry,
+		Metrics:       p.Metrics,
+		Clock:         p.Clock,
+		Log:           klog.Background(),
+	})
 }

@@ -40,12 +40,13 @@ type Cluster struct {
 
 	// generation is the source of all generations; it counts every change of the model.
 	generation uint64
-	// specs, members and outside count changes of node objects, of the set of shapes that have
-	// members, and of pods that belong to no queue.
-	specs, members, outside uint64
+	// specs, members, outside and labelled count changes of node objects, of the set of shapes
+	// that have members, of pods that belong to no queue, and of namespaces.
+	specs, members, outside, labelled uint64
 
 	touched, respecified Journal
 	dirty                []*JobInfo
+	waiting              map[*JobInfo]struct{} // as of the last Settle
 }
 
 type namespace struct {
@@ -69,11 +70,16 @@ func NewCluster(options Options) *Cluster {
 		namespaces:  map[string]namespace{},
 		shapes:      map[string]*Shape{},
 		terms:       newTerms(),
+		waiting:     map[*JobInfo]struct{}{},
 	}
 }
 
 // Generation counts changes of the model; equal generations mean that nothing happened.
 func (c *Cluster) Generation() uint64 { return c.generation }
+
+// Bump counts a change outside of the model that plugins read themselves, such as that of a
+// volume or claim, so that the next cycle is not skipped.
+func (c *Cluster) Bump() { c.generation++ }
 
 // SpecGeneration counts changes of node objects.
 func (c *Cluster) SpecGeneration() uint64 { return c.specs }
@@ -83,6 +89,9 @@ func (c *Cluster) MemberGeneration() uint64 { return c.members }
 
 // OutsideGeneration counts changes of pods on nodes that belong to no queue.
 func (c *Cluster) OutsideGeneration() uint64 { return c.outside }
+
+// NamespaceGeneration counts changes of namespaces.
+func (c *Cluster) NamespaceGeneration() uint64 { return c.labelled }
 
 // Touched is the journal of nodes whose accounts or objects changed.
 func (c *Cluster) Touched() *Journal { return &c.touched }
@@ -128,6 +137,24 @@ func (c *Cluster) SortedQueues() []*QueueInfo {
 
 // Terminating tells whether a namespace is being deleted and takes no new pods.
 func (c *Cluster) Terminating(name string) bool { return c.namespaces[name].terminating }
+
+// NamespaceLabels returns the labels of a namespace, and whether it is known. Read only.
+func (c *Cluster) NamespaceLabels(name string) (labels.Set, bool) {
+	ns, known := c.namespaces[name]
+	return ns.labels, known
+}
+
+// NamespacesSelected returns the names of the namespaces that selector matches, sorted.
+func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
+	var names []string
+	for name, ns := range c.namespaces {
+		if selector.Matches(ns.labels) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // ClassOf returns the class of t as the living terms see it now. The result is shared by all
 // tasks that the scheduler need not tell apart, and valid until the set of terms changes.
@@ -180,8 +207,25 @@ func (c *Cluster) Refused(id TaskID) {
 		return
 	}
 	c.detach(t)
+	before := t.Node
 	t.inFlight = nil
 	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
+	c.joinJob(t) // the commitment is void: what the pod says counts again
+	c.attach(t)
+	c.forgetNode(before)
+}
+
+// Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
+// pods that the API server shows on a node are left alone.
+func (c *Cluster) Resume(id TaskID, node string, binding Commitment) {
+	t := c.Tasks[id]
+	if t == nil || t.Pod.Spec.NodeName != "" {
+		return
+	}
+	c.detach(t)
+	c.leaveNominated(t)
+	t.Status, t.Node, t.inFlight = Binding, c.nodeNamed(node), &binding
+	c.joinJob(t)
 	c.attach(t)
 }
 
@@ -249,6 +293,38 @@ func (c *Cluster) settleJob(j *JobInfo) {
 	if j.Shadow() {
 		j.updateShadow()
 	}
+	c.recount(j)
+	if j.Waits() {
+		c.waiting[j] = struct{}{}
+	} else {
+		delete(c.waiting, j)
+	}
+}
+
+// recount lets the queue count the group in its present phase.
+func (c *Cluster) recount(j *JobInfo) {
+	var phase v1alpha1.PodGroupPhase
+	if j.Group != nil {
+		phase = j.Phase()
+	}
+	if phase == j.counted {
+		return
+	}
+	if j.Queue != nil {
+		j.Queue.count(j.counted, -1)
+		j.Queue.count(phase, +1)
+	}
+	j.counted = phase
+}
+
+// WaitingJobs returns the jobs that wait as of the last Settle, oldest first.
+func (c *Cluster) WaitingJobs() []*JobInfo {
+	jobs := make([]*JobInfo, 0, len(c.waiting))
+	for j := range c.waiting {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *JobInfo) int { return CompareAge(a.Created, b.Created, string(a.ID), string(b.ID)) })
+	return jobs
 }
 
 // Journal lists touched nodes in the order of their changes. Readers keep a position of their

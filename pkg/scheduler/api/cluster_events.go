@@ -17,9 +17,14 @@ import (
 // and repeatedly: pods before their node, members before their group, groups before their
 // queue. Deleting what is not there does nothing.
 
-// SetPod adds or updates a pod.
+// SetPod adds or updates a pod. Versions that differ only in what nobody decides by, such as
+// conditions, change nothing and cost next to nothing.
 func (c *Cluster) SetPod(pod *v1.Pod) {
 	t, known := c.Tasks[TaskID(pod.UID)]
+	if known && SamePod(t.Pod, pod) {
+		t.Pod = pod
+		return
+	}
 	if known {
 		c.detach(t)
 		c.leaveNominated(t)
@@ -27,6 +32,7 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 		t = newTask(pod)
 		c.Tasks[t.ID] = t
 	}
+	before := t.Node
 	if t.inFlight != nil && pod.Spec.NodeName != "" {
 		t.inFlight = nil // the watch has caught up with the decision
 	}
@@ -37,6 +43,7 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 	c.joinJob(t)
 	c.attach(t)
 	c.joinNominated(t)
+	c.forgetNode(before)
 }
 
 // reshape lets t read the pod, and moves it to another shape if its spec asks for one.
@@ -130,9 +137,10 @@ func (c *Cluster) DeletePod(uid types.UID) {
 	c.forgetNode(node)
 }
 
-// nodeOf returns the node that the pod is on, nil while it has none.
+// nodeOf returns the node that the pod is on, nil while it has none and once it has ended: a pod
+// that holds nothing must not keep a node alive that is gone.
 func (c *Cluster) nodeOf(pod *v1.Pod) *NodeInfo {
-	if pod.Spec.NodeName == "" {
+	if pod.Spec.NodeName == "" || statusOf(pod).Ended() {
 		return nil
 	}
 	return c.nodeNamed(pod.Spec.NodeName)
@@ -148,9 +156,10 @@ func (c *Cluster) nodeNamed(name string) *NodeInfo {
 	return n
 }
 
-// forgetNode drops a node that neither exists nor is named by a pod.
+// forgetNode drops a node that neither exists nor is named by a pod. Pods that have ended may
+// still point to a node that was forgotten long ago and has a successor by now.
 func (c *Cluster) forgetNode(n *NodeInfo) {
-	if n != nil && !n.Exists() && len(n.Tasks) == 0 && len(n.nominated) == 0 {
+	if n != nil && !n.Exists() && len(n.Tasks) == 0 && len(n.nominated) == 0 && c.nodes[n.Name] == n {
 		delete(c.nodes, n.Name)
 	}
 }
@@ -176,7 +185,7 @@ func (c *Cluster) leaveNominated(t *TaskInfo) {
 // SetNode adds or updates a node. Heartbeats change nothing and cost next to nothing.
 func (c *Cluster) SetNode(node *v1.Node) {
 	n := c.nodeNamed(node.Name)
-	if n.Exists() && sameNode(n.Node, node) {
+	if n.Exists() && SameNode(n.Node, node) {
 		n.Node = node
 		return
 	}
@@ -194,23 +203,6 @@ func (c *Cluster) SetNode(node *v1.Node) {
 	c.respecified.add(n.Index)
 	c.touch(n)
 	c.attachAll(tasks)
-}
-
-// sameNode tells whether two versions of a node are equal to everybody who decides.
-func sameNode(a, b *v1.Node) bool {
-	if a.UID != b.UID || a.Spec.Unschedulable != b.Spec.Unschedulable ||
-		!maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations) ||
-		!slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(x, y v1.Taint) bool {
-			return x.Key == y.Key && x.Value == y.Value && x.Effect == y.Effect
-		}) {
-		return false
-	}
-	sameCondition := func(x, y v1.NodeCondition) bool { return x.Type == y.Type && x.Status == y.Status }
-	return slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, sameCondition) &&
-		equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
-		slices.EqualFunc(a.Status.Images, b.Status.Images, func(x, y v1.ContainerImage) bool {
-			return x.SizeBytes == y.SizeBytes && slices.Equal(x.Names, y.Names)
-		})
 }
 
 func (c *Cluster) takeIndex(n *NodeInfo) int {
@@ -376,6 +368,7 @@ func (c *Cluster) SetNamespace(ns *v1.Namespace) {
 		return
 	}
 	c.generation++
+	c.labelled++
 	c.terms.generation++
 	c.namespaces[ns.Name] = now
 }
@@ -384,6 +377,8 @@ func (c *Cluster) SetNamespace(ns *v1.Namespace) {
 func (c *Cluster) DeleteNamespace(name string) {
 	if _, ok := c.namespaces[name]; ok {
 		c.generation++
+		c.labelled++
+		c.terms.generation++
 		delete(c.namespaces, name)
 	}
 }

@@ -18,10 +18,7 @@ func (c *Cluster) addJob(m Membership, t *TaskInfo) *JobInfo {
 	}
 	j := c.newJob(m.Job, "")
 	j.Namespace = t.Pod.Namespace
-	j.Key = t.Key
-	if owner := metav1.GetControllerOf(t.Pod); owner != nil {
-		j.Key = t.Pod.Namespace + "/" + owner.Name
-	}
+	j.Key = shadowKey(t)
 	j.MinMember = m.MinMember
 	j.QueueName = m.Queue
 	if uid := j.formerGroup(); uid != "" {
@@ -46,9 +43,11 @@ func (c *Cluster) newJob(id JobID, group string) *JobInfo {
 
 func (c *Cluster) removeJob(j *JobInfo) {
 	if j.Queue != nil {
+		j.Queue.count(j.counted, -1)
 		delete(j.Queue.Jobs, j.ID)
 	}
 	delete(c.Jobs, j.ID)
+	delete(c.waiting, j)
 	if uid := j.formerGroup(); uid != "" {
 		delete(c.former[uid], j.ID)
 		if len(c.former[uid]) == 0 {
@@ -96,11 +95,15 @@ func (c *Cluster) enqueue(j *JobInfo) {
 	if old := j.Queue; old != nil {
 		old.Allocated.Sub(j.Allocated)
 		old.Releasing.Sub(j.Releasing)
+		old.Requested.Sub(j.Requested)
+		old.count(j.counted, -1)
 		delete(old.Jobs, j.ID)
 	}
 	if j.Queue = q; q != nil {
 		q.Allocated.Add(j.Allocated)
 		q.Releasing.Add(j.Releasing)
+		q.Requested.Add(j.Requested)
+		q.count(j.counted, +1)
 		q.Jobs[j.ID] = j
 	}
 	c.markDirty(j)
@@ -126,10 +129,21 @@ func (j *JobInfo) formerGroup() types.UID {
 	return types.UID(uid)
 }
 
-// updateShadow derives what a PodGroup would say from the members.
+// shadowKey is what a shadow with the member t may be called: its owner, else the pod itself.
+func shadowKey(t *TaskInfo) string {
+	if owner := metav1.GetControllerOf(t.Pod); owner != nil {
+		return t.Pod.Namespace + "/" + owner.Name
+	}
+	return t.Key
+}
+
+// updateShadow derives what a PodGroup would say from the members, in whatever order they came.
 func (j *JobInfo) updateShadow() {
-	j.MinMember, j.Created = 1, 0
+	j.MinMember, j.Created, j.Key = 1, 0, ""
 	for _, t := range j.Tasks {
+		if key := shadowKey(t); j.Key == "" || key < j.Key {
+			j.Key = key
+		}
 		if j.formerGroup() == "" {
 			j.MinMember = max(j.MinMember, shadowMinMember(t.Pod))
 		}

@@ -48,6 +48,7 @@ type JobInfo struct {
 
 	groupPriority *int32 // of the group's priority class
 	dirty         bool
+	counted       v1alpha1.PodGroupPhase // as which Queue.Groups counts the job; empty for shadows
 }
 
 // Shadow tells whether the job stands for pods without PodGroup.
@@ -103,17 +104,24 @@ func (j *JobInfo) Phase() v1alpha1.PodGroupPhase {
 	switch {
 	case j.Active() == 0 && ended >= j.MinMember:
 		return v1alpha1.PodGroupFinished
-	case j.Running() > 0 && j.Ready():
+	case j.Running() > 0 && j.Running()+j.counts[Succeeded] >= j.MinMember:
 		return v1alpha1.PodGroupRunning
-	case j.Running() > 0:
+	case j.Running() > 0 && !j.Ready(): // else the rest of the gang is on its way to its nodes
 		return v1alpha1.PodGroupUnknown
 	}
 	return v1alpha1.PodGroupPending
 }
 
-// Running counts members that hold room as the API server shows or will show it.
+// Running counts members that have their node for all to see: unlike Holding it leaves out
+// binds that are still in flight.
 func (j *JobInfo) Running() int32 {
-	return j.counts[Binding] + j.counts[Bound] + j.counts[Running] - j.lost
+	return max(j.counts[Bound]+j.counts[Running]-j.lost, 0)
+}
+
+// Waits tells whether there is anything to say or do about the job in a session: members to
+// place, or a group that is neither running nor finished.
+func (j *JobInfo) Waits() bool {
+	return j.counts[Pending] > 0 || j.Group != nil && !j.Ready() && j.Phase() != v1alpha1.PodGroupFinished
 }
 
 func (j *JobInfo) addTask(t *TaskInfo) {
@@ -156,6 +164,9 @@ func (j *JobInfo) account(t *TaskInfo, sign int32) {
 		}
 	case t.Waiting():
 		move(&j.Requested, t.Request)
+		if j.Queue != nil {
+			move(&j.Queue.Requested, t.Request)
+		}
 	}
 }
 

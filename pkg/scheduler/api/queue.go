@@ -20,6 +20,10 @@ type QueueInfo struct {
 	Allocated Resource
 	// Releasing sums members that are being deleted: still room that the cap counts.
 	Releasing Resource
+	// Requested sums members that wait and are not gated.
+	Requested Resource
+	// Groups counts PodGroups by phase, as of the last Settle.
+	Groups v1alpha1.QueueGroups
 
 	Jobs map[JobID]*JobInfo
 }
@@ -33,8 +37,22 @@ func (q *QueueInfo) read(dims *Dimensions, queue *v1alpha1.Queue) {
 	q.Created = queue.CreationTimestamp.UnixNano()
 }
 
-// Room says how much more the queue may take before its cap: in futures (when) what is being
-// deleted is already gone.
+// count adds (sign +1) or takes away (sign −1) a group in a phase.
+func (q *QueueInfo) count(phase v1alpha1.PodGroupPhase, sign int32) {
+	switch phase {
+	case v1alpha1.PodGroupPending:
+		q.Groups.Pending += sign
+	case v1alpha1.PodGroupRunning:
+		q.Groups.Running += sign
+	case v1alpha1.PodGroupUnknown:
+		q.Groups.Unknown += sign
+	case v1alpha1.PodGroupFinished:
+		q.Groups.Finished += sign
+	}
+}
+
+// CapAllows returns the first dimension in which the queue's capability stands in the way of one
+// more request, or -1. Now what its members that are being deleted hold still counts.
 func (q *QueueInfo) CapAllows(request Resource, when When) (dimension int) {
 	for i, limit := range q.Capability {
 		if limit == Unlimited || request.At(i) == 0 {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
@@ -96,12 +97,21 @@ func (d *Dimensions) Limits(list v1.ResourceList) Resource {
 	return r
 }
 
+// amount compares before it converts, because what an int64 cannot hold converts to anything.
 func amount(dimension int, quantity resource.Quantity) int64 {
-	n := quantity.Value()
-	if dimension == CPU && n < MaxQuantity/1000 {
-		n = quantity.MilliValue()
+	most := MaxQuantity
+	if dimension == CPU {
+		most /= 1000
 	}
-	return min(max(n, 0), MaxQuantity)
+	switch {
+	case quantity.Sign() <= 0:
+		return 0
+	case quantity.CmpInt64(most) > 0:
+		return MaxQuantity
+	case dimension == CPU:
+		return quantity.MilliValue()
+	}
+	return quantity.Value()
 }
 
 // Quantity is the inverse of Vector for one dimension.
@@ -210,7 +220,7 @@ func (r *Resource) Sub(o Resource) {
 	}
 	s := (*r)[:len(o)]
 	for i, n := range o {
-		s[i] = saturatingAdd(s[i], -n)
+		s[i] = saturatingSub(s[i], n)
 	}
 }
 
@@ -220,6 +230,17 @@ func saturatingAdd(a, b int64) int64 {
 	case a > 0 && b > 0 && c < 0:
 		return math.MaxInt64
 	case a < 0 && b < 0 && c >= 0:
+		return math.MinInt64
+	}
+	return c
+}
+
+func saturatingSub(a, b int64) int64 {
+	c := a - b
+	switch {
+	case a >= 0 && b < 0 && c < 0:
+		return math.MaxInt64
+	case a < 0 && b > 0 && c >= 0:
 		return math.MinInt64
 	}
 	return c
@@ -237,6 +258,31 @@ func (r Resource) Minus(o Resource) Resource {
 	difference := r.Clone()
 	difference.Sub(o)
 	return difference
+}
+
+// Times returns n × r as a new vector; n is not negative.
+func (r Resource) Times(n int64) Resource {
+	product := r.Clone()
+	for i := range product {
+		if high, low := bits.Mul64(uint64(max(product[i], 0)), uint64(n)); high == 0 && low <= math.MaxInt64 {
+			product[i] = int64(low)
+		} else {
+			product[i] = math.MaxInt64
+		}
+	}
+	return product
+}
+
+// TimesIn returns how often r fits into room; a request for nothing fits as often as there are
+// pods to ask.
+func (r Resource) TimesIn(room Resource) int64 {
+	times := int64(math.MaxInt32)
+	for i, n := range r {
+		if n > 0 {
+			times = min(times, max(room.At(i), 0)/n)
+		}
+	}
+	return times
 }
 
 // Fits tells whether r fits into room. As in kube-scheduler a dimension that is not asked for

@@ -31,6 +31,8 @@ type Shape struct {
 
 	// Terms select other pods: required and preferred (anti-)affinity and topology spread.
 	Terms []Term
+	// togetherIn is the topology key of a required affinity to pods of the shape's own kind.
+	togetherIn string
 	// Volumes tells whether the shape uses claims or disks that tie it to nodes.
 	Volumes bool
 	// Claims tells whether the shape asks for devices through resource claims.
@@ -47,6 +49,10 @@ func (s *Shape) Members() bool { return s.members > 0 }
 
 // Dead tells whether the last task of this shape is gone: what is remembered for it may go too.
 func (s *Shape) Dead() bool { return s.refs == 0 }
+
+// TogetherIn returns the topology key of a required affinity of the shape to its own pods: they
+// must all be in one domain of it. Empty if there is none.
+func (s *Shape) TogetherIn() string { return s.togetherIn }
 
 // HostPort is one port of the node that a pod takes.
 type HostPort struct {
@@ -79,7 +85,15 @@ func shapeKey(pod *v1.Pod, request Resource) string {
 		key = appendStrings(key, p.IP, string(p.Protocol), strconv.Itoa(int(p.Port)))
 	}
 	key = appendJSON(key, "affinity", spec.Affinity, spec.Affinity != nil)
+	if domain := ownDomain(pod); domain != "" { // whether it selects itself depends on its labels
+		key = appendStrings(key, "together", domain)
+	}
 	key = appendJSON(key, "spread", spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) > 0)
+	for i := range spec.TopologySpreadConstraints { // matchLabelKeys stand for the pod's own values
+		for _, name := range spec.TopologySpreadConstraints[i].MatchLabelKeys {
+			key = appendStrings(key, name, pod.Labels[name])
+		}
+	}
 	key = appendJSON(key, "claims", spec.ResourceClaims, len(spec.ResourceClaims) > 0)
 	for i := range spec.Volumes {
 		if bindsToNodes(&spec.Volumes[i]) {
@@ -147,6 +161,7 @@ func newShape(key string, pod *v1.Pod, request Resource) *Shape {
 		Terms:      termsOf(pod),
 		Claims:     len(spec.ResourceClaims) > 0,
 		classes:    map[string]*Class{},
+		togetherIn: ownDomain(pod),
 	}
 	for i := range spec.Volumes {
 		s.Volumes = s.Volumes || bindsToNodes(&spec.Volumes[i])

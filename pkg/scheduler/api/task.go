@@ -27,8 +27,8 @@ type TaskInfo struct {
 	Created int64
 
 	Status TaskStatus
-	// Node is where the task is or goes: nil while it waits. The node may be unknown to the
-	// model (NodeInfo.Exists), then the task holds nothing.
+	// Node is where the task is or goes: nil while it waits and once it has ended. The node may
+	// be unknown to the model (NodeInfo.Exists), then the task holds nothing.
 	Node *NodeInfo
 
 	// inFlight is set from the commit of a bind until the API server shows it or refuses it.

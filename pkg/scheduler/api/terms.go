@@ -23,24 +23,18 @@ type Term struct {
 	requires string
 }
 
-// termsOf reads the terms of a pod's spec. A selector that cannot be parsed selects nothing:
-// upstream's plugins then refuse the pod.
+// termsOf reads the terms of a pod's spec. A selector that cannot be parsed selects nothing; its
+// term is kept, so that upstream's plugins are asked, which then refuse the pod.
 func termsOf(pod *v1.Pod) []Term {
 	var terms []Term
 	add := func(kind string, selector *metav1.LabelSelector, namespaces []string, namespaceSelector *metav1.LabelSelector) {
-		parsed, err := metav1.LabelSelectorAsSelector(selector)
-		if err != nil {
-			return
-		}
-		t := Term{selector: parsed, namespaces: namespaces, requires: requiredLabel(selector)}
+		t := Term{selector: parseSelector(selector), namespaces: namespaces, requires: requiredLabel(selector)}
 		if namespaceSelector != nil {
-			if t.namespaceSelector, err = metav1.LabelSelectorAsSelector(namespaceSelector); err != nil {
-				return
-			}
+			t.namespaceSelector = parseSelector(namespaceSelector)
 		} else if len(namespaces) == 0 {
 			t.namespaces = []string{pod.Namespace}
 		}
-		t.key = kind + "|" + strings.Join(t.namespaces, ",") + "|" + metav1.FormatLabelSelector(namespaceSelector) + "|" + parsed.String()
+		t.key = kind + "|" + strings.Join(t.namespaces, ",") + "|" + selectorKey(t.namespaceSelector) + "|" + selectorKey(t.selector)
 		terms = append(terms, t)
 	}
 	if a := pod.Spec.Affinity; a != nil {
@@ -52,6 +46,41 @@ func termsOf(pod *v1.Pod) []Term {
 		add("spread", pod.Spec.TopologySpreadConstraints[i].LabelSelector, nil, nil)
 	}
 	return terms
+}
+
+// ownDomain returns the topology key of the first required affinity term that selects the pod
+// itself.
+func ownDomain(pod *v1.Pod) string {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
+		return ""
+	}
+	for _, t := range pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+		own := len(t.Namespaces) == 0 && t.NamespaceSelector == nil || slices.Contains(t.Namespaces, pod.Namespace)
+		if err == nil && own && selector.Matches(labels.Set(pod.Labels)) {
+			return t.TopologyKey
+		}
+	}
+	return ""
+}
+
+func parseSelector(selector *metav1.LabelSelector) labels.Selector {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return parsed
+}
+
+// selectorKey writes a selector so that all and nothing, which both read as "", differ.
+func selectorKey(selector labels.Selector) string {
+	if selector == nil {
+		return "nothing"
+	}
+	if _, selectable := selector.Requirements(); !selectable {
+		return "nothing"
+	}
+	return "{" + selector.String() + "}"
 }
 
 func podTerms(a *v1.Affinity) []v1.PodAffinityTerm {

@@ -124,6 +124,9 @@ func (v *Verdict) Message(dims *Dimensions) string {
 		}
 		return text + v.detail()
 	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonUnschedulable:
+		if v.Missing == 0 {
+			return v.Detail
+		}
 		text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), dims.Format(v.Request))
 		if v.Startable > 0 {
 			text += fmt.Sprintf(", %d of them could start now", v.Startable)

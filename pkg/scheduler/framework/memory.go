@@ -10,13 +10,18 @@ import (
 // for a shape, and sums over nodes. All of it is derived and kept valid by the model's journals
 // and generations: dropping it costs time, never correctness.
 type memory struct {
-	shapes map[*api.Shape]*NodeSet
+	cluster *api.Cluster // what is remembered is about this model alone
+	shapes  map[*api.Shape]*NodeSet
 
 	total totals
 }
 
-func newMemory() *memory {
-	return &memory{shapes: map[*api.Shape]*NodeSet{}}
+// memoryOf returns what is remembered of the model: nothing of one that was rebuilt.
+func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
+	if p.memory == nil || p.memory.cluster != cluster {
+		p.memory = &memory{cluster: cluster, shapes: map[*api.Shape]*NodeSet{}}
+	}
+	return p.memory
 }
 
 // NodeSet is a set of nodes, by index.
@@ -109,25 +114,36 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 	set.Each(func(i int) {
 		n := nodes[i]
 		if n.Ready() && !n.Node.Spec.Unschedulable {
-			set.slots += slotsOn(n, shape.Request)
+			set.slots += shape.Request.TimesIn(n.Allocatable.Minus(n.Outside))
 		}
 	})
 	return set.slots
 }
 
-// slotsOn returns how often request fits into what the node has for members of queues.
-func slotsOn(n *api.NodeInfo, request api.Resource) int64 {
-	slots := int64(-1)
-	for i, r := range request {
-		if r <= 0 {
-			continue
-		}
-		times := max(n.Allocatable.At(i)-n.Outside.At(i), 0) / r
-		if slots < 0 || times < slots {
-			slots = times
+// Room returns what is idle or being released on the nodes that pass the filters for some task
+// of the claim.
+func (ssn *Session) Room(claim *api.Claim) api.Resource {
+	var suitable NodeSet
+	var last *api.Shape
+	for _, t := range claim.Tasks {
+		if t.Shape != last {
+			last = t.Shape
+			suitable.union(ssn.Passing(t.Shape))
 		}
 	}
-	return max(slots, 0)
+	room := make(api.Resource, ssn.cluster.Dims.Len())
+	nodes := ssn.cluster.Nodes()
+	suitable.Each(func(i int) {
+		n := nodes[i]
+		for d := range room {
+			free := n.Idle.At(d)
+			if n.Ready() {
+				free += n.Releasing.At(d)
+			}
+			room[d] += max(free-n.Pipelined.At(d), 0)
+		}
+	})
+	return room
 }
 
 // forget drops what is remembered for shapes that no task has any more.

@@ -121,7 +121,7 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{memory: newMemory()}
+	p := &Profile{}
 	for _, name := range c.Actions {
 		action, ok := r.actions[name]
 		if !ok {

@@ -26,11 +26,12 @@ type Session struct {
 	opening     *configured
 	openingTier int
 
-	// jobs are those with tasks to place, valid ones only, by id.
+	// jobs are those with tasks to place, valid ones only, oldest first.
 	jobs     []*api.JobInfo
 	verdicts map[*api.JobInfo]*Outcome
 	held     []op
 	total    api.Resource
+	deserved map[*api.QueueInfo]api.Resource
 	counts   [api.Evict + 1]int
 }
 
@@ -51,11 +52,11 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		Log:      log.WithValues("session", id),
 		cluster:  cluster,
 		profile:  p,
-		memory:   p.memory,
+		memory:   p.memoryOf(cluster),
 		effects:  effects,
 		verdicts: map[*api.JobInfo]*Outcome{},
+		deserved: map[*api.QueueInfo]api.Resource{},
 	}
-	waiting := ssn.waitingJobs()
 	for tier, plugins := range p.tiers {
 		for i := range plugins {
 			ssn.opening, ssn.openingTier = &plugins[i], tier
@@ -64,31 +65,17 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	}
 	ssn.opening = nil
 	ssn.total = ssn.updateTotal()
-	for _, j := range waiting {
+	for _, j := range cluster.WaitingJobs() {
 		if verdict := ssn.validate(j); verdict != nil {
 			ssn.Explain(j, verdict)
-			continue
+		} else if j.Waiting() > 0 {
+			ssn.jobs = append(ssn.jobs, j)
 		}
-		ssn.jobs = append(ssn.jobs, j)
 	}
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
 	}
 	return ssn
-}
-
-// waitingJobs returns jobs with tasks to place, by id.
-func (ssn *Session) waitingJobs() []*api.JobInfo {
-	var jobs []*api.JobInfo
-	for _, j := range ssn.cluster.Jobs {
-		if j.Count(api.Pending) > 0 {
-			jobs = append(jobs, j)
-		}
-	}
-	slices.SortFunc(jobs, func(a, b *api.JobInfo) int {
-		return api.CompareAge(a.Created, b.Created, string(a.ID), string(b.ID))
-	})
-	return jobs
 }
 
 // validate returns why nothing of the job may be placed, or nil.
@@ -110,11 +97,29 @@ func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
 // Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
 func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
 
+// WaitingTasks returns the tasks of a job that may be placed, in task order.
+func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
+	tasks := make([]*api.TaskInfo, 0, j.Waiting())
+	for _, t := range j.Tasks {
+		if t.Waiting() {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, ssn.CompareTasks)
+	return tasks
+}
+
 // Total returns the usable total: what members of queues could hold. A node counts with its
 // allocatable, less pods outside all queues, if it is ready, schedulable, and some holding or
 // waiting member of a queue passes its filters; any other node counts with what members hold
 // there. It stands still within a session.
 func (ssn *Session) Total() api.Resource { return ssn.total }
+
+// SetDeserved records what a queue deserves, in whole units, for its status.
+func (ssn *Session) SetDeserved(q *api.QueueInfo, deserved api.Resource) { ssn.deserved[q] = deserved }
+
+// Deserved returns what a plugin has recorded; nil if none shares out the cluster.
+func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource { return ssn.deserved[q] }
 
 // Statement begins a new statement.
 func (ssn *Session) Statement() *Statement { return &Statement{ssn: ssn} }

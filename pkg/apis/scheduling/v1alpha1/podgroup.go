@@ -25,7 +25,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="PodGroupScheduled")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters, because pods carry it as the value of a label"
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.running) || oldSelf.status.running == 0 || (has(self.spec.queue) ? self.spec.queue : "") == (has(oldSelf.spec.queue) ? oldSelf.spec.queue : "")`,message="spec.queue cannot change while pods of the group run; delete the pods first, or create another PodGroup"
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.running) || oldSelf.status.running == 0 || (has(self.spec.queue) ? self.spec.queue : "") == (has(oldSelf.spec.queue) ? oldSelf.spec.queue : "")`,fieldPath=".spec.queue",message="cannot change while pods of the group run; delete the pods first, or create another PodGroup"
 type PodGroup struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -38,7 +38,7 @@ type Queue struct {
 
 // QueueSpec says what share of the cluster the queue has.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.guarantee) || !has(self.capability) || self.guarantee.all(k, !(k in self.capability) || string(self.guarantee[k]).matches('[eE].{4}') || string(self.capability[k]).matches('[eE].{4}') || !quantity(string(self.guarantee[k])).isGreaterThan(quantity(string(self.capability[k]))))",message="guarantee must not exceed capability"
+// +kubebuilder:validation:XValidation:rule="!has(self.guarantee) || !has(self.capability) || self.guarantee.all(k, !(k in self.capability) || string(self.guarantee[k]).matches('[eE].{4}') || string(self.capability[k]).matches('[eE].{4}') || !quantity(string(self.guarantee[k])).isGreaterThan(quantity(string(self.capability[k]))))",fieldPath=".guarantee",message="must not exceed capability"
 type QueueSpec struct {
 	// weight is the share of the queue in relation to the weights of the other queues that ask for something.
 	// +optional

@@ -10,6 +10,8 @@ import (
 const GroupName = "scheduling.batch-scheduler.dev"
 
 // SchemeGroupVersion is the group and version of the types in this package.
+//
+// immutable: a constant, if Go had constants of struct types; generated code wants it as a variable.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 // Kind returns the kind qualified with this package's group.

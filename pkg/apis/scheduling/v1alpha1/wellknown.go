@@ -48,6 +48,8 @@ const (
 const (
 	// ReasonGroupNotFound: the pod names a PodGroup that does not exist.
 	ReasonGroupNotFound = "GroupNotFound"
+	// ReasonGangPending: the pod is above its group's minMember, and the group has not started.
+	ReasonGangPending = "GangPending"
 	// ReasonOverShare: the queue or the job already has its share, and others are served first.
 	ReasonOverShare = "OverShare"
 )

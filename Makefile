@@ -1,0 +1,32 @@
+# ARGS go to the command of the target: make demo ARGS=--exit, make test ARGS='-run Gang'.
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build generate verify test test-short demo bench clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build the scheduler into bin/.
+	go build -trimpath -o bin/batch-scheduler ./cmd/batch-scheduler
+
+generate: ## Write deep copies, clients and CRDs from the types in pkg/apis.
+	hack/generate.sh
+
+verify: ## Fail if generated files, formatting, go.mod or the architecture are not in order.
+	hack/verify.sh
+
+test: ## Vet, and run all tests with the race detector, the ones on a real API server included.
+	hack/test.sh $(ARGS)
+
+test-short: ## Run the tests that need no API server.
+	go test -short $(ARGS) ./...
+
+demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
+	go run ./cmd/demo $(ARGS)
+
+bench: ## Run the benchmarks; each fails below its bound.
+	go test -count=1 -timeout 60m -run '^$$' -bench . $(ARGS) ./test/perf/...
+
+clean: ## Remove what was built.
+	rm -rf bin _artifacts

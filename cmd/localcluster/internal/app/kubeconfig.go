@@ -1,0 +1,63 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/controlplane"
+)
+
+// checkKubeconfig refuses to replace a file that localcluster did not write: it may be the
+// only way into somebody's real clusters.
+func checkKubeconfig(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--kubeconfig: there is no directory %s", filepath.Dir(path))
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil // made for us by mktemp, as like as not
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil || len(config.Contexts) != 1 || config.Contexts[controlplane.ContextName] == nil {
+		return fmt.Errorf("--kubeconfig: %s exists and is not from a local cluster: give another file, or remove it", path)
+	}
+	return nil
+}
+
+// writeKubeconfig puts the file in place whole: who waits for it never reads a part of it.
+func writeKubeconfig(path string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-") // mode 0600
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("writing the kubeconfig: %w", err), os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+// removeKubeconfig removes the file if it is still the one that was written.
+func removeKubeconfig(path string, data []byte) {
+	if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, data) {
+		_ = os.Remove(path) // nobody can use it any more anyway
+	}
+}

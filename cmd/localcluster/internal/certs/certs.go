@@ -1,0 +1,142 @@
+// Package certs makes the certificates of one local cluster: an authority that lives as
+// long as the cluster, and what it signs for the API server and for its clients.
+package certs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// lifetime is how long every certificate is valid. A local cluster is not meant to live
+// that long.
+const lifetime = 365 * 24 * time.Hour
+
+// skew is how far before its making a certificate begins to be valid, for clients whose
+// clocks are a little behind.
+const skew = time.Hour
+
+// Authority signs the certificates of one cluster. Its key is never written anywhere.
+type Authority struct {
+	now         time.Time
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+// Pair is a certificate and its private key, both PEM encoded.
+type Pair struct {
+	Certificate []byte
+	Key         []byte
+}
+
+// NewAuthority makes an authority with a new key. Its certificates are valid from one hour
+// before now for a year.
+func NewAuthority(now time.Time) (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the key of the certificate authority: %w", err)
+	}
+	a := &Authority{now: now, key: key}
+	template, err := a.template(pkix.Name{CommonName: "localcluster-ca"})
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("signing the certificate authority: %w", err)
+	}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		return nil, fmt.Errorf("reading back the certificate authority: %w", err)
+	}
+	a.pem = encode("CERTIFICATE", der)
+	return a, nil
+}
+
+// Certificate returns the authority's own certificate, PEM encoded: what clients verify
+// the API server with, and the API server its clients.
+func (a *Authority) Certificate() []byte {
+	return a.pem
+}
+
+// Server returns a pair for a server that is reached under the given names and addresses.
+func (a *Authority) Server(names []string, addresses []net.IP) (Pair, error) {
+	template, err := a.template(pkix.Name{CommonName: "kube-apiserver"})
+	if err != nil {
+		return Pair{}, err
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.DNSNames = names
+	template.IPAddresses = addresses
+	return a.sign(template)
+}
+
+// Client returns a pair that the API server takes for the given user and groups.
+func (a *Authority) Client(user string, groups ...string) (Pair, error) {
+	template, err := a.template(pkix.Name{CommonName: user, Organization: groups})
+	if err != nil {
+		return Pair{}, err
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return a.sign(template)
+}
+
+// ServiceAccountKey returns a new key for the tokens of service accounts, PEM encoded in
+// the one form ("EC PRIVATE KEY") that kube-apiserver reads for both signing and verifying.
+func ServiceAccountKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the service account key: %w", err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the service account key: %w", err)
+	}
+	return encode("EC PRIVATE KEY", der), nil
+}
+
+func (a *Authority) template(subject pkix.Name) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("making a serial number: %w", err)
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		NotBefore:    a.now.Add(-skew),
+		NotAfter:     a.now.Add(lifetime),
+	}, nil
+}
+
+func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
+	name := template.Subject.CommonName
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("making the key of %s: %w", name, err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("signing the certificate of %s: %w", name, err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encoding the key of %s: %w", name, err)
+	}
+	return Pair{Certificate: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", keyDER)}, nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -1,0 +1,97 @@
+package kubelet
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
+)
+
+// runsUntil is the pod condition in which a kubelet notes when the pod's containers will
+// end. It is written once, when they start, so that later changes to the pod do not start
+// the time anew.
+const runsUntil = "localcluster.batch-scheduler.dev/RunsUntil"
+
+// The names of the functions that the templates of the stages call.
+const (
+	startFunc  = "Start"
+	finishFunc = "Finish"
+)
+
+func nodeRef() internalversion.StageResourceRef {
+	return internalversion.StageResourceRef{APIGroup: "v1", Kind: "Node"}
+}
+
+func podRef() internalversion.StageResourceRef {
+	return internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}
+}
+
+// stages returns the life of a pod. At most one stage selects a pod at any time; kwok would
+// choose between several by chance.
+func stages() []*internalversion.Stage {
+	return []*internalversion.Stage{
+		stage("start", internalversion.StageSpec{
+			Selector: all(lacks(deletion), in(".status.phase", "Pending")),
+			Steps:    patchStatus(startFunc),
+		}),
+		stage("finish", internalversion.StageSpec{
+			Selector: all(lacks(deletion), in(".status.phase", "Running"), has(endMoment)),
+			Delay:    from(endMoment),
+			Steps:    patchStatus(finishFunc),
+		}),
+		stage("delete", internalversion.StageSpec{
+			Selector: all(has(deletion)),
+			Delay:    from(`.metadata.annotations["` + annotation.TerminateAfter + `"]`),
+			Steps:    []internalversion.StageStep{{Delete: true}},
+		}),
+	}
+}
+
+// Where the stages look in a pod, in jq.
+const (
+	deletion  = ".metadata.deletionTimestamp"
+	endMoment = `.status.conditions // [] | .[] | select(.type == "` + runsUntil + `") | .message`
+)
+
+func stage(name string, spec internalversion.StageSpec) *internalversion.Stage {
+	spec.ResourceRef = podRef()
+	return &internalversion.Stage{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+}
+
+func all(expressions ...internalversion.MatchExpression) *internalversion.StageSelector {
+	return &internalversion.StageSelector{MatchExpressions: expressions}
+}
+
+func has(key string) internalversion.MatchExpression {
+	return match(key, internalversion.SelectorOpExists)
+}
+
+func lacks(key string) internalversion.MatchExpression {
+	return match(key, internalversion.SelectorOpDoesNotExist)
+}
+
+func in(key string, values ...string) internalversion.MatchExpression {
+	return match(key, internalversion.SelectorOpIn, values...)
+}
+
+func match(key string, operator internalversion.SelectorOperator, values ...string) internalversion.MatchExpression {
+	return internalversion.MatchExpression{
+		JQ: &internalversion.SelectorJQ{Key: key, Operator: operator, Values: values},
+	}
+}
+
+// from delays a stage until the moment, or by the duration, that the jq expression finds;
+// not at all if it finds nothing.
+func from(expression string) *internalversion.StageDelay {
+	return &internalversion.StageDelay{DurationFrom: &internalversion.ExpressionFrom{
+		JQ: &internalversion.ExpressionJQ{Expression: expression},
+	}}
+}
+
+// patchStatus merges what the named function returns for the pod into the pod's status.
+func patchStatus(function string) []internalversion.StageStep {
+	return []internalversion.StageStep{{Patch: &internalversion.StagePatch{
+		Subresource: "status",
+		Template:    "{{ " + function + " . }}",
+	}}}
+}

@@ -1,0 +1,115 @@
+// Package nodes describes the nodes of a local cluster and creates them.
+//
+// A node is created complete, with capacity, addresses and a Ready condition, in one write:
+// nobody sees it half made, and whatever a test sets on it later stays as set.
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// MaxZones is how many zones there can be: zone-a to zone-z.
+const MaxZones = 26
+
+// creators is how many nodes are created at the same time.
+const creators = 8
+
+// Plan is what nodes a cluster gets.
+type Plan struct {
+	// Pools are created in order. Two pools without a name of their own share "node" and
+	// are numbered through.
+	Pools []Pool
+
+	// Zones is over how many zones all nodes are dealt out in turn; 0 labels none.
+	Zones int
+}
+
+// Size is how many nodes there are in all pools.
+func (p Plan) Size() int {
+	size := 0
+	for _, pool := range p.Pools {
+		size += pool.Count
+	}
+	return size
+}
+
+// Build returns the nodes of the plan, in order. The conditions carry the given moment.
+func (p Plan) Build(now metav1.Time) []*corev1.Node {
+	var built []*corev1.Node
+	numbers := map[string]int{}
+	for _, pool := range p.Pools {
+		for range pool.Count {
+			name := pool.Name + "-" + strconv.Itoa(numbers[pool.Name])
+			numbers[pool.Name]++
+			zone := ""
+			if p.Zones > 0 {
+				zone = "zone-" + string(rune('a'+len(built)%p.Zones))
+			}
+			built = append(built, node(name, zone, pool, now))
+		}
+	}
+	return built
+}
+
+// Create creates the nodes, several at a time, and returns the first failure.
+func Create(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workqueue.ParallelizeUntil(ctx, creators, len(nodes), func(i int) {
+		if _, err := client.CoreV1().Nodes().Create(ctx, nodes[i], metav1.CreateOptions{}); err != nil {
+			cancel(fmt.Errorf("creating node %s: %w", nodes[i].Name, err))
+		}
+	})
+	return context.Cause(ctx)
+}
+
+func node(name, zone string, pool Pool, now metav1.Time) *corev1.Node {
+	labels := map[string]string{
+		corev1.LabelHostname:   name,
+		corev1.LabelOSStable:   "linux",
+		corev1.LabelArchStable: "amd64",
+	}
+	if zone != "" {
+		labels[corev1.LabelTopologyZone] = zone
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status: corev1.NodeStatus{
+			Capacity:    maps.Clone(pool.Resources),
+			Allocatable: maps.Clone(pool.Resources),
+			Conditions:  conditions(now),
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeHostName, Address: name},
+				{Type: corev1.NodeInternalIP, Address: "127.0.0.1"},
+			},
+			NodeInfo: corev1.NodeSystemInfo{
+				OperatingSystem: "linux",
+				Architecture:    "amd64",
+				KubeletVersion:  "simulated",
+			},
+		},
+	}
+}
+
+func conditions(now metav1.Time) []corev1.NodeCondition {
+	healthy := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
+		return corev1.NodeCondition{
+			Type: kind, Status: status, Reason: reason, Message: message,
+			LastHeartbeatTime: now, LastTransitionTime: now,
+		}
+	}
+	return []corev1.NodeCondition{
+		healthy(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "the simulated kubelet has memory"),
+		healthy(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "the simulated kubelet has disk"),
+		healthy(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "the simulated kubelet has process numbers"),
+		healthy(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "the simulated kubelet is ready"),
+	}
+}

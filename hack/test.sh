@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Vets and tests the module. Arguments go to "go test".
+#
+# The race detector watches our own code. Packages that link an API server are tested without it: compiling all of
+# Kubernetes a second time takes ten minutes, and finds the races of others.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+server='k8s\.io/(kubernetes/cmd/kube-apiserver/|apiextensions-apiserver/pkg/registry/)'
+packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' ./...)
+plain=$(grep -E "$server" <<<"$packages" | cut -d' ' -f1 || true)
+raced=$(grep -vE "$server|^$" <<<"$packages" | cut -d' ' -f1)
+
+go vet ./...
+status=0
+# shellcheck disable=SC2086 # lists of packages are words
+if [[ -n $plain ]]; then
+	go test -timeout 25m "$@" $plain || status=1
+fi
+# shellcheck disable=SC2086
+go test -race -timeout 25m "$@" $raced || status=1
+exit $status

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Fails if something in the tree is not as the generators, gofmt, "go mod tidy" and "go vet" leave it. Writes
+# nothing; all checks run, and the failed ones are named at the end.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failed=()
+
+# check TITLE HINT COMMAND... runs the command and remembers the hint if it fails.
+check() {
+	local title=$1 hint=$2 start=$SECONDS
+	shift 2
+	if "$@"; then
+		echo "ok    $title ($((SECONDS - start)) s)"
+	else
+		echo "FAIL  $title ($((SECONDS - start)) s)"
+		failed+=("$title: $hint")
+	fi
+}
+
+# generated writes everything anew in a copy of what the generators read, and compares.
+generated() {
+	local copy
+	copy=$(mktemp -d)
+	# shellcheck disable=SC2064 # the directory of now
+	trap "rm -rf '$copy'" RETURN
+	mkdir -p "$copy/config" "$copy/hack"
+	cp go.mod go.sum "$copy"
+	cp hack/generate.sh "$copy/hack"
+	cp -r config/crd "$copy/config"
+	mkdir "$copy/pkg"
+	cp -r pkg/apis "$copy/pkg"
+	hack/generate.sh "$copy" || return 1
+	local same=true
+	for dir in pkg/apis pkg/client config/crd; do
+		diff -r -u "$dir" "$copy/$dir" || same=false
+	done
+	$same
+}
+
+formatted() {
+	local files
+	files=$(gofmt -l .)
+	if [[ -n $files ]]; then
+		echo "$files"
+		return 1
+	fi
+}
+
+# shadowed refuses a declaration of err that hides another one.
+shadowed() {
+	go run ./hack/shadow ./...
+}
+
+check "generated files" "run make generate" generated
+check "gofmt" "run gofmt -w on the files above" formatted
+check "go.mod" "run go mod tidy" go mod tidy -diff
+check "go vet" "see above" go vet ./...
+check "shadowed err" "assign to the outer err with =, or give the inner one a name" shadowed
+check "architecture" "see above; the rules are in internal/architecture" go test ./internal/architecture
+
+if ((${#failed[@]})); then
+	echo
+	printf 'verify: %s\n' "${failed[@]}" >&2
+	exit 1
+fi

@@ -1,0 +1,201 @@
+package architecture_test
+
+import (
+	"go/ast"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// importRule limits what the code in some directories may import. Tests are free, for a test of one plugin may
+// well need another. Patterns are directories of this module or, with a dot in the first element, of others.
+type importRule struct {
+	from    []string
+	except  []string // of from
+	never   []string
+	only    []string // if not empty, of this module only these, and what belongs to the same plugin or action
+	because string
+}
+
+var importRules = []importRule{
+	{
+		from: []string{"pkg/...", "internal/..."}, never: []string{"cmd/..."},
+		because: "imports run downwards: a library does not know which command wires it",
+	},
+	{
+		from:    []string{"pkg/...", "cmd/..."},
+		except:  []string{"pkg/scheduler/schedtest/...", "cmd/demo/..."}, // the demo is not shipped either
+		never:   []string{"pkg/scheduler/schedtest/...", "test/...", "testing", "pgregory.net/rapid"},
+		because: "what only tests need is not shipped",
+	},
+	{
+		from: []string{"cmd/demo/..."}, never: []string{"pkg/scheduler/...", "cmd/batch-scheduler/...", "cmd/localcluster/...", "testing"},
+		because: "the demo judges from outside: it runs the commands as processes, and reads the API as any client",
+	},
+	{
+		from: []string{"pkg/apis/..."}, never: []string{"pkg/scheduler/...", "pkg/client/..."},
+		because: "other programs use the types without the scheduler",
+	},
+	{
+		from: []string{"pkg/scheduler/api/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/..."},
+		because: "the model is at the bottom and knows nothing above it",
+	},
+	{
+		from:    []string{"pkg/scheduler/api/..."},
+		never:   []string{"k8s.io/client-go/...", "k8s.io/utils/clock/...", "sync/..."},
+		because: "the model has one owner: no client, no lock, no clock; times are handed to it",
+	},
+	{
+		from:    []string{"pkg/scheduler/framework/..."},
+		only:    []string{"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."},
+		because: "a session works on the model and reaches the cluster through Effects alone, never through the cache",
+	},
+	{
+		from:   []string{"pkg/scheduler/plugins/...", "pkg/scheduler/actions/..."},
+		except: []string{"pkg/scheduler/plugins", "pkg/scheduler/actions"}, // the lists of them
+		only: []string{
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
+			"pkg/scheduler/metrics/...", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
+		},
+		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in internal",
+	},
+	{
+		from: []string{"pkg/scheduler/plugins/..."}, never: []string{"pkg/scheduler/actions/..."},
+		because: "a plugin answers questions and does not know who asks",
+	},
+	{
+		from: []string{"pkg/scheduler/actions/..."}, never: []string{"pkg/scheduler/plugins/..."},
+		because: "an action asks the session, whichever plugins are configured",
+	},
+	{
+		from: []string{"pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."}, never: []string{"pkg/scheduler/cache/...", "pkg/scheduler/framework/..."},
+		because: "the framework imports them",
+	},
+}
+
+func TestImportsRunDownwards(t *testing.T) {
+	t.Parallel()
+	for _, file := range readModule(t) {
+		for _, complaint := range checkImports(file, importRules) {
+			t.Error(complaint)
+		}
+	}
+}
+
+// TestTheBinaryIsLean holds because an API server linked into the scheduler would bring its flags, its metrics
+// and 100 MB along.
+func TestTheBinaryIsLean(t *testing.T) {
+	t.Parallel()
+	const command = "cmd/batch-scheduler"
+	root := moduleRoot(t)
+	if _, err := os.Stat(filepath.Join(root, command)); os.IsNotExist(err) {
+		t.Skipf("there is no %s", command)
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+command)
+	list.Dir = root
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list -deps ./%s: %v", command, err)
+	}
+	never := []string{
+		"go.etcd.io/etcd/server/v3/...", "k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/controlplane/...",
+		"k8s.io/apiextensions-apiserver/pkg/apiserver/...", "sigs.k8s.io/kwok/...", "pgregory.net/rapid/...",
+		"go.uber.org/goleak/...",
+	}
+	for dependency := range strings.FieldsSeq(string(out)) {
+		if withinAny(dependency, never) {
+			t.Errorf("%s links %s; see \"go mod why -m\" and \"go list -deps\"", command, dependency)
+		}
+	}
+}
+
+// checkImports returns the imports of the file that break a rule.
+func checkImports(file source, rules []importRule) []string {
+	if file.isTest() {
+		return nil
+	}
+	var complaints []string
+	for _, spec := range file.syntax.Imports {
+		for _, rule := range rules {
+			if imported := importedDir(spec); rule.forbids(file.dir(), imported) {
+				complaints = append(complaints, file.at(spec, "imports %s: %s", imported, rule.because))
+			}
+		}
+	}
+	return complaints
+}
+
+func (r importRule) forbids(from, imported string) bool {
+	if !withinAny(from, r.from) || withinAny(from, r.except) {
+		return false
+	}
+	if withinAny(imported, r.never) {
+		return true
+	}
+	ours := withinAny(imported, []string{"pkg/...", "cmd/...", "internal/...", "test/..."})
+	return len(r.only) > 0 && ours && !withinAny(imported, r.only) && owner(imported) != owner(from)
+}
+
+// owner is the plugin or action that the directory belongs to, which may be made of several packages.
+func owner(dir string) string {
+	elements := strings.Split(dir, "/")
+	return strings.Join(elements[:min(len(elements), 4)], "/") // pkg/scheduler/plugins/name
+}
+
+// importedDir is the directory in this module, or the import path in another.
+func importedDir(spec *ast.ImportSpec) string {
+	imported, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return spec.Path.Value
+	}
+	return strings.TrimPrefix(imported, module+"/")
+}
+
+func TestCheckImports(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		path   string
+		given  string // the import
+		forbid bool
+	}{
+		"pkg imports cmd":                           {"pkg/a/a.go", module + "/cmd/b", true},
+		"cmd imports pkg":                           {"cmd/b/b.go", module + "/pkg/a", false},
+		"the framework imports the cache":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/cache", true},
+		"the framework imports the model":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/api", false},
+		"a test of the framework imports the cache": {"pkg/scheduler/framework/a_test.go", module + "/pkg/scheduler/cache", false},
+		"a plugin imports a plugin":                 {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/gang", true},
+		"a plugin imports a package of its own":     {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/drf/share", false},
+		"a package of a plugin imports the plugin":  {"pkg/scheduler/plugins/drf/share/a.go", module + "/pkg/scheduler/plugins/drf", false},
+		"the list of plugins imports them":          {"pkg/scheduler/plugins/all.go", module + "/pkg/scheduler/plugins/drf", false},
+		"a plugin imports an action":                {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/actions/allocate", true},
+		"a plugin imports the framework":            {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/framework", false},
+		"an action imports an action":               {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/actions/allocate", true},
+		"an action imports what actions share":      {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/actions/internal/place", false},
+		"the model imports a lock":                  {"pkg/scheduler/api/a.go", "sync", true},
+		"the model imports an atomic":               {"pkg/scheduler/api/a.go", "sync/atomic", true},
+		"the model imports a client":                {"pkg/scheduler/api/a.go", "k8s.io/client-go/kubernetes", true},
+		"the model imports a clock":                 {"pkg/scheduler/api/a.go", "k8s.io/utils/clock", true},
+		"the model imports the API types":           {"pkg/scheduler/api/a.go", module + "/pkg/apis/scheduling/v1alpha1", false},
+		"the model imports configuration":           {"pkg/scheduler/api/a.go", module + "/pkg/scheduler/conf", true},
+		"what ships imports what tests":             {"pkg/scheduler/scheduler.go", module + "/pkg/scheduler/schedtest", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file, err := parse(tc.path, []byte("package a\nimport _ "+strconv.Quote(tc.given)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := checkImports(file, importRules)
+			if diff := cmp.Diff(tc.forbid, len(got) > 0); diff != "" {
+				t.Errorf("forbidden (-want +got):\n%s%v", diff, got)
+			}
+		})
+	}
+}

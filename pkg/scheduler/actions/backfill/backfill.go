@@ -1,0 +1,91 @@
+// Package backfill is the action that places what asks for nothing but a pod's place: it never
+// competes for room, so it can go after everything else.
+package backfill
+
+import (
+	"context"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the action's name in configurations.
+const Name = "backfill"
+
+// New returns the action.
+func New() framework.Action { return action{} }
+
+type action struct{}
+
+func (action) Name() string { return Name }
+
+// Execute goes through jobs in queue and job order and places their best-effort tasks: all that
+// find a node if the job is ready, or those that make it ready, as one.
+func (action) Execute(ctx context.Context, ssn *framework.Session) error {
+	placer := place.New(ssn)
+	list := worklist.New(ssn, ssn.Jobs())
+	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		tasks := bestEffort(ssn, job)
+		if len(tasks) == 0 || waitsForRoom(ssn, job) {
+			continue
+		}
+		if !ssn.JobReady(job) {
+			tasks = complete(ssn, placer, job, tasks)
+		}
+		if ssn.JobReady(job) {
+			fill(ssn, placer, job, tasks)
+		}
+	}
+	return ctx.Err()
+}
+
+// waitsForRoom tells whether the gang has all its places and some of them are still being
+// released. Its members that are placed already do not start with what backfill adds.
+func waitsForRoom(ssn *framework.Session, job *api.JobInfo) bool {
+	return ssn.JobPipelined(job) && !ssn.JobReady(job)
+}
+
+func bestEffort(ssn *framework.Session, job *api.JobInfo) []*api.TaskInfo {
+	return slices.DeleteFunc(ssn.WaitingTasks(job), func(t *api.TaskInfo) bool { return !t.BestEffort() })
+}
+
+// complete makes the job ready by best-effort tasks, or changes nothing. It returns the tasks
+// that are left.
+func complete(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) []*api.TaskInfo {
+	stmt := ssn.Statement()
+	for i, t := range tasks {
+		if !placer.Place(stmt, t) {
+			break
+		}
+		if ssn.JobReady(job) {
+			stmt.Commit()
+			return tasks[i+1:]
+		}
+	}
+	stmt.Discard()
+	return tasks
+}
+
+// fill places what finds a node.
+func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) {
+	failed := map[*api.Class]bool{}
+	for _, t := range tasks {
+		class := ssn.Cluster().ClassOf(t)
+		if failed[class] {
+			continue
+		}
+		stmt := ssn.Statement()
+		if placer.Place(stmt, t) {
+			stmt.Commit()
+			continue
+		}
+		failed[class] = true
+		ssn.ExplainTasks(job, t.Shape, &api.Verdict{
+			Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: t.Request, Nodes: placer.Count(t),
+		})
+	}
+}

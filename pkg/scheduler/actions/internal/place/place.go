@@ -1,0 +1,147 @@
+// Package place finds the best node for a task.
+//
+// Tasks of a class and priority are equal, so each such kind keeps one list of candidate nodes,
+// ordered by score. A placement changes one node; that node alone is judged again, by every kind
+// that is asked later. Classes that other pods have a say in (affinity, spread, volumes) are judged on
+// all their nodes each time.
+package place
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Placer places tasks in one session.
+type Placer struct {
+	ssn    *framework.Session
+	kinds  map[kind]*candidates
+	domain Domain
+}
+
+// kind is what makes tasks equal in where they fit: their class, and their priority, because
+// nodes keep room for nominated pods of other schedulers, but not from tasks above them.
+type kind struct {
+	class    *api.Class
+	priority int32
+}
+
+// Domain restricts placements to some nodes; nil allows all.
+type Domain func(*api.NodeInfo) bool
+
+// New returns a placer.
+func New(ssn *framework.Session) *Placer {
+	return &Placer{ssn: ssn, kinds: map[kind]*candidates{}}
+}
+
+// Within restricts the placements that follow to a domain, until called with nil.
+func (p *Placer) Within(domain Domain) { p.domain = domain }
+
+// Place puts t on the best node, on idle room if there is any, else on room that is being
+// released, and tells whether it found one. When the queue's caps allow t only once what its
+// queue releases is gone, it is pipelined even on idle room.
+func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
+	queue := t.Job.Queue
+	if !p.ssn.Allocatable(queue, t.Request, api.Future) {
+		return false
+	}
+	now := p.ssn.Allocatable(queue, t.Request, api.Now)
+	if n := p.best(t); n != nil {
+		if now {
+			stmt.Allocate(t, n)
+		} else {
+			stmt.Pipeline(t, n)
+		}
+		return true
+	}
+	if n := p.bestFuture(t); n != nil {
+		stmt.Pipeline(t, n)
+		return true
+	}
+	return false
+}
+
+// best returns the best node with idle room for t, or nil.
+func (p *Placer) best(t *api.TaskInfo) *api.NodeInfo {
+	class := p.ssn.Cluster().ClassOf(t)
+	if p.domain != nil || class.Social() || class.Shape.Volumes || class.Shape.Claims {
+		return p.scan(t, api.Now)
+	}
+	k := kind{class, t.Priority}
+	c := p.kinds[k]
+	if c == nil {
+		c = newCandidates(p.ssn, t)
+		p.kinds[k] = c
+	}
+	return c.best(t)
+}
+
+// bestFuture returns the best node on which t fits once everything being released is gone.
+func (p *Placer) bestFuture(t *api.TaskInfo) *api.NodeInfo { return p.scan(t, api.Future) }
+
+// scan judges all nodes that pass the filters for t.
+func (p *Placer) scan(t *api.TaskInfo, when api.When) *api.NodeInfo {
+	nodes := p.ssn.Cluster().Nodes()
+	var best *api.NodeInfo
+	var bestScore api.Score
+	p.ssn.Passing(t.Shape).Each(func(i int) {
+		n := nodes[i]
+		if when == api.Future && !n.HasFutureRoom() || p.domain != nil && !p.domain(n) {
+			return
+		}
+		if !n.Fits(t, when) || p.ssn.Predicate(t, n, when) != nil {
+			return
+		}
+		score := p.ssn.NodeScore(t, n)
+		if best == nil || better(score, n, bestScore, best) {
+			best, bestScore = n, score
+		}
+	})
+	return best
+}
+
+// better orders by score, then by name.
+func better(score api.Score, n *api.NodeInfo, than api.Score, other *api.NodeInfo) bool {
+	if score != than {
+		return score > than
+	}
+	return n.Name < other.Name
+}
+
+// Count says for every node of the cluster whether it has idle room for t, and if not why.
+func (p *Placer) Count(t *api.TaskInfo) api.NodeCounts {
+	var counts api.NodeCounts
+	rooms := roomRefusals{dims: p.ssn.Cluster().Dims}
+	for _, n := range p.ssn.Cluster().Nodes() {
+		if n != nil {
+			counts.Count(p.judge(t, n, &rooms))
+		}
+	}
+	counts.Sort()
+	return counts
+}
+
+func (p *Placer) judge(t *api.TaskInfo, n *api.NodeInfo, rooms *roomRefusals) *api.Unfit {
+	if unfit := p.ssn.Filter(t.Shape, n); unfit != nil {
+		return unfit
+	}
+	if short := n.Short(t, api.Now); short >= 0 {
+		return rooms.of(short)
+	}
+	return p.ssn.Predicate(t, n, api.Now)
+}
+
+// roomRefusals makes one refusal per dimension.
+type roomRefusals struct {
+	dims  *api.Dimensions
+	known []*api.Unfit
+}
+
+func (r *roomRefusals) of(dimension int) *api.Unfit {
+	for dimension >= len(r.known) {
+		r.known = append(r.known, nil)
+	}
+	if r.known[dimension] == nil {
+		r.known[dimension] = &api.Unfit{Reason: api.NoRoom, Detail: string(r.dims.Name(dimension))}
+	}
+	return r.known[dimension]
+}

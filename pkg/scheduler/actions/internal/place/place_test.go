@@ -1,0 +1,113 @@
+package place
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// TestCandidatesEqualScan places and takes back tasks of several classes at random and asks
+// after each step for the best node: the ordered candidates must name the one that judging all
+// nodes finds.
+func TestCandidatesEqualScan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ssn := openSession(t, rapid.IntRange(1, 12).Draw(t, "nodes"))
+		placer := New(ssn)
+		var waiting []*api.TaskInfo
+		for _, j := range ssn.Jobs() {
+			waiting = append(waiting, ssn.WaitingTasks(j)...)
+		}
+		stmt := ssn.Statement()
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			task := rapid.SampledFrom(waiting).Draw(t, "task")
+			got, want := placer.best(task), placer.scan(task, api.Now)
+			if got != want {
+				t.Fatalf("best node of %s: got %s, want %s", task.Key, name(got), name(want))
+			}
+			switch {
+			case rapid.IntRange(0, 3).Draw(t, "rollback") == 0:
+				stmt.RollbackTo(framework.Mark(rapid.IntRange(0, int(stmt.Mark())).Draw(t, "mark")))
+			case task.Waiting() && want != nil:
+				stmt.Allocate(task, want)
+			}
+		}
+	})
+}
+
+func name(n *api.NodeInfo) string {
+	if n == nil {
+		return "none"
+	}
+	return n.Name
+}
+
+// scorer prefers full nodes by one measure and empty ones by another, so that placements move
+// scores up and down, and has ties.
+type scorer struct{}
+
+func (scorer) Name() string { return "scorer" }
+func (scorer) OnSessionOpen(ssn *framework.Session) {
+	ssn.AddFilterFn("scorer", func(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+		if s.Request.At(api.CPU) == 3000 && n.Index%3 == 0 {
+			return &api.Unfit{Reason: api.OtherUnfit}
+		}
+		return nil
+	})
+	ssn.AddNodeOrderFn("scorer", func(t *api.TaskInfo, n *api.NodeInfo) api.Score {
+		free := n.Idle.At(api.CPU) / 1000
+		if t.Request.At(api.CPU) == 1000 {
+			free = -free
+		}
+		return api.Score(free % 4)
+	})
+}
+func (scorer) OnSessionClose(*framework.Session) {}
+
+type noEffects struct{}
+
+func (noEffects) Commit([]api.Decision) {}
+
+func openSession(t *rapid.T, nodes int) *framework.Session {
+	cluster := api.NewCluster(api.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	cluster.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+	for i := range nodes {
+		cluster.SetNode(&v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)},
+			Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+				v1.ResourceCPU: *resource.NewQuantity(rapid.Int64Range(0, 9).Draw(t, "cpu"), resource.DecimalSI), v1.ResourcePods: resource.MustParse("5"),
+			}},
+		})
+	}
+	for i := range 12 {
+		cpu := *resource.NewQuantity(int64(1+i%3), resource.DecimalSI)
+		cluster.SetPod(&v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", i), Namespace: "ns", UID: types.UID(fmt.Sprint(i))},
+			Spec: v1.PodSpec{SchedulerName: "batch-scheduler", Containers: []v1.Container{{
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: cpu}},
+			}}},
+		})
+	}
+	cluster.Settle()
+	registry := framework.NewRegistry()
+	spec := framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }}
+	if err := registry.AddPlugin("scorer", spec); err != nil {
+		t.Fatal(err)
+	}
+	config := &conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: "scorer"}}}}}
+	profile, err := registry.NewProfile(config, framework.Handle{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profile.Open(cluster, noEffects{}, logr.Discard())
+}

@@ -1,0 +1,82 @@
+// Package worklist hands out jobs in the order in which actions serve them: the best queue
+// first, and of it the best job.
+package worklist
+
+import (
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// List holds the jobs that still want a turn. The order of queues is asked anew for each turn,
+// because each placement changes shares. The order of jobs within a queue only changes for the
+// job that had the turn, which is outside of the list then.
+type List struct {
+	ssn    *framework.Session
+	queues map[*api.QueueInfo]*jobs
+	order  []*jobs // the same, in the order of their first job
+}
+
+// jobs are those of one queue, the best last, where it is cheap to take.
+type jobs struct {
+	queue *api.QueueInfo
+	list  []*api.JobInfo
+}
+
+func (q *jobs) best() *api.JobInfo { return q.list[len(q.list)-1] }
+
+// New returns a list of the given jobs, all of which have a queue.
+func New(ssn *framework.Session, all []*api.JobInfo) *List {
+	l := &List{ssn: ssn, queues: map[*api.QueueInfo]*jobs{}}
+	for _, j := range all {
+		q := l.queues[j.Queue]
+		if q == nil {
+			q = &jobs{queue: j.Queue}
+			l.queues[j.Queue] = q
+			l.order = append(l.order, q)
+		}
+		q.list = append(q.list, j)
+	}
+	for _, q := range l.order {
+		slices.SortFunc(q.list, l.worstFirst)
+	}
+	return l
+}
+
+func (l *List) worstFirst(a, b *api.JobInfo) int { return l.ssn.CompareJobs(b, a) }
+
+// Next takes out the best job of the best queue; nil when the list is empty.
+func (l *List) Next() *api.JobInfo {
+	var best *jobs
+	for _, q := range l.order {
+		if len(q.list) > 0 && (best == nil || l.compare(q, best) < 0) {
+			best = q
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	job := best.best()
+	best.list = best.list[:len(best.list)-1]
+	return job
+}
+
+// Return puts a job back after its turn.
+func (l *List) Return(j *api.JobInfo) {
+	q := l.queues[j.Queue]
+	at, _ := slices.BinarySearchFunc(q.list, j, l.worstFirst)
+	q.list = slices.Insert(q.list, at, j)
+}
+
+// compare orders queues: plugins first, then the queue whose best job has waited longest, then
+// the older queue, then by name.
+func (l *List) compare(a, b *jobs) int {
+	if n := l.ssn.CompareQueues(a.queue, b.queue); n != 0 {
+		return n
+	}
+	if n := api.CompareAge(a.best().Created, b.best().Created, "", ""); n != 0 {
+		return n
+	}
+	return api.CompareAge(a.queue.Created, b.queue.Created, string(a.queue.ID), string(b.queue.ID))
+}

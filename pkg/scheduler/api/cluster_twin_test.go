@@ -1,0 +1,365 @@
+package api
+
+import (
+	"maps"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Any sequence of events and decisions keeps the accounts right and leads to the model that the
+// final objects describe.
+func TestModelEqualsOneBuiltAfresh(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine()
+		t.Repeat(map[string]func(*rapid.T){
+			"set pod":         m.setPod,
+			"delete pod":      m.deletePod,
+			"set node":        m.setNode,
+			"delete node":     m.deleteNode,
+			"set group":       m.setGroup,
+			"delete group":    m.deleteGroup,
+			"set queue":       m.setQueue,
+			"delete queue":    m.deleteQueue,
+			"priority class":  m.priorityClass,
+			"namespace":       m.namespace,
+			"try and undo":    m.tryAndUndo,
+			"launch":          m.launch,
+			"refuse":          m.refuse,
+			"settle":          func(*rapid.T) { m.c.Settle() },
+			"repeat an event": m.repeat,
+			"":                m.check,
+		})
+		m.compare(t)
+	})
+}
+
+// machine drives a model, and remembers the objects that a fresh one would be told.
+type machine struct {
+	c          *Cluster
+	pods       map[types.UID]*v1.Pod
+	nodes      map[string]*v1.Node
+	groups     map[string]*v1alpha1.PodGroup
+	queues     map[string]*v1alpha1.Queue
+	priorities map[string]*schedulingv1.PriorityClass
+	namespaces map[string]*v1.Namespace
+	inFlight   map[TaskID]bool
+	last       func() // the last event
+}
+
+func newMachine() *machine {
+	return &machine{
+		c:          newTestCluster(),
+		pods:       map[types.UID]*v1.Pod{},
+		nodes:      map[string]*v1.Node{},
+		groups:     map[string]*v1alpha1.PodGroup{},
+		queues:     map[string]*v1alpha1.Queue{},
+		priorities: map[string]*schedulingv1.PriorityClass{},
+		namespaces: map[string]*v1.Namespace{},
+		inFlight:   map[TaskID]bool{},
+		last:       func() {},
+	}
+}
+
+// event applies an event to the model, and keeps it for repetition.
+func (m *machine) event(apply func()) {
+	apply()
+	m.last = apply
+}
+
+func (m *machine) repeat(*rapid.T) { m.last() }
+
+func one(t *rapid.T, what string, values ...string) string {
+	return rapid.SampledFrom(values).Draw(t, what)
+}
+
+func maybe(t *rapid.T, what string) bool { return rapid.Bool().Draw(t, what) }
+
+// setPod creates a pod, or another incarnation of it, or changes what may change.
+func (m *machine) setPod(t *rapid.T) {
+	name := one(t, "pod", "p0", "p1", "p2", "p3", "p4")
+	uid := types.UID(name + "." + one(t, "incarnation", "0", "1"))
+	pod := drawPod(t, name, uid)
+	if old := m.pods[uid]; old != nil { // what the API server lets nobody change
+		pod.Spec.SchedulerName = old.Spec.SchedulerName
+		if old.Spec.NodeName != "" {
+			pod.Spec.NodeName = old.Spec.NodeName
+		}
+	}
+	m.pods[uid] = pod
+	if pod.Spec.NodeName != "" {
+		delete(m.inFlight, TaskID(uid))
+	}
+	m.event(func() { m.c.SetPod(pod) })
+}
+
+func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
+	pod := aPod(name)
+	pod.UID = uid
+	pod.CreationTimestamp = metav1.NewTime(dawn.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "created")) * time.Second))
+	requesting("cpu", one(t, "cpu", "0", "1", "2500m"), one(t, "resource", "memory", "example.com/gpu", "pods"), "3")(pod)
+	changes := map[string]podChange{
+		"foreign":      foreign,
+		"gated":        gated,
+		"deleting":     deleting,
+		"group 0":      inGroup("g0"),
+		"group 1":      inGroup("g1"),
+		"old group":    annotated(v1alpha1.AnnotationGroupName, "g1"),
+		"queue":        withLabel(v1alpha1.LabelQueue, "q1"),
+		"red":          withLabel("color", "red"),
+		"min member":   annotated(v1alpha1.AnnotationGroupMinMember, "3"),
+		"owner":        ownedBy("rs"),
+		"priority":     prioritized(7),
+		"nominated":    nominatedTo("n1"),
+		"bound":        on("n0"),
+		"bound ghost":  on("ghost"),
+		"ours shadow":  boundBy("q1", "", "n1"),
+		"ours g0.0":    boundBy("q0", "g0.0", "n1"),
+		"ours g0.1":    boundBy("q1", "g0.1", "n0"),
+		"running":      inPhase(v1.PodRunning),
+		"succeeded":    inPhase(v1.PodSucceeded),
+		"failed":       inPhase(v1.PodFailed),
+		"lost":         inPhase(v1.PodUnknown),
+		"port":         func(p *v1.Pod) { p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}} },
+		"repels red":   repelling("color", "red"),
+		"repels owner": repelling("owner", "x"),
+		"joins red":    joining("color", "red"),
+	}
+	names := slices.Sorted(maps.Keys(changes))
+	for range rapid.IntRange(0, 5).Draw(t, "changes") {
+		changes[one(t, "change", names...)](pod)
+	}
+	return pod
+}
+
+func repelling(key, value string) podChange {
+	return func(p *v1.Pod) {
+		p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}, TopologyKey: "zone",
+			}},
+		}}
+	}
+}
+
+func joining(key, value string) podChange {
+	return func(p *v1.Pod) {
+		p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}, TopologyKey: "zone",
+			}},
+		}}
+	}
+}
+
+func (m *machine) deletePod(t *rapid.T) {
+	uid := types.UID(one(t, "pod", "p0", "p1", "p2", "p3", "p4") + "." + one(t, "incarnation", "0", "1"))
+	delete(m.pods, uid)
+	delete(m.inFlight, TaskID(uid))
+	m.event(func() { m.c.DeletePod(uid) })
+}
+
+func (m *machine) setNode(t *rapid.T) {
+	node := aNode(one(t, "node", "n0", "n1", "n2"), "cpu", one(t, "cpu", "1", "4"), one(t, "resource", "memory", "example.com/gpu"), "5")
+	node.UID = types.UID(one(t, "incarnation", "0", "1"))
+	node.Spec.Unschedulable = maybe(t, "cordoned")
+	if maybe(t, "not ready") {
+		notReady(node)
+	}
+	m.nodes[node.Name] = node
+	m.event(func() { m.c.SetNode(node) })
+}
+
+func (m *machine) deleteNode(t *rapid.T) {
+	name := one(t, "node", "n0", "n1", "n2")
+	delete(m.nodes, name)
+	m.event(func() { m.c.DeleteNode(name) })
+}
+
+func (m *machine) setGroup(t *rapid.T) {
+	name := one(t, "group", "g0", "g1")
+	g := aGroup(name, one(t, "queue", "", "q0", "q1", "nowhere"), int32(rapid.IntRange(1, 3).Draw(t, "min")))
+	g.UID = types.UID(name + "." + one(t, "incarnation", "0", "1"))
+	g.Spec.PriorityClassName = one(t, "class", "", "high")
+	if maybe(t, "resources") {
+		g.Spec.MinResources = amountsOf("cpu", "2")
+	}
+	m.groups["ns/"+name] = g
+	m.event(func() { m.c.SetPodGroup(g) })
+}
+
+func (m *machine) deleteGroup(t *rapid.T) {
+	name := one(t, "group", "g0", "g1")
+	uid := types.UID(name + "." + one(t, "incarnation", "0", "1"))
+	if g := m.groups["ns/"+name]; g != nil && g.UID == uid {
+		delete(m.groups, "ns/"+name)
+	}
+	m.event(func() { m.c.DeletePodGroup("ns/"+name, uid) })
+}
+
+func (m *machine) setQueue(t *rapid.T) {
+	q := aQueue(one(t, "queue", "default", "q0", "q1"))
+	q.Spec.Weight = int32(rapid.IntRange(1, 3).Draw(t, "weight"))
+	if maybe(t, "capped") {
+		q.Spec.Capability = amountsOf("cpu", "2", "example.com/gpu", "0")
+	}
+	m.queues[q.Name] = q
+	m.event(func() { m.c.SetQueue(q) })
+}
+
+func (m *machine) deleteQueue(t *rapid.T) {
+	name := one(t, "queue", "default", "q0", "q1")
+	delete(m.queues, name)
+	m.event(func() { m.c.DeleteQueue(name) })
+}
+
+func (m *machine) priorityClass(t *rapid.T) {
+	if maybe(t, "delete") {
+		delete(m.priorities, "high")
+		m.event(func() { m.c.DeletePriorityClass("high") })
+		return
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: int32(rapid.IntRange(-1, 9).Draw(t, "value"))}
+	m.priorities["high"] = class
+	m.event(func() { m.c.SetPriorityClass(class) })
+}
+
+func (m *machine) namespace(t *rapid.T) {
+	if maybe(t, "delete") {
+		delete(m.namespaces, "ns")
+		m.event(func() { m.c.DeleteNamespace("ns") })
+		return
+	}
+	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": one(t, "team", "a", "b")}}}
+	m.namespaces["ns"] = ns
+	m.event(func() { m.c.SetNamespace(ns) })
+}
+
+// waiting returns our waiting tasks, by id.
+func (m *machine) waiting() []*TaskInfo {
+	var tasks []*TaskInfo
+	for _, id := range sortedKeys(m.c.Tasks) {
+		if t := m.c.Tasks[id]; t.Job != nil && t.Waiting() {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+func (m *machine) drawPlace(t *rapid.T) (*TaskInfo, *NodeInfo) {
+	tasks, names := m.waiting(), sortedKeys(m.nodes)
+	if len(tasks) == 0 || len(names) == 0 {
+		t.Skip("nothing to place")
+	}
+	return rapid.SampledFrom(tasks).Draw(t, "task"), m.c.Node(rapid.SampledFrom(names).Draw(t, "node"))
+}
+
+func (m *machine) tryAndUndo(t *rapid.T) {
+	task, node := m.drawPlace(t)
+	m.c.Settle()
+	before := m.c.Dump()
+	status := rapid.SampledFrom([]TaskStatus{Allocated, Pipelined}).Draw(t, "status")
+	m.c.Place(task, status, node)
+	m.check(t)
+	m.c.Place(task, Pending, nil)
+	if diff := cmp.Diff(before, m.c.Dump()); diff != "" {
+		t.Fatalf("trying and undoing leaves traces:\n%s", diff)
+	}
+}
+
+func (m *machine) launch(t *rapid.T) {
+	task, node := m.drawPlace(t)
+	if m.c.Admissible(task.Job) != nil {
+		t.Skip("no session would place it")
+	}
+	m.c.Settle()
+	m.c.Place(task, Allocated, node)
+	m.c.Launch(task)
+	m.inFlight[task.ID] = true
+	m.last = func() {}
+}
+
+func (m *machine) refuse(t *rapid.T) {
+	ids := sortedKeys(m.c.Tasks)
+	if len(ids) == 0 {
+		t.Skip("no tasks")
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "task")
+	delete(m.inFlight, id)
+	m.event(func() { m.c.Refused(id) })
+}
+
+func (m *machine) check(t *rapid.T) {
+	if err := m.c.Audit(); err != nil {
+		t.Fatal(err)
+	}
+	for id, task := range m.c.Tasks {
+		if task.InFlight() != m.inFlight[id] {
+			t.Fatalf("task %s in flight: %t", id, task.InFlight())
+		}
+	}
+}
+
+func (m *machine) compare(t *rapid.T) {
+	m.c.Settle()
+	m.check(t)
+	fresh := m.rebuilt(rapid.Int64().Draw(t, "order"))
+	if err := fresh.Audit(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fresh.Dump(), m.c.Dump()); diff != "" {
+		t.Fatalf("the model (+) is not what its objects describe (-):\n%s", diff)
+	}
+}
+
+// rebuilt makes a model from the final objects in a random order, and lets it know which binds
+// are in flight.
+func (m *machine) rebuilt(seed int64) *Cluster {
+	c := newTestCluster()
+	var events []func()
+	for _, uid := range sortedKeys(m.pods) {
+		events = append(events, func() { c.SetPod(m.pods[uid]) })
+	}
+	for _, name := range sortedKeys(m.nodes) {
+		events = append(events, func() { c.SetNode(m.nodes[name]) })
+	}
+	for _, key := range sortedKeys(m.groups) {
+		events = append(events, func() { c.SetPodGroup(m.groups[key]) })
+	}
+	for _, name := range sortedKeys(m.queues) {
+		events = append(events, func() { c.SetQueue(m.queues[name]) })
+	}
+	for _, class := range m.priorities {
+		events = append(events, func() { c.SetPriorityClass(class) })
+	}
+	for _, ns := range m.namespaces {
+		events = append(events, func() { c.SetNamespace(ns) })
+	}
+	rand.New(rand.NewSource(seed)).Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+	for _, apply := range events {
+		apply()
+	}
+	for id := range m.inFlight {
+		c.resume(c.Tasks[id], *m.c.Tasks[id].inFlight, m.c.Tasks[id].Node.Name)
+	}
+	c.Settle()
+	return c
+}
+
+// resume puts a task in flight that another model had launched.
+func (c *Cluster) resume(t *TaskInfo, commitment Commitment, node string) {
+	c.detach(t)
+	t.inFlight, t.Status, t.Node = &commitment, Binding, c.nodeNamed(node)
+	c.joinJob(t)
+	c.attach(t)
+}

@@ -1,0 +1,294 @@
+package api
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// The accounts of one node of 4 cpus, whatever stands on it. Amounts are milli-cpus.
+func TestNodeAccounts(t *testing.T) {
+	type accounts struct{ idle, releasing, outside, members, now, future int64 }
+	cases := map[string]struct {
+		given func(*Cluster)
+		want  accounts
+	}{
+		"empty": {
+			func(*Cluster) {}, accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"a member": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"))) },
+			accounts{idle: 3000, members: 1000, now: 3000, future: 3000},
+		},
+		"a foreign pod": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"), foreign)) },
+			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+		},
+		"a foreign pod that is bound and does not run yet": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"), foreign, inPhase(v1.PodPending))) },
+			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+		},
+		"a foreign pod that its kubelet has lost": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"), foreign, inPhase(v1.PodUnknown))) },
+			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+		},
+		"pods that have ended": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n"), inPhase(v1.PodSucceeded)))
+				c.SetPod(aPod("q", on("n"), inPhase(v1.PodFailed)))
+			},
+			accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"a pod that is being deleted": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"), deleting)) },
+			accounts{idle: 3000, releasing: 1000, members: 1000, now: 3000, future: 4000},
+		},
+		"a foreign pod that is being deleted": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"), deleting, foreign)) },
+			accounts{idle: 3000, releasing: 1000, outside: 1000, now: 3000, future: 4000},
+		},
+		"a pod that is being deleted where nobody knows when it will be gone": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n"), deleting))
+				c.SetNode(notReady(aNode("n", "cpu", "4")))
+			},
+			accounts{idle: 3000, releasing: 1000, members: 1000, now: 3000, future: 3000},
+		},
+		"more than it has": {
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"), requesting("cpu", "5"))) },
+			accounts{idle: -1000, members: 5000, now: -1000, future: -1000},
+		},
+		"a pod nominated to it by another scheduler": {
+			func(c *Cluster) { c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5))) },
+			accounts{idle: 4000, now: 3000, future: 3000},
+		},
+		"a nominated pod of lower priority": {
+			func(c *Cluster) { c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(4))) },
+			accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"a nominated pod that has arrived": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5)))
+				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5), on("n")))
+			},
+			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+		},
+		"a nominated pod that went elsewhere": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5)))
+				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5), on("m")))
+			},
+			accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"a nominated pod that was deleted": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5)))
+				c.DeletePod("uid-p")
+			},
+			accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"our own nominated pod": {
+			func(c *Cluster) { c.SetPod(aPod("p", nominatedTo("n"), prioritized(5))) },
+			accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"pods known before it": {
+			func(c *Cluster) {
+				c.DeleteNode("n")
+				c.SetPod(aPod("p", on("n")))
+				c.SetPod(aPod("q", foreign, nominatedTo("n"), prioritized(9)))
+				c.SetNode(aNode("n", "cpu", "4"))
+			},
+			accounts{idle: 3000, members: 1000, now: 2000, future: 2000},
+		},
+		"deleted and added again, smaller": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n")))
+				c.DeleteNode("n")
+				c.SetNode(aNode("n", "cpu", "2"))
+			},
+			accounts{idle: 1000, members: 1000, now: 1000, future: 1000},
+		},
+		"deleted and added again, then a completed pod of before is deleted": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n"), inPhase(v1.PodSucceeded)))
+				c.DeleteNode("n")
+				c.SetNode(aNode("n", "cpu", "4"))
+				c.DeletePod("uid-p")
+			},
+			accounts{idle: 4000, now: 4000, future: 4000},
+		},
+		"a pod resized in place": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n"), requesting("cpu", "1"), func(p *v1.Pod) {
+					p.Status.ContainerStatuses = []v1.ContainerStatus{{
+						Name: "main", Resources: &v1.ResourceRequirements{Requests: amountsOf("cpu", "3")}, AllocatedResources: amountsOf("cpu", "3"),
+					}}
+				}))
+			},
+			accounts{idle: 1000, members: 3000, now: 1000, future: 1000},
+		},
+		"a tried placement on room that is being released": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n"), deleting))
+				c.SetPod(aPod("q"))
+				c.Place(c.Tasks["uid-q"], Pipelined, c.Node("n"))
+			},
+			accounts{idle: 3000, releasing: 1000, members: 1000, now: 3000, future: 3000},
+		},
+		"a tried placement that needs idle room too": {
+			func(c *Cluster) {
+				c.SetPod(aPod("p", on("n"), deleting))
+				c.SetPod(aPod("q", requesting("cpu", "3")))
+				c.Place(c.Tasks["uid-q"], Pipelined, c.Node("n"))
+			},
+			accounts{idle: 3000, releasing: 1000, members: 1000, now: 1000, future: 1000},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n", "cpu", "4"))
+			tc.given(c)
+			n := c.Node("n")
+			if n == nil {
+				t.Fatal("the node is gone")
+			}
+			got := accounts{
+				idle: n.Idle.At(CPU), releasing: n.Releasing.At(CPU), outside: n.Outside.At(CPU), members: n.Members.At(CPU),
+				now: n.Room(5, Now).At(CPU), future: n.Room(5, Future).At(CPU),
+			}
+			if got != tc.want {
+				t.Errorf("\n got %+v\nwant %+v", got, tc.want)
+			}
+			if err := c.Audit(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A pod on a node that the API server does not show holds nothing of its queue.
+func TestPodsOfMissingNodesHoldNothing(t *testing.T) {
+	c := newTestCluster()
+	c.SetQueue(aQueue("default"))
+	c.SetPod(aPod("p", on("n"), inPhase(v1.PodRunning)))
+	job := c.Tasks["uid-p"].Job
+	check := func(when string, holding int32, cpu int64) {
+		t.Helper()
+		if job.Holding() != holding || c.Queues["default"].Allocated.At(CPU) != cpu {
+			t.Errorf("%s: %d members hold %v", when, job.Holding(), c.Queues["default"].Allocated)
+		}
+		if err := c.Audit(); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	check("before its node", 0, 0)
+	c.SetNode(aNode("n", "cpu", "4"))
+	check("with its node", 1, 1000)
+	c.DeleteNode("n")
+	check("after its node", 0, 0)
+	c.DeletePod("uid-p")
+	if len(c.nodes) != 0 {
+		t.Error("the missing node is remembered")
+	}
+}
+
+func TestNodeReadiness(t *testing.T) {
+	with := func(status v1.ConditionStatus) *v1.Node {
+		n := aNode("n")
+		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: status}}
+		return n
+	}
+	cases := map[string]struct {
+		node *v1.Node
+		want bool
+	}{
+		"ready":                  {with(v1.ConditionTrue), true},
+		"not ready":              {with(v1.ConditionFalse), false},
+		"not heard of":           {with(v1.ConditionUnknown), false},
+		"no condition yet":       {aNode("n"), true},
+		"missing from the model": {nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := &NodeInfo{Node: tc.node}
+			if got := n.Ready(); got != tc.want {
+				t.Errorf("ready: %t", got)
+			}
+		})
+	}
+}
+
+func TestHeartbeatsChangeNothing(t *testing.T) {
+	c := newTestCluster()
+	c.SetNode(aNode("n", "cpu", "4"))
+	before := c.Generation()
+	beat := aNode("n", "cpu", "4")
+	beat.ResourceVersion = "2"
+	c.SetNode(beat)
+	if c.Generation() != before {
+		t.Error("a heartbeat counts as a change")
+	}
+	cordoned := beat.DeepCopy()
+	cordoned.Spec.Unschedulable = true
+	c.SetNode(cordoned)
+	if c.Generation() == before {
+		t.Error("cordoning does not count as a change")
+	}
+}
+
+func TestHostPortConflicts(t *testing.T) {
+	port := func(number int32, protocol v1.Protocol, ip string) podChange {
+		return func(p *v1.Pod) {
+			p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: number, Protocol: protocol, HostIP: ip}}
+		}
+	}
+	web := port(80, "", "")
+	cases := map[string]struct {
+		stands, asks podChange
+		when         When
+		want         bool
+	}{
+		"the same port":            {web, web, Now, true},
+		"another port":             {web, port(81, "", ""), Now, false},
+		"another protocol":         {web, port(80, v1.ProtocolUDP, ""), Now, false},
+		"all addresses and one":    {web, port(80, "", "10.0.0.1"), Now, true},
+		"two addresses":            {port(80, "", "10.0.0.2"), port(80, "", "10.0.0.1"), Now, false},
+		"one that is being freed":  {func(p *v1.Pod) { web(p); deleting(p) }, web, Now, true},
+		"one that will be free":    {func(p *v1.Pod) { web(p); deleting(p) }, web, Future, false},
+		"one whose pod has ended":  {func(p *v1.Pod) { web(p); inPhase(v1.PodSucceeded)(p) }, web, Now, false},
+		"a foreign pod's":          {func(p *v1.Pod) { web(p); foreign(p) }, web, Now, true},
+		"a port of the pod itself": {func(*v1.Pod) {}, web, Now, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n"))
+			c.SetPod(aPod("stands", on("n"), tc.stands))
+			c.SetPod(aPod("asks", tc.asks))
+			if got := c.Node("n").PortConflict(c.Tasks["uid-asks"], tc.when); got != tc.want {
+				t.Errorf("conflict: %t", got)
+			}
+		})
+	}
+}
+
+// Journals lose entries, but never silently.
+func TestJournal(t *testing.T) {
+	var j Journal
+	start := j.Position()
+	for i := range journalLimit + 10 {
+		j.add(i)
+	}
+	if _, ok := j.Since(start); ok {
+		t.Error("entries that were dropped are not missed")
+	}
+	recent := j.Position() - 3
+	got, ok := j.Since(recent)
+	if !ok || len(got) != 3 || got[2] != journalLimit+9 {
+		t.Errorf("the last three are %v, %t", got, ok)
+	}
+	if got, ok := j.Since(j.Position()); !ok || len(got) != 0 {
+		t.Errorf("after the end there is %v, %t", got, ok)
+	}
+}

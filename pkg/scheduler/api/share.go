@@ -1,0 +1,64 @@
+package api
+
+import "math/bits"
+
+// Share is a non-negative fraction, compared exactly: no floats, no rounding. Anything of
+// nothing is above every finite share; nothing of nothing is zero.
+type Share struct{ Part, Whole int64 }
+
+// Compare returns a negative number, zero, or a positive one as s is less than, equal to or
+// greater than o.
+func (s Share) Compare(o Share) int {
+	a, b := s.kind(), o.kind()
+	if a != b || a != finite {
+		return a - b
+	}
+	sHigh, sLow := bits.Mul64(uint64(s.Part), uint64(o.Whole))
+	oHigh, oLow := bits.Mul64(uint64(o.Part), uint64(s.Whole))
+	switch {
+	case sHigh != oHigh:
+		return order(sHigh, oHigh)
+	default:
+		return order(sLow, oLow)
+	}
+}
+
+const (
+	zero = iota
+	finite
+	infinite
+)
+
+func (s Share) kind() int {
+	switch {
+	case s.Part <= 0:
+		return zero
+	case s.Whole <= 0:
+		return infinite
+	}
+	return finite
+}
+
+func order(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return +1
+	}
+	return 0
+}
+
+// Dominant returns the greatest share of whole that part takes in any shared dimension: the
+// dominant share of Ghodsi et al., "Dominant Resource Fairness", NSDI 2011.
+func (d *Dimensions) Dominant(part, whole Resource) Share {
+	var most Share
+	for i, n := range part {
+		if n > 0 && d.Shared(i) {
+			if s := (Share{n, whole.At(i)}); s.Compare(most) > 0 {
+				most = s
+			}
+		}
+	}
+	return most
+}

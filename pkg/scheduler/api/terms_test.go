@@ -1,0 +1,101 @@
+package api
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestClassesDifferByWhatSelectsThem(t *testing.T) {
+	everything, nothing := &metav1.LabelSelector{}, (*metav1.LabelSelector)(nil)
+	app := func(value string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": value}}
+	}
+	repels := func(name string, term v1.PodAffinityTerm) *v1.Pod {
+		term.TopologyKey = v1.LabelHostname
+		pod := labelled("default", name, nil)
+		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term},
+		}}
+		return pod
+	}
+	tests := map[string]struct {
+		given []*v1.Pod
+		want  map[string]bool // by namespace, whether a pod with label app=a is selected
+	}{
+		"nobody selects anything": {
+			want: map[string]bool{"default": false, "other": false},
+		},
+		"a label selects within the own namespace": {
+			given: []*v1.Pod{repels("a", v1.PodAffinityTerm{LabelSelector: app("a")})},
+			want:  map[string]bool{"default": true, "other": false},
+		},
+		"a selector of all pods is not mistaken for one of none": {
+			given: []*v1.Pod{
+				repels("none", v1.PodAffinityTerm{LabelSelector: nothing}),
+				repels("all", v1.PodAffinityTerm{LabelSelector: everything}),
+			},
+			want: map[string]bool{"default": true, "other": false},
+		},
+		"a selector of all namespaces is not mistaken for none": {
+			given: []*v1.Pod{
+				repels("none", v1.PodAffinityTerm{LabelSelector: app("a"), Namespaces: []string{"default"}}),
+				repels("all", v1.PodAffinityTerm{LabelSelector: app("a"), Namespaces: []string{"default"}, NamespaceSelector: everything}),
+			},
+			want: map[string]bool{"default": true, "other": true},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := NewCluster(Options{})
+			for _, pod := range tt.given {
+				c.SetPod(pod)
+			}
+			for namespace, want := range tt.want {
+				pod := labelled(namespace, "asked", map[string]string{"app": "a"})
+				c.SetPod(pod)
+				if got := c.ClassOf(c.Tasks[TaskID(pod.UID)]).Selected; got != want {
+					t.Errorf("in namespace %s: selected is %v, want %v", namespace, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestShapesAskUpstreamAboutSelectorsThatCannotBeParsed(t *testing.T) {
+	pod := labelled("default", "broken", nil)
+	pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
+		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
+	}}
+	c := NewCluster(Options{})
+	c.SetPod(pod)
+	if !c.ClassOf(c.Tasks[TaskID(pod.UID)]).Social() {
+		t.Error("the class is not social, so nobody would refuse the pod")
+	}
+}
+
+func TestShapesDifferByTheLabelsThatSpreadingReads(t *testing.T) {
+	c := NewCluster(Options{})
+	shape := func(name, revision string) *Shape {
+		pod := labelled("default", name, map[string]string{"revision": revision, "index": name})
+		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
+			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}, MatchLabelKeys: []string{"revision"},
+		}}
+		c.SetPod(pod)
+		return c.Tasks[TaskID(pod.UID)].Shape
+	}
+	if shape("a", "1") != shape("b", "1") {
+		t.Error("pods of one revision have different shapes")
+	}
+	if shape("a", "1") == shape("c", "2") {
+		t.Error("pods of two revisions share a shape")
+	}
+}
+
+func labelled(namespace, name string, labels map[string]string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), Labels: labels,
+	}}
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+func TestVerdictMessages(t *testing.T) {
+	dims := NewDimensions()
+	gpu := dims.Index("nvidia.com/gpu")
+	counts := func(total, withRoom int, unfit ...UnfitCount) NodeCounts {
+		return NodeCounts{Total: total, WithRoom: withRoom, Unfit: unfit}
+	}
+	noRoom := func(resource string, n int) UnfitCount { return UnfitCount{Unfit{NoRoom, resource}, n} }
+	cases := map[string]struct {
+		verdict Verdict
+		want    string
+	}{
+		"too little room": {
+			Verdict{
+				Reason: v1alpha1.ReasonNotEnoughResources, Missing: 8, Request: dims.Vector(amountsOf("nvidia.com/gpu", "1", "cpu", "4", "pods", "1")),
+				Nodes: counts(120, 3, noRoom("nvidia.com/gpu", 96), UnfitCount{Unfit{Taint, "dedicated=infra"}, 17}, UnfitCount{Unfit{NodeSelector, ""}, 4}),
+			},
+			"needs 8 more pods of 1 nvidia.com/gpu + 4 cpu; 3 of 120 nodes have room: " +
+				"96 not enough nvidia.com/gpu, 17 taint dedicated=infra, 4 node selector or affinity",
+		},
+		"one pod, one node": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{500}, Nodes: counts(2, 1, noRoom("cpu", 1))},
+			"needs 1 more pod of 500m cpu; 1 of 2 nodes has room: 1 not enough cpu",
+		},
+		"some could start": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, noRoom("cpu", 1))},
+			"needs 4 more pods of 1 cpu, 3 of them could start now; 0 of 1 nodes have room: 1 not enough cpu",
+		},
+		"no nodes at all": {
+			Verdict{Reason: v1alpha1.ReasonUnschedulable, Missing: 1, Request: Resource{0, 0, 0, 1}},
+			"needs 1 more pod of no resources; the cluster has no nodes",
+		},
+		"more refusals than anybody reads": {
+			Verdict{
+				Reason: v1alpha1.ReasonUnschedulable, Missing: 1, Request: Resource{1000},
+				Nodes: counts(9, 0, noRoom("cpu", 2), UnfitCount{Unfit{NodeNotReady, ""}, 1}, UnfitCount{Unfit{NodeUnschedulable, ""}, 1},
+					UnfitCount{Unfit{NodePressure, "MemoryPressure"}, 1}, UnfitCount{Unfit{HostPortTaken, ""}, 1},
+					UnfitCount{Unfit{OtherUnfit, "it is full of eels"}, 1}, UnfitCount{Unfit{Taint, "a"}, 1}, UnfitCount{Unfit{Taint, "b"}, 1}),
+			},
+			"needs 1 more pod of 1 cpu; 0 of 9 nodes have room: 2 not enough cpu, 1 not ready, 1 cordoned, 1 under MemoryPressure, " +
+				"1 host port taken, 1 it is full of eels, 2 for other reasons",
+		},
+		"the queue is full": {
+			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: gpu, Limit: 64, Held: 60, Asked: 8},
+			"queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8",
+		},
+		"too few pods": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: 4, Have: 3},
+			"3 of 4 pods that must start together exist",
+		},
+		"too few pods without gates": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: 4, Have: 1, Gated: 3},
+			"1 of 4 pods that must start together exist; 3 gated",
+		},
+		"no such queue": {
+			Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: "reserch"},
+			`queue "reserch" does not exist; create it or name another queue`,
+		},
+		"no such group": {
+			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: "g"},
+			`PodGroup "g" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.verdict.Message(dims); got != tc.want {
+				t.Errorf("\n got %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNodeCounts(t *testing.T) {
+	var c NodeCounts
+	for _, unfit := range []*Unfit{nil, {NoRoom, "memory"}, {NoRoom, "cpu"}, {Taint, "b"}, {NoRoom, "cpu"}, {Taint, "a"}, nil} {
+		c.Count(unfit)
+	}
+	c.Sort()
+	want := "2 of 7 nodes have room: 2 not enough cpu, 1 not enough memory, 1 taint a, 1 taint b"
+	if got := c.message(); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+func TestSuitable(t *testing.T) {
+	cases := map[string]struct {
+		unfit []*Unfit
+		want  bool
+	}{
+		"no nodes":                       {nil, false},
+		"a node with room":               {[]*Unfit{nil, {Taint, "a"}}, true},
+		"a full node":                    {[]*Unfit{{Taint, "a"}, {NoRoom, "cpu"}}, true},
+		"a node whose port is taken":     {[]*Unfit{{HostPortTaken, ""}}, true},
+		"a node where neighbours object": {[]*Unfit{{PodAffinity, "x"}}, true},
+		"nodes that will never do":       {[]*Unfit{{Taint, "a"}, {NodeSelector, ""}, {NodeNotReady, ""}, {NodeUnschedulable, ""}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var c NodeCounts
+			for _, unfit := range tc.unfit {
+				c.Count(unfit)
+			}
+			if got := c.Suitable(); got != tc.want {
+				t.Errorf("suitable: %t", got)
+			}
+		})
+	}
+}
+
+func TestAdmissible(t *testing.T) {
+	cases := map[string]struct {
+		given func(*Cluster)
+		want  string // reason, empty if admissible
+	}{
+		"all is there":      {func(*Cluster) {}, ""},
+		"no group":          {func(c *Cluster) { c.DeletePodGroup("ns/g", "uid-g") }, v1alpha1.ReasonGroupNotFound},
+		"no queue":          {func(c *Cluster) { c.DeleteQueue("q") }, v1alpha1.ReasonQueueNotFound},
+		"no default queue":  {func(c *Cluster) { c.DeleteQueue("default") }, ""},
+		"namespace unknown": {func(c *Cluster) { c.DeleteNamespace("ns") }, ""},
+		"namespace terminates": {
+			func(c *Cluster) {
+				c.SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}, Status: v1.NamespaceStatus{Phase: v1.NamespaceTerminating}})
+			}, v1alpha1.ReasonNotEnoughPods,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetQueue(aQueue("default"))
+			c.SetQueue(aQueue("q"))
+			c.SetPodGroup(aGroup("g", "q", 1))
+			c.SetPod(aPod("p", inGroup("g")))
+			tc.given(c)
+			got := ""
+			if v := c.Admissible(c.Jobs["group/ns/g"]); v != nil {
+				got = v.Reason
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

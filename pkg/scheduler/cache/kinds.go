@@ -1,0 +1,160 @@
+package cache
+
+import (
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// object is a pointer to an API object.
+type object interface {
+	comparable
+	metav1.Object
+}
+
+// kind says how objects of one kind reach the model.
+type kind[T object] struct {
+	name string
+	rank int8
+	// id names an object within its kind and, together with the model's function, decides
+	// whether a new object of the same name is another one.
+	id func(T) string
+
+	// set and remove tell the model; called from the scheduling goroutine.
+	set    func(*Cache, T)
+	remove func(*Cache, T)
+
+	// wakes tells whether a change could let something be placed. Before is nil for an object
+	// that came, after is nil for one that went.
+	wakes func(before, after T) bool
+
+	// noticed tells the effects; called from a handler. May be nil.
+	noticed func(c *Cache, obj T, gone bool)
+}
+
+// Kinds in the order in which a new model is built.
+const (
+	rankNamespace int8 = iota
+	rankPriorityClass
+	rankQueue
+	rankPodGroup
+	rankNode
+	rankPod
+)
+
+func byUID[T object](obj T) string { return string(obj.GetUID()) }
+
+func byName[T object](obj T) string { return obj.GetNamespace() + "/" + obj.GetName() }
+
+func (c *Cache) podKind() *kind[*v1.Pod] {
+	return &kind[*v1.Pod]{
+		name: "pod", rank: rankPod, id: byUID[*v1.Pod],
+		set: func(c *Cache, pod *v1.Pod) {
+			if pod.Spec.NodeName != "" {
+				delete(c.flights, pod.UID) // landed
+			}
+			c.model.SetPod(pod)
+		},
+		remove: func(c *Cache, pod *v1.Pod) {
+			delete(c.flights, pod.UID)
+			c.model.DeletePod(pod.UID)
+		},
+		wakes: c.podWakes,
+		noticed: func(c *Cache, pod *v1.Pod, gone bool) {
+			if gone {
+				c.binder.forget(pod.UID)
+			}
+			if gone || !showsWaiting(pod) {
+				c.statuses.pods.drop(pod.UID)
+			} else {
+				c.statuses.pods.look(pod.UID)
+			}
+		},
+	}
+}
+
+// podWakes leaves out what follows from our own doing: binds that are confirmed, conditions
+// that were written, and bound pods on their way to running.
+func (c *Cache) podWakes(before, after *v1.Pod) bool {
+	switch {
+	case after == nil:
+		return !ended(before)
+	case ended(after):
+		return before != nil && !ended(before)
+	case after.Spec.NodeName != "":
+		return false
+	case after.Spec.SchedulerName != c.options.SchedulerName:
+		return before != nil && before.Status.NominatedNodeName != after.Status.NominatedNodeName
+	case len(after.Spec.SchedulingGates) > 0 || after.DeletionTimestamp != nil:
+		return false
+	}
+	return before == nil || !api.SameAsk(before, after)
+}
+
+func ended(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+func nodeKind() *kind[*v1.Node] {
+	return &kind[*v1.Node]{
+		name: "node", rank: rankNode, id: byName[*v1.Node],
+		set:    func(c *Cache, node *v1.Node) { c.model.SetNode(node) },
+		remove: func(c *Cache, node *v1.Node) { c.model.DeleteNode(node.Name) },
+		wakes: func(before, after *v1.Node) bool {
+			return before == nil || after == nil || !api.SameNode(before, after)
+		},
+	}
+}
+
+func namespaceKind() *kind[*v1.Namespace] {
+	return &kind[*v1.Namespace]{
+		name: "namespace", rank: rankNamespace, id: byName[*v1.Namespace],
+		set:    func(c *Cache, ns *v1.Namespace) { c.model.SetNamespace(ns) },
+		remove: func(c *Cache, ns *v1.Namespace) { c.model.DeleteNamespace(ns.Name) },
+		wakes: func(before, after *v1.Namespace) bool {
+			return before == nil || after == nil || before.Status.Phase != after.Status.Phase ||
+				!equality.Semantic.DeepEqual(before.Labels, after.Labels)
+		},
+	}
+}
+
+func priorityClassKind() *kind[*schedulingv1.PriorityClass] {
+	return &kind[*schedulingv1.PriorityClass]{
+		name: "priority class", rank: rankPriorityClass, id: byName[*schedulingv1.PriorityClass],
+		set:    func(c *Cache, class *schedulingv1.PriorityClass) { c.model.SetPriorityClass(class) },
+		remove: func(c *Cache, class *schedulingv1.PriorityClass) { c.model.DeletePriorityClass(class.Name) },
+		wakes: func(before, after *schedulingv1.PriorityClass) bool {
+			return before == nil || after == nil || before.Value != after.Value
+		},
+	}
+}
+
+func podGroupKind() *kind[*v1alpha1.PodGroup] {
+	return &kind[*v1alpha1.PodGroup]{
+		name: "podgroup", rank: rankPodGroup, id: byName[*v1alpha1.PodGroup],
+		set: func(c *Cache, g *v1alpha1.PodGroup) { c.model.SetPodGroup(g) },
+		remove: func(c *Cache, g *v1alpha1.PodGroup) {
+			c.model.DeletePodGroup(g.Namespace+"/"+g.Name, g.UID)
+		},
+		wakes: func(before, after *v1alpha1.PodGroup) bool {
+			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+		},
+		noticed: func(c *Cache, g *v1alpha1.PodGroup, gone bool) { c.statuses.groups.notice(g.UID, gone) },
+	}
+}
+
+func queueKind() *kind[*v1alpha1.Queue] {
+	return &kind[*v1alpha1.Queue]{
+		name: "queue", rank: rankQueue, id: byName[*v1alpha1.Queue],
+		set:    func(c *Cache, q *v1alpha1.Queue) { c.model.SetQueue(q) },
+		remove: func(c *Cache, q *v1alpha1.Queue) { c.model.DeleteQueue(q.Name) },
+		wakes: func(before, after *v1alpha1.Queue) bool {
+			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+		},
+		noticed: func(c *Cache, q *v1alpha1.Queue, gone bool) { c.statuses.queues.notice(q.UID, gone) },
+	}
+}

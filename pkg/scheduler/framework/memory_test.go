@@ -1,0 +1,34 @@
+package framework
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func TestNothingIsRememberedOfAModelThatWasRebuilt(t *testing.T) {
+	profile, err := NewRegistry().NewProfile(&conf.Configuration{}, Handle{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := func(nodes ...string) *api.Cluster {
+		c := api.NewCluster(api.Options{})
+		for _, name := range nodes {
+			c.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		return c
+	}
+	profile.Open(model("a", "b", "c"), nil, logr.Discard()).Close()
+
+	ssn := profile.Open(model("d"), nil, logr.Discard())
+	defer ssn.Close()
+	passing := ssn.Passing(&api.Shape{})
+	if !passing.Has(0) || passing.Has(1) {
+		t.Error("the nodes of the former model are remembered")
+	}
+}

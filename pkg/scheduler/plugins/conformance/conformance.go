@@ -1,0 +1,46 @@
+// Package conformance is the plugin that protects the cluster's own pods from eviction.
+package conformance
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the plugin's name in configurations.
+const Name = "conformance"
+
+// Spec registers the plugin; it takes no arguments.
+func Spec() framework.PluginSpec {
+	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return plugin{}, nil }}
+}
+
+type plugin struct{}
+
+func (plugin) Name() string { return Name }
+
+func (plugin) OnSessionOpen(ssn *framework.Session) {
+	ssn.AddPreemptableFn(Name, protectSystem)
+	ssn.AddReclaimableFn(Name, protectSystem)
+}
+
+func (plugin) OnSessionClose(*framework.Session) {}
+
+// The priority classes of the cluster's own pods; k8s.io/kubernetes/pkg/apis/scheduling has
+// them as internal constants.
+const (
+	clusterCritical = "system-cluster-critical"
+	nodeCritical    = "system-node-critical"
+)
+
+func protectSystem(_ *api.Claim, unit api.Unit) api.Vote {
+	for _, t := range unit.Tasks {
+		class := t.Pod.Spec.PriorityClassName
+		if t.Pod.Namespace == metav1.NamespaceSystem || class == clusterCritical || class == nodeCritical {
+			return api.Reject
+		}
+	}
+	return api.Abstain
+}

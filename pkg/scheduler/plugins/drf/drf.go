@@ -1,0 +1,33 @@
+// Package drf is the plugin that serves the job with the smallest dominant share first
+// (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
+package drf
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the plugin's name in configurations.
+const Name = "drf"
+
+// Spec registers the plugin; it takes no arguments.
+func Spec() framework.PluginSpec {
+	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return plugin{}, nil }}
+}
+
+type plugin struct{}
+
+func (plugin) Name() string { return Name }
+
+// OnSessionOpen registers the order by dominant share: the greatest part of the usable total
+// that a job holds in any one dimension. The model keeps the sums, so nothing is counted here.
+func (plugin) OnSessionOpen(ssn *framework.Session) {
+	dims := ssn.Cluster().Dims
+	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int {
+		total := ssn.Total()
+		return dims.Dominant(a.Allocated, total).Compare(dims.Dominant(b.Allocated, total))
+	})
+}
+
+func (plugin) OnSessionClose(*framework.Session) {}

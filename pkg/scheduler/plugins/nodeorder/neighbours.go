@@ -1,0 +1,168 @@
+package nodeorder
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// counts keeps, for every shape that has preferences about other pods, how many pods they select
+// in which topology domains. They are built when a session first asks, then follow the model's
+// journal, node by node.
+type counts struct {
+	comparison bool // tolerations may use the operators Lt and Gt
+	cluster    *api.Cluster
+	shapes     map[*api.Shape]*neighbours
+}
+
+func (c *counts) open(cluster *api.Cluster) {
+	if c.cluster != cluster {
+		c.cluster, c.shapes = cluster, map[*api.Shape]*neighbours{}
+	}
+	for _, n := range c.shapes {
+		n.asked = false
+	}
+}
+
+// close forgets shapes that the session did not ask about.
+func (c *counts) close() {
+	for shape, n := range c.shapes {
+		if !n.asked || shape.Dead() {
+			delete(c.shapes, shape)
+		}
+	}
+}
+
+func (c *counts) of(shape *api.Shape) *neighbours {
+	n := c.shapes[shape]
+	if n == nil {
+		n = &neighbours{cluster: c.cluster, terms: preferredTerms(shape), spread: softConstraints(shape, c.comparison)}
+		c.shapes[shape] = n
+	}
+	n.asked = true
+	return n
+}
+
+// neighbours is what a shape prefers about other pods, with the counts that this needs.
+type neighbours struct {
+	cluster *api.Cluster
+	terms   []term
+	spread  []constraint
+	asked   bool
+
+	known      bool
+	position   uint64 // in the journal of touched nodes
+	namespaces uint64 // generation of namespaces
+}
+
+// sync brings the counts up to date.
+func (b *neighbours) sync() {
+	journal := b.cluster.Touched()
+	if b.known && b.position == journal.Position() {
+		return
+	}
+	changed, ok := journal.Since(b.position)
+	nodes := b.cluster.Nodes()
+	if b.known && ok && b.namespaces == b.cluster.NamespaceGeneration() {
+		for _, i := range changed {
+			b.recount(int(i), nodes[i])
+		}
+	} else {
+		b.clear()
+		for i, n := range nodes {
+			b.recount(i, n)
+		}
+	}
+	b.known, b.position, b.namespaces = true, journal.Position(), b.cluster.NamespaceGeneration()
+}
+
+func (b *neighbours) clear() {
+	for i := range b.terms {
+		b.terms[i].domains = domains{}
+	}
+	for i := range b.spread {
+		b.spread[i].domains = domains{}
+	}
+}
+
+// recount counts the pods of one node again; nil if there is none at that index.
+func (b *neighbours) recount(index int, n *api.NodeInfo) {
+	for i := range b.terms {
+		t := &b.terms[i]
+		t.domains.set(index, t.census(b.cluster, n))
+	}
+	for i := range b.spread {
+		c := &b.spread[i]
+		c.domains.set(index, c.census(n))
+	}
+}
+
+// census is what one node adds to a count. An absent one adds nothing, not even its domain.
+type census struct {
+	present bool
+	domain  string // value of the topology label
+	pods    int64
+}
+
+// domains counts pods per value of a topology label.
+type domains struct {
+	byNode []census // by node index
+	total  map[string]*domain
+	// least is the smallest number of pods in any domain, when leastKnown.
+	least      int64
+	leastKnown bool
+}
+
+type domain struct{ nodes, pods int64 }
+
+// set replaces what the node with that index adds.
+func (d *domains) set(index int, c census) {
+	for index >= len(d.byNode) {
+		d.byNode = append(d.byNode, census{})
+	}
+	old := d.byNode[index]
+	if old == c {
+		return
+	}
+	d.byNode[index], d.leastKnown = c, false
+	if d.total == nil {
+		d.total = map[string]*domain{}
+	}
+	if old.present {
+		if total := d.total[old.domain]; total.nodes == 1 {
+			delete(d.total, old.domain)
+		} else {
+			total.nodes--
+			total.pods -= old.pods
+		}
+	}
+	if c.present {
+		total := d.total[c.domain]
+		if total == nil {
+			total = &domain{}
+			d.total[c.domain] = total
+		}
+		total.nodes++
+		total.pods += c.pods
+	}
+}
+
+// pods returns how many pods were counted in a domain.
+func (d *domains) pods(name string) int64 {
+	if total := d.total[name]; total != nil {
+		return total.pods
+	}
+	return 0
+}
+
+// fewest returns the smallest number of pods in any domain.
+func (d *domains) fewest() int64 {
+	if !d.leastKnown {
+		first := true
+		d.least, d.leastKnown = 0, true
+		for _, total := range d.total {
+			if first || total.pods < d.least {
+				d.least, first = total.pods, false
+			}
+		}
+	}
+	return d.least
+}

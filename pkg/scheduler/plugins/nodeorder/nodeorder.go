@@ -1,0 +1,192 @@
+// Package nodeorder says how good a node is for a task.
+//
+// It is a sum of scorers, each with a weight. A scorer answers between zero and api.OneScore from
+// the task and the node alone, never relative to the nodes that happen to be feasible; only what
+// is about other pods (podaffinity, podtopologyspread) reads more than the node. What counts is
+// what pods ask for: kube-scheduler's stand-in requests for pods that ask for nothing are not
+// used, so such a pod takes no room here.
+//
+// A scorer that has nothing to say about a task (no preference, no constraint) is not asked for
+// any node, and one of weight zero never is.
+package nodeorder
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name of the plugin in configurations.
+const Name = "nodeorder"
+
+// MaxWeight is the largest weight of a scorer.
+const MaxWeight = 100
+
+// Arguments are the weights of the scorers, from 0 (never asked) to MaxWeight.
+type Arguments struct {
+	// LeastRequested prefers nodes with the largest share of free room, MostRequested those with
+	// the smallest, BalancedResource those whose resources are used in equal shares.
+	LeastRequested, MostRequested, BalancedResource int64
+	// NodeAffinity and PodAffinity are about preferred terms of the pod.
+	NodeAffinity, PodAffinity int64
+	// TaintToleration avoids taints of effect PreferNoSchedule that the pod does not tolerate.
+	TaintToleration int64
+	// PodTopologySpread is about constraints that say ScheduleAnyway.
+	PodTopologySpread int64
+	// ImageLocality prefers nodes that have the pod's images.
+	ImageLocality int64
+}
+
+// SetDefaults sets the weights of the built-in configuration.
+func (a *Arguments) SetDefaults() {
+	*a = Arguments{
+		LeastRequested:    1,
+		BalancedResource:  1,
+		NodeAffinity:      1,
+		PodAffinity:       1,
+		TaintToleration:   1,
+		PodTopologySpread: 1,
+	}
+}
+
+// weight is one argument with its name in files.
+type weight struct {
+	key   string
+	value *int64
+}
+
+func (a *Arguments) weights() []weight {
+	return []weight{
+		{"leastrequested.weight", &a.LeastRequested},
+		{"mostrequested.weight", &a.MostRequested},
+		{"balancedresource.weight", &a.BalancedResource},
+		{"nodeaffinity.weight", &a.NodeAffinity},
+		{"podaffinity.weight", &a.PodAffinity},
+		{"tainttoleration.weight", &a.TaintToleration},
+		{"podtopologyspread.weight", &a.PodTopologySpread},
+		{"imagelocality.weight", &a.ImageLocality},
+	}
+}
+
+// decode reads arguments over the defaults, and reports those that are unknown or out of range.
+func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) {
+	var a Arguments
+	a.SetDefaults()
+	d := args.Decoder(path)
+	for _, w := range a.weights() {
+		*w.value = d.Int(w.key, *w.value, 0, MaxWeight)
+	}
+	return a, d.Done()
+}
+
+// Spec registers the plugin.
+func Spec() framework.PluginSpec {
+	return framework.PluginSpec{
+		New: func(args conf.Arguments, _ framework.Handle) (framework.Plugin, error) {
+			a, errs := decode(args, nil)
+			if len(errs) > 0 {
+				return nil, errs.ToAggregate()
+			}
+			return newPlugin(a), nil
+		},
+		Check: func(args conf.Arguments, path *field.Path) field.ErrorList {
+			_, errs := decode(args, path)
+			return errs
+		},
+	}
+}
+
+// plugin lives as long as the configuration.
+type plugin struct {
+	scorers []scorer // those with a weight
+	counted *counts
+}
+
+// scorer is one aspect of a node.
+type scorer struct {
+	weight int64
+	// applies tells whether the scorer has an opinion about tasks of a shape.
+	applies func(*api.Shape) bool
+	// score answers between 0 and api.OneScore.
+	score func(*question, *api.NodeInfo) api.Score
+}
+
+func newPlugin(a Arguments) *plugin {
+	comparison := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
+	p := &plugin{counted: &counts{comparison: comparison}}
+	for _, s := range []scorer{
+		{a.LeastRequested, always, leastRequested},
+		{a.MostRequested, always, mostRequested},
+		{a.BalancedResource, asksForSomething, balancedResource},
+		{a.NodeAffinity, prefersNodes, nodeAffinity},
+		{a.TaintToleration, always, softTaints(comparison)},
+		{a.PodAffinity, prefersPods, podAffinity},
+		{a.PodTopologySpread, prefersSpread, topologySpread},
+		{a.ImageLocality, always, imageLocality},
+	} {
+		if s.weight > 0 {
+			p.scorers = append(p.scorers, s)
+		}
+	}
+	return p
+}
+
+func always(*api.Shape) bool { return true }
+
+func (p *plugin) Name() string { return Name }
+
+func (p *plugin) OnSessionOpen(ssn *framework.Session) {
+	p.counted.open(ssn.Cluster())
+	q := &question{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted}
+	ssn.AddNodeOrderFn(Name, q.score)
+}
+
+func (p *plugin) OnSessionClose(*framework.Session) { p.counted.close() }
+
+// question is what a session asks: how good nodes are for tasks of a shape. One shape is usually
+// asked about for many nodes in a row, so what depends on it alone is found once.
+type question struct {
+	scorers []scorer
+	cluster *api.Cluster
+	counted *counts
+
+	shape      *api.Shape
+	asked      []scorer // those that apply
+	dimensions []int    // that the resource scorers look at
+	neighbours *neighbours
+}
+
+// score sums the weighted scores. It allocates nothing for plain tasks.
+func (q *question) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
+	if t.Shape != q.shape {
+		q.turnTo(t.Shape)
+	}
+	var sum api.Score
+	for i := range q.asked {
+		sum += api.Score(q.asked[i].weight) * q.asked[i].score(q, n)
+	}
+	return sum
+}
+
+func (q *question) turnTo(shape *api.Shape) {
+	q.shape, q.neighbours = shape, nil
+	q.asked = q.asked[:0]
+	for i := range q.scorers {
+		if q.scorers[i].applies(shape) {
+			q.asked = append(q.asked, q.scorers[i])
+		}
+	}
+	q.dimensions = append(q.dimensions[:0], api.CPU, api.Memory)
+	for i := api.Pods + 1; i < len(shape.Request); i++ {
+		if shape.Request[i] > 0 && q.cluster.Dims.Shared(i) {
+			q.dimensions = append(q.dimensions, i)
+		}
+	}
+	if prefersPods(shape) || prefersSpread(shape) {
+		q.neighbours = q.counted.of(shape)
+	}
+}

@@ -1,0 +1,305 @@
+package nodeorder
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func only(scorer string) map[string]string { return map[string]string{scorer: "1"} }
+
+func TestScores(t *testing.T) {
+	const (
+		gpu     = v1.ResourceName("nvidia.com/gpu")
+		zoneKey = v1.LabelTopologyZone
+		mib     = 1 << 20
+	)
+	four := amounts{"cpu": "4", "memory": "8Gi", gpu: "4"}
+	nothing := amounts{}
+	zones := []*v1.Node{
+		node("a1", four, label(zoneKey, "a")), node("a2", four, label(zoneKey, "a")),
+		node("b1", four, label(zoneKey, "b")), node("nowhere", four),
+	}
+	spread := v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: zoneKey, LabelSelector: apps("x")}
+	tests := map[string]struct {
+		weights map[string]string
+		nodes   []*v1.Node
+		pods    []*v1.Pod
+		want    map[string]int
+	}{
+		"least requested is the mean of what stays free": {
+			weights: only("leastrequested"),
+			nodes:   []*v1.Node{node("empty", four), node("used", four)},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1", "memory": "2Gi"}), pod("r", amounts{"cpu": "2", "memory": "2Gi"}, on("used"))},
+			want:    map[string]int{"empty": 750, "used": 375}, // (3/4 + 6/8)/2, (1/4 + 4/8)/2
+		},
+		"most requested is the opposite": {
+			weights: only("mostrequested"),
+			nodes:   []*v1.Node{node("empty", four), node("used", four)},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1", "memory": "2Gi"}), pod("r", amounts{"cpu": "2", "memory": "2Gi"}, on("used"))},
+			want:    map[string]int{"empty": 250, "used": 625},
+		},
+		"extended resources count for those who ask for them": {
+			weights: only("leastrequested"),
+			nodes:   []*v1.Node{node("empty", four), node("used", four)},
+			pods:    []*v1.Pod{pod("p", amounts{gpu: "1"}), pod("r", amounts{gpu: "3"}, on("used"))},
+			want:    map[string]int{"empty": 916, "used": 666}, // (1 + 1 + 3/4)/3, (1 + 1 + 0)/3
+		},
+		"and not for the others": {
+			weights: only("leastrequested"),
+			nodes:   []*v1.Node{node("empty", four), node("used", four)},
+			pods:    []*v1.Pod{pod("p", nothing), pod("r", amounts{gpu: "3"}, on("used"))},
+			want:    map[string]int{"empty": 1000, "used": 1000},
+		},
+		"pods that ask for nothing take no room": {
+			weights: only("leastrequested"),
+			nodes:   []*v1.Node{node("n", four)},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "2", "memory": "4Gi"}), pod("r", nothing, on("n"))},
+			want:    map[string]int{"n": 500},
+		},
+		"an over-full node has nothing free": {
+			weights: only("leastrequested"),
+			nodes:   []*v1.Node{node("n", four)},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1"}), pod("r", amounts{"cpu": "9", "memory": "9Gi"}, on("n"))},
+			want:    map[string]int{"n": 0},
+		},
+		"a node without a resource is judged by the others": {
+			weights: map[string]string{"leastrequested": "1", "mostrequested": "1", "balancedresource": "1"},
+			nodes:   []*v1.Node{node("bare", nothing), node("cpus", amounts{"cpu": "4"})},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1"})},
+			want:    map[string]int{"bare": 1000, "cpus": 2000}, // bare is balanced only
+		},
+		"balance is about what will be used": {
+			weights: only("balancedresource"),
+			nodes:   []*v1.Node{node("empty", four), node("cpus", four), node("memory", four)},
+			pods: []*v1.Pod{
+				pod("p", amounts{"cpu": "1"}), pod("r", amounts{"cpu": "1"}, on("cpus")), pod("s", amounts{"memory": "2Gi"}, on("memory")),
+			},
+			want: map[string]int{"empty": 750, "cpus": 500, "memory": 1000},
+		},
+		"pods that ask for nothing do not care about balance": {
+			weights: only("balancedresource"),
+			nodes:   []*v1.Node{node("empty", four), node("cpus", four)},
+			pods:    []*v1.Pod{pod("p", nothing), pod("r", amounts{"cpu": "1"}, on("cpus"))},
+			want:    map[string]int{"empty": 0, "cpus": 0},
+		},
+		"preferred node affinity is a share of its own weights": {
+			weights: only("nodeaffinity"),
+			nodes:   []*v1.Node{node("both", four, label("disk", "ssd"), label("net", "fast")), node("one", four, label("disk", "ssd")), node("none", four)},
+			pods:    []*v1.Pod{pod("p", nothing, prefers(30, "disk", "ssd"), prefers(10, "net", "fast"))},
+			want:    map[string]int{"both": 1000, "one": 750, "none": 0},
+		},
+		"each soft taint that is not tolerated counts": {
+			weights: only("tainttoleration"),
+			nodes:   []*v1.Node{node("none", four), node("one", four, softTaint("a"), softTaint("b")), node("two", four, softTaint("b"), softTaint("c"))},
+			pods:    []*v1.Pod{pod("p", nothing, tolerates("a"))},
+			want:    map[string]int{"none": 1000, "one": 500, "two": 333},
+		},
+		"hard taints are no matter of taste": {
+			weights: only("tainttoleration"),
+			nodes: []*v1.Node{node("n", four, func(n *v1.Node) {
+				n.Spec.Taints = []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoSchedule}}
+			})},
+			pods: []*v1.Pod{pod("p", nothing)},
+			want: map[string]int{"n": 1000},
+		},
+		"preferred pod affinity holds in the whole domain": {
+			weights: only("podaffinity"),
+			nodes:   zones,
+			pods:    []*v1.Pod{pod("p", nothing, likes(weighted(1, apps("x"), zoneKey))), pod("r", nothing, app("x"), on("a1"))},
+			want:    map[string]int{"a1": 1000, "a2": 1000, "b1": 0, "nowhere": 0},
+		},
+		"preferred pod anti-affinity holds where there is nobody": {
+			weights: only("podaffinity"),
+			nodes:   zones,
+			pods:    []*v1.Pod{pod("p", nothing, dislikes(weighted(1, apps("x"), zoneKey))), pod("r", nothing, app("x"), on("a1"))},
+			want:    map[string]int{"a1": 0, "a2": 0, "b1": 1000, "nowhere": 1000},
+		},
+		"preferred pod terms are a share of their own weights": {
+			weights: only("podaffinity"),
+			nodes:   zones,
+			pods: []*v1.Pod{
+				pod("p", nothing, likes(weighted(60, apps("x"), zoneKey), weighted(20, apps("y"), zoneKey)), dislikes(weighted(20, apps("z"), v1.LabelHostname))),
+				pod("r", nothing, app("x"), on("a1")), pod("s", nothing, app("y"), on("b1")), pod("t", nothing, app("z"), on("a1")),
+			},
+			want: map[string]int{"a1": 600, "a2": 800, "b1": 400, "nowhere": 200},
+		},
+		"waiting pods attract nobody": {
+			weights: only("podaffinity"),
+			nodes:   []*v1.Node{node("n", four)},
+			pods:    []*v1.Pod{pod("p", nothing, app("x"), likes(weighted(1, apps("x"), v1.LabelHostname)))},
+			want:    map[string]int{"n": 0},
+		},
+		"the emptiest domain is best": {
+			weights: only("podtopologyspread"),
+			nodes:   append(zones, node("c1", four, label(zoneKey, "c"))),
+			pods: []*v1.Pod{
+				pod("p", nothing, app("x"), spreads(spread)), pod("b", nothing, app("x"), on("b1")), pod("c", nothing, app("x"), on("c1")),
+				pod("r", nothing, app("x"), on("a1")), pod("s", nothing, app("x"), on("a2")), pod("t", nothing, app("other"), on("b1")),
+			},
+			want: map[string]int{"a1": 500, "a2": 500, "b1": 1000, "c1": 1000, "nowhere": 0},
+		},
+		"pods that are being deleted are not spread over": {
+			weights: only("podtopologyspread"),
+			nodes:   zones,
+			pods:    []*v1.Pod{pod("p", nothing, app("x"), spreads(spread)), pod("r", nothing, app("x"), on("a1"), deleted)},
+			want:    map[string]int{"a1": 1000, "a2": 1000, "b1": 1000, "nowhere": 0},
+		},
+		"nodes that the pod tolerates not are counted unless its policy says otherwise": {
+			weights: only("podtopologyspread"),
+			nodes:   []*v1.Node{node("a1", four, label(zoneKey, "a")), node("b1", four, label(zoneKey, "b"), func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "t", Effect: v1.TaintEffectNoSchedule}} })},
+			pods: []*v1.Pod{
+				pod("p", nothing, app("x"), spreads(spread), spreads(v1.TopologySpreadConstraint{
+					MaxSkew: 1, TopologyKey: zoneKey, LabelSelector: apps("x"), NodeTaintsPolicy: ptr.To(v1.NodeInclusionPolicyHonor),
+				})),
+				pod("r", nothing, app("x"), on("a1")),
+			},
+			want: map[string]int{"a1": 750, "b1": 1000}, // 1/2 where the empty zone b counts, 1 where it does not
+		},
+		"images count between small and large": {
+			weights: only("imagelocality"),
+			nodes: []*v1.Node{
+				node("large", four, hasImage(2000*mib, "app:latest", "app@sha256:1")), node("half", four, hasImage(23*mib+977*mib/2, "app:latest")),
+				node("small", four, hasImage(20*mib, "app:latest")), node("other", four, hasImage(2000*mib, "app:1")),
+			},
+			pods: []*v1.Pod{pod("p", nothing)},
+			want: map[string]int{"large": 1000, "half": 500, "small": 0, "other": 0},
+		},
+		"weights multiply and add up": {
+			weights: map[string]string{"leastrequested": "3", "tainttoleration": "10"},
+			nodes:   []*v1.Node{node("n", four, softTaint("a"))},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "2", "memory": "4Gi"})},
+			want:    map[string]int{"n": 6500},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			ssn, _ := given{weights: tt.weights, nodes: tt.nodes, pods: tt.pods}.open(t)
+			expect(t, tt.want, scores(ssn, "p"))
+		})
+	}
+}
+
+func TestCountsFollowTheModel(t *testing.T) {
+	four := amounts{"cpu": "4", "memory": "8Gi"}
+	zone := func(name string) change[v1.Node] { return label(v1.LabelTopologyZone, name) }
+	cluster := newCluster(
+		[]*v1.Node{node("a1", four, zone("a")), node("b1", four, zone("b"))},
+		[]*v1.Pod{
+			pod("p", amounts{}, app("x"), likes(weighted(1, apps("x"), v1.LabelTopologyZone)),
+				spreads(v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, LabelSelector: apps("x")})),
+			pod("q", amounts{}, app("x")),
+		})
+	profile := profile(t, map[string]string{"podaffinity": "2", "podtopologyspread": "1"})
+	ssn := profile.Open(cluster, nil, logr.Discard())
+	expect(t, map[string]int{"a1": 1000, "b1": 1000}, scores(ssn, "p"))
+
+	statement := ssn.Statement()
+	statement.Allocate(taskNamed(cluster, "q"), cluster.Node("a1"))
+	expect(t, map[string]int{"a1": 2500, "b1": 1000}, scores(ssn, "p"))
+	statement.Discard()
+	expect(t, map[string]int{"a1": 1000, "b1": 1000}, scores(ssn, "p"))
+	ssn.Close()
+
+	cluster.SetPod(pod("q", amounts{}, app("x"), on("b1")))
+	cluster.SetNode(node("a1", four, zone("b"))) // moves to the other zone
+	cluster.SetNode(node("c1", four, zone("c")))
+	ssn = profile.Open(cluster, nil, logr.Discard())
+	expect(t, map[string]int{"a1": 2500, "b1": 2500, "c1": 1000}, scores(ssn, "p"))
+	ssn.Close()
+
+	cluster.DeleteNode("c1")
+	ssn = profile.Open(cluster, nil, logr.Discard())
+	expect(t, map[string]int{"a1": 3000, "b1": 3000}, scores(ssn, "p"))
+	ssn.Close()
+}
+
+func TestScoringAllocatesNothing(t *testing.T) {
+	all := map[string]string{}
+	for _, w := range new(Arguments).weights() {
+		all[w.key[:len(w.key)-len(".weight")]] = "1"
+	}
+	ssn, cluster := given{
+		weights: all,
+		nodes:   []*v1.Node{node("n", amounts{"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "8"}, softTaint("a"), hasImage(1, "b"))},
+		pods: []*v1.Pod{
+			pod("p", amounts{"cpu": "1", "nvidia.com/gpu": "1"}, tolerates("b")), pod("q", amounts{"memory": "1Gi"}, app("x")),
+			pod("r", amounts{}, on("n")),
+		},
+	}.open(t)
+	p, q, n := taskNamed(cluster, "p"), taskNamed(cluster, "q"), cluster.Node("n")
+	score := func() {
+		ssn.NodeScore(p, n)
+		ssn.NodeScore(q, n)
+	}
+	if allocated := testing.AllocsPerRun(100, score); allocated > 0 {
+		t.Errorf("%v allocations per score, want none", allocated)
+	}
+}
+
+func TestShare(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := rapid.Int64Range(1, api.MaxQuantity).Draw(t, "whole")
+		part := rapid.Int64Range(-api.MaxQuantity, 2*api.MaxQuantity).Draw(t, "part")
+		want := min(max(float64(part)/float64(whole), 0), 1) * float64(api.OneScore)
+		if got := share(part, whole); math.Abs(float64(got)-want) > 1 {
+			t.Fatalf("share(%d, %d) = %d, want %.1f", part, whole, got, want)
+		}
+	})
+}
+
+func TestArguments(t *testing.T) {
+	tests := map[string]struct {
+		given conf.Arguments
+		want  Arguments
+		error string
+	}{
+		"defaults": {
+			want: Arguments{LeastRequested: 1, BalancedResource: 1, NodeAffinity: 1, PodAffinity: 1, TaintToleration: 1, PodTopologySpread: 1},
+		},
+		"all of them": {
+			given: conf.Arguments{
+				"leastrequested.weight": "0", "mostrequested.weight": "1", "balancedresource.weight": "2", "nodeaffinity.weight": "3",
+				"podaffinity.weight": "4", "tainttoleration.weight": "5", "podtopologyspread.weight": "6", "imagelocality.weight": "100",
+			},
+			want: Arguments{
+				MostRequested: 1, BalancedResource: 2, NodeAffinity: 3, PodAffinity: 4, TaintToleration: 5, PodTopologySpread: 6, ImageLocality: 100,
+			},
+		},
+		"a negative weight": {
+			given: conf.Arguments{"nodeaffinity.weight": "-1"},
+			error: `arguments[nodeaffinity.weight]: Invalid value: "-1": must be a whole number from 0 to 100`,
+		},
+		"a weight that is too large": {
+			given: conf.Arguments{"nodeaffinity.weight": "101"},
+			error: `arguments[nodeaffinity.weight]: Invalid value: "101": must be a whole number from 0 to 100`,
+		},
+		"an unknown argument": {
+			given: conf.Arguments{"nodeafinity.weight": "1"},
+			error: `arguments[nodeafinity.weight]: Forbidden: no such argument; did you mean "nodeaffinity.weight"?`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, errs := decode(tt.given, field.NewPath("arguments"))
+			text := ""
+			if err := errs.ToAggregate(); err != nil {
+				text = err.Error()
+			} else if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.error, text); diff != "" {
+				t.Errorf("complaint (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

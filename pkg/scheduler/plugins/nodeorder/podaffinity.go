@@ -1,0 +1,86 @@
+package nodeorder
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+func prefersPods(s *api.Shape) bool {
+	a := s.Exemplar.Affinity
+	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0)
+}
+
+// term is a preferred term of pod affinity or anti-affinity.
+type term struct {
+	fwk.WeightedAffinityTerm
+	anti    bool
+	domains domains
+}
+
+// preferredTerms parses the terms of a shape. What cannot be parsed selects nothing.
+func preferredTerms(s *api.Shape) []term {
+	var terms []term
+	add := func(preferred []v1.WeightedPodAffinityTerm, anti bool) {
+		owner := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace}}
+		parsed, err := fwk.GetWeightedAffinityTerms(owner, preferred)
+		if err != nil {
+			return
+		}
+		for _, t := range parsed {
+			terms = append(terms, term{WeightedAffinityTerm: t, anti: anti})
+		}
+	}
+	if a := s.Exemplar.Affinity; a != nil {
+		if a.PodAffinity != nil {
+			add(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution, false)
+		}
+		if a.PodAntiAffinity != nil {
+			add(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, true)
+		}
+	}
+	return terms
+}
+
+// census counts the pods on a node that the term selects; a node without the topology label is
+// in no domain.
+func (t *term) census(cluster *api.Cluster, n *api.NodeInfo) census {
+	if n == nil {
+		return census{}
+	}
+	value, present := n.Node.Labels[t.TopologyKey]
+	if !present {
+		return census{}
+	}
+	c := census{present: true, domain: value}
+	for _, task := range n.Tasks {
+		labels, _ := cluster.NamespaceLabels(task.Pod.Namespace)
+		if t.Matches(task.Pod, labels) {
+			c.pods++
+		}
+	}
+	return c
+}
+
+// podAffinity is the weight of the preferred terms that the node satisfies, as a share of the
+// weight of all: an affinity term when the node's domain holds a pod that it selects, an
+// anti-affinity term when it holds none.
+func podAffinity(q *question, n *api.NodeInfo) api.Score {
+	q.neighbours.sync()
+	var satisfied, all int64
+	for i := range q.neighbours.terms {
+		t := &q.neighbours.terms[i]
+		all += int64(t.Weight)
+		value, present := n.Node.Labels[t.TopologyKey]
+		if held := present && t.domains.pods(value) > 0; held != t.anti {
+			satisfied += int64(t.Weight)
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return share(satisfied, all)
+}

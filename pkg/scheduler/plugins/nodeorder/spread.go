@@ -1,0 +1,116 @@
+package nodeorder
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+func prefersSpread(s *api.Shape) bool {
+	for i := range s.Exemplar.TopologySpreadConstraints {
+		if s.Exemplar.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.ScheduleAnyway {
+			return true
+		}
+	}
+	return false
+}
+
+// constraint is a topology spread constraint that says ScheduleAnyway.
+type constraint struct {
+	key        string
+	selector   labels.Selector
+	shape      *api.Shape
+	keys       []string // of all constraints: a node that lacks one of them is not counted
+	byAffinity bool     // only nodes that the shape's node affinity admits are counted
+	byTaints   bool     // only nodes whose taints it tolerates are
+	comparison bool
+	domains    domains
+}
+
+// softConstraints parses the constraints of a shape. What cannot be parsed selects nothing. Label
+// keys to match (matchLabelKeys) are not looked at: API servers write them into the selector.
+func softConstraints(s *api.Shape, comparison bool) []constraint {
+	var constraints []constraint
+	var keys []string
+	for i := range s.Exemplar.TopologySpreadConstraints {
+		if c := &s.Exemplar.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.ScheduleAnyway {
+			keys = append(keys, c.TopologyKey)
+		}
+	}
+	for i := range s.Exemplar.TopologySpreadConstraints {
+		c := &s.Exemplar.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != v1.ScheduleAnyway {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		if err != nil {
+			selector = labels.Nothing()
+		}
+		constraints = append(constraints, constraint{
+			key: c.TopologyKey, selector: selector, shape: s, keys: keys, comparison: comparison,
+			byAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor,
+			byTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor,
+		})
+	}
+	return constraints
+}
+
+// census counts the pods on a node that the constraint selects. As in kube-scheduler, pods that
+// are being deleted do not count, and an empty selector counts none.
+func (c *constraint) census(n *api.NodeInfo) census {
+	if n == nil || !c.counts(n.Node) {
+		return census{}
+	}
+	result := census{present: true, domain: n.Node.Labels[c.key]}
+	if c.selector.Empty() {
+		return result
+	}
+	for _, task := range n.Tasks {
+		if task.Status != api.Releasing && task.Pod.Namespace == c.shape.Namespace && c.selector.Matches(labels.Set(task.Pod.Labels)) {
+			result.pods++
+		}
+	}
+	return result
+}
+
+// counts tells whether a node is one of those over which the constraint spreads.
+func (c *constraint) counts(node *v1.Node) bool {
+	for _, key := range c.keys {
+		if _, present := node.Labels[key]; !present {
+			return false
+		}
+	}
+	if c.byAffinity {
+		if matches, _ := c.shape.Affinity.Match(node); !matches {
+			return false
+		}
+	}
+	if c.byTaints {
+		_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, c.shape.Exemplar.Tolerations,
+			func(t *v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule }, c.comparison)
+		return !repelled
+	}
+	return true
+}
+
+// topologySpread is the mean over the constraints of 1/(1+surplus), the surplus being the pods
+// in the node's domain beyond those in the emptiest one. A node that lacks a topology label of
+// any of the constraints scores zero.
+func topologySpread(q *question, n *api.NodeInfo) api.Score {
+	q.neighbours.sync()
+	var sum api.Score
+	for i := range q.neighbours.spread {
+		c := &q.neighbours.spread[i]
+		value, present := n.Node.Labels[c.key]
+		if !present {
+			return 0
+		}
+		surplus := max(c.domains.pods(value)-c.domains.fewest(), 0)
+		sum += api.OneScore / (1 + api.Score(surplus))
+	}
+	return sum / api.Score(len(q.neighbours.spread))
+}

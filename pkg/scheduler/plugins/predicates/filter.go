@@ -1,0 +1,107 @@
+package predicates
+
+import (
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// filter answers from a shape and a node object alone. Its refusals are made once and shared.
+type filter struct {
+	// comparison tells whether tolerations may use the operators Lt and Gt.
+	comparison bool
+	pressures  []pressure
+	log        logr.Logger
+
+	notReady, cordoned, selector *api.Unfit
+	taints                       map[taintKey]*api.Unfit
+}
+
+type pressure struct {
+	kind  v1.NodeConditionType
+	unfit *api.Unfit
+}
+
+type taintKey struct {
+	key, value string
+	effect     v1.TaintEffect
+}
+
+func newFilter(a Arguments, comparison bool) *filter {
+	f := &filter{
+		comparison: comparison,
+		notReady:   &api.Unfit{Reason: api.NodeNotReady},
+		cordoned:   &api.Unfit{Reason: api.NodeUnschedulable},
+		selector:   &api.Unfit{Reason: api.NodeSelector},
+		taints:     map[taintKey]*api.Unfit{},
+	}
+	for _, kind := range a.pressures() {
+		f.pressures = append(f.pressures, pressure{kind, &api.Unfit{Reason: api.NodePressure, Detail: string(kind)}})
+	}
+	return f
+}
+
+// unfit returns why no task of the shape may ever go to the node as it is, or nil. The reason
+// that a person would look into first comes first: a cordoned node is told as cordoned, although
+// it is tainted as well.
+func (f *filter) unfit(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+	tolerations := s.Exemplar.Tolerations
+	if !n.Ready() && !f.tolerates(tolerations, noSchedule(lifecycleTaint(n.Node))) {
+		return f.notReady
+	}
+	if n.Node.Spec.Unschedulable && !f.tolerates(tolerations, noSchedule(v1.TaintNodeUnschedulable)) {
+		return f.cordoned
+	}
+	for i := range f.pressures {
+		if n.UnderPressure(f.pressures[i].kind) {
+			return f.pressures[i].unfit
+		}
+	}
+	for i := range n.Node.Spec.Taints {
+		taint := &n.Node.Spec.Taints[i]
+		if repels(taint) && !f.tolerates(tolerations, taint) {
+			return f.taint(taint)
+		}
+	}
+	// As in kube-scheduler, a term that cannot be parsed matches no node and the others count.
+	if matches, _ := s.Affinity.Match(n.Node); !matches {
+		return f.selector
+	}
+	return nil
+}
+
+// lifecycleTaint is the taint that the node lifecycle controller gives a node that is not ready:
+// one kind for nodes that say so, another for nodes that have gone silent.
+func lifecycleTaint(node *v1.Node) string {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown {
+			return v1.TaintNodeUnreachable
+		}
+	}
+	return v1.TaintNodeNotReady
+}
+
+func noSchedule(key string) *v1.Taint {
+	return &v1.Taint{Key: key, Effect: v1.TaintEffectNoSchedule}
+}
+
+func repels(taint *v1.Taint) bool {
+	return taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
+}
+
+func (f *filter) tolerates(tolerations []v1.Toleration, taint *v1.Taint) bool {
+	return corev1helpers.TolerationsTolerateTaint(f.log, tolerations, taint, f.comparison)
+}
+
+// taint returns the refusal for a taint; there are as many as there are different taints.
+func (f *filter) taint(taint *v1.Taint) *api.Unfit {
+	key := taintKey{taint.Key, taint.Value, taint.Effect}
+	unfit := f.taints[key]
+	if unfit == nil {
+		unfit = &api.Unfit{Reason: api.Taint, Detail: taint.ToString()}
+		f.taints[key] = unfit
+	}
+	return unfit
+}

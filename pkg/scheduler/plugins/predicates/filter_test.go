@@ -1,0 +1,189 @@
+package predicates
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func TestNodeObjects(t *testing.T) {
+	tests := map[string]struct {
+		arguments conf.Arguments
+		node      *v1.Node
+		pod       *v1.Pod
+		want      string
+	}{
+		"a plain pod goes to a plain node": {
+			node: node("n"), pod: pod("p"), want: fits,
+		},
+		"a node without conditions is ready": {
+			node: node("n", condition(v1.NodeDiskPressure, v1.ConditionFalse)), pod: pod("p"), want: fits,
+		},
+		"a node that says it is not ready": {
+			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)), pod: pod("p"), want: "not ready",
+		},
+		"a node that has gone silent": {
+			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)), pod: pod("p"), want: "not ready",
+		},
+		"who tolerates the taint of a node that is not ready goes there": {
+			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)),
+			pod:  pod("p", tolerates(v1.TaintNodeNotReady, "", v1.TolerationOpExists, v1.TaintEffectNoSchedule)), want: fits,
+		},
+		"who tolerates eviction only does not": {
+			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)),
+			pod:  pod("p", tolerates(v1.TaintNodeNotReady, "", v1.TolerationOpExists, v1.TaintEffectNoExecute)), want: "not ready",
+		},
+		"who tolerates the taint of a silent node goes there": {
+			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)),
+			pod:  pod("p", tolerates(v1.TaintNodeUnreachable, "", v1.TolerationOpExists, v1.TaintEffectNoSchedule)), want: fits,
+		},
+		"cordoned is told before the taint that comes with it": {
+			node: node("n", cordoned, taint(v1.TaintNodeUnschedulable, "", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "cordoned",
+		},
+		"who tolerates everything goes to a cordoned node": {
+			node: node("n", cordoned), pod: pod("p", tolerates("", "", v1.TolerationOpExists, "")), want: fits,
+		},
+		"a taint": {
+			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "taint dedicated=infra:NoSchedule",
+		},
+		"a taint without value": {
+			node: node("n", taint("gpu", "", v1.TaintEffectNoExecute)), pod: pod("p"), want: "taint gpu:NoExecute",
+		},
+		"the first taint that is not tolerated is told": {
+			node: node("n", taint("a", "", v1.TaintEffectNoSchedule), taint("b", "", v1.TaintEffectNoSchedule)),
+			pod:  pod("p", tolerates("a", "", v1.TolerationOpExists, "")), want: "taint b:NoSchedule",
+		},
+		"a tolerated taint": {
+			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)),
+			pod:  pod("p", tolerates("dedicated", "infra", v1.TolerationOpEqual, v1.TaintEffectNoSchedule)), want: fits,
+		},
+		"another value of the taint": {
+			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)),
+			pod:  pod("p", tolerates("dedicated", "batch", "", "")), want: "taint dedicated=infra:NoSchedule",
+		},
+		"comparing tolerations are off as in kube-scheduler": {
+			node: node("n", taint("level", "5", v1.TaintEffectNoSchedule)),
+			pod:  pod("p", tolerates("level", "3", "Gt", "")), want: "taint level=5:NoSchedule",
+		},
+		"a soft taint refuses nobody": {
+			node: node("n", taint("dedicated", "infra", v1.TaintEffectPreferNoSchedule)), pod: pod("p"), want: fits,
+		},
+		"a node selector that matches": {
+			node: node("n", zone("a")), pod: pod("p", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "a"} }), want: fits,
+		},
+		"a node selector that does not": {
+			node: node("n", zone("b")), pod: pod("p", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "a"} }),
+			want: "node selector or affinity",
+		},
+		"affinity to a label": {
+			node: node("n", zone("b")), pod: pod("p", requires(labelTerm(v1.LabelTopologyZone, v1.NodeSelectorOpIn, "a", "b"))), want: fits,
+		},
+		"affinity to the absence of a label": {
+			node: node("n", zone("b")), pod: pod("p", requires(labelTerm(v1.LabelTopologyZone, v1.NodeSelectorOpDoesNotExist))),
+			want: "node selector or affinity",
+		},
+		"one of several terms is enough": {
+			node: node("n", zone("b")), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "other"), labelTerm(v1.LabelTopologyZone, v1.NodeSelectorOpExists))), want: fits,
+		},
+		"affinity to the name": {
+			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "n"))), want: fits,
+		},
+		"affinity to another name": {
+			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "m"))), want: "node selector or affinity",
+		},
+		"pressure is left to taints by default": {
+			node: node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue)), pod: pod("p"), want: fits,
+		},
+		"memory pressure where the arguments ask for it": {
+			arguments: conf.Arguments{"predicate.MemoryPressureEnable": "true"},
+			node:      node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue)), pod: pod("p"), want: "under MemoryPressure",
+		},
+		"disk pressure where the arguments ask for it": {
+			arguments: conf.Arguments{"predicate.DiskPressureEnable": "true", "predicate.MemoryPressureEnable": "true"},
+			node:      node("n", condition(v1.NodeDiskPressure, v1.ConditionTrue)), pod: pod("p"), want: "under DiskPressure",
+		},
+		"process pressure where the arguments ask for it": {
+			arguments: conf.Arguments{"predicate.PIDPressureEnable": "true"},
+			node:      node("n", condition(v1.NodePIDPressure, v1.ConditionTrue)), pod: pod("p"), want: "under PIDPressure",
+		},
+		"no pressure where the arguments ask for it": {
+			arguments: conf.Arguments{"predicate.PIDPressureEnable": "true"},
+			node:      node("n", condition(v1.NodePIDPressure, v1.ConditionFalse)), pod: pod("p"), want: fits,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			ssn, _ := given{nodes: []*v1.Node{tt.node}, pods: []*v1.Pod{tt.pod}, arguments: tt.arguments}.open(t)
+			expect(t, map[string]string{"n": tt.want}, verdicts(ssn, "p", api.Now))
+		})
+	}
+}
+
+func TestRefusalsAreShared(t *testing.T) {
+	ssn, cluster := given{
+		nodes: []*v1.Node{node("a", taint("gpu", "", v1.TaintEffectNoSchedule)), node("b", taint("gpu", "", v1.TaintEffectNoSchedule))},
+		pods:  []*v1.Pod{pod("p")},
+	}.open(t)
+	shape := taskNamed(cluster, "p").Shape
+	if ssn.Filter(shape, cluster.Node("a")) != ssn.Filter(shape, cluster.Node("b")) {
+		t.Error("two nodes with the same taint give two refusals")
+	}
+}
+
+func TestAskingAllocatesNothing(t *testing.T) {
+	tests := map[string]struct {
+		node *v1.Node
+		pod  *v1.Pod
+	}{
+		"a node that fits":       {node("n"), pod("p")},
+		"a tainted node":         {node("n", taint("gpu", "", v1.TaintEffectNoSchedule)), pod("p")},
+		"a tolerated taint":      {node("n", taint("gpu", "", v1.TaintEffectNoSchedule)), pod("p", tolerates("gpu", "", v1.TolerationOpExists, ""))},
+		"a cordoned node":        {node("n", cordoned), pod("p")},
+		"a node selector":        {node("n", zone("a")), pod("p", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "b"} })},
+		"a host port":            {node("n"), pod("p", port(80, v1.ProtocolTCP, ""))},
+		"a pod that has a label": {node("n"), pod("p", app("a"))},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			ssn, cluster := given{
+				nodes: []*v1.Node{tt.node},
+				pods:  []*v1.Pod{tt.pod, pod("beside", on("n"), port(80, v1.ProtocolTCP, "")), pod("choosy", on("n"), avoids(apps("b"), v1.LabelHostname))},
+			}.open(t)
+			task, n := taskNamed(cluster, "p"), cluster.Node("n")
+			ask := func() {
+				ssn.Filter(task.Shape, n)
+				ssn.Predicate(task, n, api.Now)
+			}
+			if allocated := testing.AllocsPerRun(100, ask); allocated > 0 {
+				t.Errorf("%v allocations per node, want none", allocated)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	tests := map[string]struct {
+		given conf.Arguments
+		want  string
+	}{
+		"none are needed":     {},
+		"kube-batch's":        {given: conf.Arguments{"predicate.MemoryPressureEnable": "true", "predicate.DiskPressureEnable": "false", "predicate.PIDPressureEnable": "true"}},
+		"neither true nor no": {given: conf.Arguments{"predicate.DiskPressureEnable": "maybe"}, want: `[predicate.DiskPressureEnable]: Invalid value: "maybe": must be true or false`},
+		"a typing error":      {given: conf.Arguments{"predicate.MemoryPresureEnable": "true"}, want: `[predicate.MemoryPresureEnable]: Forbidden: no such argument; did you mean "predicate.MemoryPressureEnable"?`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := Spec().Check(tt.given, nil).ToAggregate(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("complaint (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+// Package upstream puts questions about tasks of the model to filter plugins of kube-scheduler:
+// inter-pod affinity, topology spread, and those about volumes.
+//
+// The plugins see the model through a mirror, kept lazily: nothing is built before the first
+// question, and afterwards only nodes that the model touched are built anew. What a plugin
+// computes before it looks at nodes (PreFilter) is computed once per class and state of the
+// model, not once per task.
+package upstream
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Judge answers with the words of kube-scheduler's plugins. It lives as long as the
+// configuration, and answers between Open and Close, for one goroutine.
+type Judge struct {
+	mirror *mirror
+	// neighbours look at other pods, storage at volumes; storage is empty without informers.
+	neighbours, storage []check
+	claims              *claims
+
+	// For one session:
+	ctx      context.Context
+	log      logr.Logger
+	opinions map[question]*opinion
+	words    map[api.Unfit]*api.Unfit
+}
+
+// check is one plugin, with the reason under which its refusals go.
+type check struct {
+	plugin
+	reason api.UnfitReason
+}
+
+type plugin interface {
+	fwk.PreFilterPlugin
+	fwk.FilterPlugin
+}
+
+// question is what an opinion is formed about.
+type question struct {
+	class *api.Class
+	when  api.When
+}
+
+// opinion is what the plugins think of a class before they look at single nodes.
+type opinion struct {
+	position uint64     // in the journal of touched nodes
+	nowhere  *api.Unfit // set when no node will do
+	state    fwk.CycleState
+	checks   []*check // those that want to look at nodes
+}
+
+// NewJudge builds the plugins. Without informers nothing is known about volumes.
+func NewJudge(factory informers.SharedInformerFactory, features feature.Features) (*Judge, error) {
+	j := &Judge{mirror: &mirror{}}
+	h := &handle{mirror: j.mirror, factory: factory}
+	var err error
+	if j.neighbours, err = neighbourChecks(h, features); err != nil {
+		return nil, err
+	}
+	if factory == nil {
+		return j, nil
+	}
+	j.claims = newClaims(factory)
+	j.storage, err = storageChecks(h, features)
+	return j, err
+}
+
+// Open begins a session over the model.
+func (j *Judge) Open(cluster *api.Cluster, log logr.Logger) {
+	j.mirror.reflect(cluster)
+	j.ctx, j.log = klog.NewContext(context.Background(), log), log
+	j.opinions, j.words = map[question]*opinion{}, map[api.Unfit]*api.Unfit{}
+}
+
+// Close ends the session. Opinions go with it: claims and volumes may change in between. What is
+// mirrored of the nodes stays.
+func (j *Judge) Close() {
+	j.ctx, j.opinions, j.words = nil, nil, nil
+}
+
+// Unfit returns why a pod of the class cannot go to the node, or nil. The node must exist.
+func (j *Judge) Unfit(class *api.Class, pod *v1.Pod, n *api.NodeInfo, when api.When) *api.Unfit {
+	when = j.mirror.sync(when)
+	o := j.opinion(class, pod, when)
+	if o.nowhere != nil {
+		return o.nowhere
+	}
+	for _, c := range o.checks {
+		if status := c.Filter(j.ctx, o.state, pod, j.mirror.node(n, when)); !status.IsSuccess() {
+			return j.unfit(c, pod, status)
+		}
+	}
+	return nil
+}
+
+func (j *Judge) opinion(class *api.Class, pod *v1.Pod, when api.When) *opinion {
+	q := question{class, when}
+	o := j.opinions[q]
+	if o == nil || o.position != j.mirror.position {
+		j.mirror.list(when)
+		o = j.form(class, pod)
+		j.opinions[q] = o
+	}
+	return o
+}
+
+// form asks all plugins that the class concerns for their opinion. None of them narrows the set
+// of nodes in PreFilter, so its first result is not looked at.
+func (j *Judge) form(class *api.Class, pod *v1.Pod) *opinion {
+	o := &opinion{position: j.mirror.position}
+	if o.nowhere = j.unsupported(class.Shape, pod); o.nowhere != nil {
+		return o
+	}
+	o.state = schedulerframework.NewCycleState()
+	ask := func(checks []check) {
+		for i := range checks {
+			c := &checks[i]
+			_, status := c.PreFilter(j.ctx, o.state, pod, j.mirror.all)
+			switch {
+			case status.IsSkip():
+			case status.IsSuccess():
+				o.checks = append(o.checks, c)
+			case o.nowhere == nil:
+				o.nowhere = j.unfit(c, pod, status)
+			}
+		}
+	}
+	if class.Shape.Volumes {
+		ask(j.storage)
+	}
+	if class.Social() {
+		ask(j.neighbours)
+	}
+	return o
+}
+
+// unsupported returns why nobody can answer for tasks of this shape, or nil.
+func (j *Judge) unsupported(shape *api.Shape, pod *v1.Pod) *api.Unfit {
+	switch {
+	case shape.Claims:
+		return j.say(api.ClaimUnfit, "resource claims are not supported yet: claim "+pod.Spec.ResourceClaims[0].Name)
+	case !shape.Volumes:
+		return nil
+	case j.claims == nil:
+		return j.say(api.VolumeUnfit, "nothing is known about volumes")
+	}
+	if name := j.claims.delayed(pod); name != "" {
+		return j.say(api.VolumeUnfit, "binding volumes is not supported yet: claim "+name+" waits for its first consumer")
+	}
+	return nil
+}
+
+// unfit translates a refusal. A plugin that fails rather than refuses is logged, once a session.
+func (j *Judge) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
+	before := len(j.words)
+	unfit := j.say(c.reason, wording(status.Message()))
+	if err := status.AsError(); status.Code() == fwk.Error && len(j.words) > before {
+		j.log.Error(err, "A plugin of kube-scheduler failed, the pod is kept waiting", "plugin", c.Name(), "pod", klog.KObj(pod))
+	}
+	return unfit
+}
+
+// say returns the one refusal with these words.
+func (j *Judge) say(reason api.UnfitReason, detail string) *api.Unfit {
+	words := api.Unfit{Reason: reason, Detail: detail}
+	unfit := j.words[words]
+	if unfit == nil {
+		unfit = &words
+		j.words[words] = unfit
+	}
+	return unfit
+}
+
+// parallelizer lets plugins visit nodes on all processors; what they sum does not depend on the
+// order.
+type parallelizer struct{}
+
+func (parallelizer) Until(ctx context.Context, pieces int, work workqueue.DoWorkPieceFunc, _ string) {
+	const chunk = 64
+	workqueue.ParallelizeUntil(ctx, runtime.GOMAXPROCS(0), pieces, work, workqueue.WithChunkSize(chunk))
+}

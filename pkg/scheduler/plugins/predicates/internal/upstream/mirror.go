@@ -1,0 +1,221 @@
+package upstream
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// mirror shows the model to plugins as the snapshot that they expect: every node with all pods
+// that stand on it or are promised to it. It has two faces: Now with, and Future without the
+// pods that are being deleted. The one that was synced last is listed.
+type mirror struct {
+	cluster  *api.Cluster
+	built    bool
+	position uint64 // in the journal of touched nodes
+	nodes    []*reflection
+	leaving  int // nodes whose faces differ
+
+	// The face that is listed.
+	listed                              bool
+	face                                api.When
+	all, withAffinity, withAntiAffinity []fwk.NodeInfo
+}
+
+// reflection is one node. Its faces are never changed, only replaced; where nothing is being
+// deleted they are the same.
+type reflection struct {
+	name        string
+	generation  uint64 // of the node
+	now, future *schedulerframework.NodeInfo
+	pods        map[api.TaskID]reflected
+}
+
+// reflected is a pod with what plugins have parsed of it.
+type reflected struct {
+	shown   *v1.Pod // the pod in the model
+	leaving bool
+	info    *schedulerframework.PodInfo
+}
+
+// reflect sets the model to mirror.
+func (m *mirror) reflect(cluster *api.Cluster) {
+	if m.cluster != cluster {
+		*m = mirror{cluster: cluster}
+	}
+}
+
+// sync brings the mirror up to date and returns the face that the question is about: Now also
+// answers for the Future while nothing is being deleted.
+func (m *mirror) sync(when api.When) api.When {
+	journal := m.cluster.Touched()
+	if position := journal.Position(); !m.built || m.position != position {
+		m.rebuild(journal)
+		m.built, m.position, m.listed = true, position, false
+	}
+	if m.leaving == 0 {
+		return api.Now
+	}
+	return when
+}
+
+func (m *mirror) rebuild(journal *api.Journal) {
+	changed, known := journal.Since(m.position)
+	if !m.built || !known {
+		changed = changed[:0:0]
+		for i := range max(len(m.nodes), len(m.cluster.Nodes())) {
+			changed = append(changed, int32(i))
+		}
+	}
+	for _, i := range changed {
+		m.rebuildNode(int(i))
+	}
+}
+
+func (m *mirror) rebuildNode(index int) {
+	for index >= len(m.nodes) {
+		m.nodes = append(m.nodes, nil)
+	}
+	old := m.nodes[index]
+	n := m.cluster.Nodes()[index]
+	if old != nil && n != nil && old.generation == n.Generation {
+		return
+	}
+	if old != nil && n != nil && old.name != n.Name { // the index was given to another node
+		old.pods = nil
+	}
+	if old != nil && old.future != old.now {
+		m.leaving--
+	}
+	m.nodes[index] = nil
+	if n == nil {
+		return
+	}
+	m.nodes[index] = newReflection(n, old)
+	if r := m.nodes[index]; r.future != r.now {
+		m.leaving++
+	}
+}
+
+// newReflection builds a node; what the old one knew of its pods is taken over.
+func newReflection(n *api.NodeInfo, old *reflection) *reflection {
+	r := &reflection{name: n.Name, generation: n.Generation, pods: make(map[api.TaskID]reflected, len(n.Tasks))}
+	tasks := make([]*api.TaskInfo, 0, len(n.Tasks))
+	leaving := false
+	for _, t := range n.Tasks {
+		tasks = append(tasks, t)
+		leaving = leaving || t.Status == api.Releasing
+	}
+	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return cmp.Compare(a.ID, b.ID) })
+	r.now = schedulerframework.NewNodeInfo()
+	r.now.SetNode(n.Node)
+	r.future = r.now
+	if leaving {
+		r.future = schedulerframework.NewNodeInfo()
+		r.future.SetNode(n.Node)
+	}
+	for _, t := range tasks {
+		pod, known := reflected{}, false
+		if old != nil {
+			pod, known = old.pods[t.ID]
+		}
+		if !known || pod.shown != t.Pod || pod.leaving != (t.Status == api.Releasing) {
+			pod = newReflected(t, n.Name)
+		}
+		r.pods[t.ID] = pod
+		r.now.AddPodInfo(pod.info)
+		if leaving && !pod.leaving {
+			r.future.AddPodInfo(pod.info)
+		}
+	}
+	return r
+}
+
+// newReflected shows a pod as it will be once what the model says of it is true: on its node,
+// and being deleted if it is to go.
+func newReflected(t *api.TaskInfo, node string) reflected {
+	r := reflected{shown: t.Pod, leaving: t.Status == api.Releasing}
+	pod := t.Pod
+	if pod.Spec.NodeName != node || r.leaving && pod.DeletionTimestamp == nil {
+		shallow := *pod
+		pod = &shallow
+		pod.Spec.NodeName = node
+		if r.leaving && pod.DeletionTimestamp == nil {
+			pod.DeletionTimestamp = &metav1.Time{} // the plugins look only whether there is one
+		}
+	}
+	// What cannot be parsed selects nothing, as in kube-scheduler.
+	r.info, _ = schedulerframework.NewPodInfo(pod)
+	return r
+}
+
+// list lets the listers show one face.
+func (m *mirror) list(face api.When) {
+	if m.listed && m.face == face {
+		return
+	}
+	m.all, m.withAffinity, m.withAntiAffinity = m.all[:0], m.withAffinity[:0], m.withAntiAffinity[:0]
+	for _, r := range m.nodes {
+		if r == nil {
+			continue
+		}
+		info := r.show(face)
+		m.all = append(m.all, info)
+		if len(info.PodsWithAffinity) > 0 {
+			m.withAffinity = append(m.withAffinity, info)
+		}
+		if len(info.PodsWithRequiredAntiAffinity) > 0 {
+			m.withAntiAffinity = append(m.withAntiAffinity, info)
+		}
+	}
+	m.listed, m.face = true, face
+}
+
+func (r *reflection) show(face api.When) *schedulerframework.NodeInfo {
+	if face == api.Future {
+		return r.future
+	}
+	return r.now
+}
+
+// node returns what plugins see of an existing node.
+func (m *mirror) node(n *api.NodeInfo, face api.When) fwk.NodeInfo {
+	return m.nodes[n.Index].show(face)
+}
+
+// The mirror is all the listers that plugins ask for.
+
+func (m *mirror) NodeInfos() fwk.NodeInfoLister { return m }
+
+func (m *mirror) StorageInfos() fwk.StorageInfoLister { return m }
+
+// PodGroupStates is nil: no plugin that is asked here knows groups.
+func (m *mirror) PodGroupStates() fwk.PodGroupStateLister { return nil }
+
+func (m *mirror) List() ([]fwk.NodeInfo, error) { return m.all, nil }
+
+func (m *mirror) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return m.withAffinity, nil }
+
+func (m *mirror) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return m.withAntiAffinity, nil
+}
+
+func (m *mirror) Get(name string) (fwk.NodeInfo, error) {
+	n := m.cluster.Node(name)
+	if n == nil {
+		return nil, fmt.Errorf("node %q does not exist", name)
+	}
+	return m.node(n, m.face), nil
+}
+
+// IsPVCUsedByPods tells whether a pod on some node uses the claim namespace/name.
+func (m *mirror) IsPVCUsedByPods(key string) bool {
+	return slices.ContainsFunc(m.all, func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
+}

@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// maker makes one plugin of kube-scheduler.
+type maker struct {
+	reason api.UnfitReason
+	args   apiruntime.Object // nil if the plugin takes none
+	make   func(context.Context, apiruntime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
+}
+
+// neighbourChecks are asked about tasks that other pods have a say about.
+func neighbourChecks(h fwk.Handle, features feature.Features) ([]check, error) {
+	return makeAll(h, features, []maker{
+		// With list defaulting and an empty list, only constraints of the pod itself count.
+		{api.TopologySpread, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, podtopologyspread.New},
+		{api.PodAffinity, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, interpodaffinity.New},
+	})
+}
+
+// storageChecks are asked about tasks with volumes. Restrictions and binding come first: they
+// say it best when a claim does not exist.
+func storageChecks(h fwk.Handle, features feature.Features) ([]check, error) {
+	const bindTimeoutSeconds = 600 // kube-scheduler's default; binding is not asked for yet
+	return makeAll(h, features, []maker{
+		{api.VolumeUnfit, nil, volumerestrictions.New},
+		{api.VolumeUnfit, &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeoutSeconds}, volumebinding.New},
+		{api.VolumeUnfit, nil, nodevolumelimits.NewCSI},
+		{api.VolumeUnfit, nil, volumezone.New},
+	})
+}
+
+func makeAll(h fwk.Handle, features feature.Features, makers []maker) ([]check, error) {
+	checks := make([]check, 0, len(makers))
+	for _, m := range makers {
+		made, err := m.make(context.Background(), m.args, h, features)
+		if err != nil {
+			return nil, err
+		}
+		p, ok := made.(plugin)
+		if !ok {
+			return nil, fmt.Errorf("%s is no filter", made.Name())
+		}
+		checks = append(checks, check{p, m.reason})
+	}
+	return checks, nil
+}
+
+// wording shortens what plugins say about a node to what fits into "17 of 120 nodes: …".
+func wording(message string) string {
+	switch message {
+	case interpodaffinity.ErrReasonAffinityRulesNotMatch:
+		return "pod affinity"
+	case interpodaffinity.ErrReasonAntiAffinityRulesNotMatch:
+		return "pod anti-affinity"
+	case interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
+		return "anti-affinity of pods there"
+	case podtopologyspread.ErrReasonConstraintsNotMatch:
+		return "topology spread"
+	case podtopologyspread.ErrReasonNodeLabelNotMatch:
+		return "no label to spread over"
+	case string(volumebinding.ErrReasonNodeConflict), volumezone.ErrReasonConflict:
+		return "volume bound elsewhere"
+	case volumebinding.ErrReasonPVNotExist:
+		return "claim bound to a volume that does not exist"
+	case nodevolumelimits.ErrReasonMaxVolumeCountExceeded:
+		return "too many volumes attached"
+	case volumerestrictions.ErrReasonDiskConflict:
+		return "disk in use there"
+	case volumerestrictions.ErrReasonReadWriteOncePodConflict:
+		return "claim for one pod only is in use"
+	}
+	return strings.TrimPrefix(message, "node(s) ")
+}

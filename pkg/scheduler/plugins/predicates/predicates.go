@@ -1,0 +1,149 @@
+// Package predicates says where a task cannot go, verdict for verdict as the default filters of
+// kube-scheduler do.
+//
+// What a shape and a node object decide alone (readiness, cordons, taints, selectors and node
+// affinity) is answered by code of this package, once per shape and version of a node: the
+// framework remembers it. Host ports are answered from the model's own list. Everything that
+// depends on other pods or on volumes is put to kube-scheduler's plugins themselves, but only
+// about tasks that use such a feature or that an existing pod may have something to say about.
+//
+// It differs from kube-scheduler in three points, each on purpose:
+//   - A node whose Ready condition is False or Unknown is refused at once. kube-scheduler waits
+//     for the taint that the node lifecycle controller adds a moment later; whoever tolerates
+//     that taint is let through here too.
+//   - Topology spread has no default constraints: pods without constraints of their own are not
+//     spread by what services and controllers select them.
+//   - Claims that wait for their first consumer, and resource claims, are not supported yet:
+//     tasks that use them fit nowhere, and the reason says so.
+package predicates
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates/internal/upstream"
+)
+
+// Name of the plugin in configurations.
+const Name = "predicates"
+
+// Arguments of the plugin, named as in kube-batch. The zero value is the default.
+type Arguments struct {
+	// MemoryPressure, DiskPressure and PIDPressure refuse nodes that report the condition. The
+	// node lifecycle controller also taints such nodes, so this matters only without it.
+	MemoryPressure, DiskPressure, PIDPressure bool
+}
+
+func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) {
+	d := args.Decoder(path)
+	a := Arguments{
+		MemoryPressure: d.Bool("predicate.MemoryPressureEnable", false),
+		DiskPressure:   d.Bool("predicate.DiskPressureEnable", false),
+		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false),
+	}
+	return a, d.Done()
+}
+
+// Spec registers the plugin.
+//
+// The handle's informers serve volumes: persistent volumes and claims, storage classes, CSI
+// nodes, drivers and capacities, and volume attachments. Making the plugin asks for them, so
+// their factory must be started afterwards, also when a reload made the plugin. Without
+// informers, tasks with volumes fit nowhere.
+func Spec() framework.PluginSpec {
+	return framework.PluginSpec{
+		New: func(args conf.Arguments, handle framework.Handle) (framework.Plugin, error) {
+			a, errs := decode(args, nil)
+			if len(errs) > 0 {
+				return nil, errs.ToAggregate()
+			}
+			return newPlugin(a, handle)
+		},
+		Check: func(args conf.Arguments, path *field.Path) field.ErrorList {
+			_, errs := decode(args, path)
+			return errs
+		},
+	}
+}
+
+// plugin lives as long as the configuration.
+type plugin struct {
+	filter    *filter
+	judge     *upstream.Judge
+	portTaken *api.Unfit
+}
+
+func newPlugin(a Arguments, handle framework.Handle) (*plugin, error) {
+	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	judge, err := upstream.NewJudge(handle.Informers, features)
+	if err != nil {
+		return nil, fmt.Errorf("building the plugins of kube-scheduler: %w", err)
+	}
+	return &plugin{
+		filter:    newFilter(a, features.EnableTaintTolerationComparisonOperators),
+		judge:     judge,
+		portTaken: &api.Unfit{Reason: api.HostPortTaken},
+	}, nil
+}
+
+func (p *plugin) Name() string { return Name }
+
+func (p *plugin) OnSessionOpen(ssn *framework.Session) {
+	p.filter.log = ssn.Log
+	p.judge.Open(ssn.Cluster(), ssn.Log)
+	n := &neighbours{plugin: p, cluster: ssn.Cluster()}
+	ssn.AddFilterFn(Name, p.filter.unfit)
+	ssn.AddPredicateFn(Name, n.unfit)
+}
+
+func (p *plugin) OnSessionClose(*framework.Session) { p.judge.Close() }
+
+// neighbours answers for one session what depends on what stands on a node.
+type neighbours struct {
+	*plugin
+	cluster *api.Cluster
+
+	// The last task asked about: one task is usually asked about many nodes in a row, and the
+	// terms that classes are made of stand still within a session.
+	task   *api.TaskInfo
+	class  *api.Class
+	upward bool // the class has to be put to kube-scheduler's plugins
+}
+
+// unfit returns why t cannot go to n given its neighbours, or nil. It allocates nothing for
+// tasks that nobody else has a say about.
+func (s *neighbours) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
+	if n.PortConflict(t, when) {
+		return s.portTaken
+	}
+	if t != s.task {
+		s.task, s.class = t, s.cluster.ClassOf(t)
+		s.upward = s.class.Social() || t.Shape.Volumes || t.Shape.Claims
+	}
+	if !s.upward {
+		return nil
+	}
+	return s.judge.Unfit(s.class, t.Pod, n, when)
+}
+
+// pressures returns the node conditions that refuse a node.
+func (a Arguments) pressures() []v1.NodeConditionType {
+	var kinds []v1.NodeConditionType
+	if a.MemoryPressure {
+		kinds = append(kinds, v1.NodeMemoryPressure)
+	}
+	if a.DiskPressure {
+		kinds = append(kinds, v1.NodeDiskPressure)
+	}
+	if a.PIDPressure {
+		kinds = append(kinds, v1.NodePIDPressure)
+	}
+	return kinds
+}

@@ -1,0 +1,72 @@
+// Package priority is the plugin that serves higher priorities first.
+package priority
+
+import (
+	"cmp"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the plugin's name in configurations.
+const Name = "priority"
+
+// Spec registers the plugin; it takes no arguments.
+func Spec() framework.PluginSpec {
+	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return plugin{}, nil }}
+}
+
+type plugin struct{}
+
+func (plugin) Name() string { return Name }
+
+func (plugin) OnSessionOpen(ssn *framework.Session) {
+	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return cmp.Compare(b.Priority, a.Priority) })
+	ssn.AddTaskOrderFn(Name, func(a, b *api.TaskInfo) int { return cmp.Compare(b.Priority, a.Priority) })
+	ssn.AddPreemptableFn(Name, yieldToHigher)
+}
+
+func (plugin) OnSessionClose(*framework.Session) {}
+
+// yieldToHigher lets jobs of strictly lower priority go for the claim, protects those of higher
+// priority, and has no opinion on equals. Pods with preemptionPolicy Never take from nobody.
+func yieldToHigher(claim *api.Claim, unit api.Unit) api.Vote {
+	for _, t := range claim.Tasks {
+		if policy := t.Pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
+			return api.Reject
+		}
+	}
+	if claim.Job == unit.Job {
+		return vote(lowest(claim.Tasks), highest(unit.Tasks))
+	}
+	return vote(claim.Job.Priority, unit.Job.Priority)
+}
+
+func vote(taker, giver int32) api.Vote {
+	switch {
+	case giver < taker:
+		return api.Permit
+	case giver > taker:
+		return api.Reject
+	}
+	return api.Abstain
+}
+
+func lowest(tasks []*api.TaskInfo) int32 {
+	least := tasks[0].Priority
+	for _, t := range tasks {
+		least = min(least, t.Priority)
+	}
+	return least
+}
+
+func highest(tasks []*api.TaskInfo) int32 {
+	most := tasks[0].Priority
+	for _, t := range tasks {
+		most = max(most, t.Priority)
+	}
+	return most
+}

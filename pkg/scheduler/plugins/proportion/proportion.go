@@ -1,0 +1,175 @@
+// Package proportion is the plugin that shares the cluster between queues by weight, with
+// guarantees as floors and capabilities as hard caps.
+package proportion
+
+import (
+	"fmt"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the plugin's name in configurations.
+const Name = "proportion"
+
+// Spec registers the plugin; it takes no arguments.
+func Spec() framework.PluginSpec {
+	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return plugin{}, nil }}
+}
+
+type plugin struct{}
+
+func (plugin) Name() string { return Name }
+
+func (plugin) OnSessionOpen(ssn *framework.Session) {
+	s := &shares{ssn: ssn, dims: ssn.Cluster().Dims}
+	ssn.AddJobValidFn(Name, s.minResourcesPossible)
+	ssn.AddOpenedFn(Name, s.compute)
+	ssn.AddQueueOrderFn(Name, s.leastServedFirst)
+	ssn.AddOverusedFn(Name, s.overused)
+	ssn.AddAllocatableFn(Name, s.allocatable)
+}
+
+func (plugin) OnSessionClose(*framework.Session) {}
+
+// shares is what queues deserve in one session. It is computed once, when the session opens,
+// and stands still; what queues hold is live.
+type shares struct {
+	ssn      *framework.Session
+	dims     *api.Dimensions
+	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see scale
+}
+
+// scale is how finely one unit of a dimension is divided: thousandths. Bytes are not divided,
+// since thousandths of a byte mean nothing and would overflow above 8 PiB.
+func scale(dimension int) int64 {
+	if dimension == api.Memory {
+		return 1
+	}
+	return 1000
+}
+
+// compute divides the usable total between the queues, dimension by dimension.
+func (s *shares) compute() {
+	queues := s.ssn.Cluster().SortedQueues()
+	requests := s.requests()
+	total := s.ssn.Total()
+	s.deserved = make(map[*api.QueueInfo]api.Resource, len(queues))
+	for _, q := range queues {
+		s.deserved[q] = make(api.Resource, s.dims.Len())
+	}
+	parties := make([]party, len(queues))
+	for d := range s.dims.Len() {
+		if !s.dims.Shared(d) {
+			continue
+		}
+		unit := scale(d)
+		for i, q := range queues {
+			parties[i] = party{weight: q.Weight, request: requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
+			if d < len(q.Capability) && q.Capability[d] != api.Unlimited {
+				parties[i].request = min(parties[i].request, q.Capability[d]*unit)
+			}
+		}
+		divide(max(total.At(d), 0)*unit, parties)
+		for i, q := range queues {
+			s.deserved[q][d] = parties[i].deserved
+		}
+	}
+	for _, q := range queues {
+		s.ssn.SetDeserved(q, s.whole(s.deserved[q]))
+	}
+}
+
+// whole rounds to whole units, for people.
+func (s *shares) whole(deserved api.Resource) api.Resource {
+	units := deserved.Clone()
+	for d := range units {
+		units[d] = (units[d] + scale(d)/2) / scale(d)
+	}
+	return units
+}
+
+// share is the part of its deserved that a queue holds, in its most used dimension.
+func (s *shares) share(q *api.QueueInfo) api.Share {
+	var most api.Share
+	deserved := s.deserved[q]
+	for d, n := range q.Allocated {
+		if n > 0 && s.dims.Shared(d) {
+			if share := (api.Share{Part: n * scale(d), Whole: deserved.At(d)}); share.Compare(most) > 0 {
+				most = share
+			}
+		}
+	}
+	return most
+}
+
+func (s *shares) leastServedFirst(a, b *api.QueueInfo) int { return s.share(a).Compare(s.share(b)) }
+
+// overused tells whether the queue has what it deserves in a dimension that is short: one of
+// which the claim asks for more than the nodes that suit it have left. Where nothing is short
+// for the claim, every dimension that it asks for counts.
+func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
+	var over, under []int
+	for d, n := range claim.Request {
+		if n <= 0 || !s.dims.Shared(d) {
+			continue
+		}
+		if q.Allocated.At(d)*scale(d) >= s.deserved[q].At(d) {
+			over = append(over, d)
+		} else {
+			under = append(under, d)
+		}
+	}
+	if len(over) == 0 || len(under) == 0 {
+		return len(over) > 0 // all or nothing: what is short makes no difference
+	}
+	room := s.ssn.Room(claim)
+	isShort := func(d int) bool { return claim.Request.At(d) > room.At(d) }
+	short := false
+	for _, d := range over {
+		if isShort(d) {
+			return true
+		}
+	}
+	for _, d := range under {
+		short = short || isShort(d)
+	}
+	return !short
+}
+
+// allocatable holds a queue to its capability, and one that is not reclaimable also to what it
+// deserves, because nobody could make it give back what it borrows.
+func (s *shares) allocatable(q *api.QueueInfo, request api.Resource, when api.When) bool {
+	if q.CapAllows(request, when) >= 0 {
+		return false
+	}
+	if q.Reclaimable {
+		return true
+	}
+	for d, n := range request {
+		if n > 0 && s.dims.Shared(d) && (q.Allocated.At(d)+n)*scale(d) > s.deserved[q].At(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// minResourcesPossible refuses groups whose spec.minResources can never be there.
+func (s *shares) minResourcesPossible(j *api.JobInfo) *api.Verdict {
+	if j.MinResources == nil {
+		return nil
+	}
+	if d := j.MinResources.Exceeds(j.Queue.Capability); d >= 0 {
+		return &api.Verdict{Reason: v1alpha1.ReasonQueueFull, Name: string(j.Queue.ID), Dimension: d,
+			Limit: j.Queue.Capability[d], Held: j.Queue.Allocated.At(d), Asked: j.MinResources[d], Detail: "asked for by spec.minResources"}
+	}
+	total := s.ssn.Total()
+	if d := j.MinResources.Short(total); d >= 0 && s.dims.Shared(d) {
+		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Detail: fmt.Sprintf(
+			"spec.minResources asks for %s, and the nodes that suit any waiting or running pod have %s in all",
+			s.dims.FormatOne(d, j.MinResources[d]), s.dims.FormatOne(d, total.At(d)))}
+	}
+	return nil
+}

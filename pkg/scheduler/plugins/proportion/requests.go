@@ -1,0 +1,73 @@
+package proportion
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// requests returns what each queue asks for: what its tasks hold, and what waits in groups that
+// could start at all. A gang that never fits must not keep a share from others.
+func (s *shares) requests() map[*api.QueueInfo]api.Resource {
+	requests := map[*api.QueueInfo]api.Resource{}
+	for _, q := range s.ssn.Cluster().Queues {
+		requests[q] = q.Allocated.Clone()
+	}
+	for _, j := range s.ssn.Jobs() {
+		if waiting := s.possible(j); waiting != nil {
+			sum := requests[j.Queue]
+			sum.Add(waiting)
+			requests[j.Queue] = sum
+		}
+	}
+	return requests
+}
+
+// possible returns what the waiting tasks of a job may ask for, nil if its gang could not even
+// start on nodes that are empty of members of queues, or not within its queue's capability. The
+// check is a necessary condition: it counts slots class by class and does not pack them.
+func (s *shares) possible(j *api.JobInfo) api.Resource {
+	counts := map[*api.Shape]int64{}
+	for _, t := range j.Tasks {
+		if t.Waiting() {
+			counts[t.Shape]++
+		}
+	}
+	var sum, least api.Resource
+	members := int64(j.ReadyCount())
+	for shape, n := range counts {
+		n = min(n, s.ssn.Slots(shape))
+		members += n
+		sum.Add(shape.Request.Times(n))
+		if n > 0 {
+			least = leastOf(least, shape.Request)
+		}
+	}
+	if members < int64(j.MinMember) {
+		return nil
+	}
+	if need := int64(j.MinMember - j.ReadyCount()); need > 0 && !s.withinCap(j, least, need) {
+		return nil
+	}
+	return sum
+}
+
+// leastOf returns the lesser amount in each dimension; nil stands for "none yet".
+func leastOf(a, b api.Resource) api.Resource {
+	if a == nil {
+		return b.Clone()
+	}
+	for d := range a {
+		a[d] = min(a[d], b.At(d))
+	}
+	return a
+}
+
+// withinCap tells whether need members of at least the given request stay within the caps when
+// the queue holds nothing but this job.
+func (s *shares) withinCap(j *api.JobInfo, least api.Resource, need int64) bool {
+	for d, limit := range j.Queue.Capability {
+		if limit != api.Unlimited && j.Allocated.At(d)+least.At(d)*need > limit {
+			return false
+		}
+	}
+	return true
+}

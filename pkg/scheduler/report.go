@@ -1,0 +1,198 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
+)
+
+// reporter turns what a session found out into a report. It remembers what it has said, so that
+// a cycle that found out nothing new reports nothing.
+type reporter struct {
+	said   map[api.JobID]string
+	queues map[api.QueueID]queueSums
+}
+
+type queueSums struct {
+	allocated, requested, deserved api.Resource
+	groups                         v1alpha1.QueueGroups
+}
+
+func newReporter() *reporter {
+	return &reporter{said: map[api.JobID]string{}, queues: map[api.QueueID]queueSums{}}
+}
+
+// report covers the jobs that changed, those that the session has an explanation for, and
+// queues whose sums moved.
+func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.Report {
+	report := &api.Report{}
+	seen := make(map[*api.JobInfo]bool, len(changed))
+	for _, j := range changed {
+		if !seen[j] {
+			seen[j] = true
+			r.reportJob(ssn, j, report)
+		}
+	}
+	for _, q := range ssn.Cluster().SortedQueues() {
+		r.reportQueue(ssn, q, report)
+	}
+	return report
+}
+
+func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api.Report) {
+	if len(j.Tasks) == 0 && j.Group == nil {
+		delete(r.said, j.ID)
+		return
+	}
+	if j.Group != nil {
+		report.Groups = append(report.Groups, groupReport(ssn, j))
+	}
+	outcome := ssn.Outcome(j)
+	if outcome == nil {
+		delete(r.said, j.ID)
+		return
+	}
+	pods := podReports(ssn, j, outcome)
+	if text := digest(pods); text != r.said[j.ID] {
+		r.said[j.ID] = text
+		report.Pods = append(report.Pods, pods...)
+	}
+}
+
+// groupReport says how far a group has come. While binds are in flight the condition is left as
+// it is: it turns to Scheduled when the API server shows the members on their nodes.
+func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
+	g := api.GroupReport{
+		Namespace:  j.Group.Namespace,
+		Name:       j.Group.Name,
+		UID:        j.Group.UID,
+		Generation: j.Group.Generation,
+		Phase:      j.Phase(),
+		Pending:    j.Count(api.Pending) + j.Count(api.Binding),
+		Running:    j.Running() + j.Count(api.Releasing) + j.Count(api.Unknown),
+		Succeeded:  j.Count(api.Succeeded),
+		Failed:     j.Count(api.Failed),
+	}
+	switch outcome := ssn.Outcome(j); {
+	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():
+		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
+		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
+	case outcome != nil && outcome.Job != nil:
+		g.Reason, g.Message = outcome.Job.Reason, outcome.Job.Message(ssn.Cluster().Dims)
+	}
+	return g
+}
+
+// podReports says why each waiting member waits. Reason Unschedulable makes autoscalers buy
+// nodes, so only members that the gang needs get it.
+func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outcome) []api.PodReport {
+	dims := ssn.Cluster().Dims
+	needed := int(j.MinMember - j.ReadyCount())
+	var reports []api.PodReport
+	for i, t := range ssn.WaitingTasks(j) {
+		verdict := outcome.Tasks[t.Shape]
+		reason, message := "", ""
+		switch {
+		case verdict != nil:
+			reason, message = podReason(verdict), verdict.Message(dims)
+		case outcome.Job == nil:
+			continue
+		case i >= needed && podReason(outcome.Job) == v1.PodReasonUnschedulable:
+			reason = v1alpha1.ReasonGangPending
+			message = fmt.Sprintf("is not one of the %d pods that must start together, and waits for them: %s", j.MinMember, outcome.Job.Message(dims))
+		default:
+			reason, message = podReason(outcome.Job), outcome.Job.Message(dims)
+		}
+		reports = append(reports, api.PodReport{
+			Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID, Reason: reason, Message: message,
+		})
+	}
+	return reports
+}
+
+func podReason(v *api.Verdict) string {
+	if v.Reason == v1alpha1.ReasonNotEnoughResources {
+		return v1.PodReasonUnschedulable
+	}
+	return v.Reason
+}
+
+// digest is equal for equal reports.
+func digest(pods []api.PodReport) string {
+	var b strings.Builder
+	last := ""
+	for i := range pods {
+		b.WriteString(string(pods[i].UID))
+		if pods[i].Message != last {
+			last = pods[i].Message
+			b.WriteString(pods[i].Reason + last)
+		}
+	}
+	return b.String()
+}
+
+func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report *api.Report) {
+	now := queueSums{q.Allocated, q.Requested, ssn.Deserved(q), q.Groups}
+	last, known := r.queues[q.ID]
+	if known && last.allocated.Equal(now.allocated) && last.requested.Equal(now.requested) &&
+		last.deserved.Equal(now.deserved) && last.groups == now.groups {
+		return
+	}
+	r.queues[q.ID] = queueSums{q.Allocated.Clone(), q.Requested.Clone(), now.deserved, q.Groups}
+	dims := ssn.Cluster().Dims
+	report.Queues = append(report.Queues, api.QueueReport{
+		Name: q.Queue.Name,
+		UID:  q.Queue.UID,
+		Status: v1alpha1.QueueStatus{
+			Allocated: dims.List(q.Allocated, dims.Shared),
+			Deserved:  dims.List(now.deserved, dims.Shared),
+			Pending:   dims.List(q.Requested, dims.Shared),
+			Groups:    q.Groups,
+		},
+	})
+}
+
+// queueMetrics is what the metrics say of the queues.
+func (r *reporter) queueMetrics(ssn *framework.Session) []metrics.Queue {
+	dims := ssn.Cluster().Dims
+	pending := map[*api.QueueInfo]map[string]int{}
+	for _, j := range ssn.Cluster().WaitingJobs() {
+		if o := ssn.Outcome(j); o != nil && o.Job != nil && j.Queue != nil {
+			if pending[j.Queue] == nil {
+				pending[j.Queue] = map[string]int{}
+			}
+			pending[j.Queue][o.Job.Reason]++
+		}
+	}
+	var queues []metrics.Queue
+	for _, q := range ssn.Cluster().SortedQueues() {
+		m := metrics.Queue{Name: string(q.ID), Weight: int32(q.Weight), Allocated: amounts(dims, q.Allocated), Deserved: amounts(dims, ssn.Deserved(q))}
+		for reason, n := range pending[q] {
+			m.Pending = append(m.Pending, metrics.Pending{Reason: reason, Groups: n})
+		}
+		slices.SortFunc(m.Pending, func(a, b metrics.Pending) int { return strings.Compare(a.Reason, b.Reason) })
+		queues = append(queues, m)
+	}
+	return queues
+}
+
+func amounts(dims *api.Dimensions, r api.Resource) []metrics.Amount {
+	var list []metrics.Amount
+	for d, n := range r {
+		if dims.Shared(d) {
+			value := float64(n)
+			if d == api.CPU {
+				value /= 1000
+			}
+			list = append(list, metrics.Amount{Resource: string(dims.Name(d)), Value: value})
+		}
+	}
+	return list
+}

@@ -1,0 +1,183 @@
+// Package oracle compares what the scheduler thinks of nodes with what kube-scheduler thinks of
+// them: on random clusters, for every waiting pod and every node, the plugin predicates and the
+// node accounts must allow the pod exactly where kube-scheduler's default filters do.
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
+)
+
+func TestVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
+	tally := map[string]int{}
+	theirs := newPeer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		for range worldsPerCheck {
+			compareWorld(t, drawWorld(t), theirs, tally)
+		}
+	})
+	pairs := 0
+	for _, n := range tally {
+		pairs += n
+	}
+	t.Logf("%d pairs of pod and node: %v", pairs, tally)
+	for _, verdict := range []string{"fits", "room", "selector", "taint", "port", "affinity", "spread"} {
+		if !t.Failed() && tally[verdict]*200 < pairs {
+			t.Errorf("only %d of %d pairs end in %q: the generator does not try it", tally[verdict], pairs, verdict)
+		}
+	}
+}
+
+// worldsPerCheck makes thousands of pairs of the hundred checks that are run by default.
+const worldsPerCheck = 3
+
+func compareWorld(t *rapid.T, w *world, theirs *peer, tally map[string]int) {
+	m := newModel(t, w)
+	defer m.ssn.Close()
+	compare(t, w, m, theirs, api.Now, tally)
+	compare(t, w, m, theirs, api.Future, tally)
+	// A few placements within the session: what was just decided must be seen at once.
+	for i := range w.waiting {
+		if m.placeSomewhere(w, i) {
+			compare(t, w, m, theirs, api.Now, tally)
+		}
+	}
+}
+
+// compare asks both sides about every waiting pod that has no node yet, and every node.
+func compare(t *rapid.T, w *world, m *model, p *peer, when api.When, tally map[string]int) {
+	p.show(t, w, w.standing(when))
+	for _, pod := range w.waiting {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		theirs := p.verdicts(t, pod)
+		task := m.cluster.Tasks[api.TaskID(pod.UID)]
+		for _, node := range w.nodes {
+			n := m.cluster.Node(node.Name)
+			if when == api.Future && !n.Ready() {
+				continue // room being released there is never promised, on purpose
+			}
+			kind, ours := m.verdict(task, n, when)
+			tally[kind]++
+			if (ours == "") != (theirs[node.Name] == "") {
+				t.Fatalf("%s", explain(w, pod, node, when, ours, theirs[node.Name]))
+			}
+		}
+	}
+}
+
+// model is our side: a session over the world.
+type model struct {
+	cluster *api.Cluster
+	ssn     *framework.Session
+	stmt    *framework.Statement
+}
+
+const schedulerName = "batch-scheduler"
+
+func newModel(t *rapid.T, w *world) *model {
+	registry := framework.NewRegistry()
+	if err := registry.AddPlugin(predicates.Name, predicates.Spec()); err != nil {
+		t.Fatal(err)
+	}
+	profile, err := registry.NewProfile(&conf.Configuration{
+		Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: predicates.Name}}}},
+	}, framework.Handle{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	for _, ns := range w.namespaces {
+		cluster.SetNamespace(ns)
+	}
+	for _, node := range w.nodes {
+		cluster.SetNode(node)
+	}
+	for _, pod := range slices.Concat(w.running, w.waiting) {
+		cluster.SetPod(pod)
+	}
+	cluster.Settle()
+	ssn := profile.Open(cluster, nil, logr.Discard())
+	return &model{cluster: cluster, ssn: ssn, stmt: ssn.Statement()}
+}
+
+// verdict returns why the task cannot go to the node, with a word for the kind of the reason;
+// empty if it can.
+func (m *model) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, reason string) {
+	unfit := m.ssn.Filter(t.Shape, n)
+	if unfit == nil {
+		if short := n.Short(t, when); short >= 0 {
+			return "room", "not enough " + string(m.cluster.Dims.Name(short))
+		}
+		unfit = m.ssn.Predicate(t, n, when)
+	}
+	if unfit == nil {
+		return "fits", ""
+	}
+	kinds := map[api.UnfitReason]string{
+		api.NodeSelector: "selector", api.Taint: "taint", api.HostPortTaken: "port", api.PodAffinity: "affinity", api.TopologySpread: "spread",
+	}
+	if kind = kinds[unfit.Reason]; kind == "" {
+		kind = "other"
+	}
+	return kind, unfit.Message()
+}
+
+// placeSomewhere puts a waiting pod on the first node that takes it, on both sides, and tells
+// whether there was one.
+func (m *model) placeSomewhere(w *world, i int) bool {
+	task := m.cluster.Tasks[api.TaskID(w.waiting[i].UID)]
+	for _, node := range w.nodes {
+		n := m.cluster.Node(node.Name)
+		if _, reason := m.verdict(task, n, api.Now); reason != "" {
+			continue
+		}
+		m.stmt.Allocate(task, n)
+		placed := w.waiting[i].DeepCopy()
+		placed.Spec.NodeName = node.Name
+		w.waiting[i] = placed
+		return true
+	}
+	return false
+}
+
+// explain words a difference so that it can be understood without running anything.
+func explain(w *world, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs string) string {
+	var b strings.Builder
+	say := func(verdict string) string {
+		if verdict == "" {
+			return "fits"
+		}
+		return verdict
+	}
+	fmt.Fprintf(&b, "pod %s/%s on node %s (future: %v)\n  we say:             %s\n  kube-scheduler says: %s\n",
+		pod.Namespace, pod.Name, node.Name, bool(when), say(ours), say(theirs))
+	write := func(what string, object any) {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		fmt.Fprintf(&b, "--- %s\n%s", what, text)
+	}
+	write("the pod", pod)
+	for _, n := range w.nodes {
+		write("node", n)
+	}
+	for _, p := range w.standing(when) {
+		write("standing pod", p)
+	}
+	return b.String()
+}
