@@ -130,6 +130,9 @@ func (r *random) rows() []Row {
 	for range 1 + r.upTo(3, "nodes") {
 		rows = append(rows, r.node())
 	}
+	if rapid.Bool().Draw(r.t, "many nodes") { // enough of them that not all are judged again
+		rows = append(rows, Nodes(20, "cordoned", "1cpu", Unschedulable()))
+	}
 	for range r.upTo(5, "groups") {
 		rows = append(rows, r.group())
 	}

@@ -140,7 +140,7 @@ func TestOneCycle(t *testing.T) {
 		},
 		"room for a nominated pod is kept from those at or below its priority": {
 			given: Given(
-				Node("a", "1cpu"), Node("z", "1cpu"),
+				Node("a", "1cpu"), Node("z", "1cpu"), Nodes(9, "cordoned", "1cpu", Unschedulable()),
 				Queue("q", 1),
 				Foreign("web", Priority(1), Nominated("z"), Pending(1, "1cpu")),
 				Group("q/above", 1, Priority(2), Pending(1, "1cpu")),

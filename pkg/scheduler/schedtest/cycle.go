@@ -45,6 +45,7 @@ func (r *cycle) Commit(decisions []api.Decision) {
 		switch d.Kind {
 		case api.Allocate:
 			r.bind(d, name)
+			r.checkNominated(decisions, d)
 		case api.Evict:
 			r.decisions = append(r.decisions, fmt.Sprintf("evict %s for %s", name, r.cluster.jobName(d.For)))
 		default:

@@ -8,6 +8,8 @@ import (
 //
 //   - the accounts of the model add up, after every event, action and session (replica.audit);
 //   - no node gives more than it has, now or once what is being released is gone (checkNodes);
+//   - nobody takes the room of nominated pods of other schedulers that are not below him
+//     (checkNominated);
 //   - no queue exceeds its capability by what was placed (checkQueues);
 //   - no gang is bound below its minMember (checkGangs);
 //   - no task is decided twice or bound where its job may not run (cycle.Commit);
@@ -34,6 +36,23 @@ func (r *cycle) checkNode(action string, t *api.TaskInfo, left api.Resource) {
 		if n > 0 && left.At(i) < 0 {
 			r.fault("after %s: %s is placed on %s, which then has %s too little", action, r.cluster.podName(t), t.Node.Name,
 				r.model.Dims.FormatOne(i, -left.At(i)))
+		}
+	}
+}
+
+// checkNominated asks whether a node still has what it keeps from tasks of the priority of d,
+// when its statement is committed. Statements with several priorities are not asked about: those
+// above may take what is kept from those below.
+func (r *cycle) checkNominated(statement []api.Decision, d api.Decision) {
+	for _, other := range statement {
+		if other.Task.Priority != d.Task.Priority {
+			return
+		}
+	}
+	room := d.Node.Room(d.Task.Priority, api.Now)
+	for i, n := range d.Task.Request {
+		if n > 0 && room.At(i) < 0 {
+			r.fault("%s takes room on %s that is kept for a nominated pod", r.cluster.podName(d.Task), d.Node.Name)
 		}
 	}
 }

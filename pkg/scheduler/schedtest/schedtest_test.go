@@ -162,6 +162,13 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 			}),
 			want: "is placed on n1, which then has 1 cpu too little",
 		},
+		"what is kept for a nominated pod": {
+			given: Given(Node("n1", "1cpu"), Foreign("web", Nominated("n1"), Pending(1, "1cpu")), Group("q/a", 1, Pending(1, "1cpu"))),
+			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
+				stmt.Allocate(task, ssn.Cluster().Node("n1"))
+			}),
+			want: "q/a-0 takes room on n1 that is kept for a nominated pod",
+		},
 		"more than a queue may have": {
 			given: Given(Node("n1", "9cpu"), Queue("r", 1, Capability("1cpu")), Group("r/a", 1, Pending(2, "1cpu"))),
 			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
