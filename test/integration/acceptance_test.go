@@ -14,7 +14,7 @@ import (
 var threeNodes = nodes("n", 3, "4cpu")
 
 // TestAcceptance plays the rows of the acceptance list that need neither eviction nor faults,
-// except the last, which are in TestPlainPods and TestRefused. A plain ReplicaSet there is one
+// except A13 to A18, A21 and A25, which are in TestPlaces, TestPlainPods and TestRefused. A plain ReplicaSet there is one
 // whose pods are in no PodGroup. Where it stands for the rest of the cluster (A3, A10), the
 // stock kube-scheduler places it; where it competes in the same scheduler (A8, A9), ours does.
 func TestAcceptance(t *testing.T) {
@@ -126,72 +126,73 @@ func TestAcceptance(t *testing.T) {
 				q3: 3 Pending NotEnoughResources, 9 Running Scheduled; 9 running, 3 waiting Unschedulable`},
 		},
 	})
-	play(t, placing)
 }
 
-// placing are the rows about where pods go.
-var placing = map[string]scenario{
-	"A13: required node affinity by name is kept": {
-		given: rows(threeNodes, gang("a", 3, pods(3, "1cpu", mustRunOn("n2")))),
-		step:  step{by: corev1.LabelHostname, want: `a: Running Scheduled; 3 running (n2 3)`},
-	},
-	"A14: a host port is taken once on each node": {
-		given: rows(threeNodes, gang("a", 3, pods(6, "1cpu", hostPort(8080)))),
-		step: step{
-			by:   corev1.LabelHostname,
-			want: `a: Running Scheduled; 3 running, 3 waiting Unschedulable (n1 1, n2 1, n3 1)`,
+// TestPlaces plays the rows about where pods go.
+func TestPlaces(t *testing.T) {
+	play(t, map[string]scenario{
+		"A13: required node affinity by name is kept": {
+			given: rows(threeNodes, gang("a", 3, pods(3, "1cpu", mustRunOn("n2")))),
+			step:  step{by: corev1.LabelHostname, want: `a: Running Scheduled; 3 running (n2 3)`},
 		},
-	},
-	"A15: a gang that must stay together finds the node that holds it": {
-		given: rows( // n1 and n2 are emptier, but too small
-			node("n1", "3cpu"), node("n2", "3cpu"), node("n3", "8cpu"),
-			plain("other", 1, "4cpu", onNode("n3")),
-			gang("a", 4, pods(4, "1cpu", mustBeWith("a")))),
-		step: step{by: corev1.LabelHostname, want: `
+		"A14: a host port is taken once on each node": {
+			given: rows(threeNodes, gang("a", 3, pods(6, "1cpu", hostPort(8080)))),
+			step: step{
+				by:   corev1.LabelHostname,
+				want: `a: Running Scheduled; 3 running, 3 waiting Unschedulable (n1 1, n2 1, n3 1)`,
+			},
+		},
+		"A15: a gang that must stay together finds the node that holds it": {
+			given: rows( // n1 and n2 are emptier, but too small
+				node("n1", "3cpu"), node("n2", "3cpu"), node("n3", "8cpu"),
+				plain("other", 1, "4cpu", onNode("n3")),
+				gang("a", 4, pods(4, "1cpu", mustBeWith("a")))),
+			step: step{by: corev1.LabelHostname, want: `
 			a: Running Scheduled; 4 running (n3 4)
 			other: 1 running (n3 1)`},
-	},
-	"A16: a gang waits until a taint is gone": {
-		given: rows(nodes("n", 3, "4cpu", tainted("maintenance")), gang("a", 3, pods(3, "1cpu"))),
-		step: step{
-			want: `a: Pending Unschedulable; 3 waiting Unschedulable`,
-			says: map[string]string{"a": "needs 3 more pods of 1 cpu; 0 of 3 nodes have room: 3 taint maintenance"},
 		},
-		then: []step{{
-			do:   rows(untaint),
-			want: `a: Running Scheduled; 3 running`,
-		}},
-	},
-	"A17: preferred node affinity decides between equal nodes": {
-		given: rows(threeNodes, gang("a", 2, pods(2, "1cpu", ratherOn("n2")))),
-		step:  step{by: corev1.LabelHostname, want: `a: Running Scheduled; 2 running (n2 2)`},
-	},
-	"A17: preferred pod affinity decides between almost equal nodes": {
-		given: rows(threeNodes,
-			plain("other", 1, "0.1cpu", onNode("n3")),
-			gang("a", 2, pods(2, "0.1cpu", ratherWith("other")))),
-		step: step{by: corev1.LabelHostname, want: `
+		"A16: a gang waits until a taint is gone": {
+			given: rows(nodes("n", 3, "4cpu", tainted("maintenance")), gang("a", 3, pods(3, "1cpu"))),
+			step: step{
+				want: `a: Pending Unschedulable; 3 waiting Unschedulable`,
+				says: map[string]string{"a": "needs 3 more pods of 1 cpu; 0 of 3 nodes have room: 3 taint maintenance"},
+			},
+			then: []step{{
+				do:   rows(untaint),
+				want: `a: Running Scheduled; 3 running`,
+			}},
+		},
+		"A17: preferred node affinity decides between equal nodes": {
+			given: rows(threeNodes, gang("a", 2, pods(2, "1cpu", ratherOn("n2")))),
+			step:  step{by: corev1.LabelHostname, want: `a: Running Scheduled; 2 running (n2 2)`},
+		},
+		"A17: preferred pod affinity decides between almost equal nodes": {
+			given: rows(threeNodes,
+				plain("other", 1, "0.1cpu", onNode("n3")),
+				gang("a", 2, pods(2, "0.1cpu", ratherWith("other")))),
+			step: step{by: corev1.LabelHostname, want: `
 			a: Running Scheduled; 2 running (n3 2)
 			other: 1 running (n3 1)`},
-	},
-	"A17: without preferences the emptiest node is taken": {
-		given: rows(threeNodes,
-			plain("other", 1, "2cpu 32Gi", onNode("n1")),
-			plain("more", 1, "1cpu 16Gi", onNode("n3")),
-			gang("a", 1, pods(1, "1cpu 16Gi"))),
-		step: step{by: corev1.LabelHostname, want: `
+		},
+		"A17: without preferences the emptiest node is taken": {
+			given: rows(threeNodes,
+				plain("other", 1, "2cpu 32Gi", onNode("n1")),
+				plain("more", 1, "1cpu 16Gi", onNode("n3")),
+				gang("a", 1, pods(1, "1cpu 16Gi"))),
+			step: step{by: corev1.LabelHostname, want: `
 			a: Running Scheduled; 1 running (n2 1)
 			more: 1 running (n3 1)
 			other: 1 running (n1 1)`},
-	},
-	"A18: a gang is spread evenly over zones of unequal room": {
-		given: rows(
-			nodes("a", 2, "16cpu", inZone("zone-a")),
-			nodes("b", 1, "4cpu", inZone("zone-b")),
-			nodes("c", 1, "4cpu", inZone("zone-c")),
-			gang("a", 9, pods(9, "1cpu", evenly(corev1.LabelTopologyZone, "a")))),
-		step: step{by: corev1.LabelTopologyZone, want: `a: Running Scheduled; 9 running (zone-a 3, zone-b 3, zone-c 3)`},
-	},
+		},
+		"A18: a gang is spread evenly over zones of unequal room": {
+			given: rows(
+				nodes("a", 2, "16cpu", inZone("zone-a")),
+				nodes("b", 1, "4cpu", inZone("zone-b")),
+				nodes("c", 1, "4cpu", inZone("zone-c")),
+				gang("a", 9, pods(9, "1cpu", evenly(corev1.LabelTopologyZone, "a")))),
+			step: step{by: corev1.LabelTopologyZone, want: `a: Running Scheduled; 9 running (zone-a 3, zone-b 3, zone-c 3)`},
+		},
+	})
 }
 
 // singles are count groups of one 1-cpu pod each in a queue, shown as one job of its name.

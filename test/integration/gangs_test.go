@@ -83,6 +83,24 @@ func TestGangs(t *testing.T) {
 			given: rows(threeNodes, gang("a", 13, pods(15, "1cpu"))),
 			step:  step{want: `a: Pending NotEnoughResources; 2 waiting GangPending, 13 waiting Unschedulable`},
 		},
+		"a gang that fits where pods are ending waits for their end": {
+			given: rows(threeNodes, plain("other", 12, "1cpu", lingering)),
+			step:  step{want: `other: 12 running`},
+			then: []step{{
+				do: rows(gang("a", 12, pods(12, "1cpu"))),
+				want: `
+					a: Pending NotEnoughResources; 12 waiting Unschedulable
+					other: 12 running`,
+			}, {
+				do: rows(noPods("other")),
+				want: `
+					a: Pending Preempting; 12 waiting Preempting
+					other: 12 ending`,
+			}, {
+				do:   rows(release("other")),
+				want: `a: Running Scheduled; 12 running`,
+			}},
+		},
 		"a gang whose pods have ended is finished": {
 			given: rows(threeNodes, gang("a", 3, pods(3, "1cpu", runningFor("100ms")))),
 			step:  step{want: `a: Finished Scheduled; 3 succeeded`},

@@ -60,7 +60,7 @@ var oddPods = map[string]func(*corev1.Pod){
 	"is of a DaemonSet that is not": func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "x", Controller: ptr.To(true)}}
 	},
-	"ends and does not go": func(p *corev1.Pod) { p.Finalizers = []string{"example.com/stays"} },
+	"ends and does not go": lingering,
 	"is gated twice": func(p *corev1.Pod) {
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/a"}, {Name: "example.com/b"}}
 	},

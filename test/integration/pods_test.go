@@ -34,6 +34,9 @@ func gated(p *corev1.Pod) {
 	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "test/gate"}}
 }
 
+// lingering keeps a deleted pod there, and so its room, until release.
+func lingering(p *corev1.Pod) { p.Finalizers = []string{"test/lingers"} }
+
 // onNode has a pod run on a node without any scheduler.
 func onNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = name, "nobody" }
@@ -201,6 +204,9 @@ func noPods(job string) row {
 
 // ungate lifts all gates of the pods of a job.
 func ungate(job string) row { return patchPods(job, `{"spec":{"schedulingGates":null}}`) }
+
+// release lets deleted pods of a job that linger go.
+func release(job string) row { return patchPods(job, `{"metadata":{"finalizers":null}}`) }
 
 // regroup labels the pods of a job as members of another group.
 func regroup(job, group string) row {

@@ -3,9 +3,9 @@ package integration
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -73,6 +73,16 @@ func TestQueues(t *testing.T) {
 		"an idle cluster is lent beyond what a queue deserves": {
 			given: rows(threeNodes, queue("q1", 1), queue("q9", 9), gang("a", 1, pods(12, "1cpu"), in("q1"))),
 			step:  step{want: `a: Running Scheduled; 12 running`},
+		},
+		"a queue that is not reclaimable does not borrow": {
+			given: rows(threeNodes,
+				queue("mine", 1, func(q *v1alpha1.Queue) { q.Spec.Reclaimable = ptr.To(false) }),
+				queue("theirs", 3),
+				singles("mine", 12),
+				gang("wide", 12, pods(12, "1cpu"), in("theirs"))), // fits an empty cluster only
+			step: step{want: `
+				mine: 9 Pending OverShare, 3 Running Scheduled; 3 running, 9 waiting OverShare
+				wide: Pending NotEnoughResources; 12 waiting Unschedulable`},
 		},
 		"a deleted group still counts in its queue (S29)": {
 			given: rows(threeNodes, queue("q", 1, atMost("4cpu")), gang("a", 4, pods(4, "1cpu"), in("q"))),

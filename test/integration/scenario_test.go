@@ -28,8 +28,9 @@ type step struct {
 	says map[string]string // by job: part of what is told about why it waits
 }
 
-// play runs each scenario on a cluster of its own.
+// play runs each scenario on a cluster of its own, beside those of other tests.
 func play(t *testing.T, scenarios map[string]scenario) {
+	t.Parallel()
 	for name, s := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, s.cluster)
