@@ -212,7 +212,11 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	case apierrors.IsConflict(err):
 		w.queue.AddRateLimited(uid)
 	case ctx.Err() == nil:
-		w.log.Error(err, "Cannot write status, trying again", "uid", uid, "failures", w.queue.NumRequeues(uid)+1)
+		if needsPerson(err) {
+			w.log.Error(err, "The API server does not let us write a status", "uid", uid)
+		} else {
+			w.log.V(2).Info("Cannot write status, trying again", "uid", uid, "err", err)
+		}
 		w.queue.AddRateLimited(uid)
 	}
 }
