@@ -15,7 +15,9 @@ import (
 // the name of one that has just gone.
 type deletingByUID struct{ kubernetes.Interface }
 
-func (c deletingByUID) CoreV1() typedcorev1.CoreV1Interface { return deletingCore{c.Interface.CoreV1()} }
+func (c deletingByUID) CoreV1() typedcorev1.CoreV1Interface {
+	return deletingCore{c.Interface.CoreV1()}
+}
 
 type deletingCore struct{ typedcorev1.CoreV1Interface }
 
