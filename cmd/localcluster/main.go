@@ -22,9 +22,10 @@ import (
 )
 
 func main() {
+	stderr := app.Stderr()
 	command := app.NewCommand(app.Streams{In: os.Stdin, Out: os.Stdout})
 	if err := command.Execute(); err != nil {
-		fmt.Fprintf(os.Stderr, "localcluster: %v\n", err)
+		fmt.Fprintf(stderr, "localcluster: %v\n", err)
 		os.Exit(1)
 	}
 }

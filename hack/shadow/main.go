@@ -1,4 +1,4 @@
-// Command shadow is a tool for "go vet -vettool". It fails where a declaration of err hides another err that is
+// Command shadow checks the packages that it is given. It fails where a declaration of err hides another err that is
 // still in use, for then the one that is looked at later may not be the one that was set. Other names may hide
 // each other.
 package main
@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/shadow"
-	"golang.org/x/tools/go/analysis/unitchecker"
+	"golang.org/x/tools/go/analysis/singlechecker"
 )
 
 func main() {
@@ -22,5 +22,5 @@ func main() {
 		}
 		return shadow.Analyzer.Run(&filtered)
 	}
-	unitchecker.Main(&errOnly)
+	singlechecker.Main(&errOnly)
 }

@@ -28,9 +28,14 @@ var importRules = []importRule{
 		because: "imports run downwards: a library does not know which command wires it",
 	},
 	{
-		from: []string{"pkg/...", "cmd/..."}, except: []string{"pkg/scheduler/schedtest/..."},
+		from:    []string{"pkg/...", "cmd/..."},
+		except:  []string{"pkg/scheduler/schedtest/...", "cmd/demo/..."}, // the demo is not shipped either
 		never:   []string{"pkg/scheduler/schedtest/...", "test/...", "testing", "pgregory.net/rapid"},
 		because: "what only tests need is not shipped",
+	},
+	{
+		from: []string{"cmd/demo/..."}, never: []string{"pkg/scheduler/...", "cmd/batch-scheduler/...", "cmd/localcluster/...", "testing"},
+		because: "the demo judges from outside: it runs the commands as processes, and reads the API as any client",
 	},
 	{
 		from: []string{"pkg/apis/..."}, never: []string{"pkg/scheduler/...", "pkg/client/..."},
@@ -101,7 +106,7 @@ func TestTheBinaryIsLean(t *testing.T) {
 	never := []string{
 		"go.etcd.io/etcd/server/v3/...", "k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/controlplane/...",
 		"k8s.io/apiextensions-apiserver/pkg/apiserver/...", "sigs.k8s.io/kwok/...", "pgregory.net/rapid/...",
-		"github.com/google/go-cmp/...", "go.uber.org/goleak/...",
+		"go.uber.org/goleak/...",
 	}
 	for dependency := range strings.FieldsSeq(string(out)) {
 		if withinAny(dependency, never) {

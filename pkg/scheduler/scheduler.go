@@ -86,7 +86,7 @@ func New(options Options) (*Scheduler, error) {
 		Batch:         options.Batch,
 		Informers:     s.informers,
 		BindWorkers:   options.BindWorkers,
-		Metrics:       carriedOut{options.Metrics},
+		Metrics:       options.Metrics,
 		Clock:         options.Clock,
 		Log:           options.Log,
 	})
@@ -207,6 +207,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 5. Close the session: what was not committed is undone.
 	ssn.Close()
+	audit(cluster)
 
 	// 6. Say what was found out, for statuses, conditions and metrics.
 	changed = slices.Concat(changed, cluster.Settle(), cluster.WaitingJobs())
@@ -252,19 +253,3 @@ func (s *Scheduler) recover() {
 	s.cache.Rebuild()
 	s.settled = 0
 }
-
-// carriedOut lets the cache speak to the metrics.
-type carriedOut struct{ *metrics.Metrics }
-
-// BindDone records what became of a bind.
-func (m carriedOut) BindDone(result string, took time.Duration) {
-	if result == "bound" {
-		m.Bind(metrics.BindSucceeded, took)
-	} else {
-		m.Bind(metrics.BindRefused, took)
-	}
-}
-
-func (carriedOut) BindsQueued(int)              {}
-func (carriedOut) StatusWritten(string, string) {} // counted by the client, as every write
-func (carriedOut) EventDropped()                {}

@@ -10,13 +10,13 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// Build builds the command with the given import path, with the race detector if asked for,
+// Build builds the command with the given import path, for tests (race) with the race detector
+// and the tag invariants, which has the scheduler audit its model after every cycle,
 // and returns the path of the binary. The package must be of the module that the working
 // directory is in, as it is in its tests.
 //
@@ -47,7 +47,11 @@ func Build(ctx context.Context, importPath string, race bool) (string, error) {
 		return "", fmt.Errorf("building %s: %w", importPath, err)
 	}
 	defer unlock()
-	_, err = golang(ctx, "build", "-race="+strconv.FormatBool(race), "-ldflags="+flags, "-o", binary, importPath)
+	args := []string{"build", "-ldflags=" + flags, "-o", binary}
+	if race { // for tests: also let the program watch over itself
+		args = append(args, "-race", "-tags=invariants")
+	}
+	_, err = golang(ctx, append(args, importPath)...)
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", importPath, err)
 	}

@@ -18,8 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,9 +26,6 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
-
-// patience is for what takes well under a second when the machine is idle.
-const patience = 30 * time.Second
 
 // TestCluster asks one cluster, with controllers, everything that others rely on.
 func TestCluster(t *testing.T) {
@@ -42,6 +37,7 @@ func TestCluster(t *testing.T) {
 		JobRunTime:        100 * time.Millisecond,
 	})
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster, kubernetes.Interface){
+		"the API server says which version it is":                   testVersion,
 		"the nodes are as asked for":                                testNodes,
 		"who shows no credentials, or not the right CA, is refused": testCredentials,
 		"a service account may do what its roles say":               testServiceAccount,
@@ -55,6 +51,16 @@ func TestCluster(t *testing.T) {
 			t.Parallel()
 			test(t, c, client)
 		})
+	}
+}
+
+func testVersion(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version.Major != "1" || !strings.HasPrefix(version.GitVersion, "v1."+version.Minor+".") {
+		t.Errorf("got version %+v", version)
 	}
 }
 
@@ -127,7 +133,7 @@ func testServiceAccount(t *testing.T, c *cluster.Cluster, client kubernetes.Inte
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.ServiceAccountKubeconfig(t.Context(), namespace, "reader", path); err != nil {
+	if err = c.ServiceAccountKubeconfig(t.Context(), namespace, "reader", path); err != nil {
 		t.Fatal(err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -310,10 +316,17 @@ func testApply(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	}
 }
 
+// The cluster stops while a client watches, and in far less than the minute that an API
+// server gives its clients by default.
 func TestStopLeavesNothingBehind(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	c, _ := start(t, cluster.Options{})
+	c, client := start(t, cluster.Options{})
+	watch, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
 	if entries := list(t, temporary); len(entries) == 0 {
 		t.Fatal("the cluster keeps its state elsewhere; the test looks in the wrong place")
 	}
@@ -377,147 +390,5 @@ func TestPortInUse(t *testing.T) {
 	want := "localcluster: port " + port + " is in use: give another one with --port, or 0 for a free one\n"
 	if diff := cmp.Diff(want, string(said)); diff != "" || code != 1 {
 		t.Errorf("exit code %d, want 1; output (-want +got):\n%s", code, diff)
-	}
-}
-
-func start(t *testing.T, o cluster.Options) (*cluster.Cluster, kubernetes.Interface) {
-	t.Helper()
-	skipInShort(t)
-	c, err := cluster.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	client, err := kubernetes.NewForConfig(c.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, client
-}
-
-func skipInShort(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
-}
-
-func list(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entries
-}
-
-func newPod(name, node string, requests corev1.ResourceList) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			NodeName: node,
-			Containers: []corev1.Container{{
-				Name: "main", Image: "image",
-				Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
-			}},
-		},
-	}
-}
-
-func setRequest(pod *corev1.Pod, name corev1.ResourceName, quantity string) {
-	list := corev1.ResourceList{name: resource.MustParse(quantity)}
-	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
-}
-
-func create(t *testing.T, client kubernetes.Interface, namespace string, pod *corev1.Pod) {
-	t.Helper()
-	if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// remove deletes a pod and waits until it is gone.
-func remove(t *testing.T, client kubernetes.Interface, namespace, name string) {
-	t.Helper()
-	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "pod "+name+" is gone", func(ctx context.Context) (bool, error) {
-		_, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
-	})
-}
-
-// waitForPhase returns the pod once it has the phase, and fails the test at once if it ends
-// in another.
-func waitForPhase(t *testing.T, client kubernetes.Interface, namespace, name string, phase corev1.PodPhase) *corev1.Pod {
-	t.Helper()
-	var pod *corev1.Pod
-	eventually(t, fmt.Sprintf("pod %s is %s", name, phase), func(ctx context.Context) (bool, error) {
-		var err error
-		if pod, err = client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return false, err
-		}
-		if pod.Status.Phase == phase {
-			return true, nil
-		}
-		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-			return false, fmt.Errorf("pod %s is %s: %s %s", name, pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
-		}
-		return false, nil
-	})
-	return pod
-}
-
-func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, condition)
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, err)
-	}
-}
-
-// newNamespace returns a namespace in which pods can be created.
-func newNamespace(t *testing.T, client kubernetes.Interface, name string) string {
-	t.Helper()
-	_, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "namespace "+name+" has its service account", func(ctx context.Context) (bool, error) {
-		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	return name
-}
-
-func makeNode(t *testing.T, client kubernetes.Interface, name, cpu, pods string) {
-	t.Helper()
-	room := corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse(pods)}
-	_, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status:     corev1.NodeStatus{Capacity: room, Allocatable: room},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func grantView(t *testing.T, client kubernetes.Interface, namespace, account string) {
-	t.Helper()
-	patch := fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"view"},
-		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},
-		"subjects":[{"kind":"ServiceAccount","name":%q,"namespace":%q}]}`, account, namespace)
-	_, err := client.RbacV1().RoleBindings(namespace).Patch(t.Context(), "view", types.ApplyPatchType, []byte(patch),
-		metav1.PatchOptions{FieldManager: "test"})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

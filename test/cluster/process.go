@@ -44,7 +44,7 @@ type Process struct {
 func StartProcess(o ProcessOptions) (*Process, error) {
 	p := &Process{command: exec.Command(o.Path, o.Args...), output: o.Output, done: make(chan struct{})}
 	p.command.Env = append(os.Environ(), o.Env...)
-	p.command.SysProcAttr = dieWithParent(o.leash)
+	p.command.SysProcAttr = apart(o.leash)
 	if o.Output != "" {
 		output, err := os.Create(o.Output)
 		if err != nil {
@@ -87,6 +87,17 @@ func (p *Process) Wait() (int, error) {
 		return code, fmt.Errorf("%s: %w%s", p.command.Path, p.err, p.tail())
 	}
 	return code, nil
+}
+
+// State returns what the system tells about the process now that it has ended: its exit code,
+// the time and memory that it took. It is nil while the process runs.
+func (p *Process) State() *os.ProcessState {
+	select {
+	case <-p.done:
+		return p.command.ProcessState
+	default:
+		return nil
+	}
 }
 
 // Signal sends a signal to the process. To one that has ended it does nothing.

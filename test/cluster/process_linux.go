@@ -2,12 +2,13 @@ package cluster
 
 import "syscall"
 
-// dieWithParent has the kernel end the child when its parent dies, however it dies: gently
-// if the child can be trusted to end.
-func dieWithParent(gently bool) *syscall.SysProcAttr {
+// apart puts the child in a process group of its own, so that Ctrl-C at a terminal reaches this
+// process alone, which then stops its children in order; and has the kernel end the child when
+// its parent dies, however it dies: gently if the child can be trusted to end.
+func apart(gently bool) *syscall.SysProcAttr {
 	signal := syscall.SIGKILL
 	if gently {
 		signal = syscall.SIGTERM
 	}
-	return &syscall.SysProcAttr{Pdeathsig: signal}
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: signal}
 }

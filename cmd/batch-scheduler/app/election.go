@@ -71,11 +71,12 @@ func (e *election) run(ctx context.Context, lead func(context.Context) error) er
 		}
 		work, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(held, func() {
+		watched := context.AfterFunc(held, func() {
 			klog.FromContext(ctx).Info("Lost the leader lease, stopping")
 			cancel()
-		})()
+		})
 		err := lead(work)
+		watched() // what follows gives the lease up on purpose
 		if held.Err() != nil {
 			err = errors.Join(errLeaseLost, err)
 		}

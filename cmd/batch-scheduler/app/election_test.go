@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -79,7 +82,12 @@ func otherLease() *coordinationv1.Lease {
 func TestLeaseIsReleasedAfterTheWorkIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newLeaseServer()
-		ctx, stop := context.WithCancel(t.Context())
+		logger := funcr.New(func(_, line string) {
+			if strings.Contains(line, "Lost") {
+				server.note("says that the lease is lost")
+			}
+		}, funcr.Options{})
+		ctx, stop := context.WithCancel(klog.NewContext(t.Context(), logger))
 		err := server.election().run(ctx, func(work context.Context) error {
 			server.note("leads")
 			time.AfterFunc(time.Minute, stop)
@@ -92,6 +100,7 @@ func TestLeaseIsReleasedAfterTheWorkIsDone(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+		synctest.Wait()
 		want := []string{"held", "leads", "held", "stopping", "held", "stopped", "released"}
 		if diff := cmp.Diff(want, server.noted()); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)

@@ -38,7 +38,7 @@ func (p *program) run(ctx context.Context, opts *Options) error {
 
 	// 2. Serve, record events and watch the configuration, until the scheduler has stopped.
 	beside := newBackground(ctx)
-	if err := proc.accompany(beside); err != nil {
+	if err = proc.accompany(beside); err != nil {
 		beside.stop()
 		return err
 	}

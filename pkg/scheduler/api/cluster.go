@@ -160,6 +160,10 @@ func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
 // tasks that the scheduler need not tell apart, and valid until the set of terms changes.
 func (c *Cluster) ClassOf(t *TaskInfo) *Class {
 	key := c.terms.selecting(t.Pod, c.namespaces[t.Pod.Namespace].labels)
+	if t.Shape.classesAt != c.terms.generation { // classes of terms that are gone pile up
+		clear(t.Shape.classes)
+		t.Shape.classesAt = c.terms.generation
+	}
 	class, ok := t.Shape.classes[key]
 	if !ok {
 		class = &Class{Shape: t.Shape, Selected: key != "", selectedBy: key}

@@ -106,7 +106,7 @@ func (j *JobInfo) Phase() v1alpha1.PodGroupPhase {
 		return v1alpha1.PodGroupFinished
 	case j.Running() > 0 && j.Running()+j.counts[Succeeded] >= j.MinMember:
 		return v1alpha1.PodGroupRunning
-	case j.Running() > 0:
+	case j.Running() > 0 && !j.Ready(): // else the rest of the gang is on its way to its nodes
 		return v1alpha1.PodGroupUnknown
 	}
 	return v1alpha1.PodGroupPending

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
 func TestJobCountsAndPhase(t *testing.T) {
@@ -44,6 +47,32 @@ func TestJobCountsAndPhase(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// A gang whose binds are under way is not a crippled one.
+func TestPhaseWhileAGangIsBound(t *testing.T) {
+	c := newTestCluster()
+	c.SetQueue(aQueue("default"))
+	c.SetNode(aNode("n", "cpu", "4"))
+	c.SetPodGroup(aGroup("g", "", 2))
+	for _, name := range []string{"a", "b"} {
+		c.SetPod(aPod(name, inGroup("g")))
+	}
+	c.Settle()
+	j := c.Jobs["group/ns/g"]
+	for _, id := range []TaskID{"uid-a", "uid-b"} {
+		c.Place(c.Tasks[id], Allocated, c.Node("n"))
+		c.Launch(c.Tasks[id])
+	}
+	got := []v1alpha1.PodGroupPhase{j.Phase()}
+	for _, name := range []string{"a", "b"} {
+		c.SetPod(aPod(name, inGroup("g"), on("n")))
+		got = append(got, j.Phase())
+	}
+	want := []v1alpha1.PodGroupPhase{v1alpha1.PodGroupPending, v1alpha1.PodGroupPending, v1alpha1.PodGroupRunning}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
 	}
 }
 

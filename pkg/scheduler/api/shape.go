@@ -42,6 +42,8 @@ type Shape struct {
 	refs    int // tasks of this shape
 	members int // of these, members of queues that hold room or wait
 	classes map[string]*Class
+	// classesAt is the generation of terms that classes were made for.
+	classesAt uint64
 }
 
 // Members tells whether any task of a queue that holds room or waits has this shape.

@@ -31,9 +31,8 @@ const (
 // unit is the binds of one statement: they are sent one after the other without anything in
 // between, and once the first was sent all are.
 type unit struct {
-	group     *v1.ObjectReference // nil for a job without PodGroup
-	committed time.Time
-	flights   []*flight
+	group   *v1.ObjectReference // nil for a job without PodGroup
+	flights []*flight
 
 	sent, finished int // guarded by binder.mu
 }
@@ -122,7 +121,6 @@ func (b *binder) enqueue(u *unit) {
 	}
 	b.queue = append(b.queue, u)
 	b.waiting += len(u.flights)
-	b.metrics.BindsQueued(b.waiting)
 	b.changed.Broadcast()
 }
 
@@ -157,7 +155,6 @@ func (b *binder) sentOne() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sending--
-	b.metrics.BindsQueued(b.waiting)
 	b.checkQuiet()
 }
 
@@ -257,9 +254,8 @@ func (b *binder) giveUp() {
 	b.changed.Broadcast()
 }
 
-// finish ends a flight: result is what became of it.
-func (b *binder) finish(f *flight, result string) {
-	b.metrics.BindDone(result, b.clock.Since(f.unit.committed))
+// finish ends a flight, whatever became of it.
+func (b *binder) finish(f *flight) {
 	u := f.unit
 	b.mu.Lock()
 	defer b.mu.Unlock()

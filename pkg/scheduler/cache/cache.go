@@ -108,6 +108,7 @@ func New(o Options) (*Cache, error) {
 		wake:           make(chan struct{}, 1),
 		groupInformers: externalversions.NewSharedInformerFactory(o.Batch, 0),
 	}
+	c.changes.clock = o.Clock
 	c.model = c.emptyModel()
 	c.recorder = newRecorder(o)
 	c.binder = newBinder(o, c.recorder, c)
@@ -148,11 +149,14 @@ func (c *Cache) Synced() bool { return c.synced.Load() }
 // were. Only the scheduling goroutine may call it, between sessions. While Start has been called
 // it should be called now and then, because changes pile up.
 func (c *Cache) Apply() int {
-	batch := c.changes.take()
+	batch, since := c.changes.take()
 	for _, change := range batch {
 		if !c.try(change) {
 			c.Rebuild()
 		}
+	}
+	if len(batch) > 0 {
+		c.options.Metrics.EventsApplied(c.options.Clock.Since(since))
 	}
 	return len(batch)
 }
@@ -198,7 +202,7 @@ func (c *Cache) replay() bool {
 // Commit queues the binds of one statement as a unit, and returns at once. It implements
 // framework.Effects.
 func (c *Cache) Commit(decisions []api.Decision) {
-	u := &unit{committed: c.options.Clock.Now()}
+	u := &unit{}
 	for _, d := range decisions {
 		switch d.Kind {
 		case api.Allocate:

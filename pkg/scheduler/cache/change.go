@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -21,23 +23,29 @@ type change interface {
 
 // changes is the list that handlers append to.
 type changes struct {
-	mu   sync.Mutex
-	list []change
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	list  []change
+	since time.Time // when the first of list was added
 }
 
 func (s *changes) add(change change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		s.since = s.clock.Now()
+	}
 	s.list = append(s.list, change)
 }
 
-// take returns the list and starts an empty one.
-func (s *changes) take() []change {
+// take returns the list, and since when it has waited, and starts an empty one.
+func (s *changes) take() ([]change, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := s.list
 	s.list = nil
-	return list
+	return list, s.since
 }
 
 // objectKey names an object among all that were shown: its kind, and its id within the kind.

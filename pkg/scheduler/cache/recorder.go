@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -125,11 +126,9 @@ func (r *recorder) add(n note) {
 		r.purge(now)
 		r.recent[n.key] = now
 	}
-	if len(r.groups) >= groupNotes {
-		r.metrics.EventDropped()
-		return
+	if len(r.groups) < groupNotes {
+		r.groups = append(r.groups, n)
 	}
-	r.groups = append(r.groups, n)
 	r.signal()
 }
 
@@ -154,8 +153,6 @@ func (r *recorder) podBound(f *flight) {
 	}
 	if len(r.pods) < podNotes {
 		r.pods = append(r.pods, podScheduledOn(f))
-	} else {
-		r.metrics.EventDropped()
 	}
 	r.signal()
 }
@@ -214,9 +211,7 @@ func (r *recorder) sumUp() {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	for _, group := range groups {
-		if len(r.groups) >= groupNotes {
-			r.metrics.EventDropped()
-		} else {
+		if len(r.groups) < groupNotes {
 			r.groups = append(r.groups, groupScheduled(group, r.bound[group]))
 		}
 	}
@@ -227,8 +222,8 @@ func (r *recorder) write(ctx context.Context, n note) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := r.kube.EventsV1().Events(n.about.Namespace).Create(call, r.event(n), metav1.CreateOptions{})
+	r.metrics.APIWrite("create", "events", codeOf(http.StatusCreated, err))
 	if err != nil && ctx.Err() == nil {
-		r.metrics.EventDropped()
 		r.log.V(2).Info("Cannot write an event, dropped it", "about", n.about.Name, "reason", n.reason, "err", err)
 	}
 }

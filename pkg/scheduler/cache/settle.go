@@ -2,19 +2,12 @@ package cache
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
-
-// What becomes of a bind.
-const (
-	resultBound   = "bound"
-	resultGone    = "gone"    // the pod does not exist any more, or another one has its name
-	resultTaken   = "taken"   // somebody else has bound the pod to another node
-	resultRefused = "refused" // the pod certainly waits still
 )
 
 // send sends a bind. Whatever the error is, it does not say for sure that the bind has not
@@ -23,7 +16,10 @@ const (
 func (b *binder) send(ctx context.Context, f *flight) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	sent := b.clock.Now()
 	err := b.kube.CoreV1().Pods(f.namespace).Bind(call, f.binding(), metav1.CreateOptions{})
+	b.metrics.Bind(bindResult(err), b.clock.Since(sent))
+	b.metrics.APIWrite("create", "pods/binding", codeOf(http.StatusCreated, err))
 	if err == nil {
 		b.landed(f)
 		return
@@ -36,7 +32,7 @@ func (b *binder) send(ctx context.Context, f *flight) {
 func (b *binder) landed(f *flight) {
 	b.backoff.Forget(f.uid)
 	b.recorder.podBound(f)
-	b.finish(f, resultBound)
+	b.finish(f)
 }
 
 // settle finds out what became of a bind that failed. A pod that has no node is looked at twice,
@@ -50,7 +46,7 @@ func (b *binder) settle(ctx context.Context, f *flight) {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != f.uid:
 		b.backoff.Forget(f.uid)
 		b.tower.vanished(f.uid)
-		b.finish(f, resultGone)
+		b.finish(f)
 	case ctx.Err() != nil: // given up
 	case err != nil:
 		b.log.V(1).Info("Cannot ask what became of a failed bind, trying again", "pod", f.String(), "err", err)
@@ -60,7 +56,7 @@ func (b *binder) settle(ctx context.Context, f *flight) {
 	case pod.Spec.NodeName != "":
 		b.log.Info("Somebody else has bound the pod", "pod", f.String(), "node", pod.Spec.NodeName, "wanted", f.node)
 		b.backoff.Forget(f.uid)
-		b.finish(f, resultTaken)
+		b.finish(f)
 	default:
 		b.unbound(ctx, f)
 	}
@@ -81,7 +77,7 @@ func (b *binder) unbound(ctx context.Context, f *flight) {
 		b.send(ctx, f)
 	default:
 		b.tower.refused(f.uid)
-		b.finish(f, resultRefused)
+		b.finish(f)
 	}
 }
 

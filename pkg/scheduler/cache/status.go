@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	queuePause = 2 * time.Second
 	podPause   = 10 * time.Second
 
+	// patience is how long a reason to wait must last before it is told: the pods of a gang
+	// arrive one by one, and most gangs start as soon as the last is there.
+	patience = time.Second
 	// statusPatience is how long a write of a status gives way to binds.
 	statusPatience = 200 * time.Millisecond
 	// watchLag is how long to wait for the watch to show what was written.
@@ -47,6 +51,8 @@ type draft struct {
 	base string
 	// urgent drafts change more than numbers.
 	urgent bool
+	// waits drafts tell a reason to wait that the object does not show yet.
+	waits bool
 	// send writes and returns the new resource version.
 	send func(ctx context.Context) (string, error)
 	// sent is called after a successful write; may be nil.
@@ -57,9 +63,12 @@ type draft struct {
 // whenever the wish or the object changes, both are compared, and the difference, if there is
 // one, is written. The latest wish wins.
 type writer[W any] struct {
-	kind  string
-	pause time.Duration
-	equal func(a, b W) bool
+	verb, resource string // as RBAC rules name them
+	pause          time.Duration
+	patience       time.Duration
+	equal          func(a, b W) bool
+	// reason is what a wish says apart from numbers.
+	reason func(W) string
 	// draft compares; it returns nil if there is nothing to write, and false if the object is
 	// gone or no longer of a kind to be written.
 	draft func(W) (*draft, bool)
@@ -77,10 +86,20 @@ type writer[W any] struct {
 
 type wish[W any] struct {
 	value W
+	since time.Time // when value got its present reason
 	// base is the version that the last write was made from: a draft on that same version is
 	// too early.
 	base    string
 	written time.Time
+}
+
+// newWriter completes w, which has the fields that differ between kinds.
+func newWriter[W any](c *Cache, w *writer[W]) *writer[W] {
+	w.clock, w.metrics, w.patience = c.options.Clock, c.options.Metrics, patience
+	w.log = c.options.Log.WithName("status").WithValues("resource", w.resource)
+	w.calm = c.binder.calm
+	w.wishes = map[types.UID]*wish[W]{}
+	return w
 }
 
 // want sets what the object should show.
@@ -90,10 +109,13 @@ func (w *writer[W]) want(uid types.UID, value W) {
 	known := w.wishes[uid]
 	switch {
 	case known == nil:
-		w.wishes[uid] = &wish[W]{value: value}
+		w.wishes[uid] = &wish[W]{value: value, since: w.clock.Now()}
 	case w.equal(known.value, value):
 		return
 	default:
+		if w.reason(known.value) != w.reason(value) {
+			known.since = w.clock.Now()
+		}
 		known.value = value
 	}
 	w.add(uid)
@@ -179,7 +201,7 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	version, err := d.send(call)
-	w.metrics.StatusWritten(w.kind, outcome(err))
+	w.metrics.APIWrite(w.verb, w.resource, codeOf(http.StatusOK, err))
 	switch {
 	case err == nil:
 		w.queue.Forget(uid)
@@ -190,7 +212,7 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	case apierrors.IsConflict(err):
 		w.queue.AddRateLimited(uid)
 	case ctx.Err() == nil:
-		w.log.Error(err, "Cannot write status, trying again", "kind", w.kind, "uid", uid, "failures", w.queue.NumRequeues(uid)+1)
+		w.log.Error(err, "Cannot write status, trying again", "uid", uid, "failures", w.queue.NumRequeues(uid)+1)
 		w.queue.AddRateLimited(uid)
 	}
 }
@@ -215,6 +237,10 @@ func (w *writer[W]) due(uid types.UID) *draft {
 		w.queue.AddAfter(uid, watchLag)
 		return nil
 	}
+	if wait := w.patience - w.clock.Since(wish.since); d.waits && wait > 0 {
+		w.queue.AddAfter(uid, wait)
+		return nil
+	}
 	if wait := w.pause - w.clock.Since(wish.written); !d.urgent && !wish.written.IsZero() && wait > 0 {
 		w.queue.AddAfter(uid, wait)
 		return nil
@@ -234,16 +260,4 @@ func (w *writer[W]) wrote(uid types.UID, d *draft, version string) {
 			known.base = d.base
 		}
 	}
-}
-
-func outcome(err error) string {
-	switch {
-	case err == nil:
-		return "ok"
-	case apierrors.IsConflict(err):
-		return "conflict"
-	case apierrors.IsNotFound(err):
-		return "gone"
-	}
-	return "error"
 }

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,17 +17,21 @@ import (
 // newStatuses makes the writers of all kinds. They run in Run.
 func (c *Cache) newStatuses() statuses {
 	return statuses{
-		groups: newWriter(c, "podgroup", groupPause, equalValues[api.GroupReport], c.draftGroup),
-		queues: newWriter(c, "queue", queuePause, equalQueueReports, c.draftQueue),
-		pods:   newWriter(c, "pod", podPause, equalValues[api.PodReport], c.draftPod),
-	}
-}
-
-func newWriter[W any](c *Cache, kind string, pause time.Duration, equal func(a, b W) bool, compare func(W) (*draft, bool)) *writer[W] {
-	return &writer[W]{
-		kind: kind, pause: pause, equal: equal, draft: compare,
-		clock: c.options.Clock, log: c.options.Log.WithName("status"), metrics: c.options.Metrics,
-		calm: c.binder.calm, wishes: map[types.UID]*wish[W]{},
+		groups: newWriter(c, &writer[api.GroupReport]{
+			verb: "update", resource: "podgroups/status", pause: groupPause,
+			equal: equalValues[api.GroupReport], draft: c.draftGroup,
+			reason: func(g api.GroupReport) string { return g.Reason },
+		}),
+		queues: newWriter(c, &writer[api.QueueReport]{
+			verb: "update", resource: "queues/status", pause: queuePause,
+			equal: equalQueueReports, draft: c.draftQueue,
+			reason: func(api.QueueReport) string { return "" },
+		}),
+		pods: newWriter(c, &writer[api.PodReport]{
+			verb: "patch", resource: "pods/status", pause: podPause,
+			equal: equalValues[api.PodReport], draft: c.draftPod,
+			reason: func(p api.PodReport) string { return p.Reason },
+		}),
 	}
 }
 
@@ -63,6 +66,7 @@ func (c *Cache) draftGroup(want api.GroupReport) (*draft, bool) {
 	after := meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	d := &draft{
 		base:   shown.ResourceVersion,
+		waits:  want.Phase == v1alpha1.PodGroupPending && shown.Status.Phase == "",
 		urgent: shown.Status.Phase != next.Status.Phase || !alike(before, after),
 		send: func(ctx context.Context) (string, error) {
 			written, err := c.options.Batch.SchedulingV1alpha1().PodGroups(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
@@ -70,6 +74,7 @@ func (c *Cache) draftGroup(want api.GroupReport) (*draft, bool) {
 		},
 	}
 	if after != nil && after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) {
+		d.waits = true
 		d.sent = func() { c.recorder.add(groupWaits(next, after)) }
 	}
 	return d, true
@@ -143,6 +148,7 @@ func (c *Cache) draftPod(want api.PodReport) (*draft, bool) {
 	return &draft{
 		base:   shown.ResourceVersion,
 		urgent: urgent,
+		waits:  urgent,
 		send: func(ctx context.Context) (string, error) {
 			patch, err := json.Marshal(newPodPatch(shown, after))
 			if err != nil {

@@ -34,10 +34,26 @@ type outcome struct {
 	err     error
 }
 
-// watch loads the file and follows it until the test ends.
+// noticesOnly is a clock on which a watcher never polls, so that it must notice every change.
+type noticesOnly struct{ clock.RealClock }
+
+func (c noticesOnly) NewTimer(d time.Duration) clock.Timer {
+	return noPolling{c.RealClock.NewTimer(d)}
+}
+
+type noPolling struct{ clock.Timer }
+
+func (t noPolling) Reset(d time.Duration) bool {
+	if d == pollPeriod {
+		return t.Stop()
+	}
+	return t.Timer.Reset(d)
+}
+
+// watch loads the file and follows it until the test ends, by notices alone.
 func watch(t *testing.T, path string) <-chan outcome {
 	t.Helper()
-	w := NewWatcher(path, watcherCatalog(), clock.RealClock{})
+	w := NewWatcher(path, watcherCatalog(), noticesOnly{})
 	if _, _, err := w.Load(); err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,18 @@ func checkKubeconfig(path string) error {
 	if path == "" {
 		return nil
 	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--kubeconfig: there is no directory %s", filepath.Dir(path))
+	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil // made for us by mktemp, as like as not
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil || len(config.Contexts) != 1 || config.Contexts[controlplane.ContextName] == nil {

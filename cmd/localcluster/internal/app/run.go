@@ -25,7 +25,7 @@ import (
 // everything down again.
 func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err error) {
 	begin := time.Now()
-	if err := checkKubeconfig(o.kubeconfig); err != nil {
+	if err = checkKubeconfig(o.kubeconfig); err != nil {
 		return err
 	}
 	listener, err := listen(o.port)
@@ -36,12 +36,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() {
-		if err != nil {
-			err = log.explain(err)
-		}
-		err = errors.Join(err, dir.Remove())
-	}()
+	defer func() { err = errors.Join(err, dir.Remove()) }()
 
 	plane, err := controlplane.Start(controlplane.Config{
 		Dir:               dir,
@@ -52,7 +47,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 		Unthrottled:       o.unthrottled,
 	})
 	if err != nil {
-		return err
+		return log.explain(err)
 	}
 	defer plane.Stop()
 
@@ -72,7 +67,14 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 
 	fmt.Fprintf(streams.Out, "ready after %.1fs: %d nodes at %s, export KUBECONFIG=%s\n",
 		time.Since(begin).Seconds(), plan.Size(), plane.URL(), kubeconfig)
-	return wait(ctx, plane, o.stdinClosed(streams.In))
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-o.stdinClosed(streams.In):
+		return nil
+	case err := <-plane.Failed():
+		return log.explain(err)
+	}
 }
 
 // prepare makes the state directory, clears away those of dead clusters, and sends all logs
@@ -119,17 +121,6 @@ func (o *options) startKubelets(ctx context.Context, client kubernetes.Interface
 		Parallelism: o.kubeletParallelism,
 		JobRunTime:  o.jobRunTime,
 	})
-}
-
-func wait(ctx context.Context, plane *controlplane.ControlPlane, stdinClosed <-chan struct{}) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-stdinClosed:
-		return nil
-	case err := <-plane.Failed():
-		return err
-	}
 }
 
 // stdinClosed returns a channel that is closed when in ends, or nil if nobody asked.

@@ -74,6 +74,9 @@ func (p *ControlPlane) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + dir.Join(accountKeyFile),
 		"--service-cluster-ip-range=" + serviceCIDR,
 		"--profiling=false",
+		// Without these two a stop waits a minute for clients that watch.
+		"--shutdown-send-retry-after=true",
+		"--shutdown-watch-termination-grace-period=1s",
 		"--disable-admission-plugins=" + p.disabledAdmission(),
 	}
 	if p.config.Unthrottled {

@@ -37,7 +37,7 @@ func (p *ControlPlane) startControllerManager() error {
 		flags.AddFlagSet(set)
 	}
 	options.ParsedFlags = &sets
-	if err := flags.Parse(p.controllerManagerArgs(kubeconfig)); err != nil {
+	if err = flags.Parse(p.controllerManagerArgs(kubeconfig)); err != nil {
 		return fmt.Errorf("flags of kube-controller-manager: %w", err)
 	}
 	config, err := options.Config(context.Background(), known, disabled, aliases)

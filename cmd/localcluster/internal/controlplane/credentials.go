@@ -50,7 +50,7 @@ func (p *ControlPlane) writeKeys() error {
 		servingKeyFile: serving.Key,
 		accountKeyFile: accountKey,
 	} {
-		if _, err := p.config.Dir.Write(name, data); err != nil {
+		if _, err = p.config.Dir.Write(name, data); err != nil {
 			return err
 		}
 	}

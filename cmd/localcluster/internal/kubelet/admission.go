@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +29,9 @@ type Verdict struct {
 // concurrent use; pods of one node wait for each other.
 //
 // It keeps no watch on pods. It knows which pods it admitted, and learns that some of them
-// are gone when it is about to refuse another for their sake: then it asks the API server.
-// So it never refuses a pod for one that had ended or was deleted before that pod came.
+// are gone when it is about to refuse another for their sake: then it asks the API server
+// for the pods and the node as they are now. So it never refuses a pod for one that had
+// ended or was deleted before that pod came, nor for a node that has grown since.
 type admission struct {
 	ctx    context.Context // bounds the questions to the API server
 	client kubernetes.Interface
@@ -97,7 +97,7 @@ func (l *ledger) judge(pod *corev1.Pod, node func(name string) (*corev1.Node, er
 	)
 	result := handler.Admit(&lifecycle.PodAdmitAttributes{
 		Pod:       pod,
-		OtherPods: slices.SortedFunc(maps.Values(l.admitted), byUID),
+		OtherPods: slices.Collect(maps.Values(l.admitted)), // their order does not matter
 	})
 	return Verdict{Admitted: result.Admit, Reason: result.Reason, Message: result.Message}
 }
@@ -120,16 +120,16 @@ func (a *admission) forgetEnded(node string, l *ledger) {
 	maps.DeleteFunc(l.refused, func(uid types.UID, _ Verdict) bool { return !active[uid] })
 }
 
-// cachedNode returns the node as the informer last saw it, or, if it has not come round to
-// it, as the API server has it.
+// cachedNode returns the node as the informer last saw it; a new node it may not have seen.
 func (a *admission) cachedNode(name string) (*corev1.Node, error) {
 	node, err := a.nodes.Get(name)
 	if err != nil {
-		return a.freshNode(name)
+		return nil, err
 	}
 	return withLabels(node), nil
 }
 
+// freshNode returns the node as the API server has it.
 func (a *admission) freshNode(name string) (*corev1.Node, error) {
 	node, err := a.client.CoreV1().Nodes().Get(a.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -152,8 +152,4 @@ func trim(pod *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels},
 		Spec:       pod.Spec,
 	}
-}
-
-func byUID(a, b *corev1.Pod) int {
-	return strings.Compare(string(a.UID), string(b.UID))
 }

@@ -59,7 +59,7 @@ func (l *lives) change(status func(*corev1.Pod) corev1.PodStatus) func(any) (str
 			return "", fmt.Errorf("encoding a pod: %w", err)
 		}
 		var pod corev1.Pod
-		if err := json.Unmarshal(data, &pod); err != nil {
+		if err = json.Unmarshal(data, &pod); err != nil {
 			return "", fmt.Errorf("decoding a pod: %w", err)
 		}
 		data, err = json.Marshal(patch{Metadata: patchMeta{UID: pod.UID}, Status: status(&pod)})

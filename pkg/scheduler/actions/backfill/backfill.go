@@ -30,7 +30,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		tasks := bestEffort(ssn, job)
-		if len(tasks) == 0 {
+		if len(tasks) == 0 || waitsForRoom(ssn, job) {
 			continue
 		}
 		if !ssn.JobReady(job) {
@@ -41,6 +41,12 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// waitsForRoom tells whether the gang has all its places and some of them are still being
+// released. Its members that are placed already do not start with what backfill adds.
+func waitsForRoom(ssn *framework.Session, job *api.JobInfo) bool {
+	return ssn.JobPipelined(job) && !ssn.JobReady(job)
 }
 
 func bestEffort(ssn *framework.Session, job *api.JobInfo) []*api.TaskInfo {

@@ -1,8 +1,8 @@
 // Package place finds the best node for a task.
 //
-// Tasks of a class are equal, so each class keeps one list of candidate nodes, ordered by
-// score. A placement changes one node; that node alone is judged again, by every class that is
-// asked later. Classes that other pods have a say in (affinity, spread, volumes) are judged on
+// Tasks of a class and priority are equal, so each such kind keeps one list of candidate nodes,
+// ordered by score. A placement changes one node; that node alone is judged again, by every kind
+// that is asked later. Classes that other pods have a say in (affinity, spread, volumes) are judged on
 // all their nodes each time.
 package place
 
@@ -13,9 +13,16 @@ import (
 
 // Placer places tasks in one session.
 type Placer struct {
-	ssn     *framework.Session
-	classes map[*api.Class]*candidates
-	domain  Domain
+	ssn    *framework.Session
+	kinds  map[kind]*candidates
+	domain Domain
+}
+
+// kind is what makes tasks equal in where they fit: their class, and their priority, because
+// nodes keep room for nominated pods of other schedulers, but not from tasks above them.
+type kind struct {
+	class    *api.Class
+	priority int32
 }
 
 // Domain restricts placements to some nodes; nil allows all.
@@ -23,7 +30,7 @@ type Domain func(*api.NodeInfo) bool
 
 // New returns a placer.
 func New(ssn *framework.Session) *Placer {
-	return &Placer{ssn: ssn, classes: map[*api.Class]*candidates{}}
+	return &Placer{ssn: ssn, kinds: map[kind]*candidates{}}
 }
 
 // Within restricts the placements that follow to a domain, until called with nil.
@@ -59,10 +66,11 @@ func (p *Placer) best(t *api.TaskInfo) *api.NodeInfo {
 	if p.domain != nil || class.Social() || class.Shape.Volumes || class.Shape.Claims {
 		return p.scan(t, api.Now)
 	}
-	c := p.classes[class]
+	k := kind{class, t.Priority}
+	c := p.kinds[k]
 	if c == nil {
 		c = newCandidates(p.ssn, t)
-		p.classes[class] = c
+		p.kinds[k] = c
 	}
 	return c.best(t)
 }

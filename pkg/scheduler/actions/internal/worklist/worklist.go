@@ -3,7 +3,7 @@
 package worklist
 
 import (
-	"container/heap"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -18,23 +18,33 @@ type List struct {
 	order  []*jobs // the same, in the order of their first job
 }
 
+// jobs are those of one queue, the best last, where it is cheap to take.
+type jobs struct {
+	queue *api.QueueInfo
+	list  []*api.JobInfo
+}
+
+func (q *jobs) best() *api.JobInfo { return q.list[len(q.list)-1] }
+
 // New returns a list of the given jobs, all of which have a queue.
 func New(ssn *framework.Session, all []*api.JobInfo) *List {
 	l := &List{ssn: ssn, queues: map[*api.QueueInfo]*jobs{}}
 	for _, j := range all {
 		q := l.queues[j.Queue]
 		if q == nil {
-			q = &jobs{ssn: ssn, queue: j.Queue}
+			q = &jobs{queue: j.Queue}
 			l.queues[j.Queue] = q
 			l.order = append(l.order, q)
 		}
 		q.list = append(q.list, j)
 	}
 	for _, q := range l.order {
-		heap.Init(q)
+		slices.SortFunc(q.list, l.worstFirst)
 	}
 	return l
 }
+
+func (l *List) worstFirst(a, b *api.JobInfo) int { return l.ssn.CompareJobs(b, a) }
 
 // Next takes out the best job of the best queue; nil when the list is empty.
 func (l *List) Next() *api.JobInfo {
@@ -47,11 +57,17 @@ func (l *List) Next() *api.JobInfo {
 	if best == nil {
 		return nil
 	}
-	return heap.Pop(best).(*api.JobInfo)
+	job := best.best()
+	best.list = best.list[:len(best.list)-1]
+	return job
 }
 
 // Return puts a job back after its turn.
-func (l *List) Return(j *api.JobInfo) { heap.Push(l.queues[j.Queue], j) }
+func (l *List) Return(j *api.JobInfo) {
+	q := l.queues[j.Queue]
+	at, _ := slices.BinarySearchFunc(q.list, j, l.worstFirst)
+	q.list = slices.Insert(q.list, at, j)
+}
 
 // compare orders queues: plugins first, then the queue whose best job has waited longest, then
 // the older queue, then by name.
@@ -59,27 +75,8 @@ func (l *List) compare(a, b *jobs) int {
 	if n := l.ssn.CompareQueues(a.queue, b.queue); n != 0 {
 		return n
 	}
-	if n := api.CompareAge(a.list[0].Created, b.list[0].Created, "", ""); n != 0 {
+	if n := api.CompareAge(a.best().Created, b.best().Created, "", ""); n != 0 {
 		return n
 	}
 	return api.CompareAge(a.queue.Created, b.queue.Created, string(a.queue.ID), string(b.queue.ID))
-}
-
-// jobs is the heap of one queue's jobs.
-type jobs struct {
-	ssn   *framework.Session
-	queue *api.QueueInfo
-	list  []*api.JobInfo
-}
-
-func (q *jobs) Len() int           { return len(q.list) }
-func (q *jobs) Less(i, j int) bool { return q.ssn.CompareJobs(q.list[i], q.list[j]) < 0 }
-func (q *jobs) Swap(i, j int)      { q.list[i], q.list[j] = q.list[j], q.list[i] }
-
-// Push and Pop speak the language of container/heap, which knows no type parameters.
-func (q *jobs) Push(x any) { q.list = append(q.list, x.(*api.JobInfo)) }
-func (q *jobs) Pop() any {
-	last := q.list[len(q.list)-1]
-	q.list = q.list[:len(q.list)-1]
-	return last
 }

@@ -1,0 +1,92 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+)
+
+// Changes remembers what was told, and tells what is new. The zero value has told nothing.
+type Changes struct {
+	told map[string]string
+}
+
+// Lines returns the lines about all that has changed since they were last asked for.
+func (c *Changes) Lines(s scene.Scene, elapsed time.Duration, width int) []string {
+	now := sentences(s)
+	var lines []string
+	for _, sentence := range now {
+		if c.told[sentence.subject] != sentence.text {
+			lines = append(lines, paragraph(clock(elapsed), sentence, width)...)
+		}
+	}
+	c.told = map[string]string{}
+	for _, sentence := range now {
+		c.told[sentence.subject] = sentence.text
+	}
+	return lines
+}
+
+type sentence struct {
+	subject, text string
+}
+
+func sentences(s scene.Scene) []sentence {
+	var list []sentence
+	for _, g := range s.Groups {
+		list = append(list, sentence{"group " + g.Name, describe(g)})
+	}
+	for _, w := range merge(s.Work) {
+		list = append(list, sentence{w.Kind + " " + w.Name, state(w)})
+	}
+	for _, q := range s.Queues {
+		list = append(list, sentence{"queue " + q.Name, shares(q)})
+	}
+	return list
+}
+
+func describe(g scene.Group) string {
+	text := fmt.Sprintf("%s in %s: %d of %d pods bound, min %d", phase(g), g.Queue, g.Bound, g.Members, g.Min)
+	if g.Reason != "" {
+		text += "; " + g.Reason + ": " + g.Message
+	}
+	return text
+}
+
+func phase(g scene.Group) string {
+	if g.Phase == "" {
+		return "new"
+	}
+	return g.Phase
+}
+
+func shares(q scene.Queue) string {
+	all := q.Deserved.DeepCopy()
+	if all == nil {
+		all = q.Allocated.DeepCopy()
+	}
+	add(all, q.Allocated)
+	var parts []string
+	for _, name := range shared(all) {
+		parts = append(parts, fmt.Sprintf("%s %s of %s deserved", short(name), amount(q.Allocated[name]), amount(q.Deserved[name])))
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing deserved, nothing allocated"}
+	}
+	return fmt.Sprintf("weight %d; %s", q.Weight, strings.Join(parts, ", "))
+}
+
+// paragraph puts the time before a sentence and breaks it into lines.
+func paragraph(at string, s sentence, width int) []string {
+	const margin = 8
+	lines := wrap(s.subject+" "+s.text, width-margin)
+	for i, line := range lines {
+		if i > 0 {
+			at = ""
+		}
+		lines[i] = fmt.Sprintf("%*s  %s", margin-2, at, line)
+	}
+	return lines
+}

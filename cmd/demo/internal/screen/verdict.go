@@ -1,0 +1,23 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
+)
+
+// Verdict words the checks, each with its details below it.
+func Verdict(v judge.Verdict, width int) []string {
+	const margin = 10
+	var lines []string
+	for _, check := range v {
+		lines = append(lines, fmt.Sprintf("  %-7s %s", check.State, check.Name))
+		for _, detail := range check.Details {
+			for _, line := range wrap(detail, width-margin-2) {
+				lines = append(lines, strings.Repeat(" ", margin+2)+line)
+			}
+		}
+	}
+	return lines
+}

@@ -1,0 +1,305 @@
+package actions_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// Clusters of any kind over several cycles. Asked is that no task waits which one node could
+// take by itself, and what the runner asserts unasked: accounts that add up, no node and no
+// queue over its limit, no gang bound in part, nothing decided twice, no traces of what was
+// tried, and the same decisions for the same objects in any order.
+func TestRandomClusters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &random{t: t}
+		registry := builtIn(t)
+		if err := registry.AddAction(nothingLeft{t}); err != nil {
+			t.Fatal(err)
+		}
+		c := New(t, registry, r.rows(), WithConfig(r.policy()), Shuffled(rapid.Int64().Draw(t, "seed")))
+		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
+			c.Cycle()
+			for range rapid.IntRange(0, 4).Draw(t, "happenings") {
+				r.happening(c)
+			}
+		}
+		c.Cycle()
+	})
+}
+
+// policy is the built-in configuration with nothingLeft after the other actions, and perhaps
+// without some plugins. Those that keep gangs whole and queues within their caps stay.
+func (r *random) policy() string {
+	text := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"allocate, backfill, nothing-left"`, 1)
+	without := r.oneOf("without", "", "", "", "priority", "conformance", "drf", "predicates")
+	return strings.Replace(text, "  - name: "+without+"\n", "", 1)
+}
+
+// nothingLeft is an action that decides nothing. It looks for what the actions before should
+// have placed: a task whose job has started or lacks one member only, or a gang of equal tasks,
+// where the queue may take them and nodes have room for them now.
+type nothingLeft struct{ t schedtest.T }
+
+func (nothingLeft) Name() string { return "nothing-left" }
+
+func (a nothingLeft) Execute(_ context.Context, ssn *framework.Session) error {
+	for _, j := range ssn.Jobs() {
+		if ssn.JobPipelined(j) && !ssn.JobReady(j) {
+			continue // has its places, which are being released
+		}
+		tasks := ssn.WaitingTasks(j)
+		if need := int(j.MinMember - j.ReadyCount()); need > 1 {
+			a.tryGang(ssn, j, tasks, need)
+			continue
+		}
+		for _, task := range tasks {
+			if n := a.possible(ssn, task); n != nil {
+				a.t.Fatalf("%s waits, although %s could take it", task.Key, n.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// tryGang places equal tasks anywhere: where as many as needed find room, any order finds it.
+func (a nothingLeft) tryGang(ssn *framework.Session, j *api.JobInfo, tasks []*api.TaskInfo, need int) {
+	stmt := ssn.Statement()
+	defer stmt.Discard()
+	placed := 0
+	for _, task := range tasks {
+		if task.Shape != tasks[0].Shape {
+			return
+		}
+		if n := a.possible(ssn, task); n != nil {
+			stmt.Allocate(task, n)
+			placed++
+		}
+	}
+	if placed >= need {
+		a.t.Fatalf("the gang %s waits, although %d of its pods find room", j.Key, placed)
+	}
+}
+
+func (nothingLeft) possible(ssn *framework.Session, task *api.TaskInfo) *api.NodeInfo {
+	if len(task.Shape.Terms) > 0 { // whom it wants to be near may have been placed after its turn
+		return nil
+	}
+	if !ssn.Allocatable(task.Job.Queue, task.Request, api.Now) {
+		return nil
+	}
+	for _, n := range ssn.Cluster().Nodes() {
+		if n != nil && ssn.Filter(task.Shape, n) == nil && n.Fits(task, api.Now) && ssn.Predicate(task, n, api.Now) == nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// random draws rows and happenings.
+type random struct {
+	t      *rapid.T
+	nodes  []string
+	queues []string
+	groups int
+	added  int
+}
+
+func (r *random) oneOf(what string, values ...string) string {
+	return rapid.SampledFrom(values).Draw(r.t, what)
+}
+
+func (r *random) upTo(n int, what string) int { return rapid.IntRange(0, n).Draw(r.t, what) }
+
+func (r *random) rows() []Row {
+	rows := []Row{Queue("default", 1)}
+	r.queues = []string{"default"}
+	for i := range 1 + r.upTo(2, "queues") {
+		rows = append(rows, r.queue(fmt.Sprintf("q%d", i)))
+	}
+	for range 1 + r.upTo(3, "nodes") {
+		rows = append(rows, r.node())
+	}
+	if rapid.Bool().Draw(r.t, "many nodes") { // enough of them that not all are judged again
+		rows = append(rows, Nodes(20, "cordoned", "1cpu", Unschedulable()))
+	}
+	for range r.upTo(5, "groups") {
+		rows = append(rows, r.group())
+	}
+	for range r.upTo(3, "others") {
+		rows = append(rows, r.other())
+	}
+	return rows
+}
+
+func (r *random) queue(name string) Row {
+	r.queues = append(r.queues, name)
+	options := map[string]QueueOption{
+		"capability":      Capability("3cpu"),
+		"gpu capability":  Capability("2gpu 8Gi"),
+		"guarantee":       Guarantee("2cpu"),
+		"not reclaimable": NotReclaimable(),
+	}
+	var chosen []QueueOption
+	if option := options[r.oneOf("queue option", "", "capability", "gpu capability", "guarantee", "not reclaimable")]; option != nil {
+		chosen = append(chosen, option)
+	}
+	return Queue(name, int32(1+r.upTo(3, "weight")), chosen...)
+}
+
+func (r *random) node() Row {
+	name := fmt.Sprintf("n%d", len(r.nodes))
+	r.nodes = append(r.nodes, name)
+	options := []NodeOption{Label("zone", r.oneOf("zone", "a", "b"))}
+	switch r.oneOf("node option", "", "", "", "taint", "cordoned", "not ready") {
+	case "taint":
+		options = append(options, Taint("dedicated=infra:NoSchedule"))
+	case "cordoned":
+		options = append(options, Unschedulable())
+	case "not ready":
+		options = append(options, NotReady())
+	}
+	return Node(name, r.oneOf("allocatable", "4cpu 8Gi", "2cpu 4Gi 2gpu", "8cpu 2Gi", "4cpu 8Gi 2pods"), options...)
+}
+
+func (r *random) group() Row {
+	r.groups++
+	name := r.oneOf("queue", r.queues...) + "/g" + fmt.Sprint(r.groups)
+	return Group(name, int32(1+r.upTo(4, "min")), r.members(true)...)
+}
+
+func (r *random) other() Row {
+	r.added++
+	name := fmt.Sprintf("x%d", r.added)
+	switch r.oneOf("kind", "plain", "set", "gang", "foreign", "lost") {
+	case "plain":
+		return Plain(name, r.members(true)...)
+	case "set":
+		return ReplicaSet(name, append(r.members(true), OfQueue(r.oneOf("queue", r.queues...)))...)
+	case "gang":
+		return ReplicaSet(name, append(r.members(true), GangOf("2"))...)
+	case "lost":
+		return Lost(name, r.members(false)...)
+	}
+	return Foreign(name, append(r.members(true), Priority(int32(r.upTo(1, "priority"))), Nominated(r.oneOf("nominated", r.nodes...)))...)
+}
+
+func (r *random) members(onNodes bool) []Part {
+	var parts []Part
+	for range r.upTo(2, "pod options") {
+		parts = append(parts, r.option())
+	}
+	for range 1 + r.upTo(2, "member lists") {
+		count, request := 1+r.upTo(3, "count"), r.oneOf("request", "1cpu", "2cpu 1Gi", "0.5cpu 3Gi", "1gpu 1cpu", "", "5cpu")
+		kinds := []string{"pending", "pending", "pending", "gated"}
+		if onNodes {
+			kinds = append(kinds, "bound", "running", "releasing", "succeeded", "failed")
+		}
+		kind, node := r.oneOf("kind", kinds...), r.oneOf("node", r.nodes...)
+		priority := Priority(int32(r.upTo(2, "priority")))
+		switch kind {
+		case "pending":
+			parts = append(parts, Pending(count, request, priority))
+		case "gated":
+			parts = append(parts, Gated(count, request, priority))
+		case "bound":
+			parts = append(parts, Bound(count, request, node))
+		case "running":
+			parts = append(parts, Running(count, request, node))
+		case "releasing":
+			parts = append(parts, Releasing(count, request, node))
+		case "succeeded":
+			parts = append(parts, Succeeded(count, request, node))
+		case "failed":
+			parts = append(parts, Failed(count, request, node))
+		}
+	}
+	return parts
+}
+
+func (r *random) option() Part {
+	options := []PodOption{
+		Label("app", "x"), Label("app", "y"),
+		Near("zone", "app=x"), Near(hostname, "app=x"), Away(hostname, "app=x"), Away("zone", "app=y"),
+		PreferNear(10, "zone", "app=y"), PreferNodes(10, "zone", "b"), Spread(1, "zone", "app=x"),
+		HostPort(80), Init("3cpu"), Tolerate("dedicated=infra:NoSchedule"), NodeSelector("zone", "a"), RequireNode("n0"),
+	}
+	return options[r.upTo(len(options)-1, "option")]
+}
+
+func (r *random) happening(c *Cluster) {
+	pod := func() string { return r.oneOf("pod", c.Pods()...) }
+	if len(c.Pods()) == 0 {
+		return
+	}
+	switch r.oneOf("happening", "confirm", "confirm one", "refuse", "refuse one", "start", "succeed", "fail",
+		"release", "delete", "recreate", "delete group", "delete node", "delete queue", "group", "other", "node", "ungate", "relabel") {
+	case "confirm":
+		c.Confirm()
+	case "confirm one":
+		if binds := c.InFlight(); len(binds) > 0 {
+			c.Confirm(r.oneOf("bind", binds...))
+		}
+	case "refuse":
+		c.Refuse()
+	case "refuse one":
+		if binds := c.InFlight(); len(binds) > 0 {
+			c.Refuse(r.oneOf("bind", binds...))
+		}
+	case "start":
+		c.Start()
+	case "succeed":
+		c.Succeed()
+	case "fail":
+		c.Fail()
+	case "release":
+		c.Release(pod())
+	case "delete":
+		c.Delete(pod())
+	case "recreate":
+		c.Recreate(pod())
+	case "delete group":
+		if groups := c.Groups(); len(groups) > 0 {
+			c.DeleteGroup(r.oneOf("group", groups...))
+		}
+	case "delete node":
+		if nodes := c.Nodes(); len(nodes) > 1 {
+			c.DeleteNode(r.oneOf("node", nodes...))
+			r.nodes = c.Nodes()
+		}
+	case "delete queue":
+		if queues := c.Queues(); len(queues) > 1 {
+			c.DeleteQueue(r.oneOf("queue", queues...))
+			r.queues = c.Queues()
+		}
+	case "group":
+		c.Add(r.group())
+	case "other":
+		if slices.Contains(c.Queues(), "default") {
+			c.Add(r.other())
+		}
+	case "node":
+		c.Add(r.another())
+	case "ungate":
+		c.Ungate(pod())
+	case "relabel":
+		c.Relabel(pod(), "app", r.oneOf("app", "", "x", "y"))
+	}
+}
+
+func (r *random) another() Row {
+	r.added++
+	name := fmt.Sprintf("m%d", r.added)
+	r.nodes = append(r.nodes, name)
+	return Node(name, "2cpu 4Gi", Label("zone", "a"))
+}

@@ -1,0 +1,68 @@
+package actions_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// builtIn is the registry of the real plugins and actions.
+func builtIn(t schedtest.T) *framework.Registry {
+	t.Helper()
+	r := framework.NewRegistry("preempt", "reclaim")
+	if err := errors.Join(
+		r.AddPlugin(gang.Name, gang.Spec()),
+		r.AddPlugin(priority.Name, priority.Spec()),
+		r.AddPlugin(conformance.Name, conformance.Spec()),
+		r.AddPlugin(drf.Name, drf.Spec()),
+		r.AddPlugin(proportion.Name, proportion.Spec()),
+		r.AddPlugin(predicates.Name, predicates.Spec()),
+		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
+		r.AddAction(allocate.New()),
+		r.AddAction(backfill.New()),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// tidy brings an expected transcript into the form of a real one: the lines in order, without
+// indentation, columns and comments.
+func tidy(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, " //")
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// same compares transcripts regardless of the order of lines.
+func same(t *testing.T, want, got string) {
+	t.Helper()
+	sorted := func(text string) []string {
+		lines := strings.Split(tidy(text), "\n")
+		slices.Sort(lines)
+		return lines
+	}
+	if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+		t.Errorf("transcript (-want +got):\n%s", diff)
+	}
+}

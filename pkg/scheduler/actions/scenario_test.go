@@ -1,0 +1,185 @@
+package actions_test
+
+import (
+	"testing"
+
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// What one cycle decides. The numbers are those of the acceptance list.
+func TestOneCycle(t *testing.T) {
+	cases := map[string]struct {
+		given []Row
+		want  string
+	}{
+		"S1: a gang that is stuck holds nothing against the job behind it": {
+			given: Given(
+				Node("n1", "10cpu"),
+				Queue("q", 1),
+				Group("q/gang", 3, Pending(3, "4cpu")),
+				Group("q/small", 1, Pending(1, "3cpu")),
+			),
+			want: `bind q/small-0 n1`,
+		},
+		"S1: nor does a stuck job hold anything against a gang behind it": {
+			given: Given(
+				Node("n1", "10cpu"),
+				Queue("q", 1),
+				Group("q/big", 1, Pending(1, "11cpu")),
+				Group("q/gang", 3, Pending(3, "3cpu")),
+			),
+			want: `bind q/gang-0 n1
+			       bind q/gang-1 n1
+			       bind q/gang-2 n1`,
+		},
+		"S2: who asks for little gets it, who asks for much gets the rest": {
+			given: Given(
+				Node("n1", "6cpu hugepages-2Mi=0 1gpu"),
+				Node("n2", "6cpu"),
+				Queue("q1", 1), Queue("q2", 1),
+				Group("q1/small", 1, Pending(1, "1cpu")),
+				Group("q2/big", 1, Pending(12, "1cpu")),
+			),
+			want: `bind q1/small-0 n1
+			       bind q2/big-0 n2
+			       bind q2/big-1 n1
+			       bind q2/big-2 n2
+			       bind q2/big-3 n1
+			       bind q2/big-4 n2
+			       bind q2/big-5 n1
+			       bind q2/big-6 n2
+			       bind q2/big-7 n1
+			       bind q2/big-8 n2
+			       bind q2/big-9 n1
+			       bind q2/big-10 n2`,
+		},
+		"S5: a running pod on a node that is unknown does not disturb others": {
+			given: Given(
+				Queue("q", 1),
+				MissingNode("ghost"),
+				Group("q/old", 1, Running(1, "1cpu", "ghost")),
+				Node("n1", "2cpu"),
+				Group("q/new", 1, Pending(1, "2cpu")),
+			),
+			want: `bind q/new-0 n1`,
+		},
+		"S5: a running pod on an over-full node does not disturb others": {
+			given: Given(
+				Node("n1", "1cpu"), Node("n2", "1cpu"),
+				Queue("q", 1),
+				Group("q/old", 1, Running(3, "1cpu", "n1")),
+				Group("q/new", 1, Pending(1, "1cpu")),
+			),
+			want: `bind q/new-0 n2`,
+		},
+		"S5: a pod that does not ask for what a node lacks fits there": {
+			given: Given(
+				Node("n1", "1cpu 1Gi"),
+				Queue("q", 1),
+				Group("q/old", 1, Running(1, "2Gi", "n1")),
+				Group("q/new", 1, Pending(1, "1cpu")),
+			),
+			want: `bind q/new-0 n1`,
+		},
+		"S11: a class without a node does not stop the job's other classes": {
+			given: Given(
+				Node("n1", "2cpu"),
+				Queue("q", 1),
+				Group("q/job", 1, Pending(1, "4cpu"), Pending(1, "2cpu")),
+			),
+			want: `bind q/job-1 n1`,
+		},
+		"S12: a pod that asks for nothing but in its init container": {
+			given: Given(
+				Node("n1", "2cpu"), Node("n2", "1cpu"),
+				Queue("q", 1),
+				Group("q/job", 1, BestEffort(1, Init("2cpu"))),
+			),
+			want: `bind q/job-0 n1`,
+		},
+		"S13: the request of a foreign pod counts as soon as it is bound": {
+			given: Given(
+				Node("n1", "2cpu"), Node("n2", "1cpu"),
+				Queue("q", 1),
+				Foreign("web", Bound(1, "1cpu", "n1")),
+				Group("q/job", 1, Pending(1, "2cpu")),
+				Group("q/small", 1, Pending(1, "1cpu", NodeSelector("kubernetes.io/hostname", "n1"))),
+			),
+			want: `bind q/small-0 n1`,
+		},
+		"S14: idle room goes before room that is being released": {
+			given: Given(
+				Node("b", "1cpu"), Node("a", "1cpu"),
+				Queue("q", 1),
+				Group("q/old", 1, Releasing(1, "1cpu", "b")),
+				Group("q/new", 1, Pending(1, "1cpu")),
+			),
+			want: `bind q/new-0 a`,
+		},
+		"a gang that fits only with room that is being released waits there as a whole": {
+			given: Given(
+				Node("n1", "1cpu"), Node("n2", "1cpu"),
+				Queue("q", 1),
+				Group("q/old", 1, Releasing(1, "1cpu", "n1")),
+				Group("q/new", 2, Pending(2, "1cpu")),
+				Group("q/next", 1, Pending(1, "1cpu")),
+			),
+			want: `hold     q/new-0 n2
+			       pipeline q/new-1 n1`,
+		},
+		"backfill does not start a gang that waits for room": {
+			given: Given(
+				Node("n1", "4cpu"), Node("n2", "1cpu"),
+				Queue("q", 1),
+				Group("q/old", 1, Releasing(1, "4cpu", "n1")),
+				Group("q/gang", 3, Pending(1, "1cpu"), Pending(1, "2cpu"), BestEffort(2)),
+			),
+			want: `hold     q/gang-0 n2
+			       pipeline q/gang-1 n1
+			       hold     q/gang-2 n1`,
+		},
+		"room for a nominated pod is kept from those at or below its priority": {
+			given: Given(
+				Node("a", "1cpu"), Node("z", "1cpu"), Nodes(9, "cordoned", "1cpu", Unschedulable()),
+				Queue("q", 1),
+				Foreign("web", Priority(1), Nominated("z"), Pending(1, "1cpu")),
+				Group("q/above", 1, Priority(2), Pending(1, "1cpu")),
+				Group("q/below", 1, Priority(1), Pending(1, "1cpu")),
+			),
+			want: `bind q/above-0 a`,
+		},
+		"room for a nominated pod is not kept from those above its priority": {
+			given: Given(
+				Node("n1", "1cpu"),
+				Queue("q1", 1), Queue("q2", 1),
+				Foreign("web", Priority(1), Nominated("n1"), Pending(1, "1cpu")),
+				Group("q1/below", 1, Priority(1), Pending(1, "1cpu")),
+				Group("q2/above", 1, Priority(2), Pending(1, "1cpu")),
+			),
+			want: `bind q2/above-0 n1`,
+		},
+		"S26: required anti-affinity of a running pod keeps a plain pod away": {
+			given: Given(
+				Node("n1", "8cpu"), Node("n2", "2cpu"),
+				Queue("q", 1),
+				Foreign("lonely", Running(1, "1cpu", "n1", Away("kubernetes.io/hostname", "app=noisy"))),
+				Group("q/job", 1, Pending(1, "1cpu", Label("app", "noisy"))),
+			),
+			want: `bind q/job-0 n2`,
+		},
+		"S26: and lets others in": {
+			given: Given(
+				Node("n1", "8cpu"), Node("n2", "2cpu"),
+				Queue("q", 1),
+				Foreign("lonely", Running(1, "1cpu", "n1", Away("kubernetes.io/hostname", "app=noisy"))),
+				Group("q/job", 1, Pending(1, "1cpu", Label("app", "quiet"))),
+			),
+			want: `bind q/job-0 n1`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			same(t, tc.want, Run(t, builtIn(t), tc.given))
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package conf_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func TestParseAccepts(t *testing.T) {
+	type wanted struct {
+		conf     *conf.Configuration
+		warnings string
+	}
+	twoTiers := []conf.Tier{
+		plugins("priority", "gang", "conformance"),
+		{Plugins: []conf.Plugin{
+			{Name: "drf"}, {Name: "predicates"}, {Name: "proportion"},
+			{Name: "nodeorder", Arguments: conf.Arguments{"nodeaffinity.weight": "2"}},
+		}},
+	}
+	for name, tc := range map[string]struct {
+		given string
+		want  wanted
+	}{
+		"the file of kube-batch as it is": {
+			given: `
+actions: "allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+    arguments: {nodeaffinity.weight: "2"}
+`,
+			want: wanted{conf: &conf.Configuration{Actions: []string{"allocate", "backfill"}, Tiers: twoTiers}},
+		},
+		"all four actions of kube-batch, two of them with a warning": {
+			given: `
+actions: "reclaim, allocate, backfill, preempt"
+tiers:
+- plugins: [{name: priority}, {name: proportion}]
+`,
+			want: wanted{
+				conf: &conf.Configuration{Actions: []string{"allocate", "backfill"}, Tiers: []conf.Tier{plugins("priority", "proportion")}},
+				warnings: `
+f:2: actions: action "reclaim" is not built yet and is left out
+f:2: actions: action "preempt" is not built yet and is left out`,
+			},
+		},
+		"actions as a list, in its order": {
+			given: "actions:\n- backfill\n- allocate\ntiers: [{plugins: [{name: gang}]}]",
+			want:  wanted{conf: &conf.Configuration{Actions: []string{"backfill", "allocate"}, Tiers: []conf.Tier{plugins("gang")}}},
+		},
+		"version and kind": {
+			given: "apiVersion: config.batch-scheduler.dev/v1alpha1\nkind: SchedulerConfiguration\nactions: allocate\ntiers: [{plugins: [{name: gang}]}]",
+			want:  wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("gang")}}},
+		},
+		"JSON": {
+			given: `{"actions": ["allocate"], "tiers": [{"plugins": [{"name": "gang", "enableJobOrder": false}]}]}`,
+			want: wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{
+				Plugins: []conf.Plugin{{Name: "gang", Disabled: []conf.Point{conf.JobOrder}}}}}}},
+		},
+		"every switch, off and on": {
+			given: `
+actions: allocate
+tiers:
+- plugins:
+  - name: drf
+    enableNodeOrder: false
+    enablePredicate: false
+    enableQueueOrder: false
+    enableReclaimable: false
+    enablePreemptable: false
+    enableTaskOrder: false
+    enableJobPipelined: false
+    enableJobReady: false
+    enableJobOrder: no
+  - name: gang
+    enableJobOrder: true
+    enableJobReady: true
+    enableJobPipelined: true
+    enableTaskOrder: true
+    enablePreemptable: true
+    enableReclaimable: true
+    enableQueueOrder: true
+    enablePredicate: true
+    enableNodeOrder: yes
+`,
+			want: wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
+				{Name: "drf", Disabled: []conf.Point{
+					conf.JobOrder, conf.JobReady, conf.JobPipelined, conf.TaskOrder, conf.Preemptable,
+					conf.Reclaimable, conf.QueueOrder, conf.Predicate, conf.NodeOrder}},
+				{Name: "gang"},
+			}}}}},
+		},
+		"arguments as texts, numbers and booleans": {
+			given: `
+actions: allocate
+tiers:
+- plugins:
+  - name: predicates
+    arguments: {predicate.MemoryPressureEnable: True}
+  - name: nodeorder
+    arguments:
+      leastrequested.weight: 0
+      nodeaffinity.weight: '1000'
+`,
+			want: wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
+				{Name: "predicates", Arguments: conf.Arguments{"predicate.MemoryPressureEnable": "True"}},
+				{Name: "nodeorder", Arguments: conf.Arguments{"leastrequested.weight": "0", "nodeaffinity.weight": "1000"}},
+			}}}}},
+		},
+		"fields without a value count as absent": {
+			given: "apiVersion:\nkind: ~\nactions: allocate\ntiers:\n- plugins:\n  - {name: gang, arguments: , enableJobOrder: }\n",
+			want:  wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("gang")}}},
+		},
+		"no tiers, with a warning": {
+			given: "actions: allocate",
+			want: wanted{
+				conf:     &conf.Configuration{Actions: []string{"allocate"}},
+				warnings: "f:1: tiers: no tiers: without plugins gangs are not kept whole and pods may land on nodes that cannot run them",
+			},
+		},
+		"tiers without plugins, each with a warning": {
+			given: "actions: allocate\ntiers:\n- plugins: []\n- plugins:\n  - name: gang\n- {}\n",
+			want: wanted{
+				conf:     &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{}, plugins("gang"), {}}},
+				warnings: "f:3: tiers[0]: a tier without plugins has no effect\nf:6: tiers[2]: a tier without plugins has no effect",
+			},
+		},
+		"reclaim that nobody permits, with a warning": {
+			given: "actions: [allocate, reclaim]\ntiers: [{plugins: [{name: priority}, {name: drf}, {name: gang}]}]",
+			want: wanted{
+				conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("priority", "drf", "gang")}},
+				warnings: `
+f:1: actions[1]: action "reclaim" is not built yet and is left out
+f:1: actions[1]: reclaim will never evict anything: no plugin permits it; add proportion with enableReclaimable on`,
+			},
+		},
+		"preempt that nobody permits, because of a switch, with a warning": {
+			given: "actions: allocate, preempt\ntiers: [{plugins: [{name: priority, enablePreemptable: false}, {name: proportion}]}]",
+			want: wanted{
+				conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
+					{Name: "priority", Disabled: []conf.Point{conf.Preemptable}}, {Name: "proportion"}}}}},
+				warnings: `
+f:1: actions: action "preempt" is not built yet and is left out
+f:1: actions: preempt will never evict anything: no plugin permits it; add priority or drf with enablePreemptable on`,
+			},
+		},
+		"reclaim that a plugin of a third party may permit, without that warning": {
+			given: "actions: allocate, reclaim\ntiers: [{plugins: [{name: acme}]}]",
+			want: wanted{
+				conf:     &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("acme")}},
+				warnings: `f:1: actions: action "reclaim" is not built yet and is left out`,
+			},
+		},
+		"no action that is built yet, with a warning": {
+			given: "\nactions: preempt\ntiers: [{plugins: [{name: priority}]}]",
+			want: wanted{
+				conf: &conf.Configuration{Tiers: []conf.Tier{plugins("priority")}},
+				warnings: `
+f:2: actions: action "preempt" is not built yet and is left out
+f:2: actions: none of the actions is built yet: nothing will be scheduled`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, warnings, err := conf.Parse("f", []byte(tc.given), testCatalog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want.conf, got); diff != "" {
+				t.Errorf("configuration (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(strings.TrimSpace(tc.want.warnings), lines(warnings)); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

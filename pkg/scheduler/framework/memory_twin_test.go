@@ -1,0 +1,120 @@
+package framework
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// What a profile remembers across sessions equals what a walk over everything finds out, after
+// any changes.
+func TestMemoryAgainstTwin(t *testing.T) {
+	byLabel := testPlugin{name: "label", open: func(ssn *Session) {
+		ssn.AddFilterFn("label", func(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+			if want := s.Exemplar.NodeSelector["disk"]; want != "" && n.Node.Labels["disk"] != want {
+				return &api.Unfit{Reason: api.NodeSelector}
+			}
+			return nil
+		})
+	}}
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster()
+		profile := profileOf(t, nil, []testPlugin{byLabel})
+		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
+			for range rapid.IntRange(0, 6).Draw(t, "changes") {
+				changeSomething(t, c)
+			}
+			ssn, _ := open(t, profile, c)
+			compareMemory(t, ssn)
+			ssn.Close()
+		}
+	})
+}
+
+func changeSomething(t *rapid.T, c *api.Cluster) {
+	nodeName := fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(t, "node"))
+	podName := fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(t, "pod"))
+	switch rapid.IntRange(0, 5).Draw(t, "change") {
+	case 0:
+		c.SetNode(node(nodeName, rapid.IntRange(1, 4).Draw(t, "cpu"), func(n *v1.Node) {
+			n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk")
+			n.Spec.Unschedulable = rapid.IntRange(0, 4).Draw(t, "cordoned") == 0
+			if rapid.IntRange(0, 4).Draw(t, "lost") == 0 {
+				n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
+			}
+		}))
+	case 2:
+		c.DeleteNode(nodeName)
+	case 3:
+		c.DeletePod(types.UID(podName))
+	default:
+		c.SetPod(pod(podName, rapid.IntRange(0, 2).Draw(t, "cpu"), func(p *v1.Pod) {
+			if old := c.Tasks[api.TaskID(p.UID)]; old != nil {
+				p.Spec.SchedulerName = old.Pod.Spec.SchedulerName
+			} else if rapid.Bool().Draw(t, "foreign") {
+				foreign(p)
+			}
+			if rapid.Bool().Draw(t, "placed") {
+				p.Spec.NodeName = nodeName
+			}
+			if rapid.Bool().Draw(t, "picky") {
+				p.Spec.NodeSelector = map[string]string{"disk": rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk")}
+			}
+			if rapid.IntRange(0, 4).Draw(t, "ended") == 0 {
+				p.Status.Phase = v1.PodSucceeded
+			}
+		}))
+	}
+}
+
+func compareMemory(t *rapid.T, ssn *Session) {
+	c := ssn.Cluster()
+	var total api.Resource
+	for i, n := range c.Nodes() {
+		usable := false
+		for _, task := range c.Tasks {
+			passes := n != nil && ssn.Filter(task.Shape, n) == nil
+			if has := ssn.Passing(task.Shape).Has(i); has != passes {
+				t.Fatalf("node %d passes for %s: remembered as %t", i, task.ID, has)
+			}
+			member := task.Job != nil && (task.Waiting() || task.Status.Holding() && task.Node.Exists())
+			usable = usable || passes && member
+		}
+		switch {
+		case n == nil:
+		case usable && n.Ready() && !n.Node.Spec.Unschedulable:
+			total.Add(n.Allocatable.Minus(n.Outside).NotNegative())
+		default:
+			total.Add(n.Members)
+		}
+	}
+	if !ssn.Total().Equal(total) {
+		t.Fatalf("total: remembered as %v, found %v", ssn.Total(), total)
+	}
+	for _, task := range c.Tasks {
+		if got, want := ssn.Slots(task.Shape), slots(ssn, task.Shape); got != want {
+			t.Fatalf("slots for %s: remembered as %d, found %d", task.ID, got, want)
+		}
+	}
+}
+
+// slots counts by trying: how many pods go on each node, one after the other.
+func slots(ssn *Session, shape *api.Shape) int64 {
+	count := int64(0)
+	for _, n := range ssn.Cluster().Nodes() {
+		if n == nil || !n.Ready() || n.Node.Spec.Unschedulable || ssn.Filter(shape, n) != nil {
+			continue
+		}
+		room := n.Allocatable.Minus(n.Outside)
+		for shape.Request.Fits(room) {
+			room.Sub(shape.Request)
+			count++
+		}
+	}
+	return count
+}

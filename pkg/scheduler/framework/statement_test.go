@@ -1,0 +1,203 @@
+package framework
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// trial is a session in which tasks are placed and evicted at random.
+type trial struct {
+	c     *api.Cluster
+	ssn   *Session
+	stmt  *Statement
+	tasks []*api.TaskInfo
+	heard []string // what the event handlers say is placed, as a balance
+}
+
+func newTrial(t *rapid.T) *trial {
+	tr := &trial{c: newCluster()}
+	for i := range 3 {
+		tr.c.SetNode(node(fmt.Sprintf("n%d", i), 4))
+	}
+	for i := range rapid.IntRange(1, 6).Draw(t, "pods") {
+		changes := []func(*v1.Pod){}
+		if rapid.Bool().Draw(t, "runs") {
+			changes = append(changes, on(fmt.Sprintf("n%d", i%3)), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
+		}
+		p := pod(fmt.Sprintf("p%d", i), 1+i%2, changes...)
+		tr.c.SetPod(p)
+		tr.tasks = append(tr.tasks, tr.c.Tasks[api.TaskID(p.UID)])
+	}
+	balance := map[api.TaskID]int{}
+	count := func(task *api.TaskInfo, n int) {
+		if balance[task.ID] += n; balance[task.ID] < -1 || balance[task.ID] > 1 {
+			tr.heard = append(tr.heard, "task "+string(task.ID)+" is announced out of turn")
+		}
+	}
+	plugin := testPlugin{name: "ear", open: func(ssn *Session) {
+		ssn.AddAllocatedFn("ear", func(task *api.TaskInfo) { count(task, +1) })
+		ssn.AddDeallocatedFn("ear", func(task *api.TaskInfo) { count(task, -1) })
+	}}
+	tr.ssn, _ = open(t, profileOf(t, nil, []testPlugin{plugin}), tr.c)
+	tr.stmt = tr.ssn.Statement()
+	return tr
+}
+
+// step does one thing that the present state allows.
+func (tr *trial) step(t *rapid.T) {
+	task := rapid.SampledFrom(tr.tasks).Draw(t, "task")
+	n := tr.c.Node(fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "node")))
+	switch {
+	case task.Waiting() && rapid.Bool().Draw(t, "pipeline"):
+		tr.stmt.Pipeline(task, n)
+	case task.Waiting():
+		tr.stmt.Allocate(task, n)
+	case task.Status == api.Running:
+		tr.stmt.Evict(task, tr.tasks[0].Job)
+	}
+}
+
+func (tr *trial) dump(t *rapid.T) string {
+	if err := tr.c.Audit(); err != nil {
+		t.Fatal(err)
+	}
+	return tr.c.Dump()
+}
+
+// Rolling back to any mark restores the model of that moment, whatever was done since.
+func TestRollbackRestoresTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tr := newTrial(t)
+		type point struct {
+			mark Mark
+			dump string
+		}
+		points := []point{{tr.stmt.Mark(), tr.dump(t)}}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "roll back") == 0 {
+				i := rapid.IntRange(0, len(points)-1).Draw(t, "to")
+				tr.stmt.RollbackTo(points[i].mark)
+				if diff := cmp.Diff(points[i].dump, tr.dump(t)); diff != "" {
+					t.Fatalf("after the roll back (-before +after):\n%s", diff)
+				}
+				points = points[:i+1]
+				continue
+			}
+			tr.step(t)
+			points = append(points, point{tr.stmt.Mark(), tr.dump(t)})
+		}
+		tr.stmt.Discard()
+		if diff := cmp.Diff(points[0].dump, tr.dump(t)); diff != "" {
+			t.Fatalf("after Discard (-before +after):\n%s", diff)
+		}
+		if len(tr.heard) > 0 {
+			t.Fatal(strings.Join(tr.heard, "\n"))
+		}
+	})
+}
+
+// Closing the session undoes what was held for gangs that wait.
+func TestCloseUndoesWhatIsHeld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tr := newTrial(t)
+		before := tr.dump(t)
+		for range rapid.IntRange(1, 4).Draw(t, "statements") {
+			waits := false
+			for range rapid.IntRange(1, 4).Draw(t, "steps") {
+				tr.step(t)
+			}
+			for _, d := range tr.stmt.Decisions() {
+				waits = waits || d.Kind == api.Pipeline
+			}
+			if waits {
+				tr.stmt.Commit()
+			} else {
+				tr.stmt.Discard()
+			}
+			tr.stmt = tr.ssn.Statement()
+		}
+		tr.ssn.Close()
+		tr.c.Settle()
+		if diff := cmp.Diff(before, tr.dump(t)); diff != "" {
+			t.Fatalf("after Close (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestCommit(t *testing.T) {
+	cases := map[string]struct {
+		given     func(s *Statement, c *api.Cluster)
+		committed []string
+		during    string // status of task p after the commit
+		after     string // status of task p after the session
+	}{
+		"nothing decided": {
+			given:  func(*Statement, *api.Cluster) {},
+			during: "Pending", after: "Pending",
+		},
+		"an allocation is bound": {
+			given:     func(s *Statement, c *api.Cluster) { s.Allocate(c.Tasks["p"], c.Node("n")) },
+			committed: []string{"allocate p n"},
+			during:    "Binding", after: "Binding",
+		},
+		"a gang goes in one call": {
+			given: func(s *Statement, c *api.Cluster) {
+				s.Allocate(c.Tasks["p"], c.Node("n"))
+				s.Allocate(c.Tasks["q"], c.Node("m"))
+			},
+			committed: []string{"allocate p n, allocate q m"},
+			during:    "Binding", after: "Binding",
+		},
+		"nothing is bound while a member waits for room": {
+			given: func(s *Statement, c *api.Cluster) {
+				s.Allocate(c.Tasks["p"], c.Node("n"))
+				s.Pipeline(c.Tasks["q"], c.Node("m"))
+			},
+			during: "Allocated", after: "Pending",
+		},
+		"what was rolled back is not committed": {
+			given: func(s *Statement, c *api.Cluster) {
+				s.Allocate(c.Tasks["q"], c.Node("m"))
+				mark := s.Mark()
+				s.Allocate(c.Tasks["p"], c.Node("n"))
+				s.RollbackTo(mark)
+			},
+			committed: []string{"allocate q m"},
+			during:    "Pending", after: "Pending",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster()
+			c.SetNode(node("n", 4))
+			c.SetNode(node("m", 4))
+			c.SetPod(pod("p", 1))
+			c.SetPod(pod("q", 1))
+			ssn, e := open(t, profileOf(t, nil), c)
+			stmt := ssn.Statement()
+			tc.given(stmt, c)
+			stmt.Commit()
+			if diff := cmp.Diff(tc.committed, e.committed); diff != "" {
+				t.Errorf("committed (-want +got):\n%s", diff)
+			}
+			if got := c.Tasks["p"].Status.String(); got != tc.during {
+				t.Errorf("p is %s after the commit, want %s", got, tc.during)
+			}
+			stmt.Discard() // what is committed is committed
+			ssn.Close()
+			if got := c.Tasks["p"].Status.String(); got != tc.after {
+				t.Errorf("p is %s after the session, want %s", got, tc.after)
+			}
+			if err := c.Audit(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package schedtest
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// amounts reads a list such as "2cpu 8Gi 1gpu 10pods example.com/fpga=2": a bare quantity is
+// memory, and gpu stands for nvidia.com/gpu.
+func amounts(text string) (v1.ResourceList, error) {
+	list := v1.ResourceList{}
+	for _, word := range strings.Fields(text) {
+		name, number := nameAndNumber(word)
+		quantity, err := resource.ParseQuantity(number)
+		if err != nil {
+			return nil, fmt.Errorf("amount %q: %w", word, err)
+		}
+		if _, twice := list[name]; twice {
+			return nil, fmt.Errorf("amounts %q: %s is given twice", text, name)
+		}
+		list[name] = quantity
+	}
+	return list, nil
+}
+
+func nameAndNumber(word string) (v1.ResourceName, string) {
+	if name, number, ok := strings.Cut(word, "="); ok {
+		return v1.ResourceName(name), number
+	}
+	for _, unit := range []struct {
+		suffix string
+		name   v1.ResourceName
+	}{{"cpu", v1.ResourceCPU}, {"pods", v1.ResourcePods}, {"gpu", "nvidia.com/gpu"}} {
+		if number, ok := strings.CutSuffix(word, unit.suffix); ok {
+			return unit.name, number
+		}
+	}
+	return v1.ResourceMemory, word
+}
+
+// amounts fails the test where a row spells amounts that cannot be read.
+func (c *Cluster) amounts(row, text string) v1.ResourceList {
+	c.t.Helper()
+	list, err := amounts(text)
+	if err != nil {
+		c.t.Fatalf("%s: %v", row, err)
+	}
+	return list
+}

@@ -1,0 +1,229 @@
+package schedtest
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// What happens between two cycles. Names are those of the rows.
+
+// Confirm lets the API server show binds: of the named pods, or all that are in flight.
+func (c *Cluster) Confirm(pods ...string) {
+	c.t.Helper()
+	for _, b := range c.answered("Confirm", pods) {
+		c.edit(b.Pod, func(p *v1.Pod) {
+			p.Spec.NodeName = b.Node
+			p.Annotations[v1alpha1.AnnotationQueue] = b.queue
+			p.Annotations[v1alpha1.AnnotationPodGroupUID] = b.groupUID
+		})
+	}
+}
+
+// Refuse lets binds fail: of the named pods, or all that are in flight.
+func (c *Cluster) Refuse(pods ...string) {
+	c.t.Helper()
+	for _, b := range c.answered("Refuse", pods) {
+		c.tell("bind "+string(b.uid), func(m *api.Cluster) { m.Refused(b.uid) })
+	}
+}
+
+// answered takes binds off the list of those in flight.
+func (c *Cluster) answered(what string, pods []string) []Bind {
+	c.t.Helper()
+	var taken, left []Bind
+	for _, b := range c.inFlight {
+		if len(pods) == 0 || slices.Contains(pods, b.Pod) {
+			taken = append(taken, b)
+		} else {
+			left = append(left, b)
+		}
+	}
+	if len(taken) < len(pods) {
+		c.t.Fatalf("%s(%q): not all of these binds are in flight", what, pods)
+	}
+	c.inFlight = left
+	return taken
+}
+
+// Start lets pods that have a node run: the named ones, or all.
+func (c *Cluster) Start(pods ...string) {
+	c.t.Helper()
+	c.phase(v1.PodRunning, v1.PodPending, pods)
+}
+
+// Succeed lets pods end well: the named ones, or all that run.
+func (c *Cluster) Succeed(pods ...string) {
+	c.t.Helper()
+	c.phase(v1.PodSucceeded, v1.PodRunning, pods)
+}
+
+// Fail lets pods end badly: the named ones, or all that run.
+func (c *Cluster) Fail(pods ...string) {
+	c.t.Helper()
+	c.phase(v1.PodFailed, v1.PodRunning, pods)
+}
+
+func (c *Cluster) phase(to, from v1.PodPhase, pods []string) {
+	c.t.Helper()
+	if len(pods) == 0 {
+		for _, p := range c.sortedPods() {
+			if p.Spec.NodeName != "" && p.Status.Phase == from {
+				pods = append(pods, c.names[string(p.UID)])
+			}
+		}
+	}
+	for _, name := range pods {
+		c.edit(name, inPhase(to))
+	}
+}
+
+// Release begins the deletion of pods; they hold their room until Delete.
+func (c *Cluster) Release(pods ...string) {
+	c.t.Helper()
+	for _, name := range pods {
+		c.edit(name, func(p *v1.Pod) {
+			now := metav1.NewTime(p.CreationTimestamp.Time)
+			p.DeletionTimestamp = &now
+		})
+	}
+}
+
+// Ungate lifts the scheduling gates of pods.
+func (c *Cluster) Ungate(pods ...string) {
+	c.t.Helper()
+	for _, name := range pods {
+		c.edit(name, func(p *v1.Pod) { p.Spec.SchedulingGates = nil })
+	}
+}
+
+// Relabel changes a label of a pod; an empty value takes it off.
+func (c *Cluster) Relabel(pod, key, value string) {
+	c.t.Helper()
+	c.edit(pod, func(p *v1.Pod) {
+		if p.Labels[key] = value; value == "" {
+			delete(p.Labels, key)
+		}
+	})
+}
+
+// Delete removes pods for good. A bind of theirs that is in flight will never be answered.
+func (c *Cluster) Delete(pods ...string) {
+	c.t.Helper()
+	for _, name := range pods {
+		p := c.pod(name)
+		delete(c.pods, p.UID)
+		c.inFlight = slices.DeleteFunc(c.inFlight, func(b Bind) bool { return b.Pod == name })
+		c.tell("pod "+string(p.UID), func(m *api.Cluster) { m.DeletePod(p.UID) })
+	}
+}
+
+// Recreate deletes pods and creates them again under the same names, as controllers do.
+func (c *Cluster) Recreate(pods ...string) {
+	c.t.Helper()
+	for _, name := range pods {
+		p := c.pod(name).DeepCopy()
+		c.Delete(name)
+		old := p.ObjectMeta
+		p.ObjectMeta = c.meta(old.Namespace, old.Name)
+		p.Labels, p.OwnerReferences = old.Labels, old.OwnerReferences
+		p.Spec.NodeName, p.Status = "", v1.PodStatus{Phase: v1.PodPending}
+		c.name(p, name)
+		c.setPod(p)
+	}
+}
+
+// DeleteGroup removes a PodGroup; its pods stay.
+func (c *Cluster) DeleteGroup(name string) {
+	c.t.Helper()
+	g := c.group(name)
+	key := g.Namespace + "/" + g.Name
+	delete(c.groups, key)
+	c.tell("group "+string(g.UID), func(m *api.Cluster) { m.DeletePodGroup(key, g.UID) })
+}
+
+// DeleteNode removes a node; its pods stay.
+func (c *Cluster) DeleteNode(name string) {
+	c.t.Helper()
+	if c.nodes[name] == nil {
+		c.t.Fatalf("DeleteNode(%q): no such node", name)
+	}
+	delete(c.nodes, name)
+	c.tell("node "+name, func(m *api.Cluster) { m.DeleteNode(name) })
+}
+
+// DeleteQueue removes a queue; its groups stay.
+func (c *Cluster) DeleteQueue(name string) {
+	c.t.Helper()
+	if c.queues[name] == nil {
+		c.t.Fatalf("DeleteQueue(%q): no such queue", name)
+	}
+	delete(c.queues, name)
+	c.tell("queue "+name, func(m *api.Cluster) { m.DeleteQueue(name) })
+}
+
+// EditNode changes a node.
+func (c *Cluster) EditNode(name string, change func(*v1.Node)) {
+	c.t.Helper()
+	old := c.nodes[name]
+	if old == nil {
+		c.t.Fatalf("EditNode(%q): no such node", name)
+	}
+	n := old.DeepCopy()
+	change(n)
+	c.setNode(n)
+}
+
+// EditQueue changes a queue.
+func (c *Cluster) EditQueue(name string, change func(*v1alpha1.Queue)) {
+	c.t.Helper()
+	old := c.queues[name]
+	if old == nil {
+		c.t.Fatalf("EditQueue(%q): no such queue", name)
+	}
+	q := old.DeepCopy()
+	change(q)
+	c.setQueue(q)
+}
+
+func (c *Cluster) edit(pod string, change func(*v1.Pod)) {
+	c.t.Helper()
+	p := c.pod(pod).DeepCopy()
+	change(p)
+	c.setPod(p)
+}
+
+func (c *Cluster) pod(name string) *v1.Pod {
+	c.t.Helper()
+	p := c.pods[c.uids[name]]
+	if p == nil {
+		c.t.Fatalf("there is no pod %q", name)
+	}
+	return p
+}
+
+func (c *Cluster) group(name string) *v1alpha1.PodGroup {
+	c.t.Helper()
+	for key, g := range c.groups {
+		if c.names[key] == name {
+			return g
+		}
+	}
+	c.t.Fatalf("there is no group %q", name)
+	return nil
+}
+
+func (c *Cluster) sortedPods() []*v1.Pod {
+	pods := make([]*v1.Pod, 0, len(c.pods))
+	for _, p := range c.pods {
+		pods = append(pods, p)
+	}
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return api.CompareAge(a.CreationTimestamp.UnixNano(), b.CreationTimestamp.UnixNano(), a.Name, b.Name)
+	})
+	return pods
+}

@@ -1,0 +1,127 @@
+package schedtest
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// members are pods of one kind within a row.
+type members struct {
+	count   int
+	request string
+	node    string // empty while they wait
+	change  func(*v1.Pod)
+	options []PodOption
+}
+
+func (m members) addTo(d *declaration) { d.members = append(d.members, m) }
+
+// Pending members wait for a node.
+func Pending(count int, request string, options ...PodOption) Part {
+	return members{count, request, "", func(*v1.Pod) {}, options}
+}
+
+// BestEffort members wait and ask for nothing.
+func BestEffort(count int, options ...PodOption) Part { return Pending(count, "", options...) }
+
+// Gated members have a scheduling gate.
+func Gated(count int, request string, options ...PodOption) Part {
+	return members{count, request, "", func(p *v1.Pod) {
+		p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/hold"}}
+	}, options}
+}
+
+// Bound members have their node and do not run yet.
+func Bound(count int, request, node string, options ...PodOption) Part {
+	return members{count, request, node, func(*v1.Pod) {}, options}
+}
+
+// Running members run on a node.
+func Running(count int, request, node string, options ...PodOption) Part {
+	return members{count, request, node, inPhase(v1.PodRunning), options}
+}
+
+// Releasing members run on a node and are being deleted.
+func Releasing(count int, request, node string, options ...PodOption) Part {
+	return members{count, request, node, func(p *v1.Pod) {
+		p.Status.Phase = v1.PodRunning
+		p.DeletionTimestamp = &metav1.Time{Time: p.CreationTimestamp.Time}
+	}, options}
+}
+
+// Succeeded members have ended well.
+func Succeeded(count int, request, node string, options ...PodOption) Part {
+	return members{count, request, node, inPhase(v1.PodSucceeded), options}
+}
+
+// Failed members have ended badly.
+func Failed(count int, request, node string, options ...PodOption) Part {
+	return members{count, request, node, inPhase(v1.PodFailed), options}
+}
+
+func inPhase(phase v1.PodPhase) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Status.Phase = phase }
+}
+
+// addMembers creates the pods of a row. Those that have a node were bound by us, as their
+// annotations say.
+func (c *Cluster) addMembers(row string, d *declaration) {
+	c.t.Helper()
+	for _, m := range d.members {
+		request := c.amounts(row, m.request)
+		if m.node != "" {
+			c.needNode(row, m.node)
+		}
+		for range m.count {
+			number := c.numbers[d.title]
+			c.numbers[d.title]++
+			pod := c.newPod(d, number, request)
+			if m.node != "" {
+				pod.Spec.NodeName = m.node
+				if !d.foreign {
+					pod.Annotations[v1alpha1.AnnotationQueue] = c.queueOf(d)
+					pod.Annotations[v1alpha1.AnnotationPodGroupUID] = d.groupUID
+				}
+			}
+			m.change(pod)
+			for _, option := range append(d.all[:len(d.all):len(d.all)], m.options...) {
+				option.change(pod)
+			}
+			c.nameNew(row, pod, fmt.Sprintf("%s-%d", d.title, number))
+			c.setPod(pod)
+		}
+	}
+}
+
+// nameNew refuses a second pod of one name: no API server has two.
+func (c *Cluster) nameNew(row string, pod *v1.Pod, name string) {
+	c.t.Helper()
+	for _, other := range c.pods {
+		if other.Namespace == pod.Namespace && other.Name == pod.Name {
+			c.t.Fatalf("%s: namespace %s has a pod %q already", row, pod.Namespace, pod.Name)
+		}
+	}
+	c.name(pod, name)
+}
+
+func (c *Cluster) queueOf(d *declaration) string {
+	if d.queue == "" {
+		return defaultQueue
+	}
+	return d.queue
+}
+
+func (c *Cluster) newPod(d *declaration, number int, request v1.ResourceList) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: c.meta(d.namespace, fmt.Sprintf("%s-%d", d.name, number)),
+		Spec: v1.PodSpec{
+			SchedulerName: schedulerName,
+			Containers:    []v1.Container{{Name: "main", Image: "example.com/work", Resources: v1.ResourceRequirements{Requests: request}}},
+		},
+		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+}

@@ -1,0 +1,262 @@
+package schedtest
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Part is what stands inside of a row of pods: members, options of the group, and pod options,
+// which then hold for all members.
+type Part interface{ addTo(*declaration) }
+
+// PodOption changes the pods of one member list or, as a Part, of a whole row.
+type PodOption interface {
+	Part
+	change(*v1.Pod)
+}
+
+// NodeOption changes a node.
+type NodeOption interface{ changeNode(*v1.Node) }
+
+// QueueOption changes a queue.
+type QueueOption func(*Cluster, *v1alpha1.Queue)
+
+// Mutate is the pod option for what has no word of its own here.
+type Mutate func(*v1.Pod)
+
+func (f Mutate) change(p *v1.Pod)     { f(p) }
+func (f Mutate) addTo(d *declaration) { d.all = append(d.all, f) }
+
+type groupOption func(*declaration)
+
+func (f groupOption) addTo(d *declaration) { f(d) }
+
+type nodeOption func(*v1.Node)
+
+func (f nodeOption) changeNode(n *v1.Node) { f(n) }
+
+type label struct{ key, value string }
+
+func (l label) change(p *v1.Pod)      { p.Labels[l.key] = l.value }
+func (l label) addTo(d *declaration)  { d.all = append(d.all, l) }
+func (l label) changeNode(n *v1.Node) { n.Labels[l.key] = l.value }
+
+// Labelled is what Label returns: a label fits on pods and on nodes.
+type Labelled interface {
+	PodOption
+	NodeOption
+}
+
+// Label puts a label on pods or on a node.
+func Label(key, value string) Labelled { return label{key, value} }
+
+// Annotation puts an annotation on pods.
+func Annotation(key, value string) PodOption {
+	return Mutate(func(p *v1.Pod) { p.Annotations[key] = value })
+}
+
+// Taint puts a taint "key=value:Effect" or "key:Effect" on a node.
+func Taint(text string) NodeOption {
+	return nodeOption(func(n *v1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint(text)) })
+}
+
+func taint(text string) v1.Taint {
+	pair, effect, _ := strings.Cut(text, ":")
+	key, value, _ := strings.Cut(pair, "=")
+	return v1.Taint{Key: key, Value: value, Effect: v1.TaintEffect(effect)}
+}
+
+// Unschedulable cordons a node.
+func Unschedulable() NodeOption {
+	return nodeOption(func(n *v1.Node) { n.Spec.Unschedulable = true })
+}
+
+// NotReady lets a node report that it is not ready.
+func NotReady() NodeOption {
+	return nodeOption(func(n *v1.Node) {
+		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse}}
+	})
+}
+
+// Capability caps a queue: "4cpu 8Gi".
+func Capability(text string) QueueOption {
+	return func(c *Cluster, q *v1alpha1.Queue) {
+		q.Spec.Capability = c.amounts("Capability of queue "+q.Name, text)
+	}
+}
+
+// Guarantee gives a queue a floor.
+func Guarantee(text string) QueueOption {
+	return func(c *Cluster, q *v1alpha1.Queue) {
+		q.Spec.Guarantee = c.amounts("Guarantee of queue "+q.Name, text)
+	}
+}
+
+// NotReclaimable lets a queue neither borrow nor give back.
+func NotReclaimable() QueueOption {
+	return func(_ *Cluster, q *v1alpha1.Queue) {
+		no := false
+		q.Spec.Reclaimable = &no
+	}
+}
+
+// Priority gives pods a priority.
+func Priority(n int32) PodOption { return Mutate(func(p *v1.Pod) { p.Spec.Priority = &n }) }
+
+// Class names the PriorityClass of a group.
+func Class(name string) Part {
+	return groupOption(func(d *declaration) { d.class = name })
+}
+
+// MinResources sets spec.minResources of a group.
+func MinResources(text string) Part {
+	return groupOption(func(d *declaration) { d.minResources = text })
+}
+
+// In puts the pods of a row, and their group, in a namespace other than "ns".
+func In(namespace string) Part {
+	return groupOption(func(d *declaration) { d.namespace = namespace })
+}
+
+// OfQueue puts plain pods in a queue by label.
+func OfQueue(name string) Part {
+	return groupOption(func(d *declaration) { d.queue = name })
+}
+
+// GangOf gives plain pods the annotation that lets that many of them start together.
+func GangOf(n string) PodOption { return Annotation(v1alpha1.AnnotationGroupMinMember, n) }
+
+// NodeSelector lets pods go only to nodes with a label.
+func NodeSelector(key, value string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		if p.Spec.NodeSelector == nil {
+			p.Spec.NodeSelector = map[string]string{}
+		}
+		p.Spec.NodeSelector[key] = value
+	})
+}
+
+func affinityOf(p *v1.Pod) *v1.Affinity {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &v1.Affinity{}
+	}
+	return p.Spec.Affinity
+}
+
+func nodeAffinityOf(p *v1.Pod) *v1.NodeAffinity {
+	a := affinityOf(p)
+	if a.NodeAffinity == nil {
+		a.NodeAffinity = &v1.NodeAffinity{}
+	}
+	return a.NodeAffinity
+}
+
+// RequireNode lets pods go only to the node of that name, by required node affinity.
+func RequireNode(name string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		nodeAffinityOf(p).RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{name}}},
+		}}}
+	})
+}
+
+// PreferNodes lets pods prefer nodes with a label.
+func PreferNodes(weight int32, key, value string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		a := nodeAffinityOf(p)
+		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
+			v1.PreferredSchedulingTerm{Weight: weight, Preference: v1.NodeSelectorTerm{
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}}},
+			}})
+	})
+}
+
+// podTerm selects pods with the labels "key=value,…" within one domain of the topology.
+func podTerm(topology, selector string) v1.PodAffinityTerm {
+	return v1.PodAffinityTerm{TopologyKey: topology, LabelSelector: labelSelector(selector)}
+}
+
+func labelSelector(text string) *metav1.LabelSelector {
+	s := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for _, pair := range strings.Split(text, ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		s.MatchLabels[key] = value
+	}
+	return s
+}
+
+// Near requires pods to be in one domain of the topology with pods that have the labels.
+func Near(topology, selector string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		affinityOf(p).PodAffinity = &v1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{podTerm(topology, selector)},
+		}
+	})
+}
+
+// PreferNear lets pods prefer domains of the topology where pods with the labels are.
+func PreferNear(weight int32, topology, selector string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		affinityOf(p).PodAffinity = &v1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: weight, PodAffinityTerm: podTerm(topology, selector)}},
+		}
+	})
+}
+
+// Away forbids pods the domains of the topology where pods with the labels are.
+func Away(topology, selector string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		affinityOf(p).PodAntiAffinity = &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{podTerm(topology, selector)},
+		}
+	})
+}
+
+// Spread requires pods with the labels to be spread over a topology.
+func Spread(maxSkew int32, topology, selector string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+			MaxSkew: maxSkew, TopologyKey: topology, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: labelSelector(selector),
+		})
+	})
+}
+
+// Tolerate lets pods tolerate a taint "key=value:Effect" or "key:Effect".
+func Tolerate(text string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		t := taint(text)
+		toleration := v1.Toleration{Key: t.Key, Operator: v1.TolerationOpExists, Effect: t.Effect}
+		if t.Value != "" {
+			toleration.Operator, toleration.Value = v1.TolerationOpEqual, t.Value
+		}
+		p.Spec.Tolerations = append(p.Spec.Tolerations, toleration)
+	})
+}
+
+// HostPort lets pods take a port of their node.
+func HostPort(port int32) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		c := &p.Spec.Containers[0]
+		c.Ports = append(c.Ports, v1.ContainerPort{ContainerPort: port, HostPort: port, Protocol: v1.ProtocolTCP})
+	})
+}
+
+// Init gives pods an init container with a request.
+func Init(text string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		list, err := amounts(text)
+		if err != nil {
+			panic("Init: " + err.Error())
+		}
+		p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: "init", Resources: v1.ResourceRequirements{Requests: list}})
+	})
+}
+
+// Nominated says that the preemption of another scheduler has reserved room on a node.
+func Nominated(node string) PodOption {
+	return Mutate(func(p *v1.Pod) { p.Status.NominatedNodeName = node })
+}

@@ -1,0 +1,115 @@
+package schedtest
+
+import (
+	"math/rand"
+
+	"github.com/go-logr/logr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// replica is one model of the cluster with what has been told and not been applied.
+type replica struct {
+	title   string
+	model   *api.Cluster
+	profile *framework.Profile // nil for the one that sees no sessions
+	pending []event
+}
+
+// replicas are models of one cluster that must never differ.
+type replicas struct {
+	ordered, shuffled, still *replica
+	random                   *rand.Rand
+}
+
+func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
+	t.Helper()
+	replicaOf := func(title string, sessions bool) *replica {
+		r := &replica{title: title, model: api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
+		if sessions {
+			profile, err := registry.NewProfile(policy, handle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.profile = profile
+		}
+		return r
+	}
+	return replicas{
+		ordered:  replicaOf("with the objects in order", true),
+		shuffled: replicaOf("with the objects shuffled", true),
+		still:    replicaOf("without sessions", false),
+		random:   rand.New(rand.NewSource(seed)),
+	}
+}
+
+func (rs *replicas) all() []*replica { return []*replica{rs.ordered, rs.shuffled, rs.still} }
+
+func (rs *replicas) tell(e event) {
+	for _, r := range rs.all() {
+		r.pending = append(r.pending, e)
+	}
+}
+
+// apply lets the models hear what has happened.
+func (rs *replicas) apply(t T) {
+	t.Helper()
+	rs.shuffled.pending = rs.shuffle(rs.shuffled.pending)
+	for _, r := range rs.all() {
+		for _, e := range r.pending {
+			e.apply(r.model)
+		}
+		r.pending = nil
+		r.model.Settle()
+		r.audit(t, "after the events")
+	}
+}
+
+// shuffle keeps the last event of each key, in any order.
+func (rs *replicas) shuffle(events []event) []event {
+	last := map[string]int{}
+	for i, e := range events {
+		last[e.key] = i
+	}
+	var kept []event
+	for i, e := range events {
+		if last[e.key] == i {
+			kept = append(kept, e)
+		}
+	}
+	rs.random.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
+	return kept
+}
+
+func (r *replica) audit(t T, when string) {
+	t.Helper()
+	if err := r.model.Audit(); err != nil {
+		t.Fatalf("%s, the model %s: %v", when, r.title, err)
+	}
+}
+
+// session runs the actions once and returns what came of it.
+func (r *replica) session(t T, c *Cluster) *cycle {
+	t.Helper()
+	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
+	ssn := r.profile.Open(r.model, result, logr.Discard())
+	r.audit(t, "after the session has opened")
+	for _, action := range r.profile.Actions {
+		if err := action.Execute(t.Context(), ssn); err != nil {
+			t.Fatalf("action %s: %v", action.Name(), err)
+		}
+		r.audit(t, "after action "+action.Name())
+		result.check(action.Name())
+	}
+	result.observe(ssn)
+	ssn.Close()
+	r.model.Settle()
+	r.audit(t, "after the session")
+	result.checkGangs()
+	if len(result.faults) > 0 {
+		t.Fatalf("%s:\n%s\nthe transcript is\n%s", r.title, lines(result.faults), result.transcript())
+	}
+	return result
+}

@@ -1,0 +1,226 @@
+package schedtest
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Row declares something that exists. Rows apply from top to bottom.
+type Row func(*Cluster)
+
+// Given lists rows.
+func Given(rows ...Row) []Row { return rows }
+
+// Rows makes one row of many.
+func Rows(rows ...Row) Row {
+	return func(c *Cluster) {
+		for _, row := range rows {
+			row(c)
+		}
+	}
+}
+
+// Node declares a ready node: Node("n1", "4cpu 16Gi"). Without an amount of pods it takes 110.
+// It has the label kubernetes.io/hostname.
+func Node(name, allocatable string, options ...NodeOption) Row {
+	return func(c *Cluster) {
+		list := c.amounts(fmt.Sprintf("Node(%q)", name), allocatable)
+		if _, given := list[v1.ResourcePods]; !given {
+			list[v1.ResourcePods] = *mustParse("110")
+		}
+		node := &v1.Node{
+			ObjectMeta: c.meta("", name),
+			Status: v1.NodeStatus{
+				Allocatable: list, Capacity: list,
+				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+			},
+		}
+		node.Labels[v1.LabelHostname] = name
+		for _, option := range options {
+			option.changeNode(node)
+		}
+		c.setNode(node)
+	}
+}
+
+// Nodes declares count nodes n1, n2, … when called with the prefix "n".
+func Nodes(count int, prefix, allocatable string, options ...NodeOption) Row {
+	return func(c *Cluster) {
+		for i := range count {
+			Node(fmt.Sprintf("%s%d", prefix, i+1), allocatable, options...)(c)
+		}
+	}
+}
+
+// MissingNode says that pods name a node which does not exist.
+func MissingNode(name string) Row {
+	return func(c *Cluster) { c.missing["node "+name] = true }
+}
+
+// MissingQueue says that rows name a queue which does not exist.
+func MissingQueue(name string) Row {
+	return func(c *Cluster) { c.missing["queue "+name] = true }
+}
+
+// Queue declares a queue.
+func Queue(name string, weight int32, options ...QueueOption) Row {
+	return func(c *Cluster) {
+		queue := &v1alpha1.Queue{ObjectMeta: c.meta("", name), Spec: v1alpha1.QueueSpec{Weight: weight}}
+		for _, option := range options {
+			option(c, queue)
+		}
+		c.setQueue(queue)
+	}
+}
+
+// PriorityClass declares a priority class.
+func PriorityClass(name string, value int32) Row {
+	return func(c *Cluster) {
+		c.setPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: c.meta("", name), Value: value})
+	}
+}
+
+// Terminating declares a namespace that is being deleted.
+func Terminating(name string) Row {
+	return func(c *Cluster) {
+		c.setNamespace(&v1.Namespace{ObjectMeta: c.meta("", name), Status: v1.NamespaceStatus{Phase: v1.NamespaceTerminating}})
+	}
+}
+
+// Group declares the PodGroup "queue/name" and the pods in it.
+func Group(name string, minMember int32, parts ...Part) Row {
+	row := fmt.Sprintf("Group(%q)", name)
+	return func(c *Cluster) {
+		d := c.declare(row, name, parts)
+		c.needQueue(row, d.queue)
+		if c.groups[d.namespace+"/"+d.name] != nil {
+			c.t.Fatalf("%s: namespace %s has a group %q already; names of groups are theirs alone, whatever the queue", row, d.namespace, d.name)
+		}
+		group := &v1alpha1.PodGroup{
+			ObjectMeta: c.meta(d.namespace, d.name),
+			Spec:       v1alpha1.PodGroupSpec{MinMember: minMember, Queue: d.queue, PriorityClassName: d.class},
+		}
+		if d.minResources != "" {
+			group.Spec.MinResources = c.amounts(row, d.minResources)
+		}
+		c.names[d.namespace+"/"+d.name] = name
+		c.setGroup(group)
+		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
+		d.groupUID = string(group.UID)
+		c.addMembers(row, d)
+	}
+}
+
+// More adds pods to a group that is there; their numbers go on where those of the group end.
+func More(name string, parts ...Part) Row {
+	row := fmt.Sprintf("More(%q)", name)
+	return func(c *Cluster) {
+		d := c.declare(row, name, parts)
+		group := c.groups[d.namespace+"/"+d.name]
+		if group == nil {
+			c.t.Fatalf("%s: no such group; declare it with Group above", row)
+		}
+		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
+		d.groupUID = string(group.UID)
+		c.addMembers(row, d)
+	}
+}
+
+// Lost declares pods that name a group which does not exist.
+func Lost(name string, parts ...Part) Row {
+	row := fmt.Sprintf("Lost(%q)", name)
+	return func(c *Cluster) {
+		d := c.declare(row, name, parts)
+		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
+		c.names[d.namespace+"/"+d.name] = name
+		c.addMembers(row, d)
+	}
+}
+
+// Plain declares pods without group and without owner, each for itself: name-0, name-1, …
+// They are in the default queue unless OfQueue says otherwise.
+func Plain(name string, parts ...Part) Row {
+	row := fmt.Sprintf("Plain(%q)", name)
+	return func(c *Cluster) { c.addShadows(row, c.declare(row, name, parts)) }
+}
+
+// ReplicaSet declares pods without group that have a controller of that name.
+func ReplicaSet(name string, parts ...Part) Row {
+	row := fmt.Sprintf("ReplicaSet(%q)", name)
+	return func(c *Cluster) {
+		d := c.declare(row, name, parts)
+		yes := true
+		owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: c.uid("", "rs-"+name), Controller: &yes}
+		d.all = append(d.all, Mutate(func(p *v1.Pod) { p.OwnerReferences = []metav1.OwnerReference{owner} }))
+		c.addShadows(row, d)
+	}
+}
+
+func (c *Cluster) addShadows(row string, d *declaration) {
+	c.t.Helper()
+	if d.queue == "" {
+		c.needQueue(row, defaultQueue)
+	} else {
+		c.needQueue(row, d.queue)
+		d.all = append(d.all, Label(v1alpha1.LabelQueue, d.queue))
+	}
+	c.addMembers(row, d)
+}
+
+// Foreign declares pods of another scheduler.
+func Foreign(name string, parts ...Part) Row {
+	row := fmt.Sprintf("Foreign(%q)", name)
+	return func(c *Cluster) {
+		d := c.declare(row, name, parts)
+		d.foreign = true
+		d.all = append(d.all, Mutate(func(p *v1.Pod) { p.Spec.SchedulerName = v1.DefaultSchedulerName }))
+		c.addMembers(row, d)
+	}
+}
+
+// declaration is a row of pods while it is read.
+type declaration struct {
+	title     string // how the test spells it: "q/low"
+	namespace string
+	queue     string
+	name      string
+	foreign   bool
+
+	all          []PodOption
+	members      []members
+	class        string
+	minResources string
+	groupUID     string
+}
+
+func (c *Cluster) declare(row, title string, parts []Part) *declaration {
+	c.t.Helper()
+	d := &declaration{title: title, namespace: "ns", name: title}
+	if queue, name, ok := strings.Cut(title, "/"); ok {
+		d.queue, d.name = queue, name
+	}
+	for _, part := range parts {
+		part.addTo(d)
+	}
+	return d
+}
+
+func (c *Cluster) needQueue(row, name string) {
+	c.t.Helper()
+	if name != "" && c.queues[name] == nil && !c.missing["queue "+name] {
+		c.t.Fatalf("%s: queue %q is not declared; declare it above with Queue, or with MissingQueue", row, name)
+	}
+}
+
+func (c *Cluster) needNode(row, name string) {
+	c.t.Helper()
+	if c.nodes[name] == nil && !c.missing["node "+name] {
+		c.t.Fatalf("%s: node %q is not declared; declare it above with Node, or with MissingNode", row, name)
+	}
+}

@@ -1,0 +1,83 @@
+package schedtest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// immutable: a flag of the test command, set before tests run.
+var update = flag.Bool("update", false, "rewrite scripts with what they print now")
+
+// Scripts runs every file that matches the pattern as a test of its own.
+//
+// A script has one command a line; what the command prints follows it, indented. Lines that
+// start with # are comments. The flag -update rewrites the files, to be reviewed as text. The
+// commands are those of the table in commands.go.
+func Scripts(t *testing.T, registry func(T) *framework.Registry, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatalf("no file matches %s", pattern)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			before, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := play(New(t, registry(t), nil), file, string(before))
+			if *update {
+				if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(strings.Split(string(before), "\n"), strings.Split(after, "\n")); diff != "" {
+				t.Errorf("%s (-want +got); rewrite it with -update if the new text is right:\n%s", file, diff)
+			}
+		})
+	}
+}
+
+const indent = "    "
+
+// play runs a script and returns it with what its commands print now.
+func play(c *Cluster, file, script string) string {
+	c.t.Helper()
+	var out strings.Builder
+	number := 0
+	for line := range strings.Lines(script) {
+		number++
+		line = strings.TrimRight(line, " \t\n")
+		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
+			continue // printed by the command above, the last time
+		}
+		out.WriteString(line + "\n")
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		command, ok := commands()[words[0]]
+		if !ok {
+			c.t.Fatalf("%s:%d: there is no command %q", file, number, words[0])
+		}
+		printed, err := command(c, words[1:])
+		if err != nil {
+			c.t.Fatalf("%s:%d: %s: %v", file, number, words[0], err)
+		}
+		for text := range strings.Lines(printed) {
+			out.WriteString(indent + strings.TrimRight(text, "\n") + "\n")
+		}
+	}
+	return out.String()
+}

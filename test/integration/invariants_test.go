@@ -1,0 +1,128 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+)
+
+// invariants says what is wrong with a settled cluster, whatever the case is about.
+func (v *view) invariants() error {
+	pods, _ := v.pods.List(labels.Everything())
+	return errors.Join(v.roomKept(pods), noneRejected(pods), committed(pods), v.gangsWhole(pods))
+}
+
+// roomKept: no node holds more than it has.
+func (v *view) roomKept(pods []*corev1.Pod) error {
+	used := map[string]corev1.ResourceList{}
+	for _, p := range pods {
+		if p.Spec.NodeName == "" || ended(p) {
+			continue
+		}
+		if used[p.Spec.NodeName] == nil {
+			used[p.Spec.NodeName] = corev1.ResourceList{}
+		}
+		add(used[p.Spec.NodeName], resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}))
+		add(used[p.Spec.NodeName], corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
+	}
+	nodes, _ := v.nodes.List(labels.Everything())
+	var errs []error
+	for _, n := range nodes {
+		for name, amount := range used[n.Name] {
+			if room := n.Status.Allocatable[name]; amount.Cmp(room) > 0 {
+				errs = append(errs, fmt.Errorf("node %s holds %s of %s %s", n.Name, amount.String(), room.String(), name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func add(sum, list corev1.ResourceList) {
+	for name, amount := range list {
+		q := sum[name]
+		q.Add(amount)
+		sum[name] = q
+	}
+}
+
+// noneRejected: no kubelet has turned away what the scheduler sent.
+func noneRejected(pods []*corev1.Pod) error {
+	var errs []error
+	for _, p := range pods {
+		if ours(p) && p.Status.Phase == corev1.PodFailed && p.Status.Reason != "" {
+			errs = append(errs, fmt.Errorf("pod %s was rejected by node %s: %s", p.Name, p.Spec.NodeName, p.Status.Reason))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// committed: every pod that the scheduler has bound says where it counts.
+func committed(pods []*corev1.Pod) error {
+	var errs []error
+	for _, p := range pods {
+		if !ours(p) || p.Spec.NodeName == "" {
+			continue
+		}
+		for _, key := range []string{v1alpha1.AnnotationQueue, v1alpha1.AnnotationPodGroupUID} {
+			if _, ok := p.Annotations[key]; !ok {
+				errs = append(errs, fmt.Errorf("pod %s is bound without annotation %s", p.Name, key))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gangsWhole: no group has started with fewer pods than minMember.
+func (v *view) gangsWhole(pods []*corev1.Pod) error {
+	started := map[string]int32{}
+	for _, p := range pods {
+		if ours(p) && p.Spec.NodeName != "" {
+			started[p.Annotations[v1alpha1.AnnotationPodGroupUID]]++
+		}
+	}
+	groups, _ := v.groups.List(labels.Everything())
+	var errs []error
+	for _, g := range groups {
+		if n := started[string(g.UID)]; n > 0 && n < g.Spec.MinMember {
+			errs = append(errs, fmt.Errorf("group %s has started with %d pods of at least %d", g.Name, n, g.Spec.MinMember))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ours tells whether the pod is one that the scheduler takes care of.
+func ours(p *corev1.Pod) bool { return p.Spec.SchedulerName == scheduler.Name }
+
+// message returns what is told about a job that waits: by its groups if it has any, else by
+// its pods; each text once.
+func (v *view) message(job string) string {
+	texts := map[string]bool{}
+	selector := labels.SelectorFromSet(labels.Set{jobLabel: job})
+	groups, _ := v.groups.List(selector)
+	for _, g := range groups {
+		texts[scheduled(g).Message] = true
+	}
+	if len(groups) == 0 {
+		pods, _ := v.pods.List(selector)
+		for _, p := range pods {
+			texts[podScheduled(p).Message] = true
+		}
+	}
+	var all []string
+	for text := range texts {
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
+}

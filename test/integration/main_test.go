@@ -1,0 +1,46 @@
+// Package integration tests the scheduler against a real API server: as a process of its own,
+// built with the race detector, under its own service account and with the roles that are
+// shipped, on a local cluster with simulated kubelets that admit pods as real ones do.
+//
+// Every case has a cluster of its own. It says what is there before the scheduler starts, what
+// the cluster looks like after it has settled, and what is done then. What a settled cluster
+// looks like is one line for each job, see view.picture. After every step the invariants are
+// checked too (see view.invariants), and at the end the scheduler must stop with code 0 and
+// must not have logged a panic, a data race or a missing permission.
+package integration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+)
+
+// beside is how many cases run at the same time: they mostly wait.
+const beside = "4"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !testing.Short() {
+		if err := prepare(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// prepare builds what the cases share, so that none of them waits for it.
+func prepare(ctx context.Context) error {
+	if _, err := cluster.Localcluster(ctx); err != nil {
+		return err
+	}
+	if _, err := scheduler.Build(ctx, true); err != nil {
+		return err
+	}
+	return flag.Set("test.parallel", beside)
+}

@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+)
+
+// scenario is a case that is told by rows and pictures.
+type scenario struct {
+	cluster cluster.Options
+	config  string // the policy; empty: the built-in one
+
+	given []row // made before the scheduler starts
+	step        // what comes of it
+	then  []step
+}
+
+// step is something done and the state that comes of it.
+type step struct {
+	do   []row // nothing in the first step
+	want string
+	by   string            // the node label that want tells places by
+	says map[string]string // by job: part of what is told about why it waits
+}
+
+// play runs each scenario on a cluster of its own.
+func play(t *testing.T, scenarios map[string]scenario) {
+	for name, s := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, s.cluster)
+			w.do(s.given...)
+			var args []string
+			if s.config != "" {
+				args = append(args, "--scheduler-conf="+w.file("policy.yaml", s.config))
+			}
+			w.start(args...)
+			for i, step := range append([]step{s.step}, s.then...) {
+				w.do(step.do...)
+				if err := w.await(func() error { return step.objection(w.view) }); err != nil {
+					t.Fatalf("step %d: %v", i+1, err)
+				}
+				if err := w.view.invariants(); err != nil {
+					t.Errorf("after step %d: %v", i+1, err)
+				}
+			}
+		})
+	}
+}
+
+// objection tells how what is seen differs from what the step wants; nil if it does not.
+func (s *step) objection(v *view) error {
+	if err := differs(canonical(s.want), v.picture(s.by)); err != nil {
+		return err
+	}
+	for job, part := range s.says {
+		if message := v.message(job); !strings.Contains(message, part) {
+			return fmt.Errorf("about %s it is told: %q\nwhich lacks: %q", job, message, part)
+		}
+	}
+	return nil
+}
+
+// file writes a file for the scheduler to read, and returns its path.
+func (w *world) file(name, content string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	w.must(os.WriteFile(path, []byte(content), 0o600))
+	return path
+}

@@ -1,0 +1,154 @@
+// Drain measures how fast the scheduler empties a queue of waiting gangs on a real API server.
+//
+//	go run ./test/perf/drain -nodes 500 -gangs 100 -size 50 -json
+//
+// It starts a local cluster, installs config/, creates the gangs, and only then starts the
+// scheduler, as its own process under its own service account. It watches until every pod has
+// a node, then looks for gangs that are not whole and nodes that hold more than they have. The
+// result goes to standard output, what happens meanwhile to standard error. The exit code is 1
+// if not everything is bound in time, or if something is bound that must not be.
+//
+// The API server, the simulated kubelets, the scheduler and the watch share the machine, so
+// figures compare only with figures from the same machine and the same settings; the result
+// carries the settings. With -ceiling the same pods are then bound on another cluster by plain
+// clients that do not think, which is the best that any scheduler could do there.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// options are the flags as given.
+type options struct {
+	nodes, gangs, size int
+	nodeSpec           string
+	kubelets           bool
+	kubeletParallelism int
+	unthrottled        bool
+	ceiling            bool
+	timeout            time.Duration
+	json               bool
+}
+
+func (o options) pods() int { return o.gangs * o.size }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if err == flag.ErrHelp {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "drain:", err)
+		return 1
+	}
+	result, err := measure(ctx, o, func(format string, args ...any) {
+		fmt.Fprintf(stderr, "drain: "+format+"\n", args...)
+	})
+	if err != nil {
+		fmt.Fprintln(stderr, "drain:", err)
+		return 1
+	}
+	if err := result.print(stdout, o.json); err != nil {
+		fmt.Fprintln(stderr, "drain:", err)
+		return 1
+	}
+	if problem := result.problem(); problem != "" {
+		fmt.Fprintln(stderr, "drain: failed:", problem)
+		return 1
+	}
+	return 0
+}
+
+func parse(args []string, output io.Writer) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("drain", flag.ContinueOnError)
+	fs.SetOutput(output)
+	fs.IntVar(&o.nodes, "nodes", 500, "number of nodes")
+	fs.IntVar(&o.gangs, "gangs", 100, "number of gangs")
+	fs.IntVar(&o.size, "size", 50, "number of 1-cpu pods in each gang, all of which start together")
+	fs.StringVar(&o.nodeSpec, "node", "cpu=32,memory=256Gi,pods=110", "what a node has, as localcluster --node takes it")
+	fs.BoolVar(&o.kubelets, "kubelets", true, "run simulated kubelets, which take a share of the API server")
+	fs.IntVar(&o.kubeletParallelism, "kubelet-parallelism", 1, "how many pods the simulated kubelets start at the same time")
+	fs.BoolVar(&o.unthrottled, "unthrottled", false, "switch the flow control of the API server off")
+	fs.BoolVar(&o.ceiling, "ceiling", false, "then measure how fast plain clients bind as many pods")
+	fs.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time to have everything bound")
+	fs.BoolVar(&o.json, "json", false, "print the result as one JSON object")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case fs.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	case o.nodes < 1 || o.gangs < 1 || o.size < 1:
+		return o, fmt.Errorf("-nodes, -gangs and -size must be at least 1")
+	case o.kubeletParallelism < 1:
+		return o, fmt.Errorf("-kubelet-parallelism must be at least 1")
+	}
+	return o, nil
+}
+
+// result is what was measured, and with which settings. Times are in seconds.
+type result struct {
+	Pods          int     `json:"pods"`
+	Seconds       float64 `json:"seconds"` // from the first binding seen to the last
+	PodsPerSecond float64 `json:"pods_per_second"`
+
+	Bound              int `json:"bound"`
+	PartialGangs       int `json:"partial_gangs"`
+	OvercommittedNodes int `json:"overcommitted_nodes"`
+	RejectedPods       int `json:"rejected_pods"` // by kubelets
+
+	FirstBindSeconds float64 `json:"first_bind_seconds"` // from the start of the scheduler's process
+	LastBindSeconds  float64 `json:"last_bind_seconds"`
+	SchedulerCPU     float64 `json:"scheduler_cpu_seconds"`
+	SchedulerMaxRSS  int64   `json:"scheduler_max_rss_bytes"`
+
+	Nodes              int  `json:"nodes"`
+	Gangs              int  `json:"gangs"`
+	GangSize           int  `json:"gang_size"`
+	Kubelets           bool `json:"kubelets"`
+	KubeletParallelism int  `json:"kubelet_parallelism"`
+	Unthrottled        bool `json:"unthrottled"`
+	CPUs               int  `json:"cpus"` // of this machine
+
+	CeilingPodsPerSecond float64 `json:"ceiling_pods_per_second,omitempty"`
+	CeilingRatio         float64 `json:"ceiling_ratio,omitempty"` // pods_per_second in relation to it
+}
+
+func (r *result) print(w io.Writer, asJSON bool) error {
+	encoder := json.NewEncoder(w)
+	if !asJSON {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(r)
+}
+
+// problem says what was bound wrongly, or not at all; empty if all is well.
+func (r *result) problem() string {
+	switch {
+	case r.PartialGangs > 0:
+		return fmt.Sprintf("%d gangs are bound in part", r.PartialGangs)
+	case r.OvercommittedNodes > 0:
+		return fmt.Sprintf("%d nodes hold more than they have", r.OvercommittedNodes)
+	case r.RejectedPods > 0:
+		return fmt.Sprintf("%d pods were rejected by their nodes", r.RejectedPods)
+	case r.Bound < r.Pods:
+		return fmt.Sprintf("only %d of %d pods were bound in time", r.Bound, r.Pods)
+	}
+	return ""
+}
