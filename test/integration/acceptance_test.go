@@ -75,9 +75,11 @@ func TestAcceptance(t *testing.T) {
 				replicaSet("web", 6, "1cpu")),
 			step: step{want: `web: 6 running`},
 			then: []step{{
-				do: rows(gang("a", 6,
-					set("worker", 12, "1cpu", priority("low")),
-					set("master", 1, "1cpu", priority("high")))),
+				do: rows( // the group last: it starts when all its pods are there
+					members("a",
+						set("worker", 12, "1cpu", priority("low")),
+						set("master", 1, "1cpu", priority("high"))),
+					group("a", 6)),
 				want: `
 					a: Running Scheduled; master 1 running; worker 5 running, 7 waiting Unschedulable
 					web: 6 running`,

@@ -66,7 +66,6 @@ var oddPods = map[string]func(*corev1.Pod){
 	},
 	"is gated in a group": func(p *corev1.Pod) { gated(p); label(v1alpha1.LabelPodGroup, "odd-group-1")(p) },
 	"is in a group":       label(v1alpha1.LabelPodGroup, "odd-group-2"),
-	"never preempts":      func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) },
 	"is for windows": func(p *corev1.Pod) {
 		p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	},
@@ -168,15 +167,14 @@ func volume(source corev1.VolumeSource) func(*corev1.Pod) {
 
 // oddNodes are nodes that no kubelet makes.
 var oddNodes = map[string]func(*corev1.Node){
-	"has nothing at all":    func(n *corev1.Node) { n.Status = corev1.NodeStatus{} },
-	"has no labels":         func(n *corev1.Node) { n.Labels = nil },
-	"says it is another":    func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "odd-1" },
-	"has no room":           has("0cpu 0 0pods"),
-	"has room without end":  has("9223372036854775807cpu 900E 9223372036854775807pods"),
-	"has half a pod's room": has("1cpu 500m 0.5pods"),
-	"has less than nothing": has("-1cpu -1Gi -1pods"),
-	"is not ready":          func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse },
-	"nobody knows of":       func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
+	"has nothing at all":   func(n *corev1.Node) { n.Status = corev1.NodeStatus{} },
+	"has no labels":        func(n *corev1.Node) { n.Labels = nil },
+	"says it is another":   func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "odd-1" },
+	"has no room":          has("0cpu 0 0pods"),
+	"has room without end": has("9223372036854775807cpu 900E 9223372036854775807pods"),
+	"has half a byte":      has("1cpu 500m 1pods"),
+	"is not ready":         func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse },
+	"nobody knows of":      func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
 	"says nothing of itself": func(n *corev1.Node) {
 		n.Status.Conditions = nil
 	},

@@ -231,11 +231,13 @@ func newPod(name, request string, edits ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 func podSpec(request string) corev1.PodSpec {
+	asked := corev1.ResourceRequirements{Requests: resources(request)}
+	if gpus, ok := asked.Requests["nvidia.com/gpu"]; ok { // must have a limit
+		asked.Limits = corev1.ResourceList{"nvidia.com/gpu": gpus}
+	}
 	return corev1.PodSpec{
 		SchedulerName: scheduler.Name,
-		Containers: []corev1.Container{{
-			Name: "main", Image: "image", Resources: corev1.ResourceRequirements{Requests: resources(request)},
-		}},
+		Containers:    []corev1.Container{{Name: "main", Image: "image", Resources: asked}},
 	}
 }
 

@@ -1,0 +1,111 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+func TestAllFlagsAreListed(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{}
+	app.NewSchedulerCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name := "--" + f.Name
+		if f.Name == "v" {
+			name = "-v"
+		}
+		want[name] = f.DefValue
+	})
+	got := map[string]string{}
+	for _, row := range table(t, "README.md", "Flag", "Default") {
+		got[row[0]] = row[1]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("flags and defaults (-program +README):\n%s", diff)
+	}
+}
+
+// TestArgumentsAreAsTheyAreListed tries each value; that none is missing is seen by what a wrong one suggests.
+func TestArgumentsAreAsTheyAreListed(t *testing.T) {
+	t.Parallel()
+	for _, row := range table(t, "README.md", "Plugin", "Argument", "Default") {
+		checkPolicy(t, policy(row[0], fmt.Sprintf("arguments: {%s: %s}", row[1], row[2])))
+	}
+}
+
+func TestPluginsAndActionsAreListed(t *testing.T) {
+	t.Parallel()
+	for _, row := range table(t, "README.md", "Plugin", "What it says") {
+		checkPolicy(t, policy(row[0], ""))
+	}
+	var actions []string
+	for _, row := range table(t, "README.md", "Action", "What it does") {
+		actions = append(actions, row[0])
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		write(t, file, "actions: "+row[0]+"\ntiers: [{plugins: [{name: gang}]}]\n")
+		code, output := scheduler("config", "check", file)
+		if built := !strings.Contains(row[1], "not built yet"); code != 0 || built == strings.Contains(output, "not built yet") {
+			t.Errorf("action %s: the table says %q, the program %q", row[0], row[1], output)
+		}
+	}
+	if diff := cmp.Diff([]string{"allocate", "backfill", "preempt", "reclaim"}, actions); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
+// policy is one that allocates with one plugin.
+func policy(plugin, more string) string {
+	return fmt.Sprintf("actions: allocate\ntiers:\n- plugins:\n  - name: %s\n    %s\n", plugin, more)
+}
+
+// TestTheBuiltInPolicyIsShown compares texts, but for the comment above.
+func TestTheBuiltInPolicyIsShown(t *testing.T) {
+	t.Parallel()
+	_, want, _ := strings.Cut(conf.DefaultYAML(), "\n")
+	if !slices.ContainsFunc(blocks(t), func(b block) bool { return b.text == want }) {
+		t.Errorf("no document shows the built-in policy:\n%s", want)
+	}
+}
+
+func TestAllReasonsAreExplained(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg/apis/scheduling/v1alpha1/wellknown.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, value)
+		}
+		return true
+	})
+	var got []string
+	for _, row := range table(t, "docs/concepts.md", "Reason") {
+		got = append(got, row[0])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons (-API +docs):\n%s", diff)
+	}
+}

@@ -1,0 +1,122 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+// text is one YAML document of a block.
+type text struct {
+	at, kind, text string
+}
+
+// texts returns the YAML documents of all blocks. What has actions is a policy, with or without its kind.
+func texts(t *testing.T) []text {
+	t.Helper()
+	var found []text
+	for _, b := range blocks(t) {
+		if b.language != "yaml" {
+			continue
+		}
+		for document := range strings.SplitSeq(b.text, "\n---\n") {
+			var head struct {
+				metav1.TypeMeta `json:",inline"`
+				Actions         any `json:"actions"`
+			}
+			if err := yaml.Unmarshal([]byte(document), &head); err != nil {
+				t.Fatalf("%s: %v", b.at, err)
+			}
+			if head.Actions != nil {
+				head.Kind = conf.Kind
+			}
+			found = append(found, text{b.at, head.Kind, document})
+		}
+	}
+	return found
+}
+
+func TestYAMLIsKnownToItsLastField(t *testing.T) {
+	t.Parallel()
+	for _, y := range texts(t) {
+		t.Run(y.at+" "+y.kind, func(t *testing.T) {
+			switch y.kind {
+			case conf.Kind:
+				checkPolicy(t, y.text)
+			case types.KustomizationKind:
+				checkKustomization(t, y.text)
+			default:
+				decode(t, y.text)
+			}
+		})
+	}
+}
+
+// decode decodes an object of the API, strictly.
+func decode(t *testing.T, text string) runtime.Object {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	object, _, err := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer().Decode([]byte(text), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// checkKustomization looks for what it names.
+func checkKustomization(t *testing.T, text string) {
+	t.Helper()
+	var k types.Kustomization
+	if err := k.Unmarshal([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range k.Resources {
+		render(t, resource)
+	}
+	for _, image := range k.Images {
+		found := false
+		for _, resource := range k.Resources {
+			for _, object := range render(t, resource) {
+				found = found || strings.Contains(object, "image: "+image.Name+":")
+			}
+		}
+		if !found {
+			t.Errorf("no object has the image %s", image.Name)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fileOf returns the YAML text that the documentation says to write to the file.
+func fileOf(t *testing.T, name string) (string, bool) {
+	t.Helper()
+	for _, b := range blocks(t) {
+		if b.language == "yaml" && strings.HasPrefix(b.text, "# "+name+"\n") {
+			return b.text, true
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(root, name))
+	return string(data), err == nil
+}
