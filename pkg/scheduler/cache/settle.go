@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +18,6 @@ func (b *binder) send(ctx context.Context, f *flight) {
 	sent := b.clock.Now()
 	err := b.kube.CoreV1().Pods(f.namespace).Bind(call, f.binding(), metav1.CreateOptions{})
 	b.metrics.Bind(bindResult(err), b.clock.Since(sent))
-	b.metrics.APIWrite("create", "pods/binding", codeOf(http.StatusCreated, err))
 	if err == nil {
 		b.landed(f)
 		return
