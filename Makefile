@@ -23,7 +23,8 @@ test-short: ## Run the tests that need no API server.
 	go test -short $(ARGS) ./...
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
-	go run ./cmd/demo $(ARGS)
+	@echo "Building the demo. The first time all is compiled, which takes several minutes."
+	@go run ./cmd/demo $(ARGS)
 
 bench: ## Run the benchmarks; each fails below its bound.
 	go test -count=1 -timeout 60m -run '^$$' -bench . $(ARGS) ./test/perf/...

@@ -173,8 +173,22 @@ func (d *Dimensions) FormatOne(i int, n int64) string {
 	if n == Unlimited {
 		return "unlimited " + string(d.names[i])
 	}
-	quantity := Quantity(i, n)
-	return quantity.String() + " " + string(d.names[i])
+	return amountText(i, n) + " " + string(d.names[i])
+}
+
+// amountText words an amount without its name, and without the decimal suffixes of quantities:
+// people count 1000 cpu, not 1k.
+func amountText(i int, n int64) string {
+	switch {
+	case i == Memory || i == EphemeralStorage:
+		quantity := Quantity(i, n)
+		return quantity.String()
+	case i == CPU && n%1000 != 0:
+		return strconv.FormatInt(n, 10) + "m"
+	case i == CPU:
+		return strconv.FormatInt(n/1000, 10)
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // Resource is an amount in every dimension. Vectors may differ in length: dimensions beyond

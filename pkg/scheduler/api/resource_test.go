@@ -227,6 +227,8 @@ func TestFormat(t *testing.T) {
 		"nothing":        {nil, "no resources"},
 		"a pod's place":  {amountsOf("pods", "1"), "no resources"},
 		"parts of a cpu": {amountsOf("cpu", "500m"), "500m cpu"},
+		"many cpus":      {amountsOf("cpu", "1000", "nvidia.com/gpu", "2000"), "2000 nvidia.com/gpu + 1000 cpu"},
+		"round sizes":    {amountsOf("memory", "1024Gi", "ephemeral-storage", "1G"), "1Ti memory + 1000000000 ephemeral-storage"},
 		"extended ones first, by name": {
 			amountsOf("memory", "2Gi", "cpu", "4", "z.com/x", "1", "a.com/x", "2"), "2 a.com/x + 1 z.com/x + 4 cpu + 2Gi memory",
 		},

@@ -134,7 +134,7 @@ func (v *Verdict) Message(dims *Dimensions) string {
 		return text + "; " + v.Nodes.message() + v.detail()
 	case v1alpha1.ReasonQueueFull:
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
-			dims.FormatOne(v.Dimension, v.Limit), amountOf(v.Dimension, v.Held), amountOf(v.Dimension, v.Asked)) + v.detail()
+			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
 	case v1alpha1.ReasonQueueNotFound:
 		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
 	case v1alpha1.ReasonGroupNotFound:
@@ -148,11 +148,6 @@ func (v *Verdict) detail() string {
 		return ""
 	}
 	return "; " + v.Detail
-}
-
-func amountOf(dimension int, n int64) string {
-	quantity := Quantity(dimension, n)
-	return quantity.String()
 }
 
 func plural(n int, one, many string) string {

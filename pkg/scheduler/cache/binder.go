@@ -65,8 +65,8 @@ func (f *flight) binding() *v1.Binding {
 
 // tower hears of flights that did not land; those that land are seen by the watch.
 type tower interface {
-	refused(types.UID)
-	vanished(types.UID)
+	refused(*flight)
+	vanished(*flight)
 }
 
 // binder sends binds: unit after unit, in the order of their commits, by a fixed number of

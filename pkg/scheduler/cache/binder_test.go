@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -278,8 +277,8 @@ func TestRecreatedPod(t *testing.T) {
 // control notes what the binder tells.
 type control struct{ lines []string }
 
-func (c *control) refused(uid types.UID)  { c.lines = append(c.lines, "refused "+string(uid)) }
-func (c *control) vanished(uid types.UID) { c.lines = append(c.lines, "vanished "+string(uid)) }
+func (c *control) refused(f *flight)  { c.lines = append(c.lines, "refused "+f.name) }
+func (c *control) vanished(f *flight) { c.lines = append(c.lines, "vanished "+f.name) }
 
 // TestWhatBecomesOfABind looks at the binder alone: what it tells the model, whether it counts
 // the pod as bound by us, and whether it has forgotten the pod in the end.
@@ -296,9 +295,9 @@ func TestWhatBecomesOfABind(t *testing.T) {
 		"bound":                    {func(*world) {}, fate{Bound: 1, Forgotten: true}},
 		"bound, the answer lost":   {func(w *world) { w.pods.faults["p"] = []fault{{err: errNetwork, done: true}} }, fate{Bound: 1, Forgotten: true}},
 		"bound by somebody else":   {func(w *world) { w.update("p", func(p *v1.Pod) { p.Spec.NodeName = "n2" }) }, fate{Forgotten: true}},
-		"refused":                  {func(w *world) { w.pods.faults["p"] = []fault{{err: errDenied}} }, fate{Told: []string{"refused pod-p"}}},
-		"gone":                     {func(w *world) { w.deletePod("p") }, fate{Told: []string{"vanished pod-p"}, Forgotten: true}},
-		"gone, its name is reused": {func(w *world) { w.update("p", func(p *v1.Pod) { p.UID = "second" }) }, fate{Told: []string{"vanished pod-p"}, Forgotten: true}},
+		"refused":                  {func(w *world) { w.pods.faults["p"] = []fault{{err: errDenied}} }, fate{Told: []string{"refused p"}}},
+		"gone":                     {func(w *world) { w.deletePod("p") }, fate{Told: []string{"vanished p"}, Forgotten: true}},
+		"gone, its name is reused": {func(w *world) { w.update("p", func(p *v1.Pod) { p.UID = "second" }) }, fate{Told: []string{"vanished p"}, Forgotten: true}},
 		"bound, but nobody could say so for a while": {
 			given: func(w *world) {
 				w.pods.faults["p"] = []fault{{err: errNetwork, done: true}}
@@ -311,7 +310,7 @@ func TestWhatBecomesOfABind(t *testing.T) {
 				w.pods.silent["p"] = 3
 				w.deletePod("p")
 			},
-			want: fate{Told: []string{"vanished pod-p"}, Forgotten: true},
+			want: fate{Told: []string{"vanished p"}, Forgotten: true},
 		},
 	}
 	for name, test := range tests {

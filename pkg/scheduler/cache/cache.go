@@ -146,8 +146,7 @@ func (c *Cache) wakeUp() {
 func (c *Cache) Synced() bool { return c.synced.Load() }
 
 // Apply tells the model what happened since the last call, and returns how many changes there
-// were. Only the scheduling goroutine may call it, between sessions. While Start has been called
-// it should be called now and then, because changes pile up.
+// were. Only the scheduling goroutine may call it, between sessions.
 func (c *Cache) Apply() int {
 	batch, since := c.changes.take()
 	for _, change := range batch {
@@ -167,7 +166,9 @@ func (c *Cache) try(change change) (ok bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.log.Error(nil, "An object breaks the model and is left out; this is a bug, please report it", "object", change.String(), "panic", cause)
-			change.leaveOut(c)
+			if key, ok := change.about(); ok {
+				delete(c.shown, key)
+			}
 		}
 	}()
 	change.apply(c)
@@ -259,12 +260,12 @@ func (c *Cache) Run(ctx context.Context) {
 }
 
 // refused and vanished are how the binder tells what became of a bind that failed; see tower.
-func (c *Cache) refused(uid types.UID) {
-	c.changes.add(bindRefused{uid})
+func (c *Cache) refused(f *flight) {
+	c.changes.add(bindRefused{f.uid})
 	c.wakeUp()
 }
 
-func (c *Cache) vanished(uid types.UID) {
-	c.changes.add(podVanished{uid})
+func (c *Cache) vanished(f *flight) {
+	c.changes.add(podVanished{objectKey{rankPod, f.namespace, f.name, f.uid}})
 	c.wakeUp()
 }

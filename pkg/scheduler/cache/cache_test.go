@@ -261,7 +261,7 @@ func TestWhatWakesTheCycle(t *testing.T) {
 func TestAPodThatVanishedIsForgottenBeforeTheWatchSaysSo(t *testing.T) {
 	c, h := newCache(t)
 	h.pods.OnAdd(member("", "p"), true)
-	c.vanished("pod-p")
+	c.vanished(&flight{namespace: "default", name: "p", uid: "pod-p"})
 	c.Apply()
 	if diff := cmp.Diff([]string{}, state(c.Model())); diff != "" {
 		t.Errorf("model (-want +got):\n%s", diff)

@@ -16,25 +16,51 @@ import (
 type change interface {
 	// apply tells the model; called from the scheduling goroutine.
 	apply(c *Cache)
-	// leaveOut takes the object out of what a new model is built from.
-	leaveOut(c *Cache)
+	// about names the object; a later change about it makes this one superfluous. It reports
+	// false for changes that stand for themselves.
+	about() (objectKey, bool)
+	// ends tells whether the object is gone with this change.
+	ends() bool
 	String() string
 }
 
-// changes is the list that handlers append to.
+// objectKey names an object among all that were shown, and tells it from others of its name.
+type objectKey struct {
+	rank            int8
+	namespace, name string
+	uid             types.UID
+}
+
+// compare orders keys so that objects come after those that they refer to, as far as possible.
+func (k objectKey) compare(o objectKey) int {
+	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(k.namespace, o.namespace),
+		cmp.Compare(k.name, o.name), cmp.Compare(k.uid, o.uid))
+}
+
+// changes is the list that handlers append to. Who stands by for a leader takes nothing from it
+// for as long as the leader lives, so from time to time the list is condensed: it grows with the
+// number of objects, not with what happens to them.
 type changes struct {
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	list  []change
 	since time.Time // when the first of list was added
+	limit int       // length at which list is condensed next
+	taken bool      // something has been taken before: the end of an object may be news
 }
+
+// condenseFrom is the least length at which condensing is worth it.
+const condenseFrom = 1 << 14
 
 func (s *changes) add(change change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == 0 {
 		s.since = s.clock.Now()
+	}
+	if len(s.list) >= max(s.limit, condenseFrom) {
+		s.condense()
 	}
 	s.list = append(s.list, change)
 }
@@ -44,19 +70,27 @@ func (s *changes) take() ([]change, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := s.list
-	s.list = nil
+	s.list, s.limit = nil, 0
+	s.taken = s.taken || len(list) > 0
 	return list, s.since
 }
 
-// objectKey names an object among all that were shown: its kind, and its id within the kind.
-type objectKey struct {
-	rank int8
-	id   string
-}
-
-// compare orders keys so that objects come after those that they refer to, as far as possible.
-func (k objectKey) compare(o objectKey) int {
-	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(k.id, o.id))
+// condense keeps the last change of each object, and none of an object that came and went.
+func (s *changes) condense() {
+	last := make(map[objectKey]int, len(s.list))
+	for i, change := range s.list {
+		if key, ok := change.about(); ok {
+			last[key] = i
+		}
+	}
+	kept := make([]change, 0, len(last))
+	for i, change := range s.list {
+		key, ok := change.about()
+		if !ok || last[key] == i && (s.taken || !change.ends()) {
+			kept = append(kept, change)
+		}
+	}
+	s.list, s.limit = kept, 2*len(kept)
 }
 
 // seen is an object as an informer showed it last, or showed it for the last time.
@@ -66,19 +100,22 @@ type seen[T object] struct {
 	gone bool
 }
 
-func (s seen[T]) key() objectKey { return objectKey{s.kind.rank, s.kind.id(s.obj)} }
+func (s seen[T]) about() (objectKey, bool) {
+	return objectKey{s.kind.rank, s.obj.GetNamespace(), s.obj.GetName(), s.obj.GetUID()}, true
+}
+
+func (s seen[T]) ends() bool { return s.gone }
 
 func (s seen[T]) apply(c *Cache) {
+	key, _ := s.about()
 	if s.gone {
-		delete(c.shown, s.key())
+		delete(c.shown, key)
 		s.kind.remove(c, s.obj)
 		return
 	}
-	c.shown[s.key()] = s
+	c.shown[key] = s
 	s.kind.set(c, s.obj)
 }
-
-func (s seen[T]) leaveOut(c *Cache) { delete(c.shown, s.key()) }
 
 func (s seen[T]) String() string {
 	return fmt.Sprintf("%s %s/%s", s.kind.name, s.obj.GetNamespace(), s.obj.GetName())
@@ -92,26 +129,27 @@ func (b bindRefused) apply(c *Cache) {
 	c.model.Refused(api.TaskID(b.uid))
 }
 
-func (b bindRefused) leaveOut(*Cache) {}
-
-func (b bindRefused) String() string { return "refused bind of the pod with UID " + string(b.uid) }
+func (b bindRefused) about() (objectKey, bool) { return objectKey{}, false }
+func (b bindRefused) ends() bool               { return false }
+func (b bindRefused) String() string           { return "refused bind of the pod with UID " + string(b.uid) }
 
 // podVanished says that a pod was gone when it was to be bound; its informer will say so too.
-type podVanished struct{ uid types.UID }
+type podVanished struct{ pod objectKey }
 
 func (p podVanished) apply(c *Cache) {
-	delete(c.flights, p.uid)
-	delete(c.shown, objectKey{rankPod, string(p.uid)})
-	c.model.DeletePod(p.uid)
+	delete(c.flights, p.pod.uid)
+	delete(c.shown, p.pod)
+	c.model.DeletePod(p.pod.uid)
 }
 
-func (p podVanished) leaveOut(*Cache) {}
-
-func (p podVanished) String() string { return "vanished pod with UID " + string(p.uid) }
+func (p podVanished) about() (objectKey, bool) { return objectKey{}, false }
+func (p podVanished) ends() bool               { return false }
+func (p podVanished) String() string           { return "vanished pod " + p.pod.namespace + "/" + p.pod.name }
 
 // bumped says that something changed which plugins read for themselves.
 type bumped struct{}
 
-func (bumped) apply(c *Cache)  { c.model.Bump() }
-func (bumped) leaveOut(*Cache) {}
-func (bumped) String() string  { return "change outside of the model" }
+func (bumped) apply(c *Cache)           { c.model.Bump() }
+func (bumped) about() (objectKey, bool) { return objectKey{rank: rankOutside}, true }
+func (bumped) ends() bool               { return false }
+func (bumped) String() string           { return "change outside of the model" }

@@ -83,6 +83,9 @@ func handler[T object](c *Cache, k *kind[T]) toolscache.ResourceEventHandler {
 		if after == none {
 			s.obj, s.gone = before, true
 		}
+		if log := c.log.V(6); log.Enabled() {
+			log.Info("Seen", "object", s.String(), "new", before == none, "gone", s.gone)
+		}
 		c.changes.add(s)
 		if k.noticed != nil {
 			k.noticed(c, s.obj, s.gone)

@@ -20,10 +20,6 @@ type object interface {
 type kind[T object] struct {
 	name string
 	rank int8
-	// id names an object within its kind and, together with the model's function, decides
-	// whether a new object of the same name is another one.
-	id func(T) string
-
 	// set and remove tell the model; called from the scheduling goroutine.
 	set    func(*Cache, T)
 	remove func(*Cache, T)
@@ -44,15 +40,12 @@ const (
 	rankPodGroup
 	rankNode
 	rankPod
+	rankOutside // not in the model
 )
-
-func byUID[T object](obj T) string { return string(obj.GetUID()) }
-
-func byName[T object](obj T) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
 func (c *Cache) podKind() *kind[*v1.Pod] {
 	return &kind[*v1.Pod]{
-		name: "pod", rank: rankPod, id: byUID[*v1.Pod],
+		name: "pod", rank: rankPod,
 		set: func(c *Cache, pod *v1.Pod) {
 			if pod.Spec.NodeName != "" {
 				delete(c.flights, pod.UID) // landed
@@ -101,7 +94,7 @@ func ended(pod *v1.Pod) bool {
 
 func nodeKind() *kind[*v1.Node] {
 	return &kind[*v1.Node]{
-		name: "node", rank: rankNode, id: byName[*v1.Node],
+		name: "node", rank: rankNode,
 		set:    func(c *Cache, node *v1.Node) { c.model.SetNode(node) },
 		remove: func(c *Cache, node *v1.Node) { c.model.DeleteNode(node.Name) },
 		wakes: func(before, after *v1.Node) bool {
@@ -112,7 +105,7 @@ func nodeKind() *kind[*v1.Node] {
 
 func namespaceKind() *kind[*v1.Namespace] {
 	return &kind[*v1.Namespace]{
-		name: "namespace", rank: rankNamespace, id: byName[*v1.Namespace],
+		name: "namespace", rank: rankNamespace,
 		set:    func(c *Cache, ns *v1.Namespace) { c.model.SetNamespace(ns) },
 		remove: func(c *Cache, ns *v1.Namespace) { c.model.DeleteNamespace(ns.Name) },
 		wakes: func(before, after *v1.Namespace) bool {
@@ -124,7 +117,7 @@ func namespaceKind() *kind[*v1.Namespace] {
 
 func priorityClassKind() *kind[*schedulingv1.PriorityClass] {
 	return &kind[*schedulingv1.PriorityClass]{
-		name: "priority class", rank: rankPriorityClass, id: byName[*schedulingv1.PriorityClass],
+		name: "priority class", rank: rankPriorityClass,
 		set:    func(c *Cache, class *schedulingv1.PriorityClass) { c.model.SetPriorityClass(class) },
 		remove: func(c *Cache, class *schedulingv1.PriorityClass) { c.model.DeletePriorityClass(class.Name) },
 		wakes: func(before, after *schedulingv1.PriorityClass) bool {
@@ -135,7 +128,7 @@ func priorityClassKind() *kind[*schedulingv1.PriorityClass] {
 
 func podGroupKind() *kind[*v1alpha1.PodGroup] {
 	return &kind[*v1alpha1.PodGroup]{
-		name: "podgroup", rank: rankPodGroup, id: byName[*v1alpha1.PodGroup],
+		name: "podgroup", rank: rankPodGroup,
 		set: func(c *Cache, g *v1alpha1.PodGroup) { c.model.SetPodGroup(g) },
 		remove: func(c *Cache, g *v1alpha1.PodGroup) {
 			c.model.DeletePodGroup(g.Namespace+"/"+g.Name, g.UID)
@@ -149,7 +142,7 @@ func podGroupKind() *kind[*v1alpha1.PodGroup] {
 
 func queueKind() *kind[*v1alpha1.Queue] {
 	return &kind[*v1alpha1.Queue]{
-		name: "queue", rank: rankQueue, id: byName[*v1alpha1.Queue],
+		name: "queue", rank: rankQueue,
 		set:    func(c *Cache, q *v1alpha1.Queue) { c.model.SetQueue(q) },
 		remove: func(c *Cache, q *v1alpha1.Queue) { c.model.DeleteQueue(q.Name) },
 		wakes: func(before, after *v1alpha1.Queue) bool {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -88,7 +87,6 @@ type recorder struct {
 	instance   string
 	clock      clock.WithTicker
 	log        logr.Logger
-	metrics    Metrics
 	calm       func(context.Context, time.Duration)
 
 	mu     sync.Mutex
@@ -108,7 +106,7 @@ func newRecorder(o Options) *recorder {
 	instance := o.SchedulerName + "-" + host
 	return &recorder{
 		kube: o.Kube, controller: o.SchedulerName, instance: instance[:min(len(instance), 128)],
-		clock: o.Clock, log: o.Log.WithName("events"), metrics: o.Metrics,
+		clock: o.Clock, log: o.Log.WithName("events"),
 		bound: map[v1.ObjectReference]int{}, recent: map[string]time.Time{},
 		wake: make(chan struct{}, 1),
 	}
@@ -222,7 +220,6 @@ func (r *recorder) write(ctx context.Context, n note) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := r.kube.EventsV1().Events(n.about.Namespace).Create(call, r.event(n), metav1.CreateOptions{})
-	r.metrics.APIWrite("create", "events", codeOf(http.StatusCreated, err))
 	if err != nil && ctx.Err() == nil {
 		r.log.V(2).Info("Cannot write an event, dropped it", "about", n.about.Name, "reason", n.reason, "err", err)
 	}

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,17 +18,21 @@ func (b *binder) send(ctx context.Context, f *flight) {
 	sent := b.clock.Now()
 	err := b.kube.CoreV1().Pods(f.namespace).Bind(call, f.binding(), metav1.CreateOptions{})
 	b.metrics.Bind(bindResult(err), b.clock.Since(sent))
-	b.metrics.APIWrite("create", "pods/binding", codeOf(http.StatusCreated, err))
 	if err == nil {
 		b.landed(f)
 		return
 	}
-	b.log.Info("Bind failed, looking what became of the pod", "pod", f.String(), "node", f.node, "err", err)
+	if needsPerson(err) {
+		b.log.Error(err, "The API server does not let us bind", "pod", f.String(), "node", f.node)
+	} else {
+		b.log.V(2).Info("Bind failed, looking what became of the pod", "pod", f.String(), "node", f.node, "err", err)
+	}
 	f.waited = false
 	b.settling.AddAfter(f, retryAfter(err))
 }
 
 func (b *binder) landed(f *flight) {
+	b.log.V(2).Info("Bound", "pod", f.String(), "node", f.node)
 	b.backoff.Forget(f.uid)
 	b.recorder.podBound(f)
 	b.finish(f)
@@ -45,16 +48,16 @@ func (b *binder) settle(ctx context.Context, f *flight) {
 	switch {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != f.uid:
 		b.backoff.Forget(f.uid)
-		b.tower.vanished(f.uid)
+		b.tower.vanished(f)
 		b.finish(f)
 	case ctx.Err() != nil: // given up
 	case err != nil:
-		b.log.V(1).Info("Cannot ask what became of a failed bind, trying again", "pod", f.String(), "err", err)
+		b.log.V(2).Info("Cannot ask what became of a failed bind, trying again", "pod", f.String(), "err", err)
 		b.settling.AddAfter(f, max(b.backoff.When(f.uid), retryAfter(err)))
 	case pod.Spec.NodeName == f.node:
 		b.landed(f)
 	case pod.Spec.NodeName != "":
-		b.log.Info("Somebody else has bound the pod", "pod", f.String(), "node", pod.Spec.NodeName, "wanted", f.node)
+		b.log.V(1).Info("Somebody else has bound the pod", "pod", f.String(), "node", pod.Spec.NodeName, "wanted", f.node)
 		b.backoff.Forget(f.uid)
 		b.finish(f)
 	default:
@@ -76,7 +79,7 @@ func (b *binder) unbound(ctx context.Context, f *flight) {
 	case draining: // there will be no other cycle to place it
 		b.send(ctx, f)
 	default:
-		b.tower.refused(f.uid)
+		b.tower.refused(f)
 		b.finish(f)
 	}
 }
@@ -89,6 +92,11 @@ func (b *binder) isDraining() bool {
 
 // forget drops what is remembered of a pod that is gone.
 func (b *binder) forget(uid types.UID) { b.backoff.Forget(uid) }
+
+// needsPerson tells whether no number of attempts will help.
+func needsPerson(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err)
+}
 
 // retryAfter returns how long the server asks to wait, zero if it does not ask.
 func retryAfter(err error) time.Duration {

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"time"
 
@@ -63,20 +62,19 @@ type draft struct {
 // whenever the wish or the object changes, both are compared, and the difference, if there is
 // one, is written. The latest wish wins.
 type writer[W any] struct {
-	verb, resource string // as RBAC rules name them
-	pause          time.Duration
-	patience       time.Duration
-	equal          func(a, b W) bool
+	resource string // as RBAC rules name it
+	pause    time.Duration
+	patience time.Duration
+	equal    func(a, b W) bool
 	// reason is what a wish says apart from numbers.
 	reason func(W) string
 	// draft compares; it returns nil if there is nothing to write, and false if the object is
 	// gone or no longer of a kind to be written.
 	draft func(W) (*draft, bool)
 
-	clock   clock.WithTicker
-	log     logr.Logger
-	metrics Metrics
-	calm    func(context.Context, time.Duration)
+	clock clock.WithTicker
+	log   logr.Logger
+	calm  func(context.Context, time.Duration)
 
 	mu     sync.Mutex
 	wishes map[types.UID]*wish[W]
@@ -95,7 +93,7 @@ type wish[W any] struct {
 
 // newWriter completes w, which has the fields that differ between kinds.
 func newWriter[W any](c *Cache, w *writer[W]) *writer[W] {
-	w.clock, w.metrics, w.patience = c.options.Clock, c.options.Metrics, patience
+	w.clock, w.patience = c.options.Clock, patience
 	w.log = c.options.Log.WithName("status").WithValues("resource", w.resource)
 	w.calm = c.binder.calm
 	w.wishes = map[types.UID]*wish[W]{}
@@ -201,7 +199,6 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	version, err := d.send(call)
-	w.metrics.APIWrite(w.verb, w.resource, codeOf(http.StatusOK, err))
 	switch {
 	case err == nil:
 		w.queue.Forget(uid)
@@ -212,7 +209,11 @@ func (w *writer[W]) write(ctx context.Context, uid types.UID) {
 	case apierrors.IsConflict(err):
 		w.queue.AddRateLimited(uid)
 	case ctx.Err() == nil:
-		w.log.Error(err, "Cannot write status, trying again", "uid", uid, "failures", w.queue.NumRequeues(uid)+1)
+		if needsPerson(err) {
+			w.log.Error(err, "The API server does not let us write a status", "uid", uid)
+		} else {
+			w.log.V(2).Info("Cannot write status, trying again", "uid", uid, "err", err)
+		}
 		w.queue.AddRateLimited(uid)
 	}
 }

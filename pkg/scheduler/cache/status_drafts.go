@@ -18,17 +18,17 @@ import (
 func (c *Cache) newStatuses() statuses {
 	return statuses{
 		groups: newWriter(c, &writer[api.GroupReport]{
-			verb: "update", resource: "podgroups/status", pause: groupPause,
+			resource: "podgroups/status", pause: groupPause,
 			equal: equalValues[api.GroupReport], draft: c.draftGroup,
 			reason: func(g api.GroupReport) string { return g.Reason },
 		}),
 		queues: newWriter(c, &writer[api.QueueReport]{
-			verb: "update", resource: "queues/status", pause: queuePause,
+			resource: "queues/status", pause: queuePause,
 			equal: equalQueueReports, draft: c.draftQueue,
 			reason: func(api.QueueReport) string { return "" },
 		}),
 		pods: newWriter(c, &writer[api.PodReport]{
-			verb: "patch", resource: "pods/status", pause: podPause,
+			resource: "pods/status", pause: podPause,
 			equal: equalValues[api.PodReport], draft: c.draftPod,
 			reason: func(p api.PodReport) string { return p.Reason },
 		}),

@@ -86,6 +86,12 @@ func TestScores(t *testing.T) {
 			},
 			want: map[string]int{"empty": 750, "cpus": 500, "memory": 1000},
 		},
+		"balance is the difference between the extremes": {
+			weights: only("balancedresource"),
+			nodes:   []*v1.Node{node("n", four)},
+			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1", "memory": "6Gi", gpu: "2"})},
+			want:    map[string]int{"n": 500}, // used are 1/4, 3/4 and 1/2
+		},
 		"pods that ask for nothing do not care about balance": {
 			weights: only("balancedresource"),
 			nodes:   []*v1.Node{node("empty", four), node("cpus", four)},
@@ -221,6 +227,25 @@ func TestCountsFollowTheModel(t *testing.T) {
 	ssn = profile.Open(cluster, nil, logr.Discard())
 	expect(t, map[string]int{"a1": 3000, "b1": 3000}, scores(ssn, "p"))
 	ssn.Close()
+
+	// After a failed cycle the model is built anew.
+	former := taskNamed(cluster, "p").Pod
+	cluster = newCluster([]*v1.Node{node("d1", four, zone("d")), node("e1", four, zone("e"))}, []*v1.Pod{former, pod("r", amounts{}, app("x"), on("e1"))})
+	ssn = profile.Open(cluster, nil, logr.Discard())
+	expect(t, map[string]int{"d1": 1000, "e1": 2500}, scores(ssn, "p"))
+	ssn.Close()
+}
+
+func TestEachTaskIsJudgedByItsOwnShape(t *testing.T) {
+	four := amounts{"cpu": "4", "memory": "8Gi"}
+	ssn, _ := given{
+		weights: only("nodeaffinity"),
+		nodes:   []*v1.Node{node("n1", four, label("disk", "ssd")), node("n2", four)},
+		pods:    []*v1.Pod{pod("p", amounts{}, prefers(1, "disk", "ssd")), pod("q", amounts{})},
+	}.open(t)
+	expect(t, map[string]int{"n1": 1000, "n2": 0}, scores(ssn, "p"))
+	expect(t, map[string]int{"n1": 0, "n2": 0}, scores(ssn, "q"))
+	expect(t, map[string]int{"n1": 1000, "n2": 0}, scores(ssn, "p"))
 }
 
 func TestScoringAllocatesNothing(t *testing.T) {

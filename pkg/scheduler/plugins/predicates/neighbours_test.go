@@ -178,6 +178,19 @@ func TestPlacementsAreSeenAtOnce(t *testing.T) {
 	expect(t, free, verdicts(ssn, "plain", api.Now))
 }
 
+func TestEvictedPodsAreNotSpreadOver(t *testing.T) {
+	ssn, cluster := given{
+		nodes: []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))},
+		pods: []*v1.Pod{
+			pod("p", app("a"), spreads(v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, LabelSelector: apps("a")})),
+			pod("r", on("n1"), app("a")),
+		},
+	}.open(t)
+	expect(t, map[string]string{"n1": "topology spread", "n2": fits}, verdicts(ssn, "p", api.Now))
+	ssn.Statement().Evict(taskNamed(cluster, "r"), nil)
+	expect(t, map[string]string{"n1": fits, "n2": fits}, verdicts(ssn, "p", api.Now))
+}
+
 func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
 	g := given{}
 	profile := g.profile(t)
@@ -210,5 +223,6 @@ func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
 	cluster = api.NewCluster(api.Options{SchedulerName: ours, DefaultQueue: "default"}) // rebuilt after a failed cycle
 	cluster.SetNode(node("n4"))
 	cluster.SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
-	session(map[string]string{"n4": fits})
+	cluster.SetPod(pod("r", on("n4"), app("a")))
+	session(map[string]string{"n4": "pod anti-affinity"})
 }

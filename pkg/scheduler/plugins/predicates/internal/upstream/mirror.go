@@ -32,7 +32,6 @@ type mirror struct {
 // reflection is one node. Its faces are never changed, only replaced; where nothing is being
 // deleted they are the same.
 type reflection struct {
-	name        string
 	generation  uint64 // of the node
 	now, future *schedulerframework.NodeInfo
 	pods        map[api.TaskID]reflected
@@ -88,9 +87,6 @@ func (m *mirror) rebuildNode(index int) {
 	if old != nil && n != nil && old.generation == n.Generation {
 		return
 	}
-	if old != nil && n != nil && old.name != n.Name { // the index was given to another node
-		old.pods = nil
-	}
 	if old != nil && old.future != old.now {
 		m.leaving--
 	}
@@ -106,7 +102,7 @@ func (m *mirror) rebuildNode(index int) {
 
 // newReflection builds a node; what the old one knew of its pods is taken over.
 func newReflection(n *api.NodeInfo, old *reflection) *reflection {
-	r := &reflection{name: n.Name, generation: n.Generation, pods: make(map[api.TaskID]reflected, len(n.Tasks))}
+	r := &reflection{generation: n.Generation, pods: make(map[api.TaskID]reflected, len(n.Tasks))}
 	tasks := make([]*api.TaskInfo, 0, len(n.Tasks))
 	leaving := false
 	for _, t := range n.Tasks {
@@ -126,7 +122,7 @@ func newReflection(n *api.NodeInfo, old *reflection) *reflection {
 		if old != nil {
 			pod, known = old.pods[t.ID]
 		}
-		if !known || pod.shown != t.Pod || pod.leaving != (t.Status == api.Releasing) {
+		if !known || !pod.shows(t, n) {
 			pod = newReflected(t, n.Name)
 		}
 		r.pods[t.ID] = pod
@@ -136,6 +132,11 @@ func newReflection(n *api.NodeInfo, old *reflection) *reflection {
 		}
 	}
 	return r
+}
+
+// shows tells whether the reflection is still true.
+func (r reflected) shows(t *api.TaskInfo, n *api.NodeInfo) bool {
+	return r.shown == t.Pod && r.leaving == (t.Status == api.Releasing) && r.info.Pod.Spec.NodeName == n.Name
 }
 
 // newReflected shows a pod as it will be once what the model says of it is true: on its node,

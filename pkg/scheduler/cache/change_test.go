@@ -1,0 +1,67 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestStandingBy shows very many changes of few objects and applies none of them, as somebody
+// does who waits for the leader to end.
+func TestStandingBy(t *testing.T) {
+	const rounds = 3 * condenseFrom
+	churn := func(h handlers) {
+		stays := []*v1.Pod{member("", "p"), bound(member("", "p"), "n1")}
+		for i := range rounds / 3 {
+			h.pods.OnUpdate(stays[i%2], stays[(i+1)%2])
+			comes := member("", fmt.Sprintf("job-%d", i))
+			h.pods.OnAdd(comes, false)
+			h.pods.OnDelete(comes)
+		}
+	}
+	tests := map[string]struct {
+		given func(*Cache, handlers)
+		// most is how many changes may wait in the end.
+		most int
+		want []string
+	}{
+		"of what came and went nothing is kept": {
+			given: func(_ *Cache, h handlers) {
+				h.nodes.OnAdd(node("n1"), true)
+				h.pods.OnAdd(member("", "p"), true)
+				churn(h)
+			},
+			most: condenseFrom,
+			want: []string{"pod-p Pending in shadow/default/pod-p/default of default, priority 0", "n1 idle 8000"},
+		},
+		"what the model knows is forgotten when it went": {
+			given: func(c *Cache, h handlers) {
+				h.nodes.OnAdd(node("n1"), true)
+				h.nodes.OnAdd(node("n2"), true)
+				h.pods.OnAdd(member("", "p"), true)
+				h.pods.OnAdd(bound(member("", "q"), "n1"), true)
+				c.Apply()
+				h.pods.OnDelete(bound(member("", "q"), "n1"))
+				h.nodes.OnDelete(node("n2"))
+				churn(h)
+			},
+			most: rounds, // each end may be news
+			want: []string{"pod-p Pending in shadow/default/pod-p/default of default, priority 0", "n1 idle 8000"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, h := newCache(t)
+			test.given(c, h)
+			if n := len(c.changes.list); n > test.most {
+				t.Errorf("%d changes wait, want at most %d", n, test.most)
+			}
+			c.Apply()
+			if diff := cmp.Diff(test.want, state(c.Model())); diff != "" {
+				t.Errorf("model (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
