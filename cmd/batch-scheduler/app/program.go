@@ -12,18 +12,10 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
 )
 
 // Option extends the program.
@@ -61,27 +53,12 @@ func newProgram(options []Option) *program {
 
 // registry returns a new registry of all plugins and actions.
 func (p *program) registry() (*framework.Registry, error) {
-	r := framework.NewRegistry("preempt", "reclaim")
-	errs := []error{addBuiltIn(r)}
+	r, err := builtin.NewRegistry()
+	errs := []error{err}
 	for _, extend := range p.extend {
 		errs = append(errs, extend(r))
 	}
 	return r, errors.Join(errs...)
-}
-
-// addBuiltIn registers the plugins and actions that come with the scheduler.
-func addBuiltIn(r *framework.Registry) error {
-	return errors.Join(
-		r.AddPlugin(gang.Name, gang.Spec()),
-		r.AddPlugin(priority.Name, priority.Spec()),
-		r.AddPlugin(conformance.Name, conformance.Spec()),
-		r.AddPlugin(drf.Name, drf.Spec()),
-		r.AddPlugin(proportion.Name, proportion.Spec()),
-		r.AddPlugin(predicates.Name, predicates.Spec()),
-		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
-		r.AddAction(allocate.New()),
-		r.AddAction(backfill.New()),
-	)
 }
 
 // Scheduler is what the program starts, drives and stops.

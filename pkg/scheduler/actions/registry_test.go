@@ -1,41 +1,22 @@
 package actions_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
 // builtIn is the registry of the real plugins and actions.
 func builtIn(t schedtest.T) *framework.Registry {
 	t.Helper()
-	r := framework.NewRegistry("preempt", "reclaim")
-	if err := errors.Join(
-		r.AddPlugin(gang.Name, gang.Spec()),
-		r.AddPlugin(priority.Name, priority.Spec()),
-		r.AddPlugin(conformance.Name, conformance.Spec()),
-		r.AddPlugin(drf.Name, drf.Spec()),
-		r.AddPlugin(proportion.Name, proportion.Spec()),
-		r.AddPlugin(predicates.Name, predicates.Spec()),
-		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
-		r.AddAction(allocate.New()),
-		r.AddAction(backfill.New()),
-	); err != nil {
+	r, err := builtin.NewRegistry()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r

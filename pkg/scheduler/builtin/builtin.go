@@ -1,0 +1,34 @@
+// Package builtin lists the plugins and actions that come with the scheduler.
+package builtin
+
+import (
+	"errors"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
+)
+
+// NewRegistry returns a registry of them, to which others may be added. Preempt and reclaim are
+// known by name and not built yet.
+func NewRegistry() (*framework.Registry, error) {
+	r := framework.NewRegistry("preempt", "reclaim")
+	return r, errors.Join(
+		r.AddPlugin(gang.Name, gang.Spec()),
+		r.AddPlugin(priority.Name, priority.Spec()),
+		r.AddPlugin(conformance.Name, conformance.Spec()),
+		r.AddPlugin(drf.Name, drf.Spec()),
+		r.AddPlugin(proportion.Name, proportion.Spec()),
+		r.AddPlugin(predicates.Name, predicates.Spec()),
+		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
+		r.AddAction(allocate.New()),
+		r.AddAction(backfill.New()),
+	)
+}
