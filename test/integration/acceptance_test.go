@@ -13,13 +13,18 @@ import (
 // threeNodes have room for twelve 1-cpu pods: rep of the acceptance list.
 var threeNodes = nodes("n", 3, "4cpu")
 
-// TestAcceptance plays the rows of the acceptance list that need neither eviction nor faults,
-// except A13 to A18, A21 and A25, which are in TestPlaces, TestPlainPods and TestRefused. A plain ReplicaSet there is one
-// whose pods are in no PodGroup. Where it stands for the rest of the cluster (A3, A10), the
-// stock kube-scheduler places it; where it competes in the same scheduler (A8, A9), ours does.
-func TestAcceptance(t *testing.T) {
-	stock := cluster.Options{ControllerManager: true, KubeScheduler: true}
-	controllers := cluster.Options{ControllerManager: true}
+// The rows of the acceptance list that need neither eviction nor faults follow: A1 to A7 in
+// TestWholeGangs, A8 to A12 in TestOrder, A13 to A18 in TestPlaces, A21 in TestPlainPods, A25 in
+// TestRefused. A plain ReplicaSet there is one whose pods are in no PodGroup. Where it stands
+// for the rest of the cluster (A3, A10), the stock kube-scheduler places it; where it competes
+// in the same scheduler (A8, A9), ours does.
+var (
+	controllers = cluster.Options{ControllerManager: true}
+	stock       = cluster.Options{ControllerManager: true, KubeScheduler: true}
+)
+
+// TestWholeGangs: a gang runs as a whole, or not at all.
+func TestWholeGangs(t *testing.T) {
 	play(t, map[string]scenario{
 		"A1: a group of as many pods as there is room for runs": {
 			given: rows(threeNodes, gang("a", 2, pods(12, "1cpu"))),
@@ -69,6 +74,12 @@ func TestAcceptance(t *testing.T) {
 				a: Running Scheduled; busy 2 running; idle 2 running
 				b: Running Scheduled; busy 2 running; idle 2 running`},
 		},
+	})
+}
+
+// TestOrder: who goes first where there is not room for all.
+func TestOrder(t *testing.T) {
+	play(t, map[string]scenario{
 		"A8: pods of high priority go first within a gang": {
 			cluster: controllers,
 			given: rows(threeNodes, priorityClass("low", 1), priorityClass("high", 100),
@@ -128,7 +139,7 @@ func TestAcceptance(t *testing.T) {
 	})
 }
 
-// TestPlaces plays the rows about where pods go.
+// TestPlaces: pods go where they must, and rather where they prefer to be.
 func TestPlaces(t *testing.T) {
 	play(t, map[string]scenario{
 		"A13: required node affinity by name is kept": {
@@ -206,7 +217,7 @@ func singles(queue string, count int) row {
 
 // TestPlainPods is A21: the scheduler takes care of what names it and nothing else.
 func TestPlainPods(t *testing.T) {
-	w := newWorld(t, cluster.Options{ControllerManager: true})
+	w := newWorld(t, controllers)
 	w.do(threeNodes,
 		plain("bare", 2, "1cpu"),
 		deployment("web", 3, "1cpu"),

@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
 var seed = flag.Uint64("seed", 1, "seed of the random order in TestWrongInput")
@@ -33,7 +32,7 @@ const oddNames = 6
 // them changed and deleted in any order, before the scheduler starts and while it runs. Then a
 // sane gang must run beside them; and once they are gone, nothing of them must be left.
 func TestWrongInput(t *testing.T) {
-	w := newWorld(t, cluster.Options{ControllerManager: true})
+	w := newWorld(t, controllers)
 	b := &barrage{world: w, accepted: map[string]int{}}
 	b.run(300)
 	w.start()

@@ -9,8 +9,8 @@ import (
 // noControllers is a cluster of an API server and kubelets alone.
 var noControllers = cluster.Options{}
 
-// TestGangs is about groups that cannot start yet, and what becomes of them.
-func TestGangs(t *testing.T) {
+// TestWaiting is about groups that cannot start yet, and what becomes of them.
+func TestWaiting(t *testing.T) {
 	play(t, map[string]scenario{
 		"a gated gang runs at once when its gates are lifted (S27)": {
 			given: rows(threeNodes, gang("a", 4, pods(4, "1cpu", gated))),
@@ -71,14 +71,6 @@ func TestGangs(t *testing.T) {
 				says: map[string]string{"gpus": "3 not enough nvidia.com/gpu"},
 			},
 		},
-		"what is above minMember runs as far as there is room": {
-			given: rows(threeNodes, gang("a", 4, pods(20, "1cpu"))),
-			step:  step{want: `a: Running Scheduled; 12 running, 8 waiting Unschedulable`},
-			then: []step{{
-				do:   rows(node("n4", "8cpu")),
-				want: `a: Running Scheduled; 20 running`,
-			}},
-		},
 		"pods beyond a gang that has not started wait for the gang": {
 			given: rows(threeNodes, gang("a", 13, pods(15, "1cpu"))),
 			step:  step{want: `a: Pending NotEnoughResources; 2 waiting GangPending, 13 waiting Unschedulable`},
@@ -99,6 +91,20 @@ func TestGangs(t *testing.T) {
 			}, {
 				do:   rows(release("other")),
 				want: `a: Running Scheduled; 12 running`,
+			}},
+		},
+	})
+}
+
+// TestRunning is about groups that have started.
+func TestRunning(t *testing.T) {
+	play(t, map[string]scenario{
+		"what is above minMember runs as far as there is room": {
+			given: rows(threeNodes, gang("a", 4, pods(20, "1cpu"))),
+			step:  step{want: `a: Running Scheduled; 12 running, 8 waiting Unschedulable`},
+			then: []step{{
+				do:   rows(node("n4", "8cpu")),
+				want: `a: Running Scheduled; 20 running`,
 			}},
 		},
 		"a gang whose pods have ended is finished": {

@@ -49,6 +49,7 @@ func TestQuiet(t *testing.T) {
 		t.Fatal("the scheduler has ended")
 	}
 	outsideLater, insideLater := w.writes(metrics)
+	t.Logf("%d writes within %s", outsideLater-outside, *quietTime)
 	if n := outsideLater - outside; n > mostWrites || n != insideLater-inside {
 		t.Errorf("%d writes within %s, by the scheduler's own count %d; want at most %d",
 			n, *quietTime, insideLater-inside, mostWrites)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRefused is A25: what the API server refuses, with what words. What it accepts and cannot
-// work shows in conditions, see TestGangs.
+// work shows in conditions, see TestWaiting.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, noControllers)
 	w.do(threeNodes)

@@ -121,7 +121,7 @@ func (w *world) judge(s *scheduler.Scheduler) {
 		w.t.Error(err)
 	}
 	if len(faults) > 0 {
-		w.t.Errorf("the scheduler's log tells of faults:\n%s", strings.Join(faults, "\n"))
+		w.t.Errorf("the scheduler's log tells of %d faults, the first are:\n%s", len(faults), strings.Join(faults[:min(10, len(faults))], "\n"))
 	}
 	if !w.t.Failed() {
 		return
