@@ -95,7 +95,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 }
 
 // fault matches what no log may contain, whatever happens in the cluster.
-var fault = regexp.MustCompile(`(?i)panic|DATA RACE|fatal error|forbidden|unauthorized`)
+var fault = regexp.MustCompile(`(?i)panic|DATA RACE|fatal error|forbidden: User|unauthorized`)
 
 // Faults returns the lines of the log that tell of a fault of the scheduler's own: a panic, a
 // data race, a permission that the shipped roles do not give.
