@@ -149,8 +149,8 @@ func TestStatus(t *testing.T) {
 		"a pod that was bound a moment ago, as the watch will show, is not told either": {
 			steps: map[time.Duration]func(*world){
 				0: func(w *world) {
-					w.Publish(onlyPods(waiting("Unschedulable", "3 nodes")))
 					w.update("g-0", func(p *v1.Pod) { p.Spec.NodeName = "n2" })
+					w.Publish(onlyPods(waiting("Unschedulable", "3 nodes")))
 				},
 			},
 			want: []string{},
