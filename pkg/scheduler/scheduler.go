@@ -54,14 +54,13 @@ type Scheduler struct {
 	informers informers.SharedInformerFactory
 	cache     *cache.Cache
 	reporter  *reporter
-	started   context.Context // of Start
 
 	profile *framework.Profile                // in force; only the scheduling goroutine reads it
 	next    atomic.Pointer[framework.Profile] // to be in force from the next cycle
 	changed chan struct{}                     // a configuration waits in next
 
-	// settled is the generation of the model after a cycle that found nothing to do: while it
-	// stands, there is still nothing.
+	// settled is the generation of the model that the last cycle left behind: while it stands,
+	// another cycle would find what that one found. 0 if that must not be relied on.
 	settled uint64
 	// busySince is when the running cycle began, in nanoseconds since 1970; 0 between cycles.
 	busySince atomic.Int64
@@ -94,10 +93,7 @@ func New(options Options) (*Scheduler, error) {
 }
 
 // Start starts the informers and returns when all of them have synced.
-func (s *Scheduler) Start(ctx context.Context) error {
-	s.started = ctx
-	return s.cache.Start(ctx)
-}
+func (s *Scheduler) Start(ctx context.Context) error { return s.cache.Start(ctx) }
 
 // Synced tells whether the informers have synced.
 func (s *Scheduler) Synced() bool { return s.cache.Synced() }
@@ -114,20 +110,16 @@ func (s *Scheduler) Healthy() error {
 	return nil
 }
 
-// SetConfiguration makes the plugins of a configuration, which lets them sync what informers
-// they need, and puts them in force from the next cycle on. On an error the old ones stay.
-func (s *Scheduler) SetConfiguration(config *conf.Configuration) error {
+// SetConfiguration makes the plugins of a configuration, syncs the informers that they ask for,
+// which then run until ctx ends, and puts the plugins in force from the next cycle on. On an
+// error the old ones stay.
+func (s *Scheduler) SetConfiguration(ctx context.Context, config *conf.Configuration) error {
 	profile, err := s.Registry.NewProfile(config, framework.Handle{Informers: s.informers})
 	if err != nil {
 		return err
 	}
-	if s.started != nil {
-		s.informers.Start(s.started.Done())
-		for kind, synced := range s.informers.WaitForCacheSync(s.started.Done()) {
-			if !synced {
-				return fmt.Errorf("informer of %s has not synced", kind)
-			}
-		}
+	if err := s.cache.Start(ctx); err != nil {
+		return err
 	}
 	s.next.Store(profile)
 	select {
@@ -179,7 +171,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	began := s.Clock.Now()
 	s.busySince.Store(began.UnixNano())
 	defer s.busySince.Store(0)
-	defer s.recover()
+	defer s.recoverCycle()
 
 	// 1. Take over a new configuration.
 	if next := s.next.Swap(nil); next != nil {
@@ -214,8 +206,12 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.cache.Publish(s.reporter.report(ssn, changed))
 	s.Metrics.PublishQueues(s.reporter.queueMetrics(ssn))
 
-	// 7. Remember whether there is anything left that another cycle could do.
+	// 7. Until the model changes there is nothing more to decide; except about volumes and
+	// claims, which upstream's plugins look up outside of the model.
 	s.settled = cluster.Generation()
+	if waitsForVolumes(cluster) {
+		s.settled = 0
+	}
 	s.Metrics.Cycle(s.Clock.Since(began))
 	s.summarize(ssn, began)
 }
@@ -232,6 +228,17 @@ func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *f
 	return err
 }
 
+func waitsForVolumes(cluster *api.Cluster) bool {
+	for _, j := range cluster.WaitingJobs() {
+		for _, t := range j.Tasks {
+			if t.Waiting() && (t.Shape.Volumes || t.Shape.Claims) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	placed, waiting := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline)
 	s.Metrics.Decided(metrics.Allocate, placed)
@@ -243,7 +250,7 @@ func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	log.Info("Cycle", "placed", placed, "waitingForRoom", waiting, "jobs", len(ssn.Jobs()), "took", s.Clock.Since(began))
 }
 
-func (s *Scheduler) recover() {
+func (s *Scheduler) recoverCycle() {
 	reason := recover()
 	if reason == nil {
 		return

@@ -58,7 +58,7 @@ func (s *fakeScheduler) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *fakeScheduler) SetConfiguration(c *conf.Configuration) error {
+func (s *fakeScheduler) SetConfiguration(_ context.Context, c *conf.Configuration) error {
 	s.note("configure")
 	if s.set != nil {
 		s.set(c)

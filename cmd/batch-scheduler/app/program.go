@@ -72,7 +72,8 @@ type Scheduler interface {
 	Run(ctx context.Context) error
 
 	// SetConfiguration takes effect between two cycles. After an error the old one is in force.
-	SetConfiguration(*conf.Configuration) error
+	// Informers that the configuration needs run until ctx ends.
+	SetConfiguration(ctx context.Context, c *conf.Configuration) error
 
 	// Synced tells whether the informers are synced.
 	Synced() bool

@@ -32,7 +32,7 @@ type reloader struct {
 func (r *reloader) reload(ctx context.Context, c *conf.Configuration, warnings []conf.Warning, err error) {
 	logger := klog.FromContext(ctx)
 	if err == nil {
-		err = r.scheduler.SetConfiguration(c)
+		err = r.scheduler.SetConfiguration(ctx, c)
 	}
 	if err != nil {
 		r.metrics.ConfigRefused()

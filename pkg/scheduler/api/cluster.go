@@ -166,7 +166,7 @@ func (c *Cluster) ClassOf(t *TaskInfo) *Class {
 	}
 	class, ok := t.Shape.classes[key]
 	if !ok {
-		class = &Class{Shape: t.Shape, Selected: key != "", selectedBy: key}
+		class = &Class{Shape: t.Shape, Selected: key != ""}
 		t.Shape.classes[key] = class
 	}
 	return class
@@ -192,7 +192,7 @@ func (c *Cluster) Place(t *TaskInfo, status TaskStatus, node *NodeInfo) {
 }
 
 // Launch records that the bind of t to its node is on its way: from now on the decision
-// overrides what the watch shows, until Landed, Refused or the watch itself settles it.
+// overrides what the watch shows, until Refused or the watch settles it.
 func (c *Cluster) Launch(t *TaskInfo) {
 	binding := &Commitment{GroupUID: t.Job.GroupUID()}
 	if t.Job.Queue != nil {
@@ -245,7 +245,9 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 		c.touch(t.Node)
 	}
 	if t.Job == nil {
-		c.outside++
+		if t.Node != nil {
+			c.outside++
+		}
 		return
 	}
 	t.Job.account(t, sign)
@@ -267,7 +269,6 @@ func (c *Cluster) touch(n *NodeInfo) {
 }
 
 func (c *Cluster) markDirty(j *JobInfo) {
-	j.Generation = c.generation
 	if !j.dirty {
 		j.dirty = true
 		c.dirty = append(c.dirty, j)

@@ -199,7 +199,6 @@ func (c *Cluster) SetNode(node *v1.Node) {
 		n.Index = c.takeIndex(n)
 	}
 	n.Node = node
-	n.SpecGeneration = c.generation
 	c.respecified.add(n.Index)
 	c.touch(n)
 	c.attachAll(tasks)
@@ -231,7 +230,6 @@ func (c *Cluster) DeleteNode(name string) {
 	c.freeIndex = append(c.freeIndex, n.Index)
 	n.Node, n.Index = nil, -1
 	n.Allocatable, n.Idle = nil, nil
-	n.SpecGeneration = c.generation
 	c.attachAll(tasks)
 	c.forgetNode(n)
 }

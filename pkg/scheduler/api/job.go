@@ -27,10 +27,10 @@ type JobInfo struct {
 	Priority int32
 	Created  int64 // nanoseconds since 1970
 
-	// Limit is spec.minResources, nil if not given.
+	// MinResources is spec.minResources, nil if not given.
 	MinResources Resource
 
-	// Tasks are the members, in no order; see Cluster.SortTasks.
+	// Tasks are the members, in no order.
 	Tasks  []*TaskInfo
 	counts [NumStatus]int32
 	gated  int32
@@ -42,9 +42,6 @@ type JobInfo struct {
 	Releasing Resource
 	// Requested sums members that wait and are not gated.
 	Requested Resource
-
-	// Generation changes with everything that a session could see of the job.
-	Generation uint64
 
 	groupPriority *int32 // of the group's priority class
 	dirty         bool

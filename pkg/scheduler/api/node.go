@@ -33,10 +33,9 @@ type NodeInfo struct {
 	// Members is what members of queues hold, and what those being deleted still hold.
 	Members Resource
 
-	// Generation changes when anything on the node does; SpecGeneration when the node object
-	// does (labels, taints, conditions, allocatable). Both are never used twice, so that they
-	// also tell a node from its predecessor at the same Index.
-	Generation, SpecGeneration uint64
+	// Generation changes when anything on the node does. No value is used twice, so it also
+	// tells a node from its predecessor at the same Index.
+	Generation uint64
 
 	// Tasks are all pods on the node or promised to it, by id.
 	Tasks map[TaskID]*TaskInfo

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -69,9 +68,6 @@ func (t *TaskInfo) Waiting() bool { return t.Status == Pending && !t.Gated }
 
 // InFlight tells whether a bind of ours has been decided and not yet been shown or refused.
 func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
-
-// CreatedAt returns the creation time.
-func (t *TaskInfo) CreatedAt() time.Time { return time.Unix(0, t.Created) }
 
 // CompareAge orders by creation, then by namespace and name: the last tie everywhere.
 func CompareAge(createdA, createdB int64, keyA, keyB string) int {

@@ -128,8 +128,6 @@ type Class struct {
 	Shape *Shape
 	// Selected tells whether any living term selects the tasks of this class.
 	Selected bool
-	// selectedBy are the numbers of these terms.
-	selectedBy string
 }
 
 // Social tells whether other pods have a say in where tasks of this class may go, or the other

@@ -4,6 +4,7 @@ package allocate
 
 import (
 	"context"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
@@ -24,17 +25,20 @@ func (action) Name() string { return Name }
 // Execute makes two passes of one loop. The first serves jobs whose queue has not got what it
 // deserves; the second lets the rest borrow what is left, never beyond the queues' capability.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo]*waiting{}}
+	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
 	standingBack := run.pass(ctx, ssn.Jobs(), ssn.Overused)
-	run.pass(ctx, standingBack, func(*api.QueueInfo, *api.Claim) bool { return false })
+	run.pass(ctx, standingBack, nobody)
 	return ctx.Err()
 }
+
+// nobody stands back when queues borrow.
+func nobody(*api.QueueInfo, *api.Claim) bool { return false }
 
 // run is one execution.
 type run struct {
 	ssn    *framework.Session
 	placer *place.Placer
-	jobs   map[*api.JobInfo]*waiting
+	jobs   map[*api.JobInfo][]*api.TaskInfo // what is left to be placed of each, in task order
 }
 
 // pass gives turns until no job wants one: best queue, its best job, that job's claim. A job
@@ -55,42 +59,37 @@ func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, standsBack func(*ap
 	return back
 }
 
-// waiting is what is left of a job in this execution.
-type waiting struct {
-	tasks  []*api.TaskInfo     // in task order
-	failed map[*api.Class]bool // found no room as surplus
-}
-
-func (r *run) waiting(job *api.JobInfo) *waiting {
-	w := r.jobs[job]
-	if w == nil {
-		w = &waiting{tasks: r.ssn.WaitingTasks(job), failed: map[*api.Class]bool{}}
-		r.jobs[job] = w
+// waiting returns what is left to be placed of a job. The first task of it still waits.
+func (r *run) waiting(job *api.JobInfo) []*api.TaskInfo {
+	tasks, known := r.jobs[job]
+	if !known {
+		tasks = r.ssn.WaitingTasks(job)
 	}
-	for len(w.tasks) > 0 && !w.tasks[0].Waiting() {
-		w.tasks = w.tasks[1:] // placed in an earlier turn
+	for len(tasks) > 0 && !tasks[0].Waiting() {
+		tasks = tasks[1:] // placed in an earlier turn
 	}
-	return w
+	r.jobs[job] = tasks
+	return tasks
 }
 
 // claim is what the job asks for in this turn: its whole gang while it cannot start, then one
 // surplus task; nil when there is nothing (more) to ask for. Surplus tasks that ask for nothing
 // are left to backfill.
 func (r *run) claim(job *api.JobInfo) *api.Claim {
-	w := r.waiting(job)
-	if len(w.tasks) == 0 {
+	tasks := r.waiting(job)
+	if len(tasks) == 0 {
 		return nil
 	}
 	if !r.ssn.JobPipelined(job) {
 		need := int(max(job.MinMember-job.ReadyCount(), 1))
-		return api.NewClaim(job, w.tasks[:min(need, len(w.tasks))])
+		return api.NewClaim(job, tasks[:min(need, len(tasks))])
 	}
 	if !r.ssn.JobReady(job) {
 		return nil // the gang waits for room that is being released
 	}
-	for i, t := range w.tasks {
-		if t.Waiting() && !t.BestEffort() && !w.failed[r.ssn.Cluster().ClassOf(t)] {
-			return api.NewClaim(job, w.tasks[i:i+1])
+	for i, t := range tasks {
+		if t.Waiting() && !t.BestEffort() {
+			return api.NewClaim(job, tasks[i:i+1])
 		}
 	}
 	return nil
@@ -111,7 +110,10 @@ func (r *run) placeSurplus(claim *api.Claim) bool {
 		stmt.Commit()
 		return true
 	}
-	r.waiting(claim.Job).failed[r.ssn.Cluster().ClassOf(task)] = true
 	r.explainSurplus(claim)
-	return r.claim(claim.Job) != nil // tasks of another class may still fit
+	class := r.ssn.Cluster().ClassOf(task)
+	r.jobs[claim.Job] = slices.DeleteFunc(slices.Clone(r.waiting(claim.Job)), func(t *api.TaskInfo) bool {
+		return r.ssn.Cluster().ClassOf(t) == class // finds no room either
+	})
+	return r.claim(claim.Job) != nil // tasks of another class may
 }

@@ -16,7 +16,7 @@ func (r *run) explainGang(claim *api.Claim, f *failure) {
 			missing++
 		}
 	}
-	verdict := r.why(f.task, claim.Request, max(missing, 1))
+	verdict := r.placer.Why(f.task, claim.Request, max(missing, 1))
 	verdict.Startable = min(f.placed, verdict.Missing)
 	r.ssn.Explain(claim.Job, verdict)
 }
@@ -25,12 +25,12 @@ func (r *run) explainGang(claim *api.Claim, f *failure) {
 func (r *run) explainSurplus(claim *api.Claim) {
 	task := claim.Tasks[0]
 	missing := int32(0)
-	for _, t := range r.waiting(claim.Job).tasks {
+	for _, t := range claim.Job.Tasks {
 		if t.Waiting() && t.Shape == task.Shape {
 			missing++
 		}
 	}
-	r.ssn.ExplainTasks(claim.Job, task.Shape, r.why(task, claim.Request, missing))
+	r.ssn.ExplainTasks(claim.Job, task.Shape, r.placer.Why(task, claim.Request, missing))
 }
 
 // explainHeld says of a gang that fits only on room being released that it waits for that room.
@@ -43,38 +43,4 @@ func (r *run) explainHeld(claim *api.Claim) {
 		Reason: v1alpha1.ReasonPreempting,
 		Detail: fmt.Sprintf("has its nodes; %d of its pods wait there for pods that are being deleted", waits),
 	})
-}
-
-// why finds the primary reason: the queue's caps if they stand in the way, else the nodes.
-func (r *run) why(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
-	q := t.Job.Queue
-	if !r.ssn.Allocatable(q, request, api.Future) || !r.ssn.Allocatable(q, t.Request, api.Future) {
-		return r.whyCapped(q, request)
-	}
-	v := &api.Verdict{
-		Reason:  v1alpha1.ReasonUnschedulable,
-		Missing: missing,
-		Request: t.Request,
-		Nodes:   r.placer.Count(t),
-	}
-	if v.Nodes.Suitable() {
-		v.Reason = v1alpha1.ReasonNotEnoughResources
-	}
-	return v
-}
-
-func (r *run) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict {
-	d := q.CapAllows(request, api.Future)
-	if d < 0 {
-		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
-			"queue %s does not borrow (spec.reclaimable is false) and would hold more than it deserves", q.ID)}
-	}
-	return &api.Verdict{
-		Reason:    v1alpha1.ReasonQueueFull,
-		Name:      string(q.ID),
-		Dimension: d,
-		Limit:     q.Capability[d],
-		Held:      q.Allocated.At(d),
-		Asked:     request.At(d),
-	}
 }

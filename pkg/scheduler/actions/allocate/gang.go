@@ -8,13 +8,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// placeGang tries to place the gang in task order, and once more largest first if its classes
+// placeGang tries to place the gang in task order, and once more largest first if its shapes
 // differ; a gang that must stay together is tried domain by domain.
 func (r *run) placeGang(claim *api.Claim) bool {
 	stmt := r.ssn.Statement()
-	tasks := r.waiting(claim.Job).tasks
+	tasks := r.waiting(claim.Job)
 	failure := r.tryDomains(stmt, claim, tasks)
-	if failure != nil && r.classesDiffer(claim.Tasks) {
+	if failure != nil && shapesDiffer(claim.Tasks) {
 		stmt.Discard()
 		if r.tryDomains(stmt, claim, r.largestFirst(claim, tasks)) == nil {
 			failure = nil
@@ -84,7 +84,7 @@ func (r *run) couldComplete(job *api.JobInfo, rest []*api.TaskInfo, failed map[*
 	return missing <= 0
 }
 
-func (r *run) classesDiffer(tasks []*api.TaskInfo) bool {
+func shapesDiffer(tasks []*api.TaskInfo) bool {
 	for _, t := range tasks[1:] {
 		if t.Shape != tasks[0].Shape {
 			return true
@@ -113,7 +113,7 @@ func (r *run) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*a
 	}
 	var first *failure
 	for _, d := range r.domains(claim.Tasks[0], key) {
-		if first != nil && d.slots < int64(len(claim.Tasks)) && !r.classesDiffer(claim.Tasks) {
+		if first != nil && d.slots < int64(len(claim.Tasks)) && !shapesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
 		r.placer.Within(func(n *api.NodeInfo) bool { return n.Node.Labels[key] == d.value })

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -73,7 +72,7 @@ func complete(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, ta
 // fill places what finds a node.
 func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) {
 	failed := map[*api.Class]bool{}
-	for _, t := range tasks {
+	for i, t := range tasks {
 		class := ssn.Cluster().ClassOf(t)
 		if failed[class] {
 			continue
@@ -84,8 +83,17 @@ func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks 
 			continue
 		}
 		failed[class] = true
-		ssn.ExplainTasks(job, t.Shape, &api.Verdict{
-			Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: t.Request, Nodes: placer.Count(t),
-		})
+		ssn.ExplainTasks(job, t.Shape, placer.Why(t, t.Request, alike(tasks[i:])))
 	}
+}
+
+// alike returns how many of the tasks have the shape of the first.
+func alike(tasks []*api.TaskInfo) int32 {
+	n := int32(0)
+	for _, t := range tasks {
+		if t.Shape == tasks[0].Shape {
+			n++
+		}
+	}
+	return n
 }

@@ -168,7 +168,7 @@ func (s *shares) minResourcesPossible(j *api.JobInfo) *api.Verdict {
 	total := s.ssn.Total()
 	if d := j.MinResources.Short(total); d >= 0 && s.dims.Shared(d) {
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Detail: fmt.Sprintf(
-			"spec.minResources asks for %s, and the nodes that suit any waiting or running pod have %s in all",
+			"spec.minResources asks for %s, and the nodes that suit some waiting or running pod have %s in all",
 			s.dims.FormatOne(d, j.MinResources[d]), s.dims.FormatOne(d, total.At(d)))}
 	}
 	return nil

@@ -1,0 +1,42 @@
+package place
+
+import (
+	"fmt"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Why finds the primary reason: the queue's caps if they stand in the way, else the nodes.
+func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
+	q := t.Job.Queue
+	if !p.ssn.Allocatable(q, request, api.Future) || !p.ssn.Allocatable(q, t.Request, api.Future) {
+		return p.whyCapped(q, request)
+	}
+	v := &api.Verdict{
+		Reason:  v1alpha1.ReasonUnschedulable,
+		Missing: missing,
+		Request: t.Request,
+		Nodes:   p.Count(t),
+	}
+	if v.Nodes.Suitable() {
+		v.Reason = v1alpha1.ReasonNotEnoughResources
+	}
+	return v
+}
+
+func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict {
+	d := q.CapAllows(request, api.Future)
+	if d < 0 {
+		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
+			"queue %s does not borrow (spec.reclaimable is false) and would hold more than it deserves", q.ID)}
+	}
+	return &api.Verdict{
+		Reason:    v1alpha1.ReasonQueueFull,
+		Name:      string(q.ID),
+		Dimension: d,
+		Limit:     q.Capability[d],
+		Held:      q.Allocated.At(d),
+		Asked:     request.At(d),
+	}
+}
