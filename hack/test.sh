@@ -2,7 +2,7 @@
 # Vets and tests the module. Arguments go to "go test".
 #
 # The race detector watches our own code. Packages that link an API server are tested without it: compiling all of
-# Kubernetes a second time takes ten minutes, and finds the races of others.
+# Kubernetes a second time takes long, and finds the races of others.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

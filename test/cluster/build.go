@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,19 +21,45 @@ import (
 // and returns the path of the binary. The package must be of the module that the working
 // directory is in, as it is in its tests.
 //
+// In one process a binary is built once, at its first use; the sources are taken to stand still.
 // The binary lies in the user's cache directory, one per source tree. Test packages and
 // programs that run at the same time share it: the first builds, the others wait, and when
-// nothing has changed nothing is linked again. On two cores and with an empty build cache
-// localcluster takes five to ten minutes, so build it before running tests that have
-// to finish in time.
+// nothing has changed nothing is linked again. With an empty build cache localcluster takes
+// minutes, so build it before running tests that have to finish in time.
 func Build(ctx context.Context, importPath string, race bool) (string, error) {
+	built.Lock()
+	defer built.Unlock()
+	key := buildKey{importPath, race}
+	if binary := built.binaries[key]; binary != "" {
+		return binary, nil
+	}
+	binary, err := build(ctx, importPath, race)
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w", importPath, err)
+	}
+	built.binaries[key] = binary
+	return binary, nil
+}
+
+type buildKey struct {
+	importPath string
+	race       bool
+}
+
+// built are the binaries that this process has built.
+var built = struct {
+	sync.Mutex
+	binaries map[buildKey]string
+}{binaries: map[buildKey]string{}}
+
+func build(ctx context.Context, importPath string, race bool) (string, error) {
 	module, err := golang(ctx, "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
 		return "", err
 	}
 	dir, err := cacheDir(module)
 	if err != nil {
-		return "", fmt.Errorf("building %s: %w", importPath, err)
+		return "", err
 	}
 	binary := filepath.Join(dir, path.Base(importPath))
 	if race {
@@ -44,7 +71,7 @@ func Build(ctx context.Context, importPath string, race bool) (string, error) {
 	}
 	unlock, err := lock(binary + ".lock")
 	if err != nil {
-		return "", fmt.Errorf("building %s: %w", importPath, err)
+		return "", err
 	}
 	defer unlock()
 	args := []string{"build", "-ldflags=" + flags, "-o", binary}
@@ -52,10 +79,7 @@ func Build(ctx context.Context, importPath string, race bool) (string, error) {
 		args = append(args, "-race", "-tags=invariants")
 	}
 	_, err = golang(ctx, append(args, importPath)...)
-	if err != nil {
-		return "", fmt.Errorf("building %s: %w", importPath, err)
-	}
-	return binary, nil
+	return binary, err
 }
 
 // linkFlags leave out what only debuggers read, and have an API server say which version of

@@ -31,7 +31,7 @@ const (
 
 	// patience bounds every wait; hopeless is how long a wrong state may stand still.
 	patience = 90 * time.Second
-	hopeless = 20 * time.Second
+	hopeless = 40 * time.Second
 )
 
 // world is a cluster of its own for one case, with at most one scheduler at a time. Clients
@@ -96,6 +96,7 @@ func (w *world) start(args ...string) {
 	s, err := scheduler.Start(w.ctx, w.cluster, scheduler.Options{Dir: w.dir, Race: true, Args: args})
 	w.must(err)
 	w.scheduler = s
+	w.view.note() // from here on something can be expected of it
 	w.t.Cleanup(func() {
 		if w.scheduler == s {
 			w.stop()

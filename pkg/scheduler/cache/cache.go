@@ -40,7 +40,7 @@ type Options struct {
 	Metrics Metrics // none by default
 }
 
-// DefaultBindWorkers is about what one API server can use.
+// DefaultBindWorkers keeps an API server busy while each request waits for its storage.
 const DefaultBindWorkers = 32
 
 func (o *Options) complete() error {

@@ -52,14 +52,15 @@ func TestProblem(t *testing.T) {
 		given result
 		want  string
 	}{
-		"all is well":          {result{Pods: 4, Bound: 4}, ""},
 		"a partial gang":       {result{Pods: 4, Bound: 4, PartialGangs: 1}, "1 gangs are bound in part"},
 		"an overcommitted one": {result{Pods: 4, Bound: 4, OvercommittedNodes: 2}, "2 nodes hold more than they have"},
 		"a rejected pod":       {result{Pods: 4, Bound: 4, RejectedPods: 1}, "1 pods were rejected by their nodes"},
-		"too slow":             {result{Pods: 4, Bound: 3}, "only 3 of 4 pods were bound in time"},
+		"not in time":          {result{Pods: 4, Bound: 3}, "only 3 of 4 pods were bound in time"},
+		"fast enough":          {result{Pods: 4, Bound: 4, PodsPerSecond: 600}, ""},
+		"too slow":             {result{Pods: 4, Bound: 4, PodsPerSecond: 599}, "599 pods were bound per second, which is less than 600"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := test.given.problem(); got != test.want {
+			if got := test.given.problem(600); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -70,6 +71,7 @@ func TestWrongFlags(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
 		"no gangs":      {"-gangs 0", "-nodes, -gangs and -size must be at least 1"},
 		"an argument":   {"500", `unexpected argument "500"`},
+		"a rate below 0": {"-at-least -1", "-at-least must not be negative"},
 		"a typing slip": {"-gang 3", "flag provided but not defined: -gang"},
 	} {
 		t.Run(name, func(t *testing.T) {

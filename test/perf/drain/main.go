@@ -10,7 +10,7 @@
 //
 // The API server, the simulated kubelets, the scheduler and the watch share the machine, so
 // figures compare only with figures from the same machine and the same settings; the result
-// carries the settings. With -ceiling the same pods are then bound on another cluster by plain
+// carries the settings. With -at-least the exit code is 1 below that rate too. With -ceiling the same pods are then bound on another cluster by plain
 // clients that do not think, which is the best that any scheduler could do there.
 package main
 
@@ -34,6 +34,7 @@ type options struct {
 	kubeletParallelism int
 	unthrottled        bool
 	ceiling            bool
+	atLeast            float64
 	timeout            time.Duration
 	json               bool
 }
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "drain:", err)
 		return 1
 	}
-	if problem := result.problem(); problem != "" {
+	if problem := result.problem(o.atLeast); problem != "" {
 		fmt.Fprintln(stderr, "drain: failed:", problem)
 		return 1
 	}
@@ -86,6 +87,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.IntVar(&o.kubeletParallelism, "kubelet-parallelism", 1, "how many pods the simulated kubelets start at the same time")
 	fs.BoolVar(&o.unthrottled, "unthrottled", false, "switch the flow control of the API server off")
 	fs.BoolVar(&o.ceiling, "ceiling", false, "then measure how fast plain clients bind as many pods")
+	fs.Float64Var(&o.atLeast, "at-least", 0, "fail if fewer pods are bound per second")
 	fs.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time to have everything bound")
 	fs.BoolVar(&o.json, "json", false, "print the result as one JSON object")
 	if err := fs.Parse(args); err != nil {
@@ -96,6 +98,8 @@ func parse(args []string, output io.Writer) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case o.nodes < 1 || o.gangs < 1 || o.size < 1:
 		return o, fmt.Errorf("-nodes, -gangs and -size must be at least 1")
+	case !(o.atLeast >= 0):
+		return o, fmt.Errorf("-at-least must not be negative")
 	case o.kubeletParallelism < 1:
 		return o, fmt.Errorf("-kubelet-parallelism must be at least 1")
 	}
@@ -138,8 +142,9 @@ func (r *result) print(w io.Writer, asJSON bool) error {
 	return encoder.Encode(r)
 }
 
-// problem says what was bound wrongly, or not at all; empty if all is well.
-func (r *result) problem() string {
+// problem says what was bound wrongly, not at all, or slower than atLeast pods per second; empty
+// if all is well.
+func (r *result) problem(atLeast float64) string {
 	switch {
 	case r.PartialGangs > 0:
 		return fmt.Sprintf("%d gangs are bound in part", r.PartialGangs)
@@ -149,6 +154,8 @@ func (r *result) problem() string {
 		return fmt.Sprintf("%d pods were rejected by their nodes", r.RejectedPods)
 	case r.Bound < r.Pods:
 		return fmt.Sprintf("only %d of %d pods were bound in time", r.Bound, r.Pods)
+	case r.PodsPerSecond < atLeast:
+		return fmt.Sprintf("%.0f pods were bound per second, which is less than %.0f", r.PodsPerSecond, atLeast)
 	}
 	return ""
 }

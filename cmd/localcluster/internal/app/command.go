@@ -109,7 +109,7 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.BoolVar(&o.scheduler, "kube-scheduler", o.scheduler, "run the stock kube-scheduler as default-scheduler")
 	flags.BoolVar(&o.noKubelets, "no-kubelets", o.noKubelets, "simulate no kubelets: bound pods stay Pending")
 	flags.IntVar(&o.kubeletParallelism, "kubelet-parallelism", o.kubeletParallelism,
-		"number of pods that change state at the same time over all nodes; about 370 pods/s start with 1, 600 with 4, and more takes time from the API server")
+		"number of pods that change state at the same time over all nodes; more start faster, and take more of the API server's time")
 	flags.DurationVar(&o.jobRunTime, "job-run-time", o.jobRunTime, "how long pods of Jobs run that have no annotation of their own")
 	flags.BoolVar(&o.unthrottled, "unthrottled", o.unthrottled,
 		"switch off the API server's flow control and its limits on requests in flight, for benchmarks")
