@@ -69,10 +69,10 @@ func TestProblem(t *testing.T) {
 
 func TestWrongFlags(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
-		"no gangs":      {"-gangs 0", "-nodes, -gangs and -size must be at least 1"},
-		"an argument":   {"500", `unexpected argument "500"`},
+		"no gangs":       {"-gangs 0", "-nodes, -gangs and -size must be at least 1"},
+		"an argument":    {"500", `unexpected argument "500"`},
 		"a rate below 0": {"-at-least -1", "-at-least must not be negative"},
-		"a typing slip": {"-gang 3", "flag provided but not defined: -gang"},
+		"a typing slip":  {"-gang 3", "flag provided but not defined: -gang"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
