@@ -1,0 +1,340 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
+)
+
+// probe is an action that a test puts before allocate.
+type probe func(context.Context, *framework.Session) error
+
+func (probe) Name() string { return "probe" }
+
+func (p probe) Execute(ctx context.Context, ssn *framework.Session) error { return p(ctx, ssn) }
+
+// world is a scheduler with fake clients, in virtual time.
+type world struct {
+	*Scheduler
+	t       *testing.T
+	ctx     context.Context // of the informers and of Run
+	kube    *fake.Clientset
+	batch   *batchfake.Clientset
+	metrics *prometheus.Registry
+}
+
+func inWorld(t *testing.T, config string, probe probe, test func(*world), objects ...runtime.Object) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, batch: batchfake.NewClientset(queue, group), kube: fake.NewClientset(append(objects, namespace)...), metrics: prometheus.NewRegistry()}
+		w.kube.PrependReactor("create", "pods", w.bind)
+		registry, err := builtin.NewRegistry()
+		err = errors.Join(err, registry.AddAction(probe))
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := parse(t, registry, config)
+		w.Scheduler, err = New(Options{
+			SchedulerName: "us", DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
+			Kube: w.kube, Batch: w.batch, Config: policy, Registry: registry,
+			Metrics: metrics.New(w.metrics), Clock: clock.RealClock{}, Log: testr.New(t),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		w.ctx = ctx
+		if err := w.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		test(w)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func parse(t *testing.T, registry *framework.Registry, config string) *conf.Configuration {
+	t.Helper()
+	policy, _, err := conf.Parse("test", []byte(config), registry.Catalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+// bind does what the API server does with a binding.
+func (w *world) bind(action clienttesting.Action) (bool, runtime.Object, error) {
+	create := action.(clienttesting.CreateAction)
+	if create.GetSubresource() != "binding" {
+		return false, nil, nil
+	}
+	binding := create.GetObject().(*v1.Binding)
+	object, err := w.kube.Tracker().Get(action.GetResource(), binding.Namespace, binding.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	pod := object.(*v1.Pod).DeepCopy()
+	pod.Spec.NodeName = binding.Target.Name
+	return true, binding, w.kube.Tracker().Update(action.GetResource(), pod, binding.Namespace)
+}
+
+// bound returns the pods that have a node.
+func (w *world) bound() []string {
+	w.t.Helper()
+	list, err := w.kube.CoreV1().Pods("").List(w.ctx, metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	names := []string{}
+	for _, p := range list.Items {
+		if p.Spec.NodeName != "" {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (w *world) create(pod *v1.Pod) {
+	w.t.Helper()
+	if _, err := w.kube.CoreV1().Pods(pod.Namespace).Create(w.ctx, pod, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) panics(want int) {
+	w.t.Helper()
+	text := strings.NewReader(`
+# HELP batch_scheduler_cycle_panics_total Cycles that ended in a panic and were recovered.
+# TYPE batch_scheduler_cycle_panics_total counter
+batch_scheduler_cycle_panics_total ` + string(rune('0'+want)) + "\n")
+	if err := testutil.GatherAndCompare(w.metrics, text, "batch_scheduler_cycle_panics_total"); err != nil {
+		w.t.Error(err)
+	}
+}
+
+var (
+	namespace = &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}
+	queue     = &v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1}}
+)
+
+// group cannot start: its members ask for more than a node has.
+var group = &v1alpha1.PodGroup{
+	ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g"},
+	Spec:       v1alpha1.PodGroupSpec{MinMember: 2},
+}
+
+func member(name string) *v1.Pod {
+	p := pod(name)
+	p.Labels = map[string]string{v1alpha1.LabelPodGroup: "g"}
+	p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
+	return p
+}
+
+func node(name string) *v1.Node {
+	room := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourcePods: resource.MustParse("10")}
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+		Status:     v1.NodeStatus{Capacity: room, Allocatable: room},
+	}
+}
+
+func pod(name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
+		Spec: v1.PodSpec{SchedulerName: "us", Containers: []v1.Container{{
+			Name:      "c",
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}},
+		}}},
+	}
+}
+
+const probed = `
+actions: "probe, allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+`
+
+func TestPanicCostsOneCycle(t *testing.T) {
+	var mistaken atomic.Bool
+	probe := func(_ context.Context, ssn *framework.Session) error {
+		if mistaken.CompareAndSwap(true, false) {
+			for _, j := range ssn.Jobs() {
+				ssn.Statement().Allocate(ssn.WaitingTasks(j)[0], ssn.Cluster().Node("n"))
+			}
+			panic("a mistake") // and leaves the model with a placement that nobody committed
+		}
+		return nil
+	}
+	inWorld(t, probed, probe, func(w *world) {
+		time.Sleep(time.Second / 2)
+		w.panics(0)
+		mistaken.Store(true)
+		w.create(pod("b"))
+		time.Sleep(time.Minute)
+		w.panics(1)
+		if diff := cmp.Diff([]string{"a", "b"}, w.bound()); diff != "" {
+			t.Errorf("bound pods (-want +got):\n%s", diff)
+		}
+		if err := w.Healthy(); err != nil {
+			t.Errorf("not healthy after a panic: %v", err)
+		}
+	}, node("n"), pod("a"))
+}
+
+func TestFailedActionDoesNotKeepTheOthersFromTheirWork(t *testing.T) {
+	probe := func(context.Context, *framework.Session) error { return errors.New("no luck") }
+	inWorld(t, probed, probe, func(w *world) {
+		time.Sleep(time.Second / 2)
+		if diff := cmp.Diff([]string{"a"}, w.bound()); diff != "" {
+			t.Errorf("bound pods (-want +got):\n%s", diff)
+		}
+	}, node("n"), pod("a"))
+}
+
+func TestHealthyTellsOfACycleThatIsStuck(t *testing.T) {
+	probe := func(context.Context, *framework.Session) error {
+		time.Sleep(10 * time.Minute)
+		return nil
+	}
+	inWorld(t, probed, probe, func(w *world) {
+		for _, at := range []struct {
+			wait time.Duration
+			want string
+		}{
+			{stuckAfter - time.Second, ""},
+			{10 * time.Second, "the scheduling cycle has been running for 2m9s"},
+			{10 * time.Minute, ""},
+		} {
+			time.Sleep(at.wait)
+			got := ""
+			if err := w.Healthy(); err != nil {
+				got = err.Error()
+			}
+			if got != at.want {
+				t.Errorf("after %s more: %q, want %q", at.wait, got, at.want)
+			}
+		}
+	}, node("n"))
+}
+
+func TestCyclesOnlyWhileThereIsSomethingToFind(t *testing.T) {
+	claim := v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{
+		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
+	}}
+	big, withClaim := pod("big"), pod("with-claim")
+	big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
+	withClaim.Spec.Volumes = []v1.Volume{claim}
+	for name, test := range map[string]struct {
+		given *v1.Pod
+		want  int32 // cycles in ten periods that got as far as the actions
+	}{
+		"a pod without room is tried once":                {big, 0},
+		"a pod whose claim is missing is tried each time": {withClaim, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cycles atomic.Int32
+			probe := func(context.Context, *framework.Session) error {
+				cycles.Add(1)
+				return nil
+			}
+			inWorld(t, probed, probe, func(w *world) {
+				time.Sleep(5*time.Second + time.Second/2)
+				before := cycles.Load()
+				time.Sleep(10 * time.Second)
+				if got := cycles.Load() - before; got != test.want {
+					t.Errorf("%d cycles in 10 periods, want %d", got, test.want)
+				}
+			}, node("n"), test.given)
+		})
+	}
+}
+
+func TestSetConfiguration(t *testing.T) {
+	probe := func(context.Context, *framework.Session) error { return nil }
+	idle := strings.Replace(probed, "probe, allocate", "probe", 1)
+	inWorld(t, idle, probe, func(w *world) {
+		time.Sleep(3 * time.Second)
+		if diff := cmp.Diff([]string{}, w.bound()); diff != "" {
+			t.Errorf("before the change (-want +got):\n%s", diff)
+		}
+		if err := w.SetConfiguration(w.ctx, parse(t, w.Registry, probed)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second / 2)
+		if diff := cmp.Diff([]string{"a"}, w.bound()); diff != "" {
+			t.Errorf("after it (-want +got):\n%s", diff)
+		}
+	}, node("n"), pod("a"))
+}
+
+func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
+	probe := func(context.Context, *framework.Session) error { return nil }
+	inWorld(t, probed, probe, func(w *world) {
+		time.Sleep(5 * time.Second)
+		group, err := w.batch.SchedulingV1alpha1().PodGroups("ns").Get(w.ctx, "g", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{string(group.Status.Phase), fmt.Sprint(group.Status.Pending)}
+		for _, c := range group.Status.Conditions {
+			got = append(got, c.Type+" "+c.Reason)
+		}
+		for _, name := range []string{"g-0", "g-1", "g-2"} {
+			p, err := w.kube.CoreV1().Pods("ns").Get(w.ctx, name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range p.Status.Conditions {
+				got = append(got, name+" "+string(c.Type)+" "+c.Reason)
+			}
+		}
+		want := []string{
+			"Pending", "3", "PodGroupScheduled NotEnoughResources",
+			"g-0 PodScheduled Unschedulable", "g-1 PodScheduled Unschedulable", "g-2 PodScheduled GangPending",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		w.kube.ClearActions()
+		w.batch.ClearActions()
+		w.create(pod("other")) // makes cycles
+		time.Sleep(5 * time.Second)
+		for _, a := range append(w.kube.Actions(), w.batch.Actions()...) {
+			if of := a.GetResource().Resource; a.GetVerb() != "create" && of != "queues" {
+				t.Errorf("said again: %s %s", a.GetVerb(), of)
+			}
+		}
+	}, node("n"), member("g-0"), member("g-1"), member("g-2"))
+}
