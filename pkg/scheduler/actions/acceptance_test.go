@@ -80,6 +80,13 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 			given: Given(threeNodes(), Group("default/a", 3, BestEffort(3))),
 			want:  map[string]int{"bind default/a": 3},
 		},
+		"A7: best-effort members that suit no node": {
+			given: Given(threeNodes(),
+				Group("default/a", 1, Pending(1, "1cpu"), BestEffort(2, NodeSelector("disk", "ssd"))),
+			),
+			want:  map[string]int{"bind default/a": 1},
+			waits: `waits default/a-1 Unschedulable: needs 2 more pods of no resources; 0 of 3 nodes have room: 3 node selector or affinity`,
+		},
 		"A8: the master of high priority and as many workers as fit": {
 			given: Given(threeNodes(),
 				ReplicaSet("web", Running(2, "1cpu", "n1"), Running(2, "1cpu", "n2"), Running(2, "1cpu", "n3")),
