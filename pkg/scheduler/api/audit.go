@@ -144,6 +144,7 @@ func (a *audit) taskPlace(what string, t *TaskInfo) {
 	case t.inFlight != nil:
 		expect(a, what+" in flight", t.Status, Binding)
 	default:
+		expect(a, what+" is leaving", t.leaving, false)
 		expect(a, what+" status", t.Status, shown)
 		name := t.Pod.Spec.NodeName
 		if shown.Ended() {

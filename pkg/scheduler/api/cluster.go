@@ -219,6 +219,26 @@ func (c *Cluster) Refused(id TaskID) {
 	c.forgetNode(before)
 }
 
+// Doom records that the eviction of t is on its way: from now on t is Releasing, until Spare or
+// the watch settles it.
+func (c *Cluster) Doom(t *TaskInfo) {
+	c.detach(t)
+	t.leaving, t.Status = true, Releasing
+	c.attach(t)
+}
+
+// Spare ends an eviction that has certainly not taken effect.
+func (c *Cluster) Spare(id TaskID) {
+	t := c.Tasks[id]
+	if t == nil || !t.leaving {
+		return
+	}
+	c.detach(t)
+	t.leaving = false
+	t.Status = t.statusShown()
+	c.attach(t)
+}
+
 // Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
 // pods that the API server shows on a node are left alone.
 func (c *Cluster) Resume(id TaskID, node string, binding Commitment) {

@@ -38,7 +38,7 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 	}
 	c.reshape(t, pod)
 	if t.inFlight == nil {
-		t.Status, t.Node = statusOf(pod), c.nodeOf(pod)
+		t.Status, t.Node = t.statusShown(), c.nodeOf(pod)
 	}
 	c.joinJob(t)
 	c.attach(t)

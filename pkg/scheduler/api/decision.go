@@ -28,11 +28,17 @@ type Claim struct {
 	Tasks []*TaskInfo
 	// Request is the sum over Tasks.
 	Request Resource
+	// JobHeld and QueueHeld are what the job and its queue held before anything was done for the
+	// claim: statements that carry it out raise the live sums task by task.
+	JobHeld, QueueHeld Resource
 }
 
 // NewClaim sums up tasks.
 func NewClaim(job *JobInfo, tasks []*TaskInfo) *Claim {
-	c := &Claim{Job: job, Tasks: tasks}
+	c := &Claim{Job: job, Tasks: tasks, JobHeld: job.Allocated.Clone()}
+	if job.Queue != nil {
+		c.QueueHeld = job.Queue.Allocated.Clone()
+	}
 	for _, t := range tasks {
 		c.Request.Add(t.Request)
 	}
@@ -43,6 +49,17 @@ func NewClaim(job *JobInfo, tasks []*TaskInfo) *Claim {
 type Unit struct {
 	Job   *JobInfo
 	Tasks []*TaskInfo
+	// Request is the sum over Tasks.
+	Request Resource
+}
+
+// NewUnit sums up tasks.
+func NewUnit(job *JobInfo, tasks []*TaskInfo) Unit {
+	u := Unit{Job: job, Tasks: tasks}
+	for _, t := range tasks {
+		u.Request.Add(t.Request)
+	}
+	return u
 }
 
 // Vote is a plugin's answer on giving up a unit. It has no zero value by accident: whoever

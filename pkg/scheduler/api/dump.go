@@ -73,8 +73,8 @@ func (c *Cluster) dumpTask(b *strings.Builder, t *TaskInfo, classes map[*Class]T
 		flight = string(t.inFlight.Queue) + "/" + string(t.inFlight.GroupUID)
 	}
 	class := c.ClassOf(t)
-	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t created=%d request=%s flight=%s class=%s social=%t together=%q\n",
-		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.Created, c.amounts(t.Request), flight, classes[class], class.Social(), t.Shape.TogetherIn())
+	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t leaving=%t created=%d request=%s flight=%s class=%s social=%t together=%q\n",
+		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.leaving, t.Created, c.amounts(t.Request), flight, classes[class], class.Social(), t.Shape.TogetherIn())
 }
 
 // namedClasses names every class after its first task, because keys of classes depend on the

@@ -82,6 +82,9 @@ func (j *JobInfo) ValidCount() int32 {
 	return j.ReadyCount() + j.counts[Pipelined] + j.Waiting()
 }
 
+// Surplus counts members beyond those that must run together: they may be evicted one by one.
+func (j *JobInfo) Surplus() int32 { return max(j.ReadyCount()-j.MinMember, 0) }
+
 // Active counts members that are not at their end.
 func (j *JobInfo) Active() int32 {
 	return int32(len(j.Tasks)) - j.counts[Succeeded] - j.counts[Failed]

@@ -33,6 +33,9 @@ type TaskInfo struct {
 	// inFlight is set from the commit of a bind until the API server shows it or refuses it.
 	// Meanwhile Status and Node are ours, whatever an older watch event says.
 	inFlight *Commitment
+	// leaving is set from the commit of an eviction until the API server shows the deletion or
+	// refuses it. Meanwhile the task is Releasing, whatever an older watch event says.
+	leaving bool
 	// nominated is the node that another scheduler has reserved for this task by preemption.
 	nominated *NodeInfo
 
@@ -56,6 +59,19 @@ func (t *TaskInfo) read(pod *v1.Pod, shape *Shape) {
 	t.Created = pod.CreationTimestamp.UnixNano()
 }
 
+// statusShown is the status that the API server shows, or will show once it has carried out an
+// eviction.
+func (t *TaskInfo) statusShown() TaskStatus {
+	status := statusOf(t.Pod)
+	switch {
+	case status == Releasing || status.Ended():
+		t.leaving = false
+	case t.leaving:
+		return Releasing
+	}
+	return status
+}
+
 // BestEffort tasks ask for nothing but one pod's place.
 func (t *TaskInfo) BestEffort() bool { return t.Shape.BestEffort }
 
@@ -68,6 +84,12 @@ func (t *TaskInfo) Waiting() bool { return t.Status == Pending && !t.Gated }
 
 // InFlight tells whether a bind of ours has been decided and not yet been shown or refused.
 func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
+
+// Evictable tells whether the task stands on a node for all to see, so that evicting it would set
+// room free.
+func (t *TaskInfo) Evictable() bool {
+	return (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
+}
 
 // CompareAge orders by creation, then by namespace and name: the last tie everywhere.
 func CompareAge(createdA, createdB int64, keyA, keyB string) int {

@@ -36,6 +36,10 @@ type ScoreFn func(*api.TaskInfo, *api.NodeInfo) api.Score
 // VictimFn votes on giving up a unit for a claim, given what the statement has done so far.
 type VictimFn func(*api.Claim, api.Unit) api.Vote
 
+// PlanFn judges a plan as a whole, when the statement contains all of it: what the claim's job
+// and queue held before is in the claim, what they hold with the plan is in the model.
+type PlanFn func(*api.Claim) bool
+
 // ChangeFn hears of a task that was placed, or taken away again.
 type ChangeFn func(*api.TaskInfo)
 

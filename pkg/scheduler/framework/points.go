@@ -22,6 +22,7 @@ type points struct {
 	nodeOrder    chain[ScoreFn]
 	preemptable  chain[VictimFn]
 	reclaimable  chain[VictimFn]
+	harmless     chain[PlanFn]
 	allocated    chain[ChangeFn]
 	deallocated  chain[ChangeFn]
 	opened       chain[func()]
@@ -111,6 +112,11 @@ func (ssn *Session) AddPreemptableFn(name string, fn VictimFn) {
 // AddReclaimableFn votes on victims in other queues.
 func (ssn *Session) AddReclaimableFn(name string, fn VictimFn) {
 	register(ssn, &ssn.reclaimable, conf.Reclaimable, name, fn, fn == nil)
+}
+
+// AddHarmlessFn has the last word on a plan of preempt or reclaim before it is committed.
+func (ssn *Session) AddHarmlessFn(name string, fn PlanFn) {
+	register(ssn, &ssn.harmless, always, name, fn, fn == nil)
 }
 
 // AddAllocatedFn and AddDeallocatedFn hear of every change that statements make or undo, after
@@ -212,4 +218,10 @@ func (ssn *Session) Preemptable(claim *api.Claim, unit api.Unit) bool {
 // Reclaimable tells whether a unit may be evicted for a claim of another queue.
 func (ssn *Session) Reclaimable(claim *api.Claim, unit api.Unit) bool {
 	return admits(ssn.reclaimable, claim, unit)
+}
+
+// Harmless tells whether a plan for the claim, which the statement has carried out, may be
+// committed.
+func (ssn *Session) Harmless(claim *api.Claim) bool {
+	return all(ssn.harmless, func(fn PlanFn) bool { return fn(claim) })
 }

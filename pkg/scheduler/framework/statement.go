@@ -66,6 +66,18 @@ func (s *Statement) RollbackTo(m Mark) {
 // Discard undoes everything.
 func (s *Statement) Discard() { s.RollbackTo(0) }
 
+// Revoke undoes what the statement did to one task, and leaves the rest as it is.
+func (s *Statement) Revoke(t *api.TaskInfo) {
+	for i := range s.ops {
+		if o := s.ops[i]; o.Task == t {
+			s.ops = append(s.ops[:i], s.ops[i+1:]...)
+			s.ssn.cluster.Place(t, o.status, o.node)
+			s.ssn.announce(t, o.Kind == api.Evict)
+			return
+		}
+	}
+}
+
 // Decisions returns what the statement holds, in order.
 func (s *Statement) Decisions() []api.Decision {
 	decisions := make([]api.Decision, len(s.ops))
@@ -75,30 +87,55 @@ func (s *Statement) Decisions() []api.Decision {
 	return decisions
 }
 
-// Commit hands the decisions over. If any of them waits for room, nothing is bound: the gang
-// keeps its places until the session closes, so that nobody behind it takes them, and is placed
-// anew in the next one.
+// Commit hands the decisions over. If any placement waits for room, victims are evicted and
+// nothing is bound: the gang keeps its places until the session closes, so that nobody behind it
+// takes them, and is placed anew in the next one.
 func (s *Statement) Commit() {
 	decisions := s.Decisions()
 	if len(decisions) == 0 {
 		return
 	}
-	waits := false
-	for _, d := range decisions {
-		waits = waits || d.Kind == api.Pipeline
+	now := decisions
+	if s.waits() {
+		now = only(decisions, api.Evict)
+		for _, o := range s.ops {
+			if o.Kind != api.Evict {
+				s.ssn.held = append(s.ssn.held, o)
+			}
+		}
 	}
-	if waits {
-		s.ssn.held = append(s.ssn.held, s.ops...)
-		s.ops = nil
-		s.ssn.decided(decisions)
-		return
+	if len(now) > 0 {
+		s.ssn.effects.Commit(now)
 	}
-	s.ssn.effects.Commit(decisions)
-	for _, d := range decisions {
-		if d.Kind == api.Allocate {
+	for _, d := range now {
+		switch d.Kind {
+		case api.Allocate:
 			s.ssn.cluster.Launch(d.Task)
+		case api.Evict:
+			s.ssn.cluster.Doom(d.Task)
 		}
 	}
 	s.ops = nil
 	s.ssn.decided(decisions)
+}
+
+// waits tells whether a placement is on room that is not free yet, or belongs to a gang of which
+// other members wait for such room.
+func (s *Statement) waits() bool {
+	for i := range s.ops {
+		if o := &s.ops[i]; o.Kind == api.Pipeline || o.Kind == api.Allocate && !s.ssn.JobReady(o.Task.Job) {
+			return true
+		}
+	}
+	return false
+}
+
+func only(decisions []api.Decision, kind api.DecisionKind) []api.Decision {
+	var list []api.Decision
+	for _, d := range decisions {
+		if d.Kind == kind {
+			list = append(list, d)
+		}
+	}
+	return list
 }

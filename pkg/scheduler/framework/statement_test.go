@@ -103,11 +103,43 @@ func TestRollbackRestoresTheModel(t *testing.T) {
 	})
 }
 
-// Closing the session undoes what was held for gangs that wait.
+// Revoking one decision leaves what the others alone would have made.
+func TestRevokeLeavesTheRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tr := newTrial(t)
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			tr.step(t)
+		}
+		decisions := tr.stmt.Decisions()
+		if len(decisions) == 0 {
+			return
+		}
+		out := rapid.IntRange(0, len(decisions)-1).Draw(t, "revoked")
+		tr.stmt.Revoke(decisions[out].Task)
+		got := tr.dump(t)
+		tr.stmt.Discard()
+		for i, d := range decisions {
+			if i != out {
+				tr.stmt.do(d)
+			}
+		}
+		if diff := cmp.Diff(tr.dump(t), got); diff != "" {
+			t.Fatalf("after Revoke (-without +revoked):\n%s", diff)
+		}
+		tr.stmt.Discard()
+		if len(tr.heard) > 0 {
+			t.Fatal(strings.Join(tr.heard, "\n"))
+		}
+	})
+}
+
+// Closing the session undoes what was held for gangs that wait; evictions stand until they are
+// answered.
 func TestCloseUndoesWhatIsHeld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := newTrial(t)
 		before := tr.dump(t)
+		var evicted []api.TaskID
 		for range rapid.IntRange(1, 4).Draw(t, "statements") {
 			waits := false
 			for range rapid.IntRange(1, 4).Draw(t, "steps") {
@@ -117,6 +149,9 @@ func TestCloseUndoesWhatIsHeld(t *testing.T) {
 				waits = waits || d.Kind == api.Pipeline
 			}
 			if waits {
+				for _, d := range only(tr.stmt.Decisions(), api.Evict) {
+					evicted = append(evicted, d.Task.ID)
+				}
 				tr.stmt.Commit()
 			} else {
 				tr.stmt.Discard()
@@ -124,6 +159,9 @@ func TestCloseUndoesWhatIsHeld(t *testing.T) {
 			tr.stmt = tr.ssn.Statement()
 		}
 		tr.ssn.Close()
+		for _, id := range evicted {
+			tr.c.Spare(id)
+		}
 		tr.c.Settle()
 		if diff := cmp.Diff(before, tr.dump(t)); diff != "" {
 			t.Fatalf("after Close (-before +after):\n%s", diff)
@@ -162,6 +200,14 @@ func TestCommit(t *testing.T) {
 			},
 			during: "Allocated", after: "Pending",
 		},
+		"victims go at once, and who takes their room waits": {
+			given: func(s *Statement, c *api.Cluster) {
+				s.Evict(c.Tasks["v"], c.Tasks["p"].Job)
+				s.Pipeline(c.Tasks["p"], c.Node("m"))
+			},
+			committed: []string{"evict v m"},
+			during:    "Pipelined", after: "Pending",
+		},
 		"what was rolled back is not committed": {
 			given: func(s *Statement, c *api.Cluster) {
 				s.Allocate(c.Tasks["q"], c.Node("m"))
@@ -180,6 +226,9 @@ func TestCommit(t *testing.T) {
 			c.SetNode(node("m", 4))
 			c.SetPod(pod("p", 1))
 			c.SetPod(pod("q", 1))
+			victim := pod("v", 1)
+			victim.Spec.NodeName, victim.Status.Phase = "m", v1.PodRunning
+			c.SetPod(victim)
 			ssn, e := open(t, profileOf(t, nil), c)
 			stmt := ssn.Statement()
 			tc.given(stmt, c)

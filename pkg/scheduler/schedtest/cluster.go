@@ -53,7 +53,9 @@ type Cluster struct {
 	born    map[string]int       // how often an object of that name was created
 	seconds int                  // objects created so far
 
-	inFlight []Bind // decided and not answered
+	inFlight []Bind             // decided and not answered
+	former   map[string]*v1.Pod // what was deleted, by the name in tests
+	leaving  []string           // pods whose eviction is decided and not answered
 	last     *cycle
 }
 
@@ -96,6 +98,7 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 		uids:      map[string]types.UID{},
 		numbers:   map[string]int{},
 		born:      map[string]int{},
+		former:    map[string]*v1.Pod{},
 	}
 	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers}, s.seed)
 	c.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})

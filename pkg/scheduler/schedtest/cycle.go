@@ -26,6 +26,7 @@ type cycle struct {
 	model   *api.Cluster
 
 	binds   []Bind
+	evicted []*api.TaskInfo
 	decided map[api.TaskID]bool
 	faults  []string
 
@@ -47,7 +48,7 @@ func (r *cycle) Commit(decisions []api.Decision) {
 			r.bind(d, name)
 			r.checkNominated(decisions, d)
 		case api.Evict:
-			r.decisions = append(r.decisions, fmt.Sprintf("evict %s for %s", name, r.cluster.jobName(d.For)))
+			r.evict(d, name)
 		default:
 			r.fault("%s is to be bound although it waits for room", name)
 		}
@@ -67,6 +68,14 @@ func (r *cycle) bind(d api.Decision, name string) {
 	}
 	r.binds = append(r.binds, b)
 	r.decisions = append(r.decisions, "bind "+b.Pod+" "+b.Node)
+}
+
+func (r *cycle) evict(d api.Decision, name string) {
+	if shown := d.Task.Pod; shown.Spec.NodeName == "" || shown.DeletionTimestamp != nil || d.Task.Job == nil {
+		r.fault("%s is evicted and does not run as a member of a queue", name)
+	}
+	r.evicted = append(r.evicted, d.Task)
+	r.decisions = append(r.decisions, fmt.Sprintf("evict %s for %s", name, r.cluster.jobName(d.For)))
 }
 
 func (r *cycle) fault(format string, args ...any) {
@@ -137,18 +146,24 @@ func (c *Cluster) Cycle() string {
 	if diff := cmp.Diff(said(first), said(second)); diff != "" {
 		c.t.Fatalf("the same objects in another order lead to other decisions:\n%s", diff)
 	}
-	c.launch(first.binds)
+	c.launch(first)
 	c.inFlight = append(c.inFlight, first.binds...)
+	for _, t := range first.evicted {
+		c.leaving = append(c.leaving, c.podName(t))
+	}
 	c.last = first
 	return first.transcript()
 }
 
-// launch gives the still model the binds, and nothing else, and compares: whatever a session
-// tried and did not commit must have left no trace.
-func (c *Cluster) launch(binds []Bind) {
+// launch gives the still model what was committed, and nothing else, and compares: whatever a
+// session tried and did not commit must have left no trace.
+func (c *Cluster) launch(last *cycle) {
 	c.t.Helper()
 	still := c.replicas.still.model
-	for _, b := range binds {
+	for _, t := range last.evicted {
+		still.Doom(still.Tasks[t.ID])
+	}
+	for _, b := range last.binds {
 		t := still.Tasks[b.uid]
 		still.Place(t, api.Allocated, still.Node(b.Node))
 		still.Launch(t)

@@ -50,6 +50,48 @@ func (c *Cluster) answered(what string, pods []string) []Bind {
 	return taken
 }
 
+// Leaving returns the pods whose eviction is not answered.
+func (c *Cluster) Leaving() []string { return slices.Clone(c.leaving) }
+
+// Again creates pods again that are gone, under the same names, as controllers do.
+func (c *Cluster) Again(pods ...string) {
+	c.t.Helper()
+	for _, name := range pods {
+		c.reborn(c.former[name], name)
+	}
+}
+
+// Gone lets pods end that were evicted: the named ones, or all.
+func (c *Cluster) Gone(pods ...string) {
+	c.t.Helper()
+	c.Delete(c.evicted("Gone", pods)...)
+}
+
+// Spare lets evictions be refused: of the named pods, or all.
+func (c *Cluster) Spare(pods ...string) {
+	c.t.Helper()
+	for _, name := range c.evicted("Spare", pods) {
+		id := api.TaskID(c.uids[name])
+		c.tell("eviction "+string(id), func(m *api.Cluster) { m.Spare(id) })
+	}
+}
+
+// evicted takes pods off the list of those whose eviction is not answered.
+func (c *Cluster) evicted(what string, pods []string) []string {
+	c.t.Helper()
+	if len(pods) == 0 {
+		pods = slices.Clone(c.leaving)
+	}
+	for _, name := range pods {
+		at := slices.Index(c.leaving, name)
+		if at < 0 {
+			c.t.Fatalf("%s(%q): it is not being evicted", what, name)
+		}
+		c.leaving = slices.Delete(c.leaving, at, at+1)
+	}
+	return pods
+}
+
 // Start lets pods that have a node run: the named ones, or all.
 func (c *Cluster) Start(pods ...string) {
 	c.t.Helper()
@@ -117,6 +159,8 @@ func (c *Cluster) Delete(pods ...string) {
 	for _, name := range pods {
 		p := c.pod(name)
 		delete(c.pods, p.UID)
+		c.former[name] = p
+		c.leaving = slices.DeleteFunc(c.leaving, func(leaving string) bool { return leaving == name })
 		c.inFlight = slices.DeleteFunc(c.inFlight, func(b Bind) bool { return b.Pod == name })
 		c.tell("pod "+string(p.UID), func(m *api.Cluster) { m.DeletePod(p.UID) })
 	}
@@ -126,15 +170,19 @@ func (c *Cluster) Delete(pods ...string) {
 func (c *Cluster) Recreate(pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
-		p := c.pod(name).DeepCopy()
+		p := c.pod(name)
 		c.Delete(name)
-		old := p.ObjectMeta
-		p.ObjectMeta = c.meta(old.Namespace, old.Name)
-		p.Labels, p.OwnerReferences = old.Labels, old.OwnerReferences
-		p.Spec.NodeName, p.Status = "", v1.PodStatus{Phase: v1.PodPending}
-		c.name(p, name)
-		c.setPod(p)
+		c.reborn(p, name)
 	}
+}
+
+func (c *Cluster) reborn(former *v1.Pod, name string) {
+	p := former.DeepCopy()
+	p.ObjectMeta = c.meta(former.Namespace, former.Name)
+	p.Labels, p.OwnerReferences = former.Labels, former.OwnerReferences
+	p.Spec.NodeName, p.Status = "", v1.PodStatus{Phase: v1.PodPending}
+	c.name(p, name)
+	c.setPod(p)
 }
 
 // DeleteGroup removes a PodGroup; its pods stay.

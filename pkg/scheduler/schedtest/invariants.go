@@ -12,6 +12,7 @@ import (
 //     (checkNominated);
 //   - no queue exceeds its capability by what was placed (checkQueues);
 //   - no gang is bound below its minMember (checkGangs);
+//   - no eviction leaves a gang running below its minMember (checkEvictions);
 //   - no task is decided twice or bound where its job may not run (cycle.Commit);
 //   - what was not committed is undone (Cluster.launch);
 //   - the same objects in any order lead to the same decisions (Cluster.Cycle).
@@ -86,6 +87,19 @@ func (r *cycle) checkGangs() {
 	for _, b := range r.binds {
 		if j := r.model.Tasks[b.uid].Job; j.ReadyCount() < j.MinMember {
 			r.fault("%s is bound, and its gang has %d of %d members", b.Pod, j.ReadyCount(), j.MinMember)
+		}
+	}
+}
+
+// checkEvictions looks at what evictions have left of gangs that could run before.
+func (r *cycle) checkEvictions() {
+	gone := map[*api.JobInfo]int32{}
+	for _, t := range r.evicted {
+		gone[t.Job]++
+	}
+	for j, n := range gone {
+		if ready := j.ReadyCount(); j.Holding() > 0 && ready < j.MinMember && ready+n >= j.MinMember {
+			r.fault("evictions leave %d of the %d members that %s needs", ready, j.MinMember, r.cluster.jobName(j))
 		}
 	}
 }

@@ -108,6 +108,7 @@ func (r *replica) session(t T, c *Cluster) *cycle {
 	r.model.Settle()
 	r.audit(t, "after the session")
 	result.checkGangs()
+	result.checkEvictions()
 	if len(result.faults) > 0 {
 		t.Fatalf("%s:\n%s\nthe transcript is\n%s", r.title, lines(result.faults), result.transcript())
 	}

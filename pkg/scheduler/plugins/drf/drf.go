@@ -23,10 +23,16 @@ func (plugin) Name() string { return Name }
 // OnSessionOpen registers the order by dominant share: the greatest part of the usable total
 // that a job holds in any one dimension. The model keeps the sums, so nothing is counted here.
 func (plugin) OnSessionOpen(ssn *framework.Session) {
-	dims := ssn.Cluster().Dims
-	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int {
-		total := ssn.Total()
-		return dims.Dominant(a.Allocated, total).Compare(dims.Dominant(b.Allocated, total))
+	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims.Dominant(held, ssn.Total()) }
+	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
+	ssn.AddPreemptableFn(Name, func(claim *api.Claim, unit api.Unit) api.Vote {
+		if claim.Job == unit.Job {
+			return api.Abstain // a job's own tasks are a matter of their priorities
+		}
+		if api.Fairer(claim.JobHeld, unit.Job.Allocated, claim.Request, unit.Request, share) {
+			return api.Permit
+		}
+		return api.Reject
 	})
 }
 

@@ -59,8 +59,8 @@ func urgency(j *api.JobInfo) int {
 
 // keepWhole rejects giving up a unit that would leave its gang running without being complete.
 func keepWhole(_ *api.Claim, unit api.Unit) api.Vote {
-	left := unit.Job.ReadyCount() - int32(len(unit.Tasks))
-	if left > 0 && left < unit.Job.MinMember {
+	gone := int32(len(unit.Tasks))
+	if unit.Job.Holding() > gone && unit.Job.ReadyCount()-gone < unit.Job.MinMember {
 		return api.Reject
 	}
 	return api.Abstain

@@ -30,6 +30,8 @@ func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddQueueOrderFn(Name, s.leastServedFirst)
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
+	ssn.AddReclaimableFn(Name, s.reclaimable)
+	ssn.AddHarmlessFn(Name, s.harmless)
 }
 
 func (plugin) OnSessionClose(*framework.Session) {}
@@ -40,6 +42,9 @@ type shares struct {
 	ssn      *framework.Session
 	dims     *api.Dimensions
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see scale
+
+	shortOf   *api.Claim // whose short dimensions are remembered
+	shortDims []int
 }
 
 // scale is how finely one unit of a dimension is divided: thousandths. Bytes are not divided,
@@ -93,9 +98,12 @@ func (s *shares) whole(deserved api.Resource) api.Resource {
 
 // share is the part of its deserved that a queue holds, in its most used dimension.
 func (s *shares) share(q *api.QueueInfo) api.Share {
+	return s.shareOf(q.Allocated, s.deserved[q])
+}
+
+func (s *shares) shareOf(held, deserved api.Resource) api.Share {
 	var most api.Share
-	deserved := s.deserved[q]
-	for d, n := range q.Allocated {
+	for d, n := range held {
 		if n > 0 && s.dims.Shared(d) {
 			if share := (api.Share{Part: n * scale(d), Whole: deserved.At(d)}); share.Compare(most) > 0 {
 				most = share

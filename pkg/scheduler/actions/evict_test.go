@@ -1,0 +1,190 @@
+package actions_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// allFour is the configuration of the cases with evictions.
+const allFour = `
+actions: "reclaim, allocate, backfill, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+`
+
+func evicting(t T) *framework.Registry {
+	t.Helper()
+	r := builtIn(t)
+	for _, a := range []framework.Action{preempt.New(), reclaim.New()} {
+		if err := r.AddAction(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// What one cycle decides that may evict.
+func TestEvictions(t *testing.T) {
+	cases := map[string]struct {
+		given []Row
+		want  string
+	}{
+		"S6: one surplus pod goes for one cpu": {
+			given: Given(Node("n1", "3cpu"), Queue("q", 1),
+				Group("q/low", 2, Running(3, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: `evict q/low-2 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"S6: for two cpus the whole gang goes": {
+			given: Given(Node("n1", "3cpu"), Queue("q", 1),
+				Group("q/low", 2, Running(3, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "2cpu", Priority(9)))),
+			want: `evict q/low-0 for q/high
+			       evict q/low-1 for q/high
+			       evict q/low-2 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"S6: for three cpus too": {
+			given: Given(Node("n1", "3cpu"), Queue("q", 1),
+				Group("q/low", 2, Running(3, "1cpu", "n1", Priority(1))),
+				Group("q/high", 3, Pending(3, "1cpu", Priority(9)))),
+			want: `evict q/low-0 for q/high
+			       evict q/low-1 for q/high
+			       evict q/low-2 for q/high
+			       pipeline q/high-0 n1
+			       pipeline q/high-1 n1
+			       pipeline q/high-2 n1`,
+		},
+		"S7: two idle and two of two that could go, for a task of three": {
+			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "3cpu", Priority(9)))),
+			want: `evict q/b-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"S8: idle room elsewhere": {
+			given: Given(Node("n1", "1cpu"), Node("n2", "1cpu"), Queue("q", 1),
+				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: `bind q/high-0 n2`,
+		},
+		"S8: victims can never cover one dimension": {
+			given: Given(Node("n1", "4cpu 1gpu"), Queue("q", 1),
+				Group("q/low", 1, Running(4, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "1cpu 2gpu", Priority(9)))),
+			want: ``,
+		},
+		"S9: only those above what they deserve lose": {
+			given: Given(Node("n1", "12cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),
+				Group("q1/a", 1, Running(6, "1cpu", "n1")),
+				Group("q2/b", 1, Running(4, "1cpu", "n1")),
+				Group("q3/c", 1, Running(2, "1cpu", "n1")),
+				Group("q3/d", 2, Pending(2, "1cpu"))),
+			want: `evict q1/a-4 for q3/d
+			       evict q1/a-5 for q3/d
+			       pipeline q3/d-0 n1
+			       pipeline q3/d-1 n1`,
+		},
+		"S16: equal gangs that cannot both run": {
+			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+				Group("q/a", 4, Running(4, "1cpu", "n1")),
+				Group("q/b", 4, Pending(4, "1cpu"))),
+			want: ``,
+		},
+		"S20: a gang that borrows gives back what others deserve": {
+			given: Given(Node("n1", "10cpu"), Queue("g", 1), Queue("t", 1),
+				Group("g/gang", 10, Running(10, "1cpu", "n1")),
+				Group("t/one", 1, Pending(1, "1cpu"))),
+			want: `evict g/gang-0 for t/one
+			       evict g/gang-1 for t/one
+			       evict g/gang-2 for t/one
+			       evict g/gang-3 for t/one
+			       evict g/gang-4 for t/one
+			       evict g/gang-5 for t/one
+			       evict g/gang-6 for t/one
+			       evict g/gang-7 for t/one
+			       evict g/gang-8 for t/one
+			       evict g/gang-9 for t/one
+			       pipeline t/one-0 n1`,
+		},
+		"S19: what fits on idle room evicts nobody, in whatever dimension shares are equal": {
+			given: Given(Node("n1", "10cpu 10Gi"), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),
+				Group("q/b", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),
+				Group("q/c", 1, Running(6, "1cpu", "n1"))),
+			want: `bind q/a-1 n1`,
+		},
+		"S23: who holds what is short and more than it deserves gives": {
+			given: Given(Node("n1", "24cpu 6gpu"), Queue("g", 1), Queue("z", 1), Queue("t", 1),
+				Group("g/cpus", 1, Running(17, "1cpu", "n1"), Running(1, "1cpu 1gpu", "n1")),
+				Group("z/gpus", 1, Running(4, "0.1cpu 1gpu", "n1")),
+				Group("t/one", 1, Running(1, "1cpu 1gpu", "n1"), Pending(1, "1cpu 1gpu"))),
+			want: `evict z/gpus-3 for t/one
+			       pipeline t/one-1 n1`,
+		},
+		"nobody gives below its guarantee": {
+			given: Given(Node("n1", "4cpu"), Queue("g", 1, Guarantee("4cpu")), Queue("t", 1),
+				Group("g/a", 1, Running(4, "1cpu", "n1")),
+				Group("t/one", 1, Pending(1, "1cpu"))),
+			want: ``,
+		},
+		"nobody gives who is not reclaimable": {
+			given: Given(Node("n1", "4cpu"), Queue("g", 1, NotReclaimable()), Queue("t", 1),
+				Group("g/a", 1, Running(4, "1cpu", "n1")),
+				Group("t/one", 1, Pending(1, "1cpu"))),
+			want: ``,
+		},
+		"pods without a group do not push each other out": {
+			given: Given(Node("n1", "2cpu"), Queue("default", 1),
+				ReplicaSet("a", Running(2, "1cpu", "n1")),
+				Group("default/b", 1, Pending(1, "1cpu"))),
+			want: ``,
+		},
+		"preemptionPolicy Never": {
+			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9), Mutate(func(p *v1.Pod) {
+					never := v1.PreemptNever
+					p.Spec.PreemptionPolicy = &never
+				})))),
+			want: ``,
+		},
+		"a gang that is on its way is left alone": {
+			given: Given(Node("n1", "2cpu"), Node("n2", "0.5cpu"), Queue("q", 1),
+				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1)), Pending(1, "0.5cpu", Priority(1))),
+				Group("q/high", 1, Pending(1, "2cpu", Priority(9)))),
+			want: `bind q/low-1 n1`,
+		},
+		"a pod with a host port that a victim holds": {
+			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+				Group("q/low", 1, Running(1, "2cpu", "n1", Priority(1), HostPort(80))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9), HostPort(80)))),
+			want: `evict q/low-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"a job's own surplus of low priority goes for its master": {
+			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),
+			want: `evict q/job-1 for q/job
+			       pipeline q/job-2 n1`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Run(t, evicting(t), tc.given, WithConfig(allFour))
+			if diff := cmp.Diff(tidy(tc.want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+// Package preempt is the action that makes room within a queue: for gangs that wait, and then for
+// single surplus tasks, by evicting what plugins let go.
+package preempt
+
+import (
+	"context"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the action's name in configurations.
+const Name = "preempt"
+
+// New returns the action.
+func New() framework.Action { return action{} }
+
+type action struct{}
+
+func (action) Name() string { return Name }
+
+// Execute goes through jobs in queue and job order. A plan that evicts nobody is not committed:
+// what fits without is left to allocate.
+func (action) Execute(ctx context.Context, ssn *framework.Session) error {
+	planner := evict.New(ssn)
+	list := worklist.New(ssn, ssn.Jobs())
+	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		if claim := evict.NextClaim(ssn, job); claim != nil && preempt(ssn, planner, claim) {
+			list.Return(job)
+		}
+	}
+	return ctx.Err()
+}
+
+func preempt(ssn *framework.Session, planner *evict.Planner, claim *api.Claim) bool {
+	job := claim.Job
+	surplus := ssn.JobReady(job)
+	stmt := ssn.Statement()
+	_, ok := planner.Plan(stmt, claim, evict.Rules{
+		May: func(j *api.JobInfo) bool {
+			// Pods without a group know of no gang: equals do not push each other out.
+			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
+		},
+		Admits:      ssn.Preemptable,
+		SurplusOnly: surplus,
+	})
+	if !ok || !ssn.Harmless(claim) {
+		stmt.Discard()
+		return false
+	}
+	stmt.Commit()
+	return true
+}

@@ -1,0 +1,87 @@
+// Package reclaim is the action that takes back what queues have borrowed, for queues that have
+// less than they deserve.
+package reclaim
+
+import (
+	"context"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Name is the action's name in configurations.
+const Name = "reclaim"
+
+// New returns the action.
+func New() framework.Action { return action{} }
+
+type action struct{}
+
+func (action) Name() string { return Name }
+
+// Execute goes through jobs in queue and job order, as long as their queues are below what they
+// deserve. What fits without an eviction is left to allocate, but its room counts as taken until
+// the action ends.
+func (action) Execute(ctx context.Context, ssn *framework.Session) error {
+	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn)}
+	list := worklist.New(ssn, ssn.Jobs())
+	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		claim := evict.NextClaim(ssn, job)
+		if claim != nil && !ssn.Overused(job.Queue, claim) && r.serve(claim) {
+			list.Return(job)
+		}
+	}
+	for _, stmt := range slices.Backward(r.reserved) {
+		stmt.Discard()
+	}
+	return ctx.Err()
+}
+
+// run is one execution.
+type run struct {
+	ssn      *framework.Session
+	planner  *evict.Planner
+	placer   *place.Placer
+	reserved []*framework.Statement
+}
+
+func (r *run) serve(claim *api.Claim) bool {
+	stmt := r.ssn.Statement()
+	if r.fits(stmt, claim) {
+		r.reserved = append(r.reserved, stmt)
+		return false // its surplus has time until the gang itself has started
+	}
+	stmt.Discard()
+	givers := r.givers(claim.Job.Queue)
+	for n := 1; n <= len(givers); n++ {
+		_, ok := r.planner.Plan(stmt, claim, evict.Rules{
+			May:    func(j *api.JobInfo) bool { return slices.Contains(givers[:n], j.Queue) },
+			Admits: r.ssn.Reclaimable,
+		})
+		if ok {
+			stmt.Commit()
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
+	for _, t := range claim.Tasks {
+		if !r.placer.Place(stmt, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// givers returns the queues that may have to give, the one with the highest share first.
+func (r *run) givers(taker *api.QueueInfo) []*api.QueueInfo {
+	queues := slices.DeleteFunc(slices.Clone(r.ssn.Cluster().SortedQueues()), func(q *api.QueueInfo) bool { return q == taker || !q.Reclaimable })
+	slices.SortStableFunc(queues, func(a, b *api.QueueInfo) int { return r.ssn.CompareQueues(b, a) })
+	return queues
+}

@@ -1,0 +1,98 @@
+package proportion
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// reclaimable lets a queue that is short of what it deserves take back what others borrow.
+//
+// The giver must be reclaimable, must hold some of what the claim is short of, and more than it
+// deserves of all of that which the unit holds, and keeps its guarantee. Then either the rule of
+// api.Fairer on queue shares permits it, or entitlement does: with the whole claim the taker stays
+// within what it deserves in every dimension, so what it asks for was only borrowed by others.
+func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
+	giver, taker := unit.Job.Queue, claim.Job.Queue
+	if giver == nil || giver == taker || !giver.Reclaimable || !s.borrows(giver, unit, s.short(claim)) {
+		return api.Reject
+	}
+	left := giver.Allocated.Minus(unit.Request)
+	for d, n := range unit.Request {
+		if n > 0 && left.At(d) < giver.Guarantee.At(d) {
+			return api.Reject
+		}
+	}
+	if s.entitled(claim) {
+		return api.Permit
+	}
+	shareOf := func(q *api.QueueInfo, held api.Resource) api.Share { return s.shareOf(held, s.deserved[q]) }
+	before, after := shareOf(taker, claim.QueueHeld), shareOf(taker, claim.QueueHeld.Plus(claim.Request))
+	if before.Compare(after) < 0 && after.Compare(shareOf(giver, left)) <= 0 {
+		return api.Permit
+	}
+	return api.Reject
+}
+
+// borrows tells whether the unit holds any of the short dimensions, and its queue holds more than
+// it deserves in each of those.
+func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool {
+	helps := false
+	for _, d := range short {
+		if unit.Request.At(d) <= 0 {
+			continue
+		}
+		if giver.Allocated.At(d)*scale(d) <= s.deserved[giver].At(d) {
+			return false
+		}
+		helps = true
+	}
+	return helps
+}
+
+// entitled tells whether the claim's queue stays within what it deserves with all of the claim.
+func (s *shares) entitled(claim *api.Claim) bool {
+	deserved := s.deserved[claim.Job.Queue]
+	for d, n := range claim.QueueHeld.Plus(claim.Request) {
+		if n > 0 && s.dims.Shared(d) && n*scale(d) > deserved.At(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// short returns the dimensions of which a claim asks for more than the nodes that suit it have
+// left, or all that it asks for if none is short. It stands still while a plan is made: the room
+// that evictions will set free does not make a dimension less short.
+func (s *shares) short(claim *api.Claim) []int {
+	if s.shortOf == claim {
+		return s.shortDims
+	}
+	room := s.ssn.Room(claim)
+	var asked, short []int
+	for d, n := range claim.Request {
+		if n <= 0 || !s.dims.Shared(d) {
+			continue
+		}
+		asked = append(asked, d)
+		if n > room.At(d) {
+			short = append(short, d)
+		}
+	}
+	if len(short) == 0 {
+		short = asked
+	}
+	s.shortOf, s.shortDims = claim, short
+	return short
+}
+
+// harmless keeps preempt, whose victims are of the claim's own queue, from lifting that queue above
+// what it deserves in a dimension in which it was not above before.
+func (s *shares) harmless(claim *api.Claim) bool {
+	q := claim.Job.Queue
+	for d, n := range q.Allocated {
+		deserved := s.deserved[q].At(d)
+		if s.dims.Shared(d) && n > claim.QueueHeld.At(d) && n*scale(d) > deserved && claim.QueueHeld.At(d)*scale(d) <= deserved {
+			return false
+		}
+	}
+	return true
+}
