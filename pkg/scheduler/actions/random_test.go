@@ -95,7 +95,7 @@ func (nothingLeft) possible(ssn *framework.Session, task *api.TaskInfo) *api.Nod
 	if len(task.Shape.Terms) > 0 { // whom it wants to be near may have been placed after its turn
 		return nil
 	}
-	if !ssn.Allocatable(task.Job.Queue, task.Request, api.Now) {
+	if !ssn.Allocatable(task.Job, task.Request, api.Now) {
 		return nil
 	}
 	for _, n := range ssn.Cluster().Nodes() {

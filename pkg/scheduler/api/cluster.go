@@ -239,6 +239,14 @@ func (c *Cluster) Spare(id TaskID) {
 	c.attach(t)
 }
 
+// Protect sets whether t must not be evicted.
+func (c *Cluster) Protect(id TaskID, protected bool) {
+	if t := c.Tasks[id]; t != nil && t.protected != protected {
+		t.protected = protected
+		c.generation++
+	}
+}
+
 // Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
 // pods that the API server shows on a node are left alone.
 func (c *Cluster) Resume(id TaskID, node string, binding Commitment) {

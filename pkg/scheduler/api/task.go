@@ -36,6 +36,8 @@ type TaskInfo struct {
 	// leaving is set from the commit of an eviction until the API server shows the deletion or
 	// refuses it. Meanwhile the task is Releasing, whatever an older watch event says.
 	leaving bool
+	// protected is set while an eviction that was refused must not be tried again.
+	protected bool
 	// nominated is the node that another scheduler has reserved for this task by preemption.
 	nominated *NodeInfo
 
@@ -88,8 +90,11 @@ func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
 // Evictable tells whether the task stands on a node for all to see, so that evicting it would set
 // room free.
 func (t *TaskInfo) Evictable() bool {
-	return (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
+	return !t.protected && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
 }
+
+// Leaving tells whether an eviction of ours has been decided and not yet been shown or refused.
+func (t *TaskInfo) Leaving() bool { return t.leaving }
 
 // CompareAge orders by creation, then by namespace and name: the last tie everywhere.
 func CompareAge(createdA, createdB int64, keyA, keyB string) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -76,6 +77,8 @@ type Cache struct {
 	shown map[objectKey]change
 	// flights are binds that were committed and that the model has not yet seen the end of.
 	flights map[types.UID]landing
+	// leaving are pods whose eviction was committed and that the model has not yet seen the end of.
+	leaving map[types.UID]struct{}
 
 	changes changes
 	wake    chan struct{}
@@ -85,6 +88,7 @@ type Cache struct {
 	synced         atomic.Bool
 
 	binder   *binder
+	evictor  *evictor
 	recorder *recorder
 	statuses statuses
 }
@@ -105,6 +109,7 @@ func New(o Options) (*Cache, error) {
 		log:            o.Log.WithName("cache"),
 		shown:          map[objectKey]change{},
 		flights:        map[types.UID]landing{},
+		leaving:        map[types.UID]struct{}{},
 		wake:           make(chan struct{}, 1),
 		groupInformers: externalversions.NewSharedInformerFactory(o.Batch, 0),
 	}
@@ -113,6 +118,7 @@ func New(o Options) (*Cache, error) {
 	c.recorder = newRecorder(o)
 	c.binder = newBinder(o, c.recorder, c)
 	c.recorder.calm = c.binder.calm
+	c.evictor = newEvictor(o, c.recorder, c)
 	c.statuses = c.newStatuses()
 	if err := c.listen(); err != nil {
 		return nil, err
@@ -197,20 +203,29 @@ func (c *Cache) replay() bool {
 	for uid, f := range c.flights {
 		c.model.Resume(api.TaskID(uid), f.node, f.Commitment)
 	}
+	for uid := range c.leaving {
+		if t := c.model.Tasks[api.TaskID(uid)]; t != nil && t.Evictable() {
+			c.model.Doom(t)
+		}
+	}
 	return true
 }
 
-// Commit queues the binds of one statement as a unit, and returns at once. It implements
-// framework.Effects.
+// Commit queues the binds of one statement as a unit, and its evictions as a plan, and returns at
+// once. It implements framework.Effects.
 func (c *Cache) Commit(decisions []api.Decision) {
-	u := &unit{}
+	u, p := &unit{}, &plan{}
 	for _, d := range decisions {
 		switch d.Kind {
 		case api.Allocate:
 			c.launch(u, d)
 		case api.Evict:
-			c.log.Error(nil, "Evictions are not built yet; the pod stays", "pod", d.Task.Key)
+			c.evict(p, d)
 		}
+	}
+	if len(p.victims) > 0 {
+		slices.SortStableFunc(p.victims, func(a, b *eviction) int { return strings.Compare(a.job, b.job) })
+		c.evictor.enqueue(p)
 	}
 	if len(u.flights) > 0 {
 		c.binder.enqueue(u)
@@ -234,6 +249,15 @@ func (c *Cache) launch(u *unit, d api.Decision) {
 	c.statuses.pods.drop(f.uid)
 }
 
+func (c *Cache) evict(p *plan, d api.Decision) {
+	pod := d.Task.Pod
+	p.victims = append(p.victims, &eviction{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, job: string(d.Task.Job.ID)})
+	if p.beneficiary = d.For.Key; d.For.Group != nil {
+		p.group = referenceTo(d.For.Group)
+	}
+	c.leaving[pod.UID] = struct{}{}
+}
+
 // Publish takes over what a cycle found out, and returns at once. What differs from what the
 // API server shows is written later, the latest first.
 func (c *Cache) Publish(report *api.Report) {
@@ -252,7 +276,7 @@ func (c *Cache) Publish(report *api.Report) {
 // which a bind was sent is finished, or drainTimeout has passed; units not begun are dropped.
 func (c *Cache) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context){c.statuses.groups.run, c.statuses.queues.run, c.statuses.pods.run, c.recorder.run} {
+	for _, run := range []func(context.Context){c.statuses.groups.run, c.statuses.queues.run, c.statuses.pods.run, c.recorder.run, c.evictor.run} {
 		running.Go(func() { run(ctx) })
 	}
 	c.binder.run(ctx)
@@ -267,5 +291,16 @@ func (c *Cache) refused(f *flight) {
 
 func (c *Cache) vanished(f *flight) {
 	c.changes.add(podVanished{objectKey{rankPod, f.namespace, f.name, f.uid}})
+	c.wakeUp()
+}
+
+// spared and pardoned are how the evictor tells what became of an eviction; see bailiff.
+func (c *Cache) spared(e *eviction, refused bool) {
+	c.changes.add(evictionFailed{e.uid, refused})
+	c.wakeUp()
+}
+
+func (c *Cache) pardoned(uid types.UID) {
+	c.changes.add(pardon{uid})
 	c.wakeUp()
 }

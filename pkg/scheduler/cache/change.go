@@ -133,6 +133,34 @@ func (b bindRefused) about() (objectKey, bool) { return objectKey{}, false }
 func (b bindRefused) ends() bool               { return false }
 func (b bindRefused) String() string           { return "refused bind of the pod with UID " + string(b.uid) }
 
+// evictionFailed says that an eviction of ours certainly has not taken effect.
+type evictionFailed struct {
+	uid     types.UID
+	refused bool // and would not if it were tried again at once
+}
+
+func (e evictionFailed) apply(c *Cache) {
+	delete(c.leaving, e.uid)
+	c.model.Spare(api.TaskID(e.uid))
+	if e.refused {
+		c.model.Protect(api.TaskID(e.uid), true)
+	}
+}
+
+func (e evictionFailed) about() (objectKey, bool) { return objectKey{}, false }
+func (e evictionFailed) ends() bool               { return false }
+func (e evictionFailed) String() string {
+	return "failed eviction of the pod with UID " + string(e.uid)
+}
+
+// pardon says that the eviction of a pod that was refused may be tried again.
+type pardon struct{ uid types.UID }
+
+func (p pardon) apply(c *Cache)           { c.model.Protect(api.TaskID(p.uid), false) }
+func (p pardon) about() (objectKey, bool) { return objectKey{}, false }
+func (p pardon) ends() bool               { return false }
+func (p pardon) String() string           { return "pardon of the pod with UID " + string(p.uid) }
+
 // podVanished says that a pod was gone when it was to be bound; its informer will say so too.
 type podVanished struct{ pod objectKey }
 

@@ -50,16 +50,21 @@ func (c *Cache) podKind() *kind[*v1.Pod] {
 			if pod.Spec.NodeName != "" {
 				delete(c.flights, pod.UID) // landed
 			}
+			if pod.DeletionTimestamp != nil || ended(pod) {
+				delete(c.leaving, pod.UID)
+			}
 			c.model.SetPod(pod)
 		},
 		remove: func(c *Cache, pod *v1.Pod) {
 			delete(c.flights, pod.UID)
+			delete(c.leaving, pod.UID)
 			c.model.DeletePod(pod.UID)
 		},
 		wakes: c.podWakes,
 		noticed: func(c *Cache, pod *v1.Pod, gone bool) {
 			if gone {
 				c.binder.forget(pod.UID)
+				c.evictor.forget(pod.UID)
 			}
 			if gone || !showsWaiting(pod) {
 				c.statuses.pods.drop(pod.UID)

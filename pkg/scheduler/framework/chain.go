@@ -16,9 +16,9 @@ type ValidFn func(*api.JobInfo) *api.Verdict
 // QueueFn answers about a queue that is to take a claim.
 type QueueFn func(*api.QueueInfo, *api.Claim) bool
 
-// CapFn tells whether a queue's hard caps allow one more request: Now what is being deleted
-// still counts, in the Future it does not.
-type CapFn func(*api.QueueInfo, api.Resource, api.When) bool
+// CapFn tells whether hard caps allow a job one more request: Now what is being deleted still
+// counts, in the Future it does not.
+type CapFn func(*api.JobInfo, api.Resource, api.When) bool
 
 // FilterFn tells why no task of a shape may ever go to a node, or nil. It may read the shape
 // and the node object, and nothing else: answers are remembered until the node object changes.

@@ -137,7 +137,7 @@ func TestQuestionsOfSessions(t *testing.T) {
 	yes, no := func(*api.JobInfo) bool { return true }, func(*api.JobInfo) bool { return false }
 	queueSays := func(answer bool) QueueFn { return func(*api.QueueInfo, *api.Claim) bool { return answer } }
 	capSays := func(answer bool) CapFn {
-		return func(*api.QueueInfo, api.Resource, api.When) bool { return answer }
+		return func(*api.JobInfo, api.Resource, api.When) bool { return answer }
 	}
 	taint, room := &api.Unfit{Reason: api.Taint}, &api.Unfit{Reason: api.NoRoom}
 	filter := func(answer *api.Unfit) FilterFn {

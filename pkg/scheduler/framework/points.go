@@ -171,10 +171,10 @@ func (ssn *Session) Overused(q *api.QueueInfo, claim *api.Claim) bool {
 	return some(ssn.overused, func(fn QueueFn) bool { return fn(q, claim) })
 }
 
-// Allocatable tells whether the queue's hard caps allow one more request.
-func (ssn *Session) Allocatable(q *api.QueueInfo, request api.Resource, when api.When) bool {
+// Allocatable tells whether hard caps allow the job one more request.
+func (ssn *Session) Allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
 	for i := range ssn.allocatable {
-		if !ssn.allocatable[i].fn(q, request, when) {
+		if !ssn.allocatable[i].fn(j, request, when) {
 			return false
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	AnnotationQueue = GroupName + "/queue"
 	// AnnotationPodGroupUID is the UID of the PodGroup that a bound pod is a member of.
 	AnnotationPodGroupUID = GroupName + "/pod-group-uid"
+	// AnnotationEvictedFor names, on a pod that is evicted, the group for which it went, as namespace/name.
+	AnnotationEvictedFor = GroupName + "/evicted-for"
 )
 
 // ConditionPodGroupScheduled is the condition of a PodGroup that is True when at least minMember of its pods
@@ -40,6 +42,8 @@ const (
 	ReasonQueueNotFound = "QueueNotFound"
 	// ReasonQueueFull: the group would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
+	// ReasonEvicted: on events of pods that were evicted to make room.
+	ReasonEvicted = "Evicted"
 	// ReasonPreempting: the group has its nodes and waits for the pods there to end.
 	ReasonPreempting = "Preempting"
 )

@@ -38,7 +38,7 @@ func preempt(ssn *framework.Session, planner *evict.Planner, claim *api.Claim) b
 	job := claim.Job
 	surplus := ssn.JobReady(job)
 	stmt := ssn.Statement()
-	_, ok := planner.Plan(stmt, claim, evict.Rules{
+	ok := planner.Plan(stmt, claim, evict.Rules{
 		May: func(j *api.JobInfo) bool {
 			// Pods without a group know of no gang: equals do not push each other out.
 			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)

@@ -58,7 +58,7 @@ func (r *run) serve(claim *api.Claim) bool {
 	stmt.Discard()
 	givers := r.givers(claim.Job.Queue)
 	for n := 1; n <= len(givers); n++ {
-		_, ok := r.planner.Plan(stmt, claim, evict.Rules{
+		ok := r.planner.Plan(stmt, claim, evict.Rules{
 			May:    func(j *api.JobInfo) bool { return slices.Contains(givers[:n], j.Queue) },
 			Admits: r.ssn.Reclaimable,
 		})

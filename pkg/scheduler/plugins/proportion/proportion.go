@@ -16,15 +16,22 @@ const Name = "proportion"
 
 // Spec registers the plugin; it takes no arguments.
 func Spec() framework.PluginSpec {
-	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return plugin{}, nil }}
+	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) {
+		return &plugin{debts: map[api.JobID]debt{}}, nil
+	}}
 }
 
-type plugin struct{}
+// plugin lives as long as its configuration.
+type plugin struct {
+	debts map[api.JobID]debt
+	open  *shares // of the session that is open
+}
 
-func (plugin) Name() string { return Name }
+func (*plugin) Name() string { return Name }
 
-func (plugin) OnSessionOpen(ssn *framework.Session) {
-	s := &shares{ssn: ssn, dims: ssn.Cluster().Dims}
+func (p *plugin) OnSessionOpen(ssn *framework.Session) {
+	s := &shares{ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, entitled: map[*api.JobInfo]*api.Claim{}}
+	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
 	ssn.AddOpenedFn(Name, s.compute)
 	ssn.AddQueueOrderFn(Name, s.leastServedFirst)
@@ -34,7 +41,11 @@ func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddHarmlessFn(Name, s.harmless)
 }
 
-func (plugin) OnSessionClose(*framework.Session) {}
+// OnSessionClose remembers who had to go because another queue was entitled to the room.
+func (p *plugin) OnSessionClose(*framework.Session) {
+	p.open.remember()
+	p.open = nil
+}
 
 // shares is what queues deserve in one session. It is computed once, when the session opens,
 // and stands still; what queues hold is live.
@@ -42,6 +53,11 @@ type shares struct {
 	ssn      *framework.Session
 	dims     *api.Dimensions
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see scale
+
+	requests map[*api.QueueInfo]api.Resource
+	terms    string // weights and all else that deserved depends on, requests aside
+	debts    map[api.JobID]debt
+	entitled map[*api.JobInfo]*api.Claim // asked to give in this session, because the claim is entitled
 
 	shortOf   *api.Claim // whose short dimensions are remembered
 	shortDims []int
@@ -59,8 +75,9 @@ func scale(dimension int) int64 {
 // compute divides the usable total between the queues, dimension by dimension.
 func (s *shares) compute() {
 	queues := s.ssn.Cluster().SortedQueues()
-	requests := s.requests()
+	requests := s.sumRequests()
 	total := s.ssn.Total()
+	s.requests, s.terms = requests, s.termsOf(queues, total)
 	s.deserved = make(map[*api.QueueInfo]api.Resource, len(queues))
 	for _, q := range queues {
 		s.deserved[q] = make(api.Resource, s.dims.Len())
@@ -149,11 +166,13 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
 // deserves, because nobody could make it give back what it borrows.
-func (s *shares) allocatable(q *api.QueueInfo, request api.Resource, when api.When) bool {
+// The same holds for a job that had to give back what it had borrowed (see debt).
+func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
+	q := j.Queue
 	if q.CapAllows(request, when) >= 0 {
 		return false
 	}
-	if q.Reclaimable {
+	if q.Reclaimable && !s.indebted(j) {
 		return true
 	}
 	for d, n := range request {

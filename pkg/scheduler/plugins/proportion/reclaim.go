@@ -21,7 +21,8 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 			return api.Reject
 		}
 	}
-	if s.entitled(claim) {
+	if s.isEntitled(claim) {
+		s.entitled[unit.Job] = claim
 		return api.Permit
 	}
 	shareOf := func(q *api.QueueInfo, held api.Resource) api.Share { return s.shareOf(held, s.deserved[q]) }
@@ -48,8 +49,8 @@ func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool 
 	return helps
 }
 
-// entitled tells whether the claim's queue stays within what it deserves with all of the claim.
-func (s *shares) entitled(claim *api.Claim) bool {
+// isEntitled tells whether the claim's queue stays within what it deserves with all of the claim.
+func (s *shares) isEntitled(claim *api.Claim) bool {
 	deserved := s.deserved[claim.Job.Queue]
 	for d, n := range claim.QueueHeld.Plus(claim.Request) {
 		if n > 0 && s.dims.Shared(d) && n*scale(d) > deserved.At(d) {

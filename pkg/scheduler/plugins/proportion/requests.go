@@ -4,9 +4,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// requests returns what each queue asks for: what its tasks hold, and what waits in groups that
+// sumRequests returns what each queue asks for: what its tasks hold, and what waits in groups that
 // could start at all. A gang that never fits must not keep a share from others.
-func (s *shares) requests() map[*api.QueueInfo]api.Resource {
+func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 	requests := map[*api.QueueInfo]api.Resource{}
 	for _, q := range s.ssn.Cluster().Queues {
 		requests[q] = q.Allocated.Clone()

@@ -36,10 +36,10 @@ func New(ssn *framework.Session) *Planner {
 	return &Planner{ssn: ssn, placer: place.New(ssn)}
 }
 
-// Plan carries the claim out on the statement, with the evictions that it takes, and returns how
-// many pods are evicted. It fails without a trace. Among plans it takes the one with the lowest
+// Plan carries the claim out on the statement, with the evictions that it takes. It fails without a
+// trace, also if it takes none. Among plans it takes the one with the lowest
 // highest priority of a victim, and among those one that breaks no gang if there is any.
-func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) (evicted int, ok bool) {
+func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
 	for _, limit := range p.levels(claim, rules) {
 		for _, gangs := range []bool{false, true} {
 			if gangs && rules.SurplusOnly {
@@ -48,13 +48,16 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 			a := &attempt{Planner: p, stmt: stmt, claim: claim, rules: rules, limit: limit, gangs: gangs,
 				stays: map[*api.TaskInfo]bool{}, whole: map[*api.JobInfo]bool{}, kinds: map[kind]*nodes{}}
 			if a.run() {
-				a.giveBack()
-				return a.evicted(), true
+				if a.giveBack(); len(a.taken) == 0 {
+					stmt.Discard()
+					return false // fits as it is
+				}
+				return true
 			}
 			stmt.Discard()
 		}
 	}
-	return 0, false
+	return false
 }
 
 // levels returns the priorities that victims have, lowest first.
@@ -113,12 +116,12 @@ func (a *attempt) run() bool {
 			return false
 		}
 	}
-	return len(a.taken) > 0
+	return true
 }
 
 // makeRoom evicts what is cheapest for t and places it there.
 func (a *attempt) makeRoom(t *api.TaskInfo) bool {
-	if !a.ssn.Allocatable(t.Job.Queue, t.Request, api.Future) {
+	if !a.ssn.Allocatable(t.Job, t.Request, api.Future) {
 		return false
 	}
 	candidates := a.nodesFor(t)
@@ -208,12 +211,4 @@ func (a *attempt) fitsAgain(t *api.TaskInfo) bool {
 		a.stmt.Pipeline(t, node)
 	}
 	return fits
-}
-
-func (a *attempt) evicted() int {
-	n := 0
-	for _, u := range a.taken {
-		n += len(u.Tasks)
-	}
-	return n
 }

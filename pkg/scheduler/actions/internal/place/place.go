@@ -40,11 +40,10 @@ func (p *Placer) Within(domain Domain) { p.domain = domain }
 // released, and tells whether it found one. When the queue's caps allow t only once what its
 // queue releases is gone, it is pipelined even on idle room.
 func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
-	queue := t.Job.Queue
-	if !p.ssn.Allocatable(queue, t.Request, api.Future) {
+	if !p.ssn.Allocatable(t.Job, t.Request, api.Future) {
 		return false
 	}
-	now := p.ssn.Allocatable(queue, t.Request, api.Now)
+	now := p.ssn.Allocatable(t.Job, t.Request, api.Now)
 	if n := p.best(t); n != nil {
 		if now {
 			stmt.Allocate(t, n)

@@ -10,7 +10,7 @@ import (
 // Why finds the primary reason: the queue's caps if they stand in the way, else the nodes.
 func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
 	q := t.Job.Queue
-	if !p.ssn.Allocatable(q, request, api.Future) || !p.ssn.Allocatable(q, t.Request, api.Future) {
+	if !p.ssn.Allocatable(t.Job, request, api.Future) || !p.ssn.Allocatable(t.Job, t.Request, api.Future) {
 		return p.whyCapped(q, request)
 	}
 	v := &api.Verdict{
@@ -27,7 +27,11 @@ func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.
 
 func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict {
 	d := q.CapAllows(request, api.Future)
-	if d < 0 {
+	switch {
+	case d < 0 && q.Reclaimable:
+		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
+			"was evicted because others deserve what queue %s had borrowed for it, and starts again only within what the queue deserves", q.ID)}
+	case d < 0:
 		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
 			"queue %s does not borrow (spec.reclaimable is false) and would hold more than it deserves", q.ID)}
 	}
