@@ -6,9 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
@@ -19,17 +16,6 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 `
-
-func evicting(t T) *framework.Registry {
-	t.Helper()
-	r := builtIn(t)
-	for _, a := range []framework.Action{preempt.New(), reclaim.New()} {
-		if err := r.AddAction(a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return r
-}
 
 // What one cycle decides that may evict.
 func TestEvictions(t *testing.T) {
@@ -172,6 +158,28 @@ func TestEvictions(t *testing.T) {
 			want: `evict q/low-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
+		"a disruption budget lets one go, and another pod instead of the second": {
+			given: Given(Node("n1", "4cpu"), Queue("q", 1), Budget("b", 1, "app", "x"),
+				Group("q/a", 1, Running(3, "1cpu", "n1", Priority(1), Label("app", "x"))),
+				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/high", 2, Pending(2, "1cpu", Priority(9)))),
+			want: `evict q/a-2 for q/high
+			       evict q/b-0 for q/high
+			       pipeline q/high-0 n1
+			       pipeline q/high-1 n1`,
+		},
+		"a gang under a disruption budget for one stays whole": {
+			given: Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 1, "app", "x"),
+				Group("q/a", 2, Running(2, "1cpu", "n1", Priority(1), Label("app", "x"))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: ``,
+		},
+		"pods under two budgets never go": {
+			given: Given(Node("n1", "1cpu"), Queue("q", 1), Budget("b", 9, "app", "x"), Budget("c", 9, "app", "x"),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1), Label("app", "x"))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: ``,
+		},
 		"a job's own surplus of low priority goes for its master": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),
@@ -181,7 +189,7 @@ func TestEvictions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Run(t, evicting(t), tc.given, WithConfig(allFour))
+			got := Run(t, builtIn(t), tc.given, WithConfig(allFour))
 			if diff := cmp.Diff(tidy(tc.want), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -34,6 +34,7 @@ type Cluster struct {
 	groupByName map[string]*v1alpha1.PodGroup // by namespace/name
 	priorities  map[string]int32              // priority classes
 	namespaces  map[string]namespace
+	budgets     map[string]map[string]budget // by namespace and name
 	shapes      map[string]*Shape
 	terms       *terms
 	former      map[types.UID]map[JobID]*JobInfo // jobs of members whose group is gone, by its UID
@@ -68,6 +69,7 @@ func NewCluster(options Options) *Cluster {
 		priorities:  map[string]int32{},
 		former:      map[types.UID]map[JobID]*JobInfo{},
 		namespaces:  map[string]namespace{},
+		budgets:     map[string]map[string]budget{},
 		shapes:      map[string]*Shape{},
 		terms:       newTerms(),
 		waiting:     map[*JobInfo]struct{}{},

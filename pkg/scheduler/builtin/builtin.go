@@ -6,6 +6,8 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/allocate"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
@@ -16,10 +18,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
 )
 
-// NewRegistry returns a registry of them, to which others may be added. Preempt and reclaim are
-// known by name and not built yet.
+// NewRegistry returns a registry of them, to which others may be added.
 func NewRegistry() (*framework.Registry, error) {
-	r := framework.NewRegistry("preempt", "reclaim")
+	r := framework.NewRegistry()
+	r.AddFirst(allocate.Promised())
 	return r, errors.Join(
 		r.AddPlugin(gang.Name, gang.Spec()),
 		r.AddPlugin(priority.Name, priority.Spec()),
@@ -30,5 +32,7 @@ func NewRegistry() (*framework.Registry, error) {
 		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
 		r.AddAction(allocate.New()),
 		r.AddAction(backfill.New()),
+		r.AddAction(preempt.New()),
+		r.AddAction(reclaim.New()),
 	)
 }

@@ -39,7 +39,7 @@ func (c *Cache) listen() error {
 		listenTo(c, "priorityclasses", c.options.Informers.Scheduling().V1().PriorityClasses().Informer(), priorityClassKind()),
 		listenTo(c, "podgroups", groups.PodGroups().Informer(), podGroupKind()),
 		listenTo(c, "queues", groups.Queues().Informer(), queueKind()),
-		c.attach("poddisruptionbudgets", c.options.Informers.Policy().V1().PodDisruptionBudgets().Informer(), c.bumper()),
+		listenTo(c, "poddisruptionbudgets", c.options.Informers.Policy().V1().PodDisruptionBudgets().Informer(), budgetKind()),
 		c.attach("persistentvolumes", core.PersistentVolumes().Informer(), c.bumper()),
 		c.attach("persistentvolumeclaims", core.PersistentVolumeClaims().Informer(), c.bumper()),
 		c.attach("storageclasses", storage.StorageClasses().Informer(), c.bumper()),

@@ -2,6 +2,7 @@ package cache
 
 import (
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,7 @@ const (
 	rankQueue
 	rankPodGroup
 	rankNode
+	rankBudget
 	rankPod
 	rankOutside // not in the model
 )
@@ -104,6 +106,17 @@ func nodeKind() *kind[*v1.Node] {
 		remove: func(c *Cache, node *v1.Node) { c.model.DeleteNode(node.Name) },
 		wakes: func(before, after *v1.Node) bool {
 			return before == nil || after == nil || !api.SameNode(before, after)
+		},
+	}
+}
+
+func budgetKind() *kind[*policyv1.PodDisruptionBudget] {
+	return &kind[*policyv1.PodDisruptionBudget]{
+		name: "poddisruptionbudget", rank: rankBudget,
+		set:    func(c *Cache, b *policyv1.PodDisruptionBudget) { c.model.SetBudget(b) },
+		remove: func(c *Cache, b *policyv1.PodDisruptionBudget) { c.model.DeleteBudget(b.Namespace, b.Name) },
+		wakes: func(before, after *policyv1.PodDisruptionBudget) bool {
+			return after == nil || before != nil && after.Status.DisruptionsAllowed > before.Status.DisruptionsAllowed
 		},
 	}
 }

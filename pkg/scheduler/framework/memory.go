@@ -14,6 +14,8 @@ type memory struct {
 	shapes  map[*api.Shape]*NodeSet
 
 	total totals
+
+	promises []*Promise
 }
 
 // memoryOf returns what is remembered of the model: nothing of one that was rebuilt.

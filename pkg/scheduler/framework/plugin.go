@@ -56,6 +56,7 @@ type Registry struct {
 	plugins map[string]PluginSpec
 	actions map[string]Action
 	future  []string
+	first   []Action
 }
 
 // NewRegistry returns an empty registry. Actions named as future are known but not built yet:
@@ -93,6 +94,9 @@ func (r *Registry) AddAction(action Action) error {
 	return nil
 }
 
+// AddFirst registers an action that goes before those of every configuration.
+func (r *Registry) AddFirst(action Action) { r.first = append(r.first, action) }
+
 // Catalog lists what configurations may name.
 func (r *Registry) Catalog() conf.Catalog {
 	c := conf.Catalog{FutureActions: r.future, Plugins: map[string]conf.ArgumentCheck{}}
@@ -121,7 +125,7 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{}
+	p := &Profile{Actions: slices.Clone(r.first)}
 	for _, name := range c.Actions {
 		action, ok := r.actions[name]
 		if !ok {

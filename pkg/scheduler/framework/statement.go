@@ -95,6 +95,7 @@ func (s *Statement) Commit() {
 	if len(decisions) == 0 {
 		return
 	}
+	s.promise()
 	now := decisions
 	if s.waits() {
 		now = only(decisions, api.Evict)

@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // Row declares something that exists. Rows apply from top to bottom.
@@ -83,6 +85,19 @@ func Queue(name string, weight int32, options ...QueueOption) Row {
 func PriorityClass(name string, value int32) Row {
 	return func(c *Cluster) {
 		c.setPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: c.meta("", name), Value: value})
+	}
+}
+
+// Budget declares a PodDisruptionBudget that allows so many evictions of pods with a label.
+func Budget(name string, allowed int32, key, value string) Row {
+	return func(c *Cluster) {
+		c.t.Helper()
+		b := &policyv1.PodDisruptionBudget{
+			ObjectMeta: c.meta("ns", name),
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
+			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
+		}
+		c.tell("budget "+name, func(m *api.Cluster) { m.SetBudget(b) })
 	}
 }
 

@@ -143,11 +143,11 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 	}
 }
 
-// take evicts units one by one as far as the plugins admit; the first refusal ends it, and is
+// take evicts units one by one as far as disruption budgets and the plugins admit; the first refusal ends it, and is
 // remembered.
 func (a *attempt) take(units []api.Unit) bool {
 	for _, u := range units {
-		if !a.rules.Admits(a.claim, u) {
+		if !a.ssn.Cluster().BudgetsAllow(u) || !a.rules.Admits(a.claim, u) {
 			if len(u.Tasks) == 1 && u.Job.Surplus() > 0 {
 				a.stays[u.Tasks[0]] = true
 			} else {
