@@ -1,11 +1,15 @@
 package actions_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
@@ -16,6 +20,16 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 `
+
+// evicting is the registry with the actions that evict.
+func evicting(t T) *framework.Registry {
+	t.Helper()
+	r := builtIn(t)
+	if err := builtin.AddEvictions(r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // What one cycle decides that may evict.
 func TestEvictions(t *testing.T) {
@@ -189,10 +203,42 @@ func TestEvictions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Run(t, builtIn(t), tc.given, WithConfig(allFour))
+			got := Run(t, evicting(t), tc.given, WithConfig(allFour))
 			if diff := cmp.Diff(tidy(tc.want), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// S20: who had to give back what it had borrowed does not borrow the same again.
+func TestDebtorsDoNotBorrowAgain(t *testing.T) {
+	c := New(t, evicting(t), Given(
+		Node("n1", "10cpu"), Queue("g", 1), Queue("t", 1),
+		Group("g/gang", 10, Running(10, "1cpu", "n1")),
+		Group("t/single", 1, Pending(4, "1cpu")),
+	), WithConfig(allFour))
+	evictions := 0
+	for range 10 {
+		evictions += strings.Count(c.Cycle(), "evict ")
+		c.Confirm()
+		c.Start()
+		for _, name := range c.Leaving() {
+			c.Gone(name)
+			c.Again(name)
+		}
+	}
+	got := []string{fmt.Sprint(evictions), c.Held("g"), c.Held("t"), c.Waits()}
+	want := []string{"10", "no resources", "4 cpu", "waits g/gang OverShare: was evicted because others deserve what queue g had borrowed for it, " +
+		"and starts again only within what the queue deserves"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Once the others ask for less, it borrows again.
+	c.Succeed("t/single-0", "t/single-1", "t/single-2", "t/single-3")
+	c.Cycle()
+	if got := c.Held("g"); got != "10 cpu" {
+		t.Errorf("after the others have ended g holds %s", got)
 	}
 }

@@ -1,0 +1,204 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+)
+
+// court is an evictor with the API server that it asks. It is also the bailiff.
+type court struct {
+	*evictor
+	kube   *fake.Clientset
+	rule   func(name string, dryRun bool, attempt int) error
+	mu     sync.Mutex
+	asked  map[string]int
+	events []string
+}
+
+func newCourt(t *testing.T, rule func(string, bool, int) error) *court {
+	c := &court{kube: fake.NewClientset(), rule: rule, asked: map[string]int{}}
+	for _, name := range []string{"a-0", "a-1", "b-0"} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}}
+		if err := c.kube.Tracker().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.kube.PrependReactor("create", "pods", c.answer)
+	o := Options{SchedulerName: us, Kube: c.kube, Clock: clock.RealClock{}, Log: testr.New(t)}
+	c.evictor = newEvictor(o, newRecorder(o), c)
+	return c
+}
+
+func (c *court) answer(action clienttesting.Action) (bool, runtime.Object, error) {
+	create := action.(clienttesting.CreateAction)
+	eviction, ok := create.GetObject().(*policyv1.Eviction)
+	if !ok {
+		return false, nil, nil
+	}
+	dry := len(eviction.DeleteOptions.DryRun) > 0
+	c.mu.Lock()
+	if !dry {
+		c.asked[eviction.Name]++
+	}
+	attempt := c.asked[eviction.Name]
+	c.mu.Unlock()
+	if uid := eviction.DeleteOptions.Preconditions.UID; uid == nil || *uid != types.UID(eviction.Name) {
+		return true, nil, errors.New("not the pod of that UID")
+	}
+	err := c.rule(eviction.Name, dry, attempt)
+	if err == nil && !dry {
+		c.event("evicted " + eviction.Name)
+	}
+	return true, eviction, err
+}
+
+func (c *court) event(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = append(c.events, text)
+}
+
+func (c *court) spared(e *eviction, refused bool) {
+	text := "spared " + e.name
+	if refused {
+		text += ", refused"
+	}
+	c.event(text)
+}
+
+func (c *court) pardoned(uid types.UID) { c.event("pardoned " + string(uid)) }
+
+// Two pods of one job, and one of another.
+func threeVictims() *plan {
+	p := &plan{beneficiary: "ns/g"}
+	for _, name := range []string{"a-0", "a-1", "b-0"} {
+		p.victims = append(p.victims, &eviction{namespace: "ns", name: name, uid: types.UID(name), job: name[:1]})
+	}
+	return p
+}
+
+func TestEvictor(t *testing.T) {
+	budget := apierrors.NewTooManyRequests("budget", 0)
+	budget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	gone := apierrors.NewNotFound(v1.Resource("pods"), "x")
+	for name, test := range map[string]struct {
+		given func(pod string, dryRun bool, attempt int) error
+		want  []string
+	}{
+		"all go, in order": {
+			func(string, bool, int) error { return nil },
+			[]string{"evicted a-0", "evicted a-1", "evicted b-0"},
+		},
+		"one would be refused, so none goes": {
+			func(pod string, dryRun bool, _ int) error {
+				if pod == "b-0" && dryRun {
+					return budget
+				}
+				return nil
+			},
+			[]string{"spared a-0", "spared a-1", "spared b-0, refused", "pardoned b-0"},
+		},
+		"one is refused after all, so the rest stays": {
+			func(pod string, dryRun bool, _ int) error {
+				if pod == "b-0" && !dryRun {
+					return budget
+				}
+				return nil
+			},
+			[]string{"evicted a-0", "evicted a-1", "spared b-0, refused", "pardoned b-0"},
+		},
+		"one that is gone already is no reason to stop": {
+			func(pod string, _ bool, _ int) error {
+				if pod == "a-1" {
+					return gone
+				}
+				return nil
+			},
+			[]string{"evicted a-0", "evicted b-0"},
+		},
+		"a server that is busy is asked again": {
+			func(pod string, dryRun bool, attempt int) error {
+				if pod == "a-0" && !dryRun && attempt < 3 {
+					return apierrors.NewInternalError(errors.New("busy"))
+				}
+				return nil
+			},
+			[]string{"evicted a-0", "evicted a-1", "evicted b-0"},
+		},
+		"a server that never answers is given up": {
+			func(_ string, dryRun bool, _ int) error {
+				if !dryRun {
+					return apierrors.NewInternalError(errors.New("busy"))
+				}
+				return nil
+			},
+			[]string{"spared a-0, refused", "spared a-1", "spared b-0", "pardoned a-0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCourt(t, test.given)
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { c.run(ctx) })
+				c.enqueue(threeVictims())
+				time.Sleep(time.Minute)
+				stop()
+				running.Wait()
+				if diff := cmp.Diff(test.want, c.events); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestEvictorNamesTheBeneficiary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCourt(t, func(string, bool, int) error { return nil })
+		c.carryOut(t.Context(), threeVictims())
+		var patched []string
+		for _, a := range c.kube.Actions() {
+			if patch, ok := a.(clienttesting.PatchAction); ok {
+				patched = append(patched, patch.GetName()+" "+patch.GetSubresource()+" "+string(patch.GetPatch()))
+			}
+		}
+		const want = `a-0 status {"metadata":{"annotations":{"scheduling.batch-scheduler.dev/evicted-for":"ns/g"},"uid":"a-0"}}`
+		if !slices.Contains(patched, want) {
+			t.Errorf("no patch %s, but %q", want, patched)
+		}
+	})
+}
+
+func TestStoppingEvictorFinishesTheJobThatItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		c := newCourt(t, func(pod string, dryRun bool, _ int) error {
+			if pod == "a-0" && !dryRun {
+				stop()
+			}
+			return nil
+		})
+		c.carryOut(ctx, threeVictims())
+		if diff := cmp.Diff([]string{"evicted a-0", "evicted a-1", "spared b-0"}, c.events); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
