@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,36 +20,17 @@ import (
 // and returns the path of the binary. The package must be of the module that the working
 // directory is in, as it is in its tests.
 //
-// In one process a binary is built once, at its first use; the sources are taken to stand still.
 // The binary lies in the user's cache directory, one per source tree. Test packages and
 // programs that run at the same time share it: the first builds, the others wait, and when
 // nothing has changed nothing is linked again. With an empty build cache localcluster takes
 // minutes, so build it before running tests that have to finish in time.
 func Build(ctx context.Context, importPath string, race bool) (string, error) {
-	built.Lock()
-	defer built.Unlock()
-	key := buildKey{importPath, race}
-	if binary := built.binaries[key]; binary != "" {
-		return binary, nil
-	}
 	binary, err := build(ctx, importPath, race)
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", importPath, err)
 	}
-	built.binaries[key] = binary
 	return binary, nil
 }
-
-type buildKey struct {
-	importPath string
-	race       bool
-}
-
-// built are the binaries that this process has built.
-var built = struct {
-	sync.Mutex
-	binaries map[buildKey]string
-}{binaries: map[buildKey]string{}}
 
 func build(ctx context.Context, importPath string, race bool) (string, error) {
 	module, err := golang(ctx, "list", "-m", "-f", "{{.Dir}}")

@@ -11,6 +11,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -36,11 +37,17 @@ func TestMain(m *testing.M) {
 
 // prepare builds what the cases share, so that none of them waits for it.
 func prepare(ctx context.Context) error {
-	if _, err := cluster.Localcluster(ctx); err != nil {
+	control, err := cluster.Localcluster(ctx)
+	if err != nil {
 		return err
 	}
-	if _, err := scheduler.Build(ctx, true); err != nil {
+	binary, err := scheduler.Build(ctx, true)
+	if err != nil {
 		return err
 	}
-	return flag.Set("test.parallel", beside)
+	return errors.Join(
+		os.Setenv(cluster.BinaryVariable, control),
+		os.Setenv(scheduler.BinaryVariable, binary),
+		flag.Set("test.parallel", beside),
+	)
 }
