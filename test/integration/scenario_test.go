@@ -14,6 +14,7 @@ import (
 type scenario struct {
 	cluster cluster.Options
 	config  string // the policy; empty: the built-in one
+	evicts  bool   // by the scheduler that evicts, with its policy
 
 	given []row // made before the scheduler starts
 	step        // what comes of it
@@ -40,6 +41,9 @@ func play(t *testing.T, scenarios map[string]scenario) {
 			w := newWorld(t, s.cluster)
 			w.do(s.given...)
 			var args []string
+			if s.evicts {
+				w.binary, s.config = os.Getenv(evictingVariable), evictingPolicy
+			}
 			if s.config != "" {
 				args = append(args, "--scheduler-conf="+w.file("policy.yaml", s.config))
 			}
