@@ -51,6 +51,8 @@ type Unit struct {
 	Tasks []*TaskInfo
 	// Request is the sum over Tasks.
 	Request Resource
+	// Whole marks all that is left of a gang, even if that is one pod.
+	Whole bool
 }
 
 // NewUnit sums up tasks.

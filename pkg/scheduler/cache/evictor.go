@@ -257,7 +257,7 @@ func (r *recorder) podEvicted(victim *eviction, p *plan) {
 	if len(r.pods) < podNotes {
 		r.pods = append(r.pods, note{
 			about: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: victim.namespace, Name: victim.name, UID: victim.uid},
-			kind:  v1.EventTypeNormal, reason: v1alpha1.ReasonEvicted, action: "Evicting",
+			kind:  v1.EventTypeNormal, reason: "Evicted", action: "Evicting",
 			text: "Evicted to make room for " + p.beneficiary,
 		})
 	}

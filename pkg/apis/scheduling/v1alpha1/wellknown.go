@@ -42,8 +42,6 @@ const (
 	ReasonQueueNotFound = "QueueNotFound"
 	// ReasonQueueFull: the group would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
-	// ReasonEvicted: on events of pods that were evicted to make room.
-	ReasonEvicted = "Evicted"
 	// ReasonPreempting: the group has its nodes and waits for the pods there to end.
 	ReasonPreempting = "Preempting"
 )

@@ -2,9 +2,9 @@ package evict
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -14,56 +14,27 @@ type kind struct {
 	priority int32
 }
 
-// nodes are those where evictions could make room for tasks of one kind, as a heap by cost.
+// nodes are those where evictions could make room for tasks of one kind, the cheapest first.
 type nodes struct {
-	list     []*offer
-	at       map[*api.NodeInfo]*offer
+	heap     *nodeheap.Heap[offer]
 	position uint64 // in the journal of touched nodes
 	dropped  map[*api.NodeInfo]bool
 }
 
 // offer is what it takes to make room on a node.
 type offer struct {
-	node  *api.NodeInfo
 	cost  cost
 	units []api.Unit
-	index int
 }
 
 // cost orders offers: gangs broken, pods evicted, run time lost.
 type cost struct {
 	gangs, pods int
-	lost        int64 // nanoseconds since 1970, summed up and negated: the younger the cheaper
+	lost        int64 // seconds since 1970, summed up and negated: the younger the cheaper
 }
 
 func (c cost) compare(o cost) int {
 	return cmp.Or(cmp.Compare(c.gangs, o.gangs), cmp.Compare(c.pods, o.pods), cmp.Compare(c.lost, o.lost))
-}
-
-func (n *nodes) Len() int { return len(n.list) }
-
-func (n *nodes) Less(i, j int) bool {
-	if c := n.list[i].cost.compare(n.list[j].cost); c != 0 {
-		return c < 0
-	}
-	return n.list[i].node.Name < n.list[j].node.Name
-}
-
-func (n *nodes) Swap(i, j int) {
-	n.list[i], n.list[j] = n.list[j], n.list[i]
-	n.list[i].index, n.list[j].index = i, j
-}
-
-func (n *nodes) Push(x any) { // container/heap wants it so
-	o := x.(*offer)
-	o.index = len(n.list)
-	n.list = append(n.list, o)
-}
-
-func (n *nodes) Pop() any {
-	last := n.list[len(n.list)-1]
-	n.list = n.list[:len(n.list)-1]
-	return last
 }
 
 // nodesFor returns the offers to tasks like t. Where other pods have a say in the matter they are
@@ -73,11 +44,22 @@ func (a *attempt) nodesFor(t *api.TaskInfo) *nodes {
 	if n := a.kinds[k]; n != nil && !k.class.Social() {
 		return n
 	}
-	n := &nodes{at: map[*api.NodeInfo]*offer{}, dropped: map[*api.NodeInfo]bool{}, position: a.ssn.Cluster().Touched().Position()}
-	all := a.ssn.Cluster().Nodes()
-	a.ssn.Passing(t.Shape).Each(func(i int) { n.look(a, t, all[i]) })
+	n := &nodes{heap: nodeheap.New(func(a, b offer) int { return a.cost.compare(b.cost) }), dropped: map[*api.NodeInfo]bool{}}
+	n.fill(a, t)
 	a.kinds[k] = n
 	return n
+}
+
+func (n *nodes) fill(a *attempt, t *api.TaskInfo) {
+	all := a.ssn.Cluster().Nodes()
+	n.heap.Fill(func(add func(*api.NodeInfo, offer)) {
+		a.ssn.Passing(t.Shape).Each(func(i int) {
+			if o, ok := a.offer(t, all[i]); ok && !n.dropped[all[i]] {
+				add(all[i], o)
+			}
+		})
+	})
+	n.position = a.ssn.Cluster().Touched().Position()
 }
 
 // cheapest returns the node with the cheapest offer, and the offer; nil if there is none. An offer
@@ -85,69 +67,56 @@ func (a *attempt) nodesFor(t *api.TaskInfo) *nodes {
 // first is made again until it stays first.
 func (n *nodes) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api.Unit) {
 	n.catchUp(a, t)
-	for len(n.list) > 0 {
-		first := n.list[0]
-		before := first.cost
-		n.look(a, t, first.node)
-		if len(n.list) > 0 && n.list[0] == first && first.cost.compare(before) == 0 {
-			return first.node, first.units
+	for {
+		first, before := n.heap.Best()
+		if first == nil {
+			return nil, nil
+		}
+		n.look(a, t, first)
+		if node, now := n.heap.Best(); node == first && now.cost.compare(before.cost) == 0 {
+			return node, now.units
 		}
 	}
-	return nil, nil
 }
 
 // catchUp looks again at nodes that were touched.
 func (n *nodes) catchUp(a *attempt, t *api.TaskInfo) {
 	journal := a.ssn.Cluster().Touched()
-	all, passing := a.ssn.Cluster().Nodes(), a.ssn.Passing(t.Shape)
 	touched, ok := journal.Since(n.position)
-	if ok {
-		for _, i := range touched {
-			if passing.Has(int(i)) {
-				n.look(a, t, all[i])
-			}
+	if !ok {
+		n.fill(a, t)
+		return
+	}
+	all, passing := a.ssn.Cluster().Nodes(), a.ssn.Passing(t.Shape)
+	for _, i := range touched {
+		if passing.Has(int(i)) {
+			n.look(a, t, all[i])
 		}
-	} else {
-		passing.Each(func(i int) { n.look(a, t, all[i]) })
 	}
 	n.position = journal.Position()
 }
 
 // look makes the offer of a node again.
 func (n *nodes) look(a *attempt, t *api.TaskInfo, node *api.NodeInfo) {
-	o := n.at[node]
-	units, price, ok := a.offer(t, node)
-	switch {
-	case !ok || n.dropped[node]:
-		if o != nil {
-			heap.Remove(n, o.index)
-			delete(n.at, node)
-		}
-	case o == nil:
-		o = &offer{node: node, cost: price, units: units}
-		n.at[node] = o
-		heap.Push(n, o)
-	default:
-		o.cost, o.units = price, units
-		heap.Fix(n, o.index)
+	if o, ok := a.offer(t, node); ok && !n.dropped[node] {
+		n.heap.Set(node, o)
+	} else {
+		n.heap.Remove(node)
 	}
 }
 
 // drop takes a node out for good.
 func (n *nodes) drop(node *api.NodeInfo) {
 	n.dropped[node] = true
-	if o := n.at[node]; o != nil {
-		heap.Remove(n, o.index)
-		delete(n.at, node)
-	}
+	n.heap.Remove(node)
 }
 
 // offer returns the cheapest units that make room for t on a node, and their price: surplus
 // before gangs, low priority before high, young before old. Units that the others make
 // unnecessary are left out.
-func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo) ([]api.Unit, cost, bool) {
+func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo) (offer, bool) {
 	if !node.Ready() {
-		return nil, cost{}, false // nobody knows when its pods would be gone
+		return offer{}, false // nobody knows when its pods would be gone
 	}
 	room := node.Room(t.Priority, api.Future)
 	var units []api.Unit
@@ -177,10 +146,10 @@ func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo) ([]api.Unit, cost, 
 		}
 	}
 	if t.Request.Short(room) >= 0 {
-		return nil, cost{}, false
+		return offer{}, false
 	}
 	units = leaveOut(units, t, node, room)
-	return units, price(units), len(units) > 0
+	return offer{price(units), units}, len(units) > 0
 }
 
 // rest is what is left of a gang, as one unit.
@@ -192,7 +161,9 @@ func (a *attempt) rest(j *api.JobInfo) api.Unit {
 		}
 	}
 	slices.SortFunc(tasks, func(x, y *api.TaskInfo) int { return api.CompareAge(x.Created, y.Created, x.Key, y.Key) })
-	return api.NewUnit(j, tasks)
+	u := api.NewUnit(j, tasks)
+	u.Whole = true
+	return u
 }
 
 // on is what a unit holds on a node.
@@ -264,7 +235,7 @@ func leaveOut(units []api.Unit, t *api.TaskInfo, node *api.NodeInfo, room api.Re
 func price(units []api.Unit) cost {
 	var c cost
 	for _, u := range units {
-		if u.Job.Holding() == int32(len(u.Tasks)) {
+		if u.Whole {
 			c.gangs++
 		}
 		c.pods += len(u.Tasks)

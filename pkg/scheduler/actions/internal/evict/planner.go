@@ -148,10 +148,10 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 func (a *attempt) take(units []api.Unit) bool {
 	for _, u := range units {
 		if !a.ssn.Cluster().BudgetsAllow(u) || !a.rules.Admits(a.claim, u) {
-			if len(u.Tasks) == 1 && u.Job.Surplus() > 0 {
-				a.stays[u.Tasks[0]] = true
-			} else {
+			if u.Whole {
 				a.whole[u.Job] = true
+			} else {
+				a.stays[u.Tasks[0]] = true
 			}
 			return false
 		}
@@ -171,7 +171,7 @@ func (a *attempt) giveBack() {
 	for _, u := range slices.Backward(a.taken) {
 		if broken[u.Job] || !a.spare(u) {
 			kept = append(kept, u)
-			broken[u.Job] = broken[u.Job] || u.Job.Holding() == 0
+			broken[u.Job] = broken[u.Job] || u.Whole
 		}
 	}
 	slices.Reverse(kept)

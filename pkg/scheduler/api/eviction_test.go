@@ -1,0 +1,107 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// victimPod stands on node n.
+func victimPod(name string, changes ...podChange) *v1.Pod {
+	return aPod(name, append([]podChange{withLabel("app", "x"), on("n"), inPhase(v1.PodRunning)}, changes...)...)
+}
+
+// What the model makes of a pod that it has decided to evict.
+func TestEvictionInFlight(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given func(*Cluster, TaskID)
+		want  string // status, and whether the eviction is still open
+	}{
+		"decided":                        {func(*Cluster, TaskID) {}, "Releasing, leaving"},
+		"an older version of the pod":    {func(c *Cluster, _ TaskID) { c.SetPod(victimPod("p", withLabel("app", "y"))) }, "Releasing, leaving"},
+		"the watch shows it":             {func(c *Cluster, _ TaskID) { c.SetPod(victimPod("p", deleting)) }, "Releasing"},
+		"refused":                        {func(c *Cluster, id TaskID) { c.Spare(id) }, "Running"},
+		"refused after the watch has it": {func(c *Cluster, id TaskID) { c.SetPod(victimPod("p", deleting)); c.Spare(id) }, "Releasing"},
+		"it has ended meanwhile": {func(c *Cluster, _ TaskID) {
+			c.SetPod(victimPod("p", inPhase(v1.PodSucceeded)))
+		}, "Succeeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n", "cpu", "4"))
+			c.SetPod(victimPod("p"))
+			task := c.Tasks[TaskID(victimPod("p").UID)]
+			c.Doom(task)
+			tc.given(c, task.ID)
+			c.Settle()
+			got := task.Status.String()
+			if task.Leaving() {
+				got += ", leaving"
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if err := c.Audit(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestBudgetsAllow(t *testing.T) {
+	budget := func(name string, allowed int32, app string) *policyv1.PodDisruptionBudget {
+		return &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
+		}
+	}
+	for name, tc := range map[string]struct {
+		given []*policyv1.PodDisruptionBudget
+		gone  func(*Cluster, *TaskInfo) // before p and q are asked about
+		want  bool
+	}{
+		"none":              {want: true},
+		"of other pods":     {given: []*policyv1.PodDisruptionBudget{budget("a", 0, "z")}, want: true},
+		"as many as needed": {given: []*policyv1.PodDisruptionBudget{budget("a", 2, "x")}, want: true},
+		"one less":          {given: []*policyv1.PodDisruptionBudget{budget("a", 1, "x")}},
+		"two budgets":       {given: []*policyv1.PodDisruptionBudget{budget("a", 9, "x"), budget("b", 9, "x")}},
+		"one of them is gone": {
+			given: []*policyv1.PodDisruptionBudget{budget("a", 9, "x"), budget("b", 9, "x")},
+			gone:  func(c *Cluster, _ *TaskInfo) { c.DeleteBudget("ns", "b") },
+			want:  true,
+		},
+		"an eviction that is not shown yet counts": {
+			given: []*policyv1.PodDisruptionBudget{budget("a", 2, "x")},
+			gone:  func(c *Cluster, r *TaskInfo) { c.Doom(r) },
+		},
+		"one that is shown is in the budget's status": {
+			given: []*policyv1.PodDisruptionBudget{budget("a", 2, "x")},
+			gone:  func(c *Cluster, r *TaskInfo) { c.Doom(r); c.SetPod(victimPod("r", deleting)) },
+			want:  true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n", "cpu", "4"))
+			task := func(name string) *TaskInfo {
+				p := victimPod(name)
+				c.SetPod(p)
+				return c.Tasks[TaskID(p.UID)]
+			}
+			p, q, r := task("p"), task("q"), task("r")
+			for _, b := range tc.given {
+				c.SetBudget(b)
+			}
+			if tc.gone != nil {
+				tc.gone(c, r)
+			}
+			if got := c.BudgetsAllow(NewUnit(p.Job, []*TaskInfo{p, q})); got != tc.want {
+				t.Errorf("allowed: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
