@@ -87,6 +87,9 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 	case outcome != nil && outcome.Job != nil:
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Job.Message(ssn.Cluster().Dims)
 	}
+	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
+		g.Message += fmt.Sprintf("; there is no priority class %s, so the highest priority of its pods counts", class)
+	}
 	return g
 }
 

@@ -151,7 +151,7 @@ var (
 // group cannot start: its members ask for more than a node has.
 var group = &v1alpha1.PodGroup{
 	ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g"},
-	Spec:       v1alpha1.PodGroupSpec{MinMember: 2},
+	Spec:       v1alpha1.PodGroupSpec{MinMember: 2, PriorityClassName: "urgent"},
 }
 
 func member(name string) *v1.Pod {
@@ -310,6 +310,9 @@ func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
 		got := []string{string(group.Status.Phase), fmt.Sprint(group.Status.Pending)}
 		for _, c := range group.Status.Conditions {
 			got = append(got, c.Type+" "+c.Reason)
+			if _, told, _ := strings.Cut(c.Message, "; there is "); told != "" {
+				got = append(got, told)
+			}
 		}
 		for _, name := range []string{"g-0", "g-1", "g-2"} {
 			p, err := w.kube.CoreV1().Pods("ns").Get(w.ctx, name, metav1.GetOptions{})
@@ -322,6 +325,7 @@ func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
 		}
 		want := []string{
 			"Pending", "3", "PodGroupScheduled NotEnoughResources",
+			"no priority class urgent, so the highest priority of its pods counts",
 			"g-0 PodScheduled Unschedulable", "g-1 PodScheduled Unschedulable", "g-2 PodScheduled GangPending",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -98,6 +98,15 @@ func (j *JobInfo) GroupUID() types.UID {
 	return j.Group.UID
 }
 
+// UnknownPriorityClass returns the priority class that the group names, if there is no such class.
+// The highest priority of the members counts then.
+func (j *JobInfo) UnknownPriorityClass() (name string, unknown bool) {
+	if j.Group == nil || j.groupPriority != nil {
+		return "", false
+	}
+	return j.Group.Spec.PriorityClassName, j.Group.Spec.PriorityClassName != ""
+}
+
 // Phase derives status.phase from the counts.
 func (j *JobInfo) Phase() v1alpha1.PodGroupPhase {
 	ended := j.counts[Succeeded] + j.counts[Failed]
