@@ -3,6 +3,8 @@
 #
 # The race detector watches our own code. Packages that link an API server are tested without it: compiling all of
 # Kubernetes a second time takes long, and finds the races of others.
+#
+# Results are never taken from the cache: it does not know of the binaries that tests build and run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,8 +17,8 @@ go vet ./...
 status=0
 # shellcheck disable=SC2086 # lists of packages are words
 if [[ -n $plain ]]; then
-	go test -timeout 25m "$@" $plain || status=1
+	go test -count=1 -timeout 25m "$@" $plain || status=1
 fi
 # shellcheck disable=SC2086
-go test -race -timeout 25m "$@" $raced || status=1
+go test -race -count=1 -timeout 25m "$@" $raced || status=1
 exit $status
