@@ -202,14 +202,15 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	audit(cluster)
 
 	// 6. Say what was found out, for statuses, conditions and metrics.
-	changed = slices.Concat(changed, cluster.Settle(), cluster.WaitingJobs())
-	s.cache.Publish(s.reporter.report(ssn, changed))
+	changed = append(changed, cluster.Settle()...)
+	waiting := cluster.WaitingJobs()
+	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
 	s.Metrics.PublishQueues(s.reporter.queueMetrics(ssn))
 
 	// 7. Until the model changes there is nothing more to decide; except about volumes and
 	// claims, which upstream's plugins look up outside of the model.
 	s.settled = cluster.Generation()
-	if waitsForVolumes(cluster) {
+	if slices.ContainsFunc(waiting, waitsForVolumes) {
 		s.settled = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))
@@ -228,15 +229,8 @@ func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *f
 	return err
 }
 
-func waitsForVolumes(cluster *api.Cluster) bool {
-	for _, j := range cluster.WaitingJobs() {
-		for _, t := range j.Tasks {
-			if t.Waiting() && (t.Shape.Volumes || t.Shape.Claims) {
-				return true
-			}
-		}
-	}
-	return false
+func waitsForVolumes(j *api.JobInfo) bool {
+	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && (t.Shape.Volumes || t.Shape.Claims) })
 }
 
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {

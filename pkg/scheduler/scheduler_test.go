@@ -134,10 +134,11 @@ func (w *world) create(pod *v1.Pod) {
 
 func (w *world) panics(want int) {
 	w.t.Helper()
-	text := strings.NewReader(`
+	text := strings.NewReader(fmt.Sprintf(`
 # HELP batch_scheduler_cycle_panics_total Cycles that ended in a panic and were recovered.
 # TYPE batch_scheduler_cycle_panics_total counter
-batch_scheduler_cycle_panics_total ` + string(rune('0'+want)) + "\n")
+batch_scheduler_cycle_panics_total %d
+`, want))
 	if err := testutil.GatherAndCompare(w.metrics, text, "batch_scheduler_cycle_panics_total"); err != nil {
 		w.t.Error(err)
 	}

@@ -63,12 +63,11 @@ func (d *Dimensions) Dominant(part, whole Resource) Share {
 	return most
 }
 
-// Fairer tells whether giving a taker its request from a giver's unit brings shares closer
-// together for good: t < t′ ≤ g′. The taker's share rises strictly, and ends at or below what
-// the giver has left. Then the sorted vector of shares rises lexicographically with every such
+// Fairer tells whether a taker whose share goes from before to after, at the cost of a giver that
+// has left then, brings shares closer together for good: t < t′ ≤ g′. The taker's share rises
+// strictly, and ends at or below what the giver has left. Then the sorted vector of shares rises lexicographically with every such
 // step, so that no sequence of them comes back to where it began; with t = t′ allowed two
 // takers could rob each other for ever in a dimension that moves neither's share.
-func Fairer(taker, giver, request, unit Resource, share func(Resource) Share) bool {
-	before, after, left := share(taker), share(taker.Plus(request)), share(giver.Minus(unit))
+func Fairer(before, after, left Share) bool {
 	return before.Compare(after) < 0 && after.Compare(left) <= 0
 }

@@ -15,7 +15,7 @@ type memory struct {
 
 	total totals
 
-	promises []*Promise
+	promises []*promise
 }
 
 // memoryOf returns what is remembered of the model: nothing of one that was rebuilt.

@@ -56,7 +56,7 @@ type Registry struct {
 	plugins map[string]PluginSpec
 	actions map[string]Action
 	future  []string
-	first   []Action
+	first   []Action // before those of the configuration
 }
 
 // NewRegistry returns an empty registry. Actions named as future are known but not built yet:

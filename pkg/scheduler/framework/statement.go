@@ -95,7 +95,7 @@ func (s *Statement) Commit() {
 	if len(decisions) == 0 {
 		return
 	}
-	s.promise()
+	s.makePromise()
 	now := decisions
 	if s.waits() {
 		now = only(decisions, api.Evict)

@@ -72,27 +72,8 @@ func (r *run) waiting(job *api.JobInfo) []*api.TaskInfo {
 	return tasks
 }
 
-// claim is what the job asks for in this turn: its whole gang while it cannot start, then one
-// surplus task; nil when there is nothing (more) to ask for. Surplus tasks that ask for nothing
-// are left to backfill.
 func (r *run) claim(job *api.JobInfo) *api.Claim {
-	tasks := r.waiting(job)
-	if len(tasks) == 0 {
-		return nil
-	}
-	if !r.ssn.JobPipelined(job) {
-		need := int(max(job.MinMember-job.ReadyCount(), 1))
-		return api.NewClaim(job, tasks[:min(need, len(tasks))])
-	}
-	if !r.ssn.JobReady(job) {
-		return nil // the gang waits for room that is being released
-	}
-	for i, t := range tasks {
-		if t.Waiting() && !t.BestEffort() {
-			return api.NewClaim(job, tasks[i:i+1])
-		}
-	}
-	return nil
+	return worklist.Claim(r.ssn, job, r.waiting(job))
 }
 
 // place carries out the claim as a whole, or leaves no trace but an explanation.

@@ -19,14 +19,14 @@ func (promised) Name() string { return "promised" }
 // Execute places as many tasks of each job as were promised room: its gang, then surplus.
 func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
-	ssn.KeepPromises(func(job *api.JobInfo, p *framework.Promise) int {
+	ssn.KeepPromises(func(job *api.JobInfo, tasks int) int {
 		before := job.Count(api.Binding)
-		for left := p.Tasks; left > 0; {
+		for tasks > 0 {
 			claim := run.claim(job)
 			if claim == nil || !run.place(claim) {
 				break
 			}
-			left -= len(claim.Tasks)
+			tasks -= len(claim.Tasks)
 		}
 		return int(job.Count(api.Binding) - before)
 	})

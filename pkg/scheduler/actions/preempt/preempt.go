@@ -27,7 +27,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	planner := evict.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
-		if claim := evict.NextClaim(ssn, job); claim != nil && preempt(ssn, planner, claim) {
+		if claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job)); claim != nil && preempt(ssn, planner, claim) {
 			list.Return(job)
 		}
 	}

@@ -30,7 +30,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn)}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
-		claim := evict.NextClaim(ssn, job)
+		claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job))
 		if claim != nil && !ssn.Overused(job.Queue, claim) && r.serve(claim) {
 			list.Return(job)
 		}

@@ -29,7 +29,8 @@ func (plugin) OnSessionOpen(ssn *framework.Session) {
 		if claim.Job == unit.Job {
 			return api.Abstain // a job's own tasks are a matter of their priorities
 		}
-		if api.Fairer(claim.JobHeld, unit.Job.Allocated, claim.Request, unit.Request, share) {
+		before, after := share(claim.JobHeld), share(claim.JobHeld.Plus(claim.Request))
+		if api.Fairer(before, after, share(unit.Job.Allocated.Minus(unit.Request))) {
 			return api.Permit
 		}
 		return api.Reject

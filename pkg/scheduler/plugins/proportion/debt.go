@@ -2,6 +2,8 @@ package proportion
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -17,43 +19,37 @@ type debt struct {
 	terms   string
 }
 
-// indebted tells whether a job has a debt, and forgets one that is paid.
 func (s *shares) indebted(j *api.JobInfo) bool {
 	d, owes := s.debts[j.ID]
-	if !owes {
-		return false
-	}
+	return owes && !s.paid(d)
+}
+
+func (s *shares) paid(d debt) bool {
 	taker := s.ssn.Cluster().Queues[d.taker]
-	if taker == nil || d.terms != s.terms || !d.request.Fits(s.requests[taker]) {
-		delete(s.debts, j.ID)
-		return false
-	}
-	return true
+	return taker == nil || !d.request.Fits(s.requests[taker]) || d.terms != s.terms()
 }
 
-// remember makes debtors of the jobs that were asked to give and did.
-func (s *shares) remember() {
+// settleDebts forgets debts that are paid, and makes debtors of the jobs that were asked to give in
+// this session and did.
+func (s *shares) settleDebts() {
+	maps.DeleteFunc(s.debts, func(_ api.JobID, d debt) bool { return s.paid(d) })
 	for j, claim := range s.entitled {
-		for _, t := range j.Tasks {
-			if t.Leaving() {
-				taker := claim.Job.Queue
-				s.debts[j.ID] = debt{taker: taker.ID, request: s.requests[taker].Clone(), terms: s.terms}
-				break
-			}
-		}
-	}
-	for id := range s.debts {
-		if s.ssn.Cluster().Jobs[id] == nil && s.ssn.Cluster().Queues[s.debts[id].taker] == nil {
-			delete(s.debts, id)
+		if slices.ContainsFunc(j.Tasks, (*api.TaskInfo).Leaving) {
+			taker := claim.Job.Queue
+			s.debts[j.ID] = debt{taker: taker.ID, request: s.requests[taker].Clone(), terms: s.terms()}
 		}
 	}
 }
 
-func (s *shares) termsOf(queues []*api.QueueInfo, total api.Resource) string {
-	var b strings.Builder
-	fmt.Fprint(&b, total)
-	for _, q := range queues {
-		fmt.Fprint(&b, q.ID, q.Weight, q.Guarantee, q.Capability)
+// terms are weights and all else that deserved depends on, requests aside.
+func (s *shares) terms() string {
+	if s.knownTerms == "" {
+		var b strings.Builder
+		fmt.Fprint(&b, s.ssn.Total())
+		for _, q := range s.ssn.Cluster().SortedQueues() {
+			fmt.Fprint(&b, q.ID, q.Weight, q.Guarantee, q.Capability)
+		}
+		s.knownTerms = b.String()
 	}
-	return b.String()
+	return s.knownTerms
 }

@@ -41,9 +41,8 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddHarmlessFn(Name, s.harmless)
 }
 
-// OnSessionClose remembers who had to go because another queue was entitled to the room.
 func (p *plugin) OnSessionClose(*framework.Session) {
-	p.open.remember()
+	p.open.settleDebts()
 	p.open = nil
 }
 
@@ -55,9 +54,10 @@ type shares struct {
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see scale
 
 	requests map[*api.QueueInfo]api.Resource
-	terms    string // weights and all else that deserved depends on, requests aside
-	debts    map[api.JobID]debt
-	entitled map[*api.JobInfo]*api.Claim // asked to give in this session, because the claim is entitled
+
+	debts      map[api.JobID]debt
+	entitled   map[*api.JobInfo]*api.Claim // asked to give in this session, because the claim is entitled
+	knownTerms string
 
 	shortOf   *api.Claim // whose short dimensions are remembered
 	shortDims []int
@@ -75,9 +75,8 @@ func scale(dimension int) int64 {
 // compute divides the usable total between the queues, dimension by dimension.
 func (s *shares) compute() {
 	queues := s.ssn.Cluster().SortedQueues()
-	requests := s.sumRequests()
+	s.requests = s.sumRequests()
 	total := s.ssn.Total()
-	s.requests, s.terms = requests, s.termsOf(queues, total)
 	s.deserved = make(map[*api.QueueInfo]api.Resource, len(queues))
 	for _, q := range queues {
 		s.deserved[q] = make(api.Resource, s.dims.Len())
@@ -89,7 +88,7 @@ func (s *shares) compute() {
 		}
 		unit := scale(d)
 		for i, q := range queues {
-			parties[i] = party{weight: q.Weight, request: requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
+			parties[i] = party{weight: q.Weight, request: s.requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
 			if d < len(q.Capability) && q.Capability[d] != api.Unlimited {
 				parties[i].request = min(parties[i].request, q.Capability[d]*unit)
 			}

@@ -25,9 +25,9 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 		s.entitled[unit.Job] = claim
 		return api.Permit
 	}
-	shareOf := func(q *api.QueueInfo, held api.Resource) api.Share { return s.shareOf(held, s.deserved[q]) }
-	before, after := shareOf(taker, claim.QueueHeld), shareOf(taker, claim.QueueHeld.Plus(claim.Request))
-	if before.Compare(after) < 0 && after.Compare(shareOf(giver, left)) <= 0 {
+	deserved := s.deserved[taker]
+	before, after := s.shareOf(claim.QueueHeld, deserved), s.shareOf(claim.QueueHeld.Plus(claim.Request), deserved)
+	if api.Fairer(before, after, s.shareOf(left, s.deserved[giver])) {
 		return api.Permit
 	}
 	return api.Reject

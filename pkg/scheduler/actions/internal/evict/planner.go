@@ -37,8 +37,8 @@ func New(ssn *framework.Session) *Planner {
 }
 
 // Plan carries the claim out on the statement, with the evictions that it takes. It fails without a
-// trace, also if it takes none. Among plans it takes the one with the lowest
-// highest priority of a victim, and among those one that breaks no gang if there is any.
+// trace, also if it takes none. Among plans it prefers those whose victims have lower priority, and
+// among those one that breaks no gang.
 func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
 	for _, limit := range p.levels(claim, rules) {
 		for _, gangs := range []bool{false, true} {
@@ -143,8 +143,8 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 	}
 }
 
-// take evicts units one by one as far as disruption budgets and the plugins admit; the first refusal ends it, and is
-// remembered.
+// take evicts units one by one as far as disruption budgets and the plugins admit; the first
+// refusal ends it, and is remembered.
 func (a *attempt) take(units []api.Unit) bool {
 	for _, u := range units {
 		if !a.ssn.Cluster().BudgetsAllow(u) || !a.rules.Admits(a.claim, u) {

@@ -1,0 +1,28 @@
+package worklist
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Claim is what a job asks for in a turn, given its tasks that are left, in task order, of which the
+// first waits: its whole gang while that cannot start, then one surplus task; nil while the gang waits
+// for room that is being released, and when nothing is left. Surplus tasks that ask for nothing are
+// left to backfill.
+func Claim(ssn *framework.Session, job *api.JobInfo, tasks []*api.TaskInfo) *api.Claim {
+	switch {
+	case len(tasks) == 0:
+		return nil
+	case !ssn.JobPipelined(job):
+		need := int(max(job.MinMember-job.ReadyCount(), 1))
+		return api.NewClaim(job, tasks[:min(need, len(tasks))])
+	case !ssn.JobReady(job):
+		return nil
+	}
+	for i, t := range tasks {
+		if t.Waiting() && !t.BestEffort() {
+			return api.NewClaim(job, tasks[i:i+1])
+		}
+	}
+	return nil
+}
