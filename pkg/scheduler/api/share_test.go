@@ -56,3 +56,23 @@ func sign(n int) int {
 	}
 	return 0
 }
+
+func TestFairer(t *testing.T) {
+	of := func(part int64) api.Share { return api.Share{part, 10} }
+	for name, tc := range map[string]struct {
+		before, after, left api.Share
+		want                bool
+	}{
+		"the taker stays below what the giver keeps": {of(1), of(2), of(5), true},
+		"both end alike":                  {of(1), of(3), of(3), true},
+		"the taker ends above the giver":  {of(1), of(4), of(3), false},
+		"the taker's share does not move": {of(3), of(3), of(5), false},
+		"out of nothing, of nothing":      {api.Share{}, api.Share{1, 0}, of(9), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := api.Fairer(tc.before, tc.after, tc.left); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
