@@ -62,6 +62,8 @@ type Scheduler struct {
 	// settled is the generation of the model that the last cycle left behind: while it stands,
 	// another cycle would find what that one found. 0 if that must not be relied on.
 	settled uint64
+	// wake is when a cycle is due even so; zero if time alone changes nothing.
+	wake time.Time
 	// busySince is when the running cycle began, in nanoseconds since 1970; 0 between cycles.
 	busySince atomic.Int64
 }
@@ -75,7 +77,7 @@ func New(options Options) (*Scheduler, error) {
 		changed:   make(chan struct{}, 1),
 	}
 	var err error
-	if s.profile, err = options.Registry.NewProfile(options.Config, framework.Handle{Informers: s.informers}); err != nil {
+	if s.profile, err = options.Registry.NewProfile(options.Config, s.handle()); err != nil {
 		return nil, err
 	}
 	s.cache, err = cache.New(cache.Options{
@@ -90,6 +92,10 @@ func New(options Options) (*Scheduler, error) {
 		Log:           options.Log,
 	})
 	return s, err
+}
+
+func (s *Scheduler) handle() framework.Handle {
+	return framework.Handle{Informers: s.informers, Clock: s.Clock}
 }
 
 // Start starts the informers and returns when all of them have synced.
@@ -114,7 +120,7 @@ func (s *Scheduler) Healthy() error {
 // which then run until ctx ends, and puts the plugins in force from the next cycle on. On an
 // error the old ones stay.
 func (s *Scheduler) SetConfiguration(ctx context.Context, config *conf.Configuration) error {
-	profile, err := s.Registry.NewProfile(config, framework.Handle{Informers: s.informers})
+	profile, err := s.Registry.NewProfile(config, s.handle())
 	if err != nil {
 		return err
 	}
@@ -178,10 +184,12 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 		s.profile, s.settled = next, 0
 	}
 
-	// 2. Apply what happened since the last cycle. If nothing did, nothing can be decided.
+	// 2. Apply what happened since the last cycle. If nothing did, nothing can be decided, unless
+	// something is a matter of time.
 	s.cache.Apply()
 	cluster := s.cache.Model()
-	if cluster.Generation() == s.settled {
+	due := !s.wake.IsZero() && !began.Before(s.wake)
+	if cluster.Generation() == s.settled && !due {
 		return
 	}
 	changed := cluster.Settle()
@@ -209,7 +217,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 7. Until the model changes there is nothing more to decide; except about volumes and
 	// claims, which upstream's plugins look up outside of the model.
-	s.settled = cluster.Generation()
+	s.settled, s.wake = cluster.Generation(), ssn.Wake()
 	if slices.ContainsFunc(waiting, waitsForVolumes) {
 		s.settled = 0
 	}

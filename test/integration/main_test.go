@@ -21,9 +21,6 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// evictingVariable is the environment variable with the scheduler that evicts, see prepare.
-const evictingVariable = "BATCH_SCHEDULER_EVICTING_BINARY"
-
 // beside is how many cases run at the same time: they mostly wait.
 const beside = "4"
 
@@ -48,12 +45,7 @@ func prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	evicting, err := scheduler.BuildEvicting(ctx, true)
-	if err != nil {
-		return err
-	}
 	return errors.Join(
-		os.Setenv(evictingVariable, evicting),
 		os.Setenv(cluster.BinaryVariable, control),
 		os.Setenv(scheduler.BinaryVariable, binary),
 		flag.Set("test.parallel", beside),

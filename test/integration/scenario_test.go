@@ -14,7 +14,7 @@ import (
 type scenario struct {
 	cluster cluster.Options
 	config  string // the policy; empty: the built-in one
-	evicts  bool   // by the scheduler that evicts, with its policy
+	evicts  bool   // with the policy that evicts
 
 	given []row // made before the scheduler starts
 	step        // what comes of it
@@ -42,7 +42,7 @@ func play(t *testing.T, scenarios map[string]scenario) {
 			w.do(s.given...)
 			var args []string
 			if s.evicts {
-				w.binary, s.config = os.Getenv(evictingVariable), evictingPolicy
+				s.config = evictingPolicy
 			}
 			if s.config != "" {
 				args = append(args, "--scheduler-conf="+w.file("policy.yaml", s.config))

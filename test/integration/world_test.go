@@ -44,7 +44,6 @@ type world struct {
 	batch   versioned.Interface
 	view    *view
 	dir     string
-	binary  string // the scheduler; empty: what is shipped
 
 	scheduler *scheduler.Scheduler // nil while none runs
 }
@@ -94,7 +93,7 @@ func (w *world) do(list ...row) {
 func (w *world) start(args ...string) {
 	w.t.Helper()
 	args = append([]string{"--schedule-period=" + period.String(), "--v=2"}, args...)
-	s, err := scheduler.Start(w.ctx, w.cluster, scheduler.Options{Dir: w.dir, Race: true, Binary: w.binary, Args: args})
+	s, err := scheduler.Start(w.ctx, w.cluster, scheduler.Options{Dir: w.dir, Race: true, Args: args})
 	w.must(err)
 	w.scheduler = s
 	w.view.note() // from here on something can be expected of it

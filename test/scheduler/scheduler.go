@@ -28,7 +28,6 @@ const (
 	Account   = "batch-scheduler"
 
 	importPath = "github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler"
-	evicting   = "github.com/batch-scheduler/batch-scheduler/test/scheduler/evicting"
 )
 
 // Options say how to start the scheduler. Dir must be given.
@@ -38,9 +37,6 @@ type Options struct {
 
 	// Race runs a binary with the race detector.
 	Race bool
-
-	// Binary is what to run, if it is not what Build returns.
-	Binary string
 
 	// Args follow, and so override, those that Start gives: the kubeconfig, no leader
 	// election, nothing served.
@@ -80,20 +76,12 @@ func Build(ctx context.Context, race bool) (string, error) {
 	return cluster.Build(ctx, importPath, race)
 }
 
-// BuildEvicting builds the scheduler with the actions that evict, for Options.Binary.
-func BuildEvicting(ctx context.Context, race bool) (string, error) {
-	return cluster.Build(ctx, evicting, race)
-}
-
 // Start starts a scheduler and does not wait until it is ready. Without leader election
 // nothing keeps two from running at once: stop one before the next is started.
 func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, error) {
-	binary := o.Binary
-	if binary == "" {
-		var err error
-		if binary, err = Build(ctx, o.Race); err != nil {
-			return nil, err
-		}
+	binary, err := Build(ctx, o.Race)
+	if err != nil {
+		return nil, err
 	}
 	s := &Scheduler{Kubeconfig: filepath.Join(o.Dir, "scheduler.kubeconfig")}
 	if err := c.ServiceAccountKubeconfig(ctx, Namespace, Account, s.Kubeconfig); err != nil {

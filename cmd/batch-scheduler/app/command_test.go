@@ -264,10 +264,10 @@ func TestConfigCheck(t *testing.T) {
 		},
 		"a file with warnings": {
 			given: "actions: defragment, preempt\ntiers: [{plugins: [{name: acme}]}, {plugins: []}]\n",
-			stdout: `warning: FILE:1: actions: action "preempt" is not built yet and is left out
-warning: FILE:2: tiers[1]: a tier without plugins has no effect
+			stdout: `warning: FILE:2: tiers[1]: a tier without plugins has no effect
 FILE is a valid configuration
 defragment: comes from a third party; what it may evict is not known here
+preempt: may evict, for jobs of the same queue, what these plugins permit: acme
 `,
 		},
 		"a bad file: every problem, its warnings, and code 1": {

@@ -36,11 +36,6 @@ func WithAction(action framework.Action) Option {
 	}
 }
 
-// WithRegistered adds all that a function registers.
-func WithRegistered(register func(*framework.Registry) error) Option {
-	return func(p *program) { p.extend = append(p.extend, register) }
-}
-
 // program is what the command line runs: what is built in, and what third parties added.
 type program struct {
 	extend       []func(*framework.Registry) error

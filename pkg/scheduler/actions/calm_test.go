@@ -15,7 +15,7 @@ import (
 func TestRandomEvictions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &random{t: t}
-		c := New(t, evicting(t), r.rows(), WithConfig(allFour), Shuffled(rapid.Int64().Draw(t, "seed")))
+		c := New(t, builtIn(t), r.rows(), WithConfig(allFour), Shuffled(rapid.Int64().Draw(t, "seed")))
 		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
 			c.Cycle()
 			switch r.oneOf("evictions", "gone", "gone", "refused", "slow") {
@@ -37,7 +37,7 @@ func TestRandomEvictions(t *testing.T) {
 func TestEvictionsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &random{t: t}
-		c := New(t, evicting(t), r.calmRows(), WithConfig(allFour))
+		c := New(t, builtIn(t), r.calmRows(), WithConfig(allFour))
 		back := rapid.Bool().Draw(t, "victims come back")
 		grace := r.upTo(2, "grace")
 		const most, quiet = 60, 6

@@ -8,8 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
@@ -20,16 +18,6 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 `
-
-// evicting is the registry with the actions that evict.
-func evicting(t T) *framework.Registry {
-	t.Helper()
-	r := builtIn(t)
-	if err := builtin.AddEvictions(r); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 // What one cycle decides that may evict.
 func TestEvictions(t *testing.T) {
@@ -203,7 +191,7 @@ func TestEvictions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Run(t, evicting(t), tc.given, WithConfig(allFour))
+			got := Run(t, builtIn(t), tc.given, WithConfig(allFour))
 			if diff := cmp.Diff(tidy(tc.want), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -213,7 +201,7 @@ func TestEvictions(t *testing.T) {
 
 // S20: who had to give back what it had borrowed does not borrow the same again.
 func TestDebtorsDoNotBorrowAgain(t *testing.T) {
-	c := New(t, evicting(t), Given(
+	c := New(t, builtIn(t), Given(
 		Node("n1", "10cpu"), Queue("g", 1), Queue("t", 1),
 		Group("g/gang", 10, Running(10, "1cpu", "n1")),
 		Group("t/single", 1, Pending(4, "1cpu")),

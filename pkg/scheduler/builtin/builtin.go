@@ -18,10 +18,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
 )
 
-// NewRegistry returns a registry of them, to which others may be added. Preempt and reclaim are
-// known by name and not in it yet: see AddEvictions.
+// NewRegistry returns a registry of them, to which others may be added.
 func NewRegistry() (*framework.Registry, error) {
-	r := framework.NewRegistry(preempt.Name, reclaim.Name)
+	r := framework.NewRegistry()
+	r.AddFirst(allocate.Promised())
 	return r, errors.Join(
 		r.AddPlugin(gang.Name, gang.Spec()),
 		r.AddPlugin(priority.Name, priority.Spec()),
@@ -32,12 +32,7 @@ func NewRegistry() (*framework.Registry, error) {
 		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
 		r.AddAction(allocate.New()),
 		r.AddAction(backfill.New()),
+		r.AddAction(preempt.New()),
+		r.AddAction(reclaim.New()),
 	)
-}
-
-// AddEvictions adds the actions that evict, and what belongs to them. Configurations cannot use them
-// before the whole way of an eviction has been tested on a real API server.
-func AddEvictions(r *framework.Registry) error {
-	r.AddFirst(allocate.Promised())
-	return errors.Join(r.AddAction(preempt.New()), r.AddAction(reclaim.New()))
 }

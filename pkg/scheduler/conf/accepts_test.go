@@ -42,17 +42,14 @@ tiers:
 `,
 			want: wanted{conf: &conf.Configuration{Actions: []string{"allocate", "backfill"}, Tiers: twoTiers}},
 		},
-		"all four actions of kube-batch, two of them with a warning": {
+		"all four actions of kube-batch": {
 			given: `
 actions: "reclaim, allocate, backfill, preempt"
 tiers:
 - plugins: [{name: priority}, {name: proportion}]
 `,
 			want: wanted{
-				conf: &conf.Configuration{Actions: []string{"allocate", "backfill"}, Tiers: []conf.Tier{plugins("priority", "proportion")}},
-				warnings: `
-f:2: actions: action "reclaim" is not built yet and is left out
-f:2: actions: action "preempt" is not built yet and is left out`,
+				conf: &conf.Configuration{Actions: []string{"reclaim", "allocate", "backfill", "preempt"}, Tiers: []conf.Tier{plugins("priority", "proportion")}},
 			},
 		},
 		"actions as a list, in its order": {
@@ -139,36 +136,24 @@ tiers:
 		"reclaim that nobody permits, with a warning": {
 			given: "actions: [allocate, reclaim]\ntiers: [{plugins: [{name: priority}, {name: drf}, {name: gang}]}]",
 			want: wanted{
-				conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("priority", "drf", "gang")}},
+				conf: &conf.Configuration{Actions: []string{"allocate", "reclaim"}, Tiers: []conf.Tier{plugins("priority", "drf", "gang")}},
 				warnings: `
-f:1: actions[1]: action "reclaim" is not built yet and is left out
 f:1: actions[1]: reclaim will never evict anything: no plugin permits it; add proportion with enableReclaimable on`,
 			},
 		},
 		"preempt that nobody permits, because of a switch, with a warning": {
 			given: "actions: allocate, preempt\ntiers: [{plugins: [{name: priority, enablePreemptable: false}, {name: proportion}]}]",
 			want: wanted{
-				conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
+				conf: &conf.Configuration{Actions: []string{"allocate", "preempt"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
 					{Name: "priority", Disabled: []conf.Point{conf.Preemptable}}, {Name: "proportion"}}}}},
 				warnings: `
-f:1: actions: action "preempt" is not built yet and is left out
 f:1: actions: preempt will never evict anything: no plugin permits it; add priority or drf with enablePreemptable on`,
 			},
 		},
 		"reclaim that a plugin of a third party may permit, without that warning": {
 			given: "actions: allocate, reclaim\ntiers: [{plugins: [{name: acme}]}]",
 			want: wanted{
-				conf:     &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("acme")}},
-				warnings: `f:1: actions: action "reclaim" is not built yet and is left out`,
-			},
-		},
-		"no action that is built yet, with a warning": {
-			given: "\nactions: preempt\ntiers: [{plugins: [{name: priority}]}]",
-			want: wanted{
-				conf: &conf.Configuration{Tiers: []conf.Tier{plugins("priority")}},
-				warnings: `
-f:2: actions: action "preempt" is not built yet and is left out
-f:2: actions: none of the actions is built yet: nothing will be scheduled`,
+				conf: &conf.Configuration{Actions: []string{"allocate", "reclaim"}, Tiers: []conf.Tier{plugins("acme")}},
 			},
 		},
 	} {

@@ -34,7 +34,7 @@ func onlyProtects(plugin string, pt Point) bool {
 	}
 }
 
-// adviseOnActions warns about actions that can never act, and when none is left to act.
+// adviseOnActions warns about actions that can never act.
 func (r *reader) adviseOnActions(named []action, c *Configuration) {
 	for _, a := range named {
 		switch {
@@ -43,9 +43,6 @@ func (r *reader) adviseOnActions(named []action, c *Configuration) {
 		case a.name == "reclaim" && len(c.Permitting(Reclaimable)) == 0:
 			r.warn(a.path, "reclaim will never evict anything: no plugin permits it; add proportion with enableReclaimable on")
 		}
-	}
-	if len(named) > 0 && len(c.Actions) == 0 && len(r.problems) == 0 {
-		r.warn(field.NewPath("actions"), "none of the actions is built yet: nothing will be scheduled")
 	}
 }
 

@@ -13,10 +13,6 @@ type Catalog struct {
 	// Actions that can be executed.
 	Actions []string
 
-	// FutureActions are known by name but not built yet: a file that names one is valid, the
-	// action is left out, and a warning says so.
-	FutureActions []string
-
 	// Plugins by name, each with the check of its arguments. A nil check means that the plugin
 	// takes no arguments.
 	Plugins map[string]ArgumentCheck
@@ -36,7 +32,7 @@ func (c Catalog) check(plugin string, args Arguments, path *field.Path) field.Er
 
 // actionNames returns all known actions, sorted.
 func (c Catalog) actionNames() []string {
-	return slices.Sorted(slices.Values(slices.Concat(c.Actions, c.FutureActions)))
+	return slices.Sorted(slices.Values(c.Actions))
 }
 
 // pluginNames returns all known plugins, sorted.

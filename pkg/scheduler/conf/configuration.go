@@ -11,8 +11,7 @@ import "slices"
 
 // Configuration is a valid policy. It is never modified once it is built.
 type Configuration struct {
-	// Actions to execute in every cycle, in this order. Actions of the file that are not built
-	// yet are left out.
+	// Actions to execute in every cycle, in this order.
 	Actions []string
 
 	// Tiers in descending order of precedence.

@@ -12,12 +12,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
-// testCatalog knows the plugins of the built-in default and one of a third party. Of the four
-// actions of kube-batch the last two are not built yet.
+// testCatalog knows the plugins of the built-in default and one of a third party, and the four
+// actions of kube-batch.
 func testCatalog() conf.Catalog {
 	return conf.Catalog{
-		Actions:       []string{"allocate", "backfill"},
-		FutureActions: []string{"preempt", "reclaim"},
+		Actions: []string{"allocate", "backfill", "preempt", "reclaim"},
 		Plugins: map[string]conf.ArgumentCheck{
 			"priority": nil, "gang": nil, "conformance": nil, "drf": nil, "proportion": nil, "acme": nil,
 			"predicates": func(args conf.Arguments, path *field.Path) field.ErrorList {

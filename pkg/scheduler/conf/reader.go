@@ -98,8 +98,6 @@ func (r *reader) actions(named []action) []string {
 			r.refuse(field.Duplicate(a.path, a.name))
 		case slices.Contains(r.catalog.Actions, a.name):
 			built = append(built, a.name)
-		case slices.Contains(r.catalog.FutureActions, a.name):
-			r.warn(a.path, fmt.Sprintf("action %q is not built yet and is left out", a.name))
 		default:
 			r.refuse(field.Invalid(a.path, a.name, "no such action; "+suggest(a.name, "actions", r.catalog.actionNames())))
 		}

@@ -80,10 +80,6 @@ f:1: actions: Invalid value: "destroy": no such action; known actions: allocate,
 			given: "actions: allocate, backfill, allocate",
 			want:  `f:1: actions: Duplicate value: "allocate"`,
 		},
-		"an action that is not built yet twice": {
-			given: "actions: [reclaim, allocate, reclaim]",
-			want:  `f:1: actions[2]: Duplicate value: "reclaim"`,
-		},
 		"a comma too many": {
 			given: "actions: allocate, backfill,",
 			want:  `f:1: actions: Required value: an action without a name; is there a comma too many?`,

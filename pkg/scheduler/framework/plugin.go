@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
+	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
@@ -39,6 +40,8 @@ type Effects interface {
 type Handle struct {
 	// Informers serve upstream's plugins, which read claims, volumes and services from listers.
 	Informers informers.SharedInformerFactory
+	// Clock says when sessions are; nil: the clock of the machine.
+	Clock clock.PassiveClock
 }
 
 // PluginFactory makes a plugin from its arguments, which PluginSpec.Check has accepted.
@@ -55,14 +58,12 @@ type PluginSpec struct {
 type Registry struct {
 	plugins map[string]PluginSpec
 	actions map[string]Action
-	future  []string
 	first   []Action // before those of the configuration
 }
 
-// NewRegistry returns an empty registry. Actions named as future are known but not built yet:
-// configurations may name them and get a warning.
-func NewRegistry(future ...string) *Registry {
-	return &Registry{plugins: map[string]PluginSpec{}, actions: map[string]Action{}, future: future}
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry {
+	return &Registry{plugins: map[string]PluginSpec{}, actions: map[string]Action{}}
 }
 
 // AddPlugin registers a plugin; a name can be taken once.
@@ -90,7 +91,6 @@ func (r *Registry) AddAction(action Action) error {
 		return fmt.Errorf("action %q is registered twice", action.Name())
 	}
 	r.actions[action.Name()] = action
-	r.future = slices.DeleteFunc(r.future, func(name string) bool { return name == action.Name() })
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (r *Registry) AddFirst(action Action) { r.first = append(r.first, action) }
 
 // Catalog lists what configurations may name.
 func (r *Registry) Catalog() conf.Catalog {
-	c := conf.Catalog{FutureActions: r.future, Plugins: map[string]conf.ArgumentCheck{}}
+	c := conf.Catalog{Plugins: map[string]conf.ArgumentCheck{}}
 	for name := range r.actions {
 		c.Actions = append(c.Actions, name)
 	}
@@ -115,6 +115,7 @@ func (r *Registry) Catalog() conf.Catalog {
 type Profile struct {
 	Actions []Action
 	tiers   [][]configured
+	clock   clock.PassiveClock
 	memory  *memory
 }
 
@@ -125,7 +126,10 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{Actions: slices.Clone(r.first)}
+	p := &Profile{Actions: slices.Clone(r.first), clock: handle.Clock}
+	if p.clock == nil {
+		p.clock = clock.RealClock{}
+	}
 	for _, name := range c.Actions {
 		action, ok := r.actions[name]
 		if !ok {

@@ -45,7 +45,7 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := NewRegistry("preempt")
+			r := NewRegistry()
 			if err := errors.Join(r.AddPlugin("gang", testPlugin{name: "gang"}.spec()), r.AddAction(testAction("allocate"))); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestRegistryRefuses(t *testing.T) {
 }
 
 func TestCatalog(t *testing.T) {
-	r := NewRegistry("preempt", "reclaim")
+	r := NewRegistry()
 	if err := errors.Join(
 		r.AddAction(testAction("reclaim")), r.AddAction(testAction("allocate")), r.AddPlugin("gang", testPlugin{}.spec()),
 	); err != nil {
@@ -67,9 +67,6 @@ func TestCatalog(t *testing.T) {
 	c := r.Catalog()
 	if diff := cmp.Diff([]string{"allocate", "reclaim"}, c.Actions); diff != "" {
 		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"preempt"}, c.FutureActions); diff != "" {
-		t.Errorf("an action that is built is no future one: %s", diff)
 	}
 	if errs := c.Plugins["gang"](conf.Arguments{"speed": "1"}, nil); len(errs) != 1 {
 		t.Errorf("a plugin without check takes arguments: %v", errs)

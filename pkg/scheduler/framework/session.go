@@ -2,6 +2,7 @@ package framework
 
 import (
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
@@ -15,6 +16,8 @@ type Session struct {
 	ID string
 	// Log carries the session's id.
 	Log logr.Logger
+	// Now is when the session was opened; time stands still in it.
+	Now time.Time
 
 	points
 	cluster *api.Cluster
@@ -33,6 +36,7 @@ type Session struct {
 	total    api.Resource
 	deserved map[*api.QueueInfo]api.Resource
 	counts   [api.Evict + 1]int
+	wake     time.Time
 }
 
 // Outcome is what a session found out about a job that still waits.
@@ -50,6 +54,7 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	ssn := &Session{
 		ID:       id,
 		Log:      log.WithValues("session", id),
+		Now:      p.clock.Now(),
 		cluster:  cluster,
 		profile:  p,
 		memory:   p.memoryOf(cluster),
@@ -169,6 +174,17 @@ func (ssn *Session) announce(t *api.TaskInfo, placed bool) {
 		chain[i].fn(t)
 	}
 }
+
+// WakeAt asks for a session at t at the latest, even if nothing happens until then: from t on,
+// something is to be decided otherwise. The earliest wish counts.
+func (ssn *Session) WakeAt(t time.Time) {
+	if ssn.wake.IsZero() || t.Before(ssn.wake) {
+		ssn.wake = t
+	}
+}
+
+// Wake returns when the next session must be at the latest; zero if time alone changes nothing.
+func (ssn *Session) Wake() time.Time { return ssn.wake }
 
 // Close undoes what was held for waiting gangs and lets the plugins go.
 func (ssn *Session) Close() {

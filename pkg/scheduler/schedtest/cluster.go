@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -46,12 +47,12 @@ type Cluster struct {
 	groups map[string]*v1alpha1.PodGroup // by namespace/name
 	pods   map[types.UID]*v1.Pod
 
-	missing map[string]bool      // names declared as not existing: "node n", "queue q"
-	names   map[string]string    // of groups by namespace/name, and of pods by UID, as tests spell them
-	uids    map[string]types.UID // of pods, by the name in tests
-	numbers map[string]int       // of the next pod in a row, by its title
-	born    map[string]int       // how often an object of that name was created
-	seconds int                  // objects created so far
+	missing map[string]bool                // names declared as not existing: "node n", "queue q"
+	names   map[string]string              // of groups by namespace/name, and of pods by UID, as tests spell them
+	uids    map[string]types.UID           // of pods, by the name in tests
+	numbers map[string]int                 // of the next pod in a row, by its title
+	born    map[string]int                 // how often an object of that name was created
+	clock   *clocktesting.FakePassiveClock // steps on with each object that is created and each cycle
 
 	inFlight []Bind             // decided and not answered
 	former   map[string]*v1.Pod // what was deleted, by the name in tests
@@ -99,8 +100,9 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 		numbers:   map[string]int{},
 		born:      map[string]int{},
 		former:    map[string]*v1.Pod{},
+		clock:     clocktesting.NewFakePassiveClock(dawn),
 	}
-	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers}, s.seed)
+	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock}, s.seed)
 	c.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
 	c.Add(given...)
 	return c
@@ -125,10 +127,10 @@ var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // meta makes metadata with a creation time of its own and a UID that tells incarnations apart.
 func (c *Cluster) meta(namespace, name string) metav1.ObjectMeta {
-	c.seconds++
+	c.Wait(time.Second)
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: c.uid(namespace, name),
-		CreationTimestamp: metav1.NewTime(dawn.Add(time.Duration(c.seconds) * time.Second)),
+		CreationTimestamp: metav1.NewTime(c.clock.Now()),
 		Labels:            map[string]string{}, Annotations: map[string]string{},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -139,6 +140,7 @@ func lines(list []string) string { return strings.Join(list, "\n") }
 //	evict q/b-0 for q/a  goes to the API server
 func (c *Cluster) Cycle() string {
 	c.t.Helper()
+	c.Wait(time.Second)
 	c.replicas.apply(c.t)
 	first := c.replicas.ordered.session(c.t, c)
 	second := c.replicas.shuffled.session(c.t, c)

@@ -2,6 +2,7 @@ package schedtest
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,9 @@ import (
 )
 
 // What happens between two cycles. Names are those of the rows.
+
+// Wait lets time pass. One second passes with each object that is created, and before each cycle.
+func (c *Cluster) Wait(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
 
 // Confirm lets the API server show binds: of the named pods, or all that are in flight.
 func (c *Cluster) Confirm(pods ...string) {
