@@ -115,6 +115,7 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 		}
 		reports = append(reports, api.PodReport{
 			Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID, Reason: reason, Message: message,
+			NominatedNode: ssn.Nominated(t),
 		})
 	}
 	return reports
@@ -132,7 +133,7 @@ func digest(pods []api.PodReport) string {
 	var b strings.Builder
 	last := ""
 	for i := range pods {
-		b.WriteString(string(pods[i].UID))
+		b.WriteString(string(pods[i].UID) + pods[i].NominatedNode)
 		if pods[i].Message != last {
 			last = pods[i].Message
 			b.WriteString(pods[i].Reason + last)

@@ -33,6 +33,7 @@ func (c *Cluster) Audit() error {
 	a.auditNodes()
 	a.auditShapes()
 	a.auditGroups()
+	a.auditBudgets()
 	return a.err()
 }
 

@@ -200,3 +200,25 @@ func (a *audit) auditGroups() {
 	}
 	expect(a, "former groups", len(a.c.former), len(former))
 }
+
+func (a *audit) auditBudgets() {
+	leaving := func(t *TaskInfo) bool { return t.Status == Releasing && t.Pod.DeletionTimestamp == nil }
+	unseen := 0
+	for _, t := range a.c.Tasks {
+		if leaving(t) {
+			unseen++
+		}
+	}
+	expect(a, "evictions that are not shown yet", len(a.c.unseen), unseen)
+	for _, namespace := range sortedKeys(a.c.budgets) {
+		for _, name := range sortedKeys(a.c.budgets[namespace]) {
+			b, want := a.c.budgets[namespace][name], int32(0)
+			for _, t := range a.c.Tasks {
+				if leaving(t) && t.Pod.Namespace == namespace && b.protects(t) {
+					want++
+				}
+			}
+			expect(a, "evictions of budget "+namespace+"/"+name+" that are not shown yet", b.unseen, want)
+		}
+	}
+}

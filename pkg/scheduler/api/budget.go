@@ -10,6 +10,9 @@ import (
 type budget struct {
 	selector labels.Selector
 	allowed  int32 // status.disruptionsAllowed
+	// unseen counts its pods that are to be evicted and whose deletion the API server has not
+	// shown yet: allowed does not know of them.
+	unseen int32
 }
 
 // SetBudget adds or updates a PodDisruptionBudget.
@@ -20,10 +23,16 @@ func (c *Cluster) SetBudget(b *policyv1.PodDisruptionBudget) {
 	}
 	of := c.budgets[b.Namespace]
 	if of == nil {
-		of = map[string]budget{}
+		of = map[string]*budget{}
 		c.budgets[b.Namespace] = of
 	}
-	of[b.Name] = budget{selector: selector, allowed: b.Status.DisruptionsAllowed}
+	now := &budget{selector: selector, allowed: b.Status.DisruptionsAllowed}
+	for t := range c.unseen {
+		if t.Pod.Namespace == b.Namespace && now.protects(t) {
+			now.unseen++
+		}
+	}
+	of[b.Name] = now
 	c.generation++
 }
 
@@ -44,7 +53,7 @@ func (c *Cluster) BudgetsAllow(u Unit) bool {
 		of := c.budgets[t.Pod.Namespace]
 		selected := 0
 		for name, b := range of {
-			if b.selector.Matches(labels.Set(t.Pod.Labels)) {
+			if b.protects(t) {
 				selected++
 				needs[name]++
 			}
@@ -54,22 +63,29 @@ func (c *Cluster) BudgetsAllow(u Unit) bool {
 		}
 	}
 	for name, n := range needs {
-		b := c.budgets[u.Job.Namespace][name]
-		if n+c.unseen(u.Job.Namespace, b) > b.allowed {
+		if b := c.budgets[u.Job.Namespace][name]; n+b.unseen > b.allowed {
 			return false
 		}
 	}
 	return true
 }
 
-// unseen counts pods under a budget that are to be evicted and whose deletion is not shown yet: the
-// budget's status does not count them.
-func (c *Cluster) unseen(namespace string, b budget) int32 {
-	n := int32(0)
-	for _, t := range c.Tasks {
-		if t.Status == Releasing && t.Pod.DeletionTimestamp == nil && t.Pod.Namespace == namespace && b.selector.Matches(labels.Set(t.Pod.Labels)) {
-			n++
+func (b *budget) protects(t *TaskInfo) bool { return b.selector.Matches(labels.Set(t.Pod.Labels)) }
+
+// foresee lets the budgets of t count an eviction of it that the API server has not shown yet
+// (sign +1), or no longer (sign −1).
+func (c *Cluster) foresee(t *TaskInfo, sign int32) {
+	if t.Status != Releasing || t.Pod.DeletionTimestamp != nil {
+		return
+	}
+	if sign > 0 {
+		c.unseen[t] = struct{}{}
+	} else {
+		delete(c.unseen, t)
+	}
+	for _, b := range c.budgets[t.Pod.Namespace] {
+		if b.protects(t) {
+			b.unseen += sign
 		}
 	}
-	return n
 }

@@ -34,13 +34,15 @@ type Cluster struct {
 	groupByName map[string]*v1alpha1.PodGroup // by namespace/name
 	priorities  map[string]int32              // priority classes
 	namespaces  map[string]namespace
-	budgets     map[string]map[string]budget // by namespace and name
+	budgets     map[string]map[string]*budget // by namespace and name
+	unseen      map[*TaskInfo]struct{}        // to be evicted, and the API server has not shown it yet
 	shapes      map[string]*Shape
 	terms       *terms
 	former      map[types.UID]map[JobID]*JobInfo // jobs of members whose group is gone, by its UID
 
-	// generation is the source of all generations; it counts every change of the model.
-	generation uint64
+	// generation is the source of all generations; it counts every change of the model, and
+	// arrivals those that are only about tasks without a node.
+	generation, arrivals uint64
 	// specs, members, outside and labelled count changes of node objects, of the set of shapes
 	// that have members, of pods that belong to no queue, and of namespaces.
 	specs, members, outside, labelled uint64
@@ -69,7 +71,8 @@ func NewCluster(options Options) *Cluster {
 		priorities:  map[string]int32{},
 		former:      map[types.UID]map[JobID]*JobInfo{},
 		namespaces:  map[string]namespace{},
-		budgets:     map[string]map[string]budget{},
+		budgets:     map[string]map[string]*budget{},
+		unseen:      map[*TaskInfo]struct{}{},
 		shapes:      map[string]*Shape{},
 		terms:       newTerms(),
 		waiting:     map[*JobInfo]struct{}{},
@@ -78,6 +81,10 @@ func NewCluster(options Options) *Cluster {
 
 // Generation counts changes of the model; equal generations mean that nothing happened.
 func (c *Cluster) Generation() uint64 { return c.generation }
+
+// StandingGeneration counts changes of the model other than those of tasks that have no node: while
+// it stands still nothing was added to the cluster, or taken from it, but tasks that wait.
+func (c *Cluster) StandingGeneration() uint64 { return c.generation - c.arrivals }
 
 // Bump counts a change outside of the model that plugins read themselves, such as that of a
 // volume or claim, so that the next cycle is not skipped.
@@ -273,7 +280,10 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 	if t.Node != nil {
 		t.Node.account(t, int(sign))
 		c.touch(t.Node)
+	} else {
+		c.arrivals++
 	}
+	c.foresee(t, sign)
 	if t.Job == nil {
 		if t.Node != nil {
 			c.outside++
@@ -281,6 +291,7 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 		return
 	}
 	t.Job.account(t, sign)
+	t.Job.Generation = c.generation
 	c.markDirty(t.Job)
 	if t.holds() || t.Status == Pipelined || t.Waiting() {
 		before := t.Shape.Members()

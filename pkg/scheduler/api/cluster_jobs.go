@@ -59,6 +59,9 @@ func (c *Cluster) removeJob(j *JobInfo) {
 // rereadGroup takes over the spec of a group; nil when it is gone.
 func (c *Cluster) rereadGroup(j *JobInfo, g *v1alpha1.PodGroup) {
 	c.generation++
+	if j.Holding() == 0 {
+		c.arrivals++ // nobody stands on a node because of it
+	}
 	j.Group = g
 	j.MinMember, j.QueueName, j.MinResources, j.Created = 1, c.DefaultQueue, nil, 0
 	if g != nil {

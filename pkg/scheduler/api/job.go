@@ -30,6 +30,9 @@ type JobInfo struct {
 	// MinResources is spec.minResources, nil if not given.
 	MinResources Resource
 
+	// Generation changes when anything about the members does.
+	Generation uint64
+
 	// Tasks are the members, in no order.
 	Tasks  []*TaskInfo
 	counts [NumStatus]int32

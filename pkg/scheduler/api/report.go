@@ -40,10 +40,12 @@ type QueueReport struct {
 	Status v1alpha1.QueueStatus
 }
 
-// PodReport is the PodScheduled=False condition that a waiting pod should show.
+// PodReport is the PodScheduled=False condition that a waiting pod should show, and the node where
+// others are evicted for it, if any.
 type PodReport struct {
 	Namespace, Name string
 	UID             types.UID
 	Reason          string
 	Message         string
+	NominatedNode   string
 }

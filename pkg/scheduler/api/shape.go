@@ -46,6 +46,9 @@ type Shape struct {
 	classesAt uint64
 }
 
+// Key is equal for equal shapes, and only for those.
+func (s *Shape) Key() string { return s.key }
+
 // Members tells whether any task of a queue that holds room or waits has this shape.
 func (s *Shape) Members() bool { return s.members > 0 }
 

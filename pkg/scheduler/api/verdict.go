@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -31,6 +32,11 @@ type Verdict struct {
 	// Limit.
 	Dimension          int
 	Limit, Held, Asked int64
+
+	// Preempting: Victims pods are on their way out for the job; by Until the last of them should
+	// be gone, zero if the API server has not said yet.
+	Victims int32
+	Until   time.Time
 
 	// Detail words the rare rest.
 	Detail string
@@ -139,8 +145,20 @@ func (v *Verdict) Message(dims *Dimensions) string {
 		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
 	case v1alpha1.ReasonGroupNotFound:
 		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
+	case v1alpha1.ReasonPreempting:
+		if v.Victims > 0 {
+			return v.preempting()
+		}
 	}
 	return v.Detail
+}
+
+func (v *Verdict) preempting() string {
+	text := fmt.Sprintf("waits for %d %s that %s evicted for it", v.Victims, plural(int(v.Victims), "pod", "pods"), plural(int(v.Victims), "is", "are"))
+	if !v.Until.IsZero() {
+		text += ", until " + v.Until.UTC().Format(time.RFC3339)
+	}
+	return text
 }
 
 func (v *Verdict) detail() string {

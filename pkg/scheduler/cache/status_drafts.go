@@ -139,10 +139,11 @@ func (c *Cache) draftPod(want api.PodReport) (*draft, bool) {
 	}
 	urgent := true
 	if before != nil && before.Status == after.Status {
-		if before.Reason == after.Reason && before.Message == after.Message {
+		moved := shown.Status.NominatedNodeName != want.NominatedNode
+		if before.Reason == after.Reason && before.Message == after.Message && !moved {
 			return nil, true
 		}
-		urgent = before.Reason != after.Reason
+		urgent = before.Reason != after.Reason || moved
 		after.LastTransitionTime = before.LastTransitionTime
 	}
 	return &draft{
@@ -150,7 +151,7 @@ func (c *Cache) draftPod(want api.PodReport) (*draft, bool) {
 		urgent: urgent,
 		waits:  urgent,
 		send: func(ctx context.Context) (string, error) {
-			patch, err := json.Marshal(newPodPatch(shown, after))
+			patch, err := json.Marshal(newPodPatch(shown, after, want.NominatedNode))
 			if err != nil {
 				return "", err
 			}
@@ -160,7 +161,7 @@ func (c *Cache) draftPod(want api.PodReport) (*draft, bool) {
 	}, true
 }
 
-// podPatch sets one condition of a pod, provided that the pod is still the one that was looked
+// podPatch sets one condition of a pod and the node that it is nominated for, provided that the pod is still the one that was looked
 // at: a pod that was bound meanwhile must not be told that it waits.
 type podPatch struct {
 	Metadata struct {
@@ -169,13 +170,15 @@ type podPatch struct {
 	} `json:"metadata"`
 	Status struct {
 		Conditions []v1.PodCondition `json:"conditions"`
+		// NominatedNodeName is always written: empty takes back what was nominated before.
+		NominatedNodeName string `json:"nominatedNodeName"`
 	} `json:"status"`
 }
 
-func newPodPatch(pod *v1.Pod, condition v1.PodCondition) podPatch {
+func newPodPatch(pod *v1.Pod, condition v1.PodCondition, nominated string) podPatch {
 	var p podPatch
 	p.Metadata.UID, p.Metadata.ResourceVersion = pod.UID, pod.ResourceVersion
-	p.Status.Conditions = []v1.PodCondition{condition}
+	p.Status.Conditions, p.Status.NominatedNodeName = []v1.PodCondition{condition}, nominated
 	return p
 }
 

@@ -33,11 +33,15 @@ type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 // social.
 type ScoreFn func(*api.TaskInfo, *api.NodeInfo) api.Score
 
-// VictimFn votes on giving up a unit for a claim, given what the statement has done so far.
+// VictimFn votes on giving up a unit for a claim, given what the statement has done so far. As it does
+// more for the claim an answer may turn into Reject, and never back. Answers must be equal for
+// claims of one queue, for jobs of equal priority that hold the same, and tasks of equal classes
+// and priorities.
 type VictimFn func(*api.Claim, api.Unit) api.Vote
 
-// PlanFn judges a plan as a whole, when the statement contains all of it: what the claim's job
-// and queue held before is in the claim, what they hold with the plan is in the model.
+// PlanFn judges a plan as a whole: Reachable before anything was done for the claim, Harmless when
+// the statement contains all of it. What the claim's job and queue held before is in the claim, what
+// they hold with the plan is in the model.
 type PlanFn func(*api.Claim) bool
 
 // ChangeFn hears of a task that was placed, or taken away again.

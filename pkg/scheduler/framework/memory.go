@@ -16,12 +16,48 @@ type memory struct {
 	total totals
 
 	promises []*promise
+	pauses   map[api.JobID]pause
+	hopeless hopeless
+}
+
+// hopeless are kinds of claims that found no plan. Whatever is decided, or happens to what stands
+// on nodes, or to what queues deserve, may give them a new chance: then all are forgotten.
+type hopeless struct {
+	kinds    map[string]struct{}
+	standing uint64       // the model's StandingGeneration when the last session was closed
+	total    api.Resource // in the last session
+}
+
+// Hopeless tells whether claims of that kind have found no plan since anything changed that they
+// could hope for.
+func (ssn *Session) Hopeless(kind string) bool {
+	_, known := ssn.memory.hopeless.kinds[kind]
+	return known
+}
+
+// SetHopeless remembers that a claim of that kind has found no plan.
+func (ssn *Session) SetHopeless(kind string) { ssn.memory.hopeless.kinds[kind] = struct{}{} }
+
+// Hope forgets what is hopeless. Plugins call it when something changes that decides over victims
+// and is not in the model.
+func (ssn *Session) Hope() { clear(ssn.memory.hopeless.kinds) }
+
+// compare is called when a session has opened.
+func (h *hopeless) compare(ssn *Session) {
+	if h.standing != ssn.cluster.StandingGeneration() || !h.total.Equal(ssn.total) {
+		clear(h.kinds)
+	}
+	h.total = ssn.total
 }
 
 // memoryOf returns what is remembered of the model: nothing of one that was rebuilt.
 func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
-		p.memory = &memory{cluster: cluster, shapes: map[*api.Shape]*NodeSet{}}
+		p.memory = &memory{
+			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, pauses: map[api.JobID]pause{},
+			hopeless: hopeless{kinds: map[string]struct{}{}},
+			promises: promisesShown(cluster),
+		}
 	}
 	return p.memory
 }

@@ -23,6 +23,7 @@ type points struct {
 	preemptable  chain[VictimFn]
 	reclaimable  chain[VictimFn]
 	harmless     chain[PlanFn]
+	reachable    chain[PlanFn]
 	allocated    chain[ChangeFn]
 	deallocated  chain[ChangeFn]
 	opened       chain[func()]
@@ -117,6 +118,12 @@ func (ssn *Session) AddReclaimableFn(name string, fn VictimFn) {
 // AddHarmlessFn has the last word on a plan of preempt or reclaim before it is committed.
 func (ssn *Session) AddHarmlessFn(name string, fn PlanFn) {
 	register(ssn, &ssn.harmless, always, name, fn, fn == nil)
+}
+
+// AddReachableFn tells before reclaim looks for a plan whether one is possible at all. It is a
+// necessary condition, and quick: a no ends the matter, a yes means nothing.
+func (ssn *Session) AddReachableFn(name string, fn PlanFn) {
+	register(ssn, &ssn.reachable, always, name, fn, fn == nil)
 }
 
 // AddAllocatedFn and AddDeallocatedFn hear of every change that statements make or undo, after
@@ -218,6 +225,11 @@ func (ssn *Session) Preemptable(claim *api.Claim, unit api.Unit) bool {
 // Reclaimable tells whether a unit may be evicted for a claim of another queue.
 func (ssn *Session) Reclaimable(claim *api.Claim, unit api.Unit) bool {
 	return admits(ssn.reclaimable, claim, unit)
+}
+
+// Reachable tells whether evictions from other queues could ever make the claim fit.
+func (ssn *Session) Reachable(claim *api.Claim) bool {
+	return all(ssn.reachable, func(fn PlanFn) bool { return fn(claim) })
 }
 
 // Harmless tells whether a plan for the claim, which the statement has carried out, may be

@@ -33,6 +33,8 @@ type Session struct {
 	jobs     []*api.JobInfo
 	verdicts map[*api.JobInfo]*Outcome
 	held     []op
+	// nominated is filled when the session closes.
+	nominated map[*api.TaskInfo]string
 	total    api.Resource
 	deserved map[*api.QueueInfo]api.Resource
 	counts   [api.Evict + 1]int
@@ -61,6 +63,8 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		effects:  effects,
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},
+
+		nominated: map[*api.TaskInfo]string{},
 	}
 	for tier, plugins := range p.tiers {
 		for i := range plugins {
@@ -70,6 +74,7 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	}
 	ssn.opening = nil
 	ssn.total = ssn.updateTotal()
+	ssn.memory.hopeless.compare(ssn)
 	for _, j := range cluster.WaitingJobs() {
 		if verdict := ssn.validate(j); verdict != nil {
 			ssn.Explain(j, verdict)
@@ -186,8 +191,25 @@ func (ssn *Session) WakeAt(t time.Time) {
 // Wake returns when the next session must be at the latest; zero if time alone changes nothing.
 func (ssn *Session) Wake() time.Time { return ssn.wake }
 
+// Nominated returns the node where a task waits for victims to end; empty if it does not.
+func (ssn *Session) Nominated(t *api.TaskInfo) string { return ssn.nominated[t] }
+
+// nominate remembers where tasks wait for the room that was promised to them.
+func (ssn *Session) nominate() {
+	promised := map[api.JobID]bool{}
+	for _, p := range ssn.memory.promises {
+		promised[p.job] = true
+	}
+	for _, o := range ssn.held {
+		if promised[o.Task.Job.ID] {
+			ssn.nominated[o.Task] = o.Node.Name
+		}
+	}
+}
+
 // Close undoes what was held for waiting gangs and lets the plugins go.
 func (ssn *Session) Close() {
+	ssn.nominate()
 	s := &Statement{ssn: ssn, ops: ssn.held}
 	s.Discard()
 	ssn.held = nil
@@ -196,4 +218,5 @@ func (ssn *Session) Close() {
 			plugins[i].OnSessionClose(ssn)
 		}
 	}
+	ssn.memory.hopeless.standing = ssn.cluster.StandingGeneration()
 }

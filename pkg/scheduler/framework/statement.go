@@ -96,6 +96,7 @@ func (s *Statement) Commit() {
 		return
 	}
 	s.makePromise()
+	s.ssn.Hope()
 	now := decisions
 	if s.waits() {
 		now = only(decisions, api.Evict)

@@ -38,9 +38,8 @@ func (r *run) explainHeld(claim *api.Claim) {
 	if r.ssn.JobReady(claim.Job) {
 		return
 	}
-	waits := claim.Job.Count(api.Pipelined)
 	r.ssn.Explain(claim.Job, &api.Verdict{
 		Reason: v1alpha1.ReasonPreempting,
-		Detail: fmt.Sprintf("has its nodes; %d of its pods wait there for pods that are being deleted", waits),
+		Detail: fmt.Sprintf("has its nodes; %d of its pods wait there for pods that are being deleted", claim.Job.Count(api.Pipelined)),
 	})
 }

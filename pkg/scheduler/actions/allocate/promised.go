@@ -1,7 +1,9 @@
 package allocate
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -16,19 +18,50 @@ type promised struct{}
 
 func (promised) Name() string { return "promised" }
 
-// Execute places as many tasks of each job as were promised room: its gang, then surplus.
+// Execute places as many tasks of each job as were promised room: its gang, then surplus. Jobs of
+// the queue that are strictly above in priority go before: room that is promised is theirs without
+// another eviction.
 func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
-	ssn.KeepPromises(func(job *api.JobInfo, tasks int) int {
-		before := job.Count(api.Binding)
-		for tasks > 0 {
-			claim := run.claim(job)
-			if claim == nil || !run.place(claim) {
-				break
-			}
-			tasks -= len(claim.Tasks)
+	ahead := map[*api.QueueInfo][]*api.JobInfo{}
+	ssn.KeepPromises(func(job *api.JobInfo, tasks int) framework.Kept {
+		if _, known := ahead[job.Queue]; !known {
+			ahead[job.Queue] = run.above(job)
 		}
-		return int(job.Count(api.Binding) - before)
+		for list := ahead[job.Queue]; len(list) > 0 && list[0].Priority > job.Priority; list = ahead[job.Queue] {
+			run.placeUpTo(list[0], len(list[0].Tasks))
+			ahead[job.Queue] = list[1:]
+		}
+		return run.placeUpTo(job, tasks)
 	})
 	return ctx.Err()
+}
+
+// above lists the jobs of the queue that wait and have a higher priority, the highest first.
+func (r *run) above(job *api.JobInfo) []*api.JobInfo {
+	var list []*api.JobInfo
+	for _, j := range r.ssn.Jobs() {
+		if j.Queue == job.Queue && j.Priority > job.Priority {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b *api.JobInfo) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), r.ssn.CompareJobs(a, b))
+	})
+	return list
+}
+
+// placeUpTo gives a job turns until that many tasks have found room.
+func (r *run) placeUpTo(job *api.JobInfo, tasks int) framework.Kept {
+	var kept framework.Kept
+	for before := job.Count(api.Binding); kept.Now+kept.Later < tasks; {
+		claim := r.claim(job)
+		if claim == nil || !r.place(claim) {
+			break
+		}
+		now := int(job.Count(api.Binding) - before)
+		kept.Later += len(claim.Tasks) - (now - kept.Now)
+		kept.Now = now
+	}
+	return kept
 }

@@ -38,18 +38,20 @@ func preempt(ssn *framework.Session, planner *evict.Planner, claim *api.Claim) b
 	job := claim.Job
 	surplus := ssn.JobReady(job)
 	stmt := ssn.Statement()
+	own := []*api.QueueInfo{job.Queue}
 	ok := planner.Plan(stmt, claim, evict.Rules{
+		Action: Name,
+		Givers: func() []*api.QueueInfo { return own },
 		May: func(j *api.JobInfo) bool {
 			// Pods without a group know of no gang: equals do not push each other out.
 			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
 		},
 		Admits:      ssn.Preemptable,
+		Accepts:     ssn.Harmless,
 		SurplusOnly: surplus,
 	})
-	if !ok || !ssn.Harmless(claim) {
-		stmt.Discard()
-		return false
+	if ok {
+		stmt.Commit()
 	}
-	stmt.Commit()
-	return true
+	return ok
 }

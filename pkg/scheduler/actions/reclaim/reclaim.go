@@ -28,6 +28,11 @@ func (action) Name() string { return Name }
 // the action ends.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn)}
+	for _, q := range ssn.Cluster().SortedQueues() {
+		if q.Reclaimable {
+			r.queues = append(r.queues, q)
+		}
+	}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job))
@@ -46,6 +51,7 @@ type run struct {
 	ssn      *framework.Session
 	planner  *evict.Planner
 	placer   *place.Placer
+	queues   []*api.QueueInfo // that may have to give
 	reserved []*framework.Statement
 }
 
@@ -56,18 +62,17 @@ func (r *run) serve(claim *api.Claim) bool {
 		return false // its surplus has time until the gang itself has started
 	}
 	stmt.Discard()
-	givers := r.givers(claim.Job.Queue)
-	for n := 1; n <= len(givers); n++ {
-		ok := r.planner.Plan(stmt, claim, evict.Rules{
-			May:    func(j *api.JobInfo) bool { return slices.Contains(givers[:n], j.Queue) },
-			Admits: r.ssn.Reclaimable,
-		})
-		if ok {
-			stmt.Commit()
-			return true
-		}
+	taker := claim.Job.Queue
+	ok := r.ssn.Reachable(claim) && r.planner.Plan(stmt, claim, evict.Rules{
+		Action: Name,
+		Givers: func() []*api.QueueInfo { return r.givers(taker) },
+		May:    func(j *api.JobInfo) bool { return j.Queue != taker && j.Queue.Reclaimable },
+		Admits: r.ssn.Reclaimable,
+	})
+	if ok {
+		stmt.Commit()
 	}
-	return false
+	return ok
 }
 
 func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
@@ -81,7 +86,7 @@ func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 
 // givers returns the queues that may have to give, the one with the highest share first.
 func (r *run) givers(taker *api.QueueInfo) []*api.QueueInfo {
-	queues := slices.DeleteFunc(slices.Clone(r.ssn.Cluster().SortedQueues()), func(q *api.QueueInfo) bool { return q == taker || !q.Reclaimable })
-	slices.SortStableFunc(queues, func(a, b *api.QueueInfo) int { return r.ssn.CompareQueues(b, a) })
-	return queues
+	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return q == taker })
+	slices.SortStableFunc(list, func(a, b *api.QueueInfo) int { return r.ssn.CompareQueues(b, a) })
+	return list
 }

@@ -17,20 +17,21 @@ const Name = "proportion"
 // Spec registers the plugin; it takes no arguments.
 func Spec() framework.PluginSpec {
 	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) {
-		return &plugin{debts: map[api.JobID]debt{}}, nil
+		return &plugin{debts: map[api.JobID]debt{}, deserved: map[api.QueueID]api.Resource{}}, nil
 	}}
 }
 
 // plugin lives as long as its configuration.
 type plugin struct {
-	debts map[api.JobID]debt
-	open  *shares // of the session that is open
+	debts    map[api.JobID]debt
+	deserved map[api.QueueID]api.Resource // in the last session, in parts of a unit
+	open     *shares                      // of the session that is open
 }
 
 func (*plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
-	s := &shares{ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, entitled: map[*api.JobInfo]*api.Claim{}}
+	s := &shares{ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, before: p.deserved, entitled: map[*api.JobInfo]*api.Claim{}, largest: map[*api.QueueInfo]api.Resource{}}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
 	ssn.AddOpenedFn(Name, s.compute)
@@ -39,6 +40,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddAllocatableFn(Name, s.allocatable)
 	ssn.AddReclaimableFn(Name, s.reclaimable)
 	ssn.AddHarmlessFn(Name, s.harmless)
+	ssn.AddReachableFn(Name, s.reachable)
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) {
@@ -53,11 +55,14 @@ type shares struct {
 	dims     *api.Dimensions
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see scale
 
+	before   map[api.QueueID]api.Resource // in the session before
 	requests map[*api.QueueInfo]api.Resource
 
 	debts      map[api.JobID]debt
 	entitled   map[*api.JobInfo]*api.Claim // asked to give in this session, because the claim is entitled
 	knownTerms string
+
+	largest map[*api.QueueInfo]api.Resource // see largestJob
 
 	shortOf   *api.Claim // whose short dimensions are remembered
 	shortDims []int
@@ -100,6 +105,10 @@ func (s *shares) compute() {
 	}
 	for _, q := range queues {
 		s.ssn.SetDeserved(q, s.whole(s.deserved[q]))
+		if !s.before[q.ID].Equal(s.deserved[q]) {
+			s.ssn.Hope()
+		}
+		s.before[q.ID] = s.deserved[q]
 	}
 }
 

@@ -97,3 +97,44 @@ func (s *shares) harmless(claim *api.Claim) bool {
 	}
 	return true
 }
+
+// reachable compares what the claim is short of with all that others could be made to give: what they
+// hold beyond what they deserve, and as the last unit goes as a whole, the largest of their jobs.
+// Who is not entitled gets nothing of queues with a share at or below what its own would be.
+func (s *shares) reachable(claim *api.Claim) bool {
+	taker := claim.Job.Queue
+	after := s.shareOf(claim.QueueHeld.Plus(claim.Request), s.deserved[taker])
+	entitled := s.isEntitled(claim)
+	room := s.ssn.Room(claim)
+	for _, d := range s.short(claim) {
+		missing := claim.Request.At(d) - room.At(d)
+		for _, q := range s.ssn.Cluster().Queues {
+			if q == taker || !q.Reclaimable || !entitled && s.share(q).Compare(after) < 0 {
+				continue
+			}
+			if over := q.Allocated.At(d) - s.deserved[q].At(d)/scale(d); over > 0 {
+				missing -= min(over+s.largestJob(q).At(d), q.Allocated.At(d)-min(q.Guarantee.At(d), q.Allocated.At(d)))
+			}
+		}
+		if missing > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// largestJob returns for each dimension the most that one job of the queue held when it was first
+// asked for in the session. Jobs that have grown since are no victims.
+func (s *shares) largestJob(q *api.QueueInfo) api.Resource {
+	most, known := s.largest[q]
+	if !known {
+		most = make(api.Resource, s.dims.Len())
+		for _, j := range q.Jobs {
+			for d, n := range j.Allocated {
+				most[d] = max(most[d], n)
+			}
+		}
+		s.largest[q] = most
+	}
+	return most
+}

@@ -8,6 +8,7 @@
 package evict
 
 import (
+	"math"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
@@ -15,99 +16,164 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Rules say what a plan may take.
+// Rules say what the plans of an action may take.
 type Rules struct {
-	// May tells whether a job may be asked for units at all; asked often, it must be cheap.
+	// Action names the action: what is remembered of claims is remembered for it.
+	Action string
+	// Givers returns the queues that may have to give, who gives first first; asked before each
+	// task, so shares are live.
+	Givers func() []*api.QueueInfo
+	// May tells whether a job of a giver may be asked for units at all; asked often, it must be cheap.
 	May func(*api.JobInfo) bool
 	// Admits asks the plugins whether a unit may go, given what the plan has taken so far.
 	Admits func(*api.Claim, api.Unit) bool
+	// Accepts has the last word on a plan as a whole; nil: all are good.
+	Accepts func(*api.Claim) bool
 	// SurplusOnly leaves gangs whole.
 	SurplusOnly bool
 }
 
 // Planner makes plans in one session.
 type Planner struct {
-	ssn    *framework.Session
-	placer *place.Placer
+	ssn      *framework.Session
+	placer   *place.Placer
+	victims  *victims
+	searches map[string]*search
 }
 
 // New returns a planner.
 func New(ssn *framework.Session) *Planner {
-	return &Planner{ssn: ssn, placer: place.New(ssn)}
+	return &Planner{ssn: ssn, placer: place.New(ssn), victims: newVictims(), searches: map[string]*search{}}
 }
 
-// Plan carries the claim out on the statement, with the evictions that it takes. It fails without a
-// trace, also if it takes none. Among plans it prefers those whose victims have lower priority, and
-// among those one that breaks no gang.
+// Plan carries the claim out on the statement, with the evictions that it takes, and tells whether it
+// could. It fails without a trace, also if it takes no evictions. Among plans it prefers those whose
+// victims have lower priority, and among those one that breaks no gang. Jobs that have evicted in
+// vain not long ago have to wait, and what has no plan is not asked again until the model changes.
 func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
-	for _, limit := range p.levels(claim, rules) {
-		for _, gangs := range []bool{false, true} {
-			if gangs && rules.SurplusOnly {
-				continue
-			}
-			a := &attempt{Planner: p, stmt: stmt, claim: claim, rules: rules, limit: limit, gangs: gangs,
-				stays: map[*api.TaskInfo]bool{}, whole: map[*api.JobInfo]bool{}, kinds: map[kind]*nodes{}}
-			if a.run() {
-				if a.giveBack(); len(a.taken) == 0 {
-					stmt.Discard()
-					return false // fits as it is
-				}
-				return true
-			}
-			stmt.Discard()
+	if !p.ssn.MayEvict(claim.Job) {
+		return false
+	}
+	s := p.searchFor(claim, rules)
+	if s.hopeless() {
+		return false
+	}
+	for _, within := range p.domains(claim) {
+		a := &attempt{Planner: p, stmt: stmt, claim: claim, rules: rules, search: s, domain: within}
+		switch a.plan() {
+		case found:
+			return true
+		case needless:
+			return false
 		}
 	}
+	s.giveUp()
 	return false
 }
 
-// levels returns the priorities that victims have, lowest first.
-func (p *Planner) levels(claim *api.Claim, rules Rules) []int32 {
-	seen := map[int32]bool{}
-	for _, j := range p.ssn.Cluster().Jobs {
-		if !victim(j) || !rules.May(j) {
-			continue
-		}
-		for _, t := range j.Tasks {
-			if t.Evictable() {
-				seen[rank(claim, t)] = true
-			}
-		}
-	}
-	var list []int32
-	for level := range seen {
-		list = append(list, level)
-	}
-	slices.Sort(list)
-	return list
-}
+// result is what comes of an attempt.
+type result int8
 
-// victim tells whether the job's members may be evicted at all: while some of them are on their
-// way to their nodes, the job is left alone.
-func victim(j *api.JobInfo) bool {
-	return j.Holding() > 0 && j.Count(api.Allocated)+j.Count(api.Binding)+j.Count(api.Pipelined) == 0
-}
-
-// rank is the priority by which a victim counts: its job's, or its own among tasks of one job.
-func rank(claim *api.Claim, t *api.TaskInfo) int32 {
-	if t.Job == claim.Job {
-		return t.Priority
-	}
-	return t.Job.Priority
-}
+const (
+	impossible result = iota
+	found
+	needless // the claim fits without evictions, and is left to allocate
+)
 
 // attempt is one try at a plan.
 type attempt struct {
 	*Planner
-	stmt  *framework.Statement
-	claim *api.Claim
-	rules Rules
-	limit int32 // no victim ranks higher
-	gangs bool  // gangs may go as a whole
+	stmt   *framework.Statement
+	claim  *api.Claim
+	rules  Rules
+	search *search
+	domain place.Domain // nil: all nodes
 
-	taken []api.Unit             // in the order of their eviction
-	stays map[*api.TaskInfo]bool // refused by a plugin as a single
-	whole map[*api.JobInfo]bool  // refused by a plugin as a whole
-	kinds map[kind]*nodes
+	limit       int32 // no victim's job has a higher priority
+	surplusOnly bool  // no gang is broken
+
+	taken    []api.Unit             // in the order of their eviction
+	stays    map[*api.TaskInfo]bool // refused by a plugin as a single
+	whole    map[*api.JobInfo]bool  // refused by a plugin as a whole
+	offers   map[offerKey]*offers
+	bundle   bundle
+	relieved bool // units have gone so that the queue's caps allow more
+}
+
+// begin starts afresh.
+func (a *attempt) begin(limit int32, surplusOnly bool) {
+	a.limit, a.surplusOnly, a.relieved = limit, surplusOnly, false
+	a.taken, a.stays, a.whole = nil, map[*api.TaskInfo]bool{}, map[*api.JobInfo]bool{}
+	a.offers, a.search.offers = a.search.offers, nil
+	if a.offers == nil || limit < math.MaxInt32 || a.domain != nil {
+		a.offers = map[offerKey]*offers{}
+	}
+}
+
+// leave lets the next attempt for such a claim begin with the offers of this one, unless they are
+// about this claim alone.
+func (a *attempt) leave() {
+	if a.limit == math.MaxInt32 && a.domain == nil && a.claim.Job.Holding() == 0 {
+		a.search.offers = a.offers
+	}
+}
+
+// plan finds the best plan. Victims of the lowest priorities are found by taking cheapest first; if
+// gangs had to be broken for it, surplus of no higher priority is tried instead.
+func (a *attempt) plan() result {
+	a.placer.Within(a.domain)
+	defer a.placer.Within(nil)
+	if a.begin(math.MaxInt32, a.rules.SurplusOnly); !a.run() {
+		a.stmt.Discard()
+		if len(a.stays)+len(a.whole) == 0 { // nothing that the next could be told otherwise
+			a.leave()
+		}
+		return impossible
+	}
+	if highest, gangs := a.dearest(); gangs && a.surplusUpTo(highest) {
+		a.stmt.Discard()
+		if a.begin(highest, true); !a.run() {
+			a.stmt.Discard()
+			a.begin(math.MaxInt32, a.rules.SurplusOnly)
+			a.run()
+		}
+	}
+	a.giveBack()
+	switch {
+	case len(a.taken) == 0:
+		a.stmt.Discard()
+		return needless
+	case a.rules.Accepts != nil && !a.rules.Accepts(a.claim):
+		a.stmt.Discard()
+		return impossible
+	}
+	a.leave()
+	return found
+}
+
+// dearest returns the highest priority of a victim, and whether gangs are broken.
+func (a *attempt) dearest() (highest int32, gangs bool) {
+	for i, u := range a.taken {
+		for _, t := range u.Tasks {
+			if r := rank(a.claim, t); i == 0 || r > highest {
+				highest = r
+			}
+		}
+		gangs = gangs || u.Whole
+	}
+	return highest, gangs
+}
+
+// surplusUpTo tells whether there is any surplus that could go instead of a gang.
+func (a *attempt) surplusUpTo(limit int32) bool {
+	for _, q := range a.rules.Givers() {
+		for _, j := range q.Jobs {
+			if j.Priority <= limit && j.Surplus() > 0 && victim(j) && a.rules.May(j) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (a *attempt) run() bool {
@@ -119,35 +185,97 @@ func (a *attempt) run() bool {
 	return true
 }
 
-// makeRoom evicts what is cheapest for t and places it there.
+func (a *attempt) within(n *api.NodeInfo) bool { return a.domain == nil || a.domain(n) }
+
+// makeRoom evicts what is cheapest for t and places it there. One giver is asked after the other,
+// and at last all together.
 func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 	if !a.ssn.Allocatable(t.Job, t.Request, api.Future) {
-		return false
+		if !a.makeRoomUnderCaps(t) {
+			return false
+		}
+		if a.placer.Place(a.stmt, t) {
+			return true
+		}
 	}
-	candidates := a.nodesFor(t)
+	givers := a.rules.Givers()
+	if len(givers) > 1 {
+		givers = append(slices.Clip(givers), nil)
+	}
+	for _, giver := range givers {
+		if a.makeRoomFrom(giver, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *attempt) makeRoomFrom(giver *api.QueueInfo, t *api.TaskInfo) bool {
+	offers := a.offersFor(t, giver)
 	for {
-		node, units := candidates.cheapest(a, t)
+		node, units := offers.cheapest(a, t)
 		if node == nil {
 			return false
 		}
 		mark, taken := a.stmt.Mark(), len(a.taken)
-		if a.take(units) {
-			if node.Fits(t, api.Future) && a.ssn.Predicate(t, node, api.Future) == nil {
-				a.stmt.Pipeline(t, node)
+		if a.take(units...) {
+			if a.settle(t, node, giver) {
 				return true
 			}
-			candidates.drop(node) // something else than room keeps t away
+			offers.drop(node) // something else than room and neighbours keeps t away
 		}
-		a.stmt.RollbackTo(mark)
-		a.taken = a.taken[:taken]
+		a.rollBack(mark, taken)
+		offers.look(a, t, node)
 	}
+}
+
+func (a *attempt) rollBack(mark framework.Mark, taken int) {
+	a.stmt.RollbackTo(mark)
+	a.taken = a.taken[:taken]
+}
+
+// settle places t on a node where there is room for it now. If neighbours keep it away, they are
+// evicted one by one until nobody does; those who did not matter are given back in the end.
+func (a *attempt) settle(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInfo) bool {
+	if a.fits(t, node) {
+		a.stmt.Pipeline(t, node)
+		return true
+	}
+	if !a.neighbourly(t) {
+		return false
+	}
+	for _, v := range slices.Clone(a.victims.on(node)) {
+		if v.Status == api.Releasing || !a.mayGive(v.Job, giver) {
+			continue
+		}
+		if unit, ok := a.unitOf(v); ok && a.take(unit) && a.fits(t, node) {
+			a.stmt.Pipeline(t, node)
+			return true
+		}
+	}
+	return false
+}
+
+// unitOf returns the unit in which a pod may go next.
+func (a *attempt) unitOf(v *api.TaskInfo) (api.Unit, bool) {
+	if v.Job.Surplus() > 0 && !a.stays[v] {
+		return api.NewUnit(v.Job, []*api.TaskInfo{v}), true
+	}
+	if a.surplusOnly || a.whole[v.Job] {
+		return api.Unit{}, false
+	}
+	return a.victims.rest(v.Job).unit, true
+}
+
+func (a *attempt) fits(t *api.TaskInfo, node *api.NodeInfo) bool {
+	return node.Fits(t, api.Future) && a.ssn.Predicate(t, node, api.Future) == nil
 }
 
 // take evicts units one by one as far as disruption budgets and the plugins admit; the first
 // refusal ends it, and is remembered.
-func (a *attempt) take(units []api.Unit) bool {
+func (a *attempt) take(units ...api.Unit) bool {
 	for _, u := range units {
-		if !a.ssn.Cluster().BudgetsAllow(u) || !a.rules.Admits(a.claim, u) {
+		if !a.admits(u) {
 			if u.Whole {
 				a.whole[u.Job] = true
 			} else {
@@ -163,52 +291,15 @@ func (a *attempt) take(units []api.Unit) bool {
 	return true
 }
 
-// giveBack returns units that the plan does not need, last first. A gang that has gone keeps its
-// surplus from coming back, because that alone could not run.
-func (a *attempt) giveBack() {
-	broken := map[*api.JobInfo]bool{}
-	kept := a.taken[:0:0]
-	for _, u := range slices.Backward(a.taken) {
-		if broken[u.Job] || !a.spare(u) {
-			kept = append(kept, u)
-			broken[u.Job] = broken[u.Job] || u.Whole
-		}
-	}
-	slices.Reverse(kept)
-	a.taken = kept
+func (a *attempt) admits(u api.Unit) bool {
+	return a.ssn.Cluster().BudgetsAllow(u) && a.rules.Admits(a.claim, u)
 }
 
-// spare takes a unit out of the plan if the claim still fits.
-func (a *attempt) spare(u api.Unit) bool {
-	touched := map[*api.NodeInfo]bool{}
-	for _, t := range u.Tasks {
-		touched[t.Node] = true
-		a.stmt.Revoke(t)
+// admitsFirst asks about a unit when it comes into an offer, if the plan has taken nothing yet: who
+// stays then stays in any plan. Later it is asked when it is taken.
+func (a *attempt) admitsFirst(u api.Unit) bool {
+	if len(a.taken) > 0 {
+		return true
 	}
-	for _, t := range a.claim.Tasks {
-		if (touched[t.Node] || a.ssn.Cluster().ClassOf(t).Social()) && !a.fitsAgain(t) {
-			for _, victim := range u.Tasks {
-				a.stmt.Evict(victim, a.claim.Job)
-			}
-			return false
-		}
-	}
-	return true
-}
-
-// fitsAgain tells whether t, taken off its node, could go there.
-func (a *attempt) fitsAgain(t *api.TaskInfo) bool {
-	node, status := t.Node, t.Status
-	a.stmt.Revoke(t)
-	when := api.Future
-	if status == api.Allocated {
-		when = api.Now
-	}
-	fits := node.Fits(t, when) && a.ssn.Predicate(t, node, when) == nil
-	if status == api.Allocated {
-		a.stmt.Allocate(t, node)
-	} else {
-		a.stmt.Pipeline(t, node)
-	}
-	return fits
+	return a.search.admits(u, a.admits)
 }

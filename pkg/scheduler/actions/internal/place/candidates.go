@@ -8,17 +8,19 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// candidates are the nodes that have idle room for tasks of one class, by score. They are true as
-// of a position in the model's journal; best judges again the nodes that were touched since.
+// candidates are the nodes that have room for tasks of one class, by score: idle room, or in the
+// Future on nodes where some is being released. They are true as of a position in the model's
+// journal; best judges again the nodes that were touched since.
 type candidates struct {
 	ssn      *framework.Session
+	when     api.When
 	passing  *framework.NodeSet
 	position uint64
 	nodes    *nodeheap.Heap[api.Score]
 }
 
-func newCandidates(ssn *framework.Session, t *api.TaskInfo) *candidates {
-	c := &candidates{ssn: ssn, passing: ssn.Passing(t.Shape), nodes: nodeheap.New(highest)}
+func newCandidates(ssn *framework.Session, t *api.TaskInfo, when api.When) *candidates {
+	c := &candidates{ssn: ssn, when: when, passing: ssn.Passing(t.Shape), nodes: nodeheap.New(highest)}
 	c.rebuild(t)
 	return c
 }
@@ -58,7 +60,10 @@ func (c *candidates) rebuild(t *api.TaskInfo) {
 }
 
 func (c *candidates) fits(t *api.TaskInfo, n *api.NodeInfo) bool {
-	return n.Fits(t, api.Now) && c.ssn.Predicate(t, n, api.Now) == nil
+	if c.when == api.Future && !n.HasFutureRoom() {
+		return false
+	}
+	return n.Fits(t, c.when) && c.ssn.Predicate(t, n, c.when) == nil
 }
 
 // judge puts the node with that index where it belongs now.

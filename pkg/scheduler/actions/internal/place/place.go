@@ -23,6 +23,7 @@ type Placer struct {
 type kind struct {
 	class    *api.Class
 	priority int32
+	when     api.When
 }
 
 // Domain restricts placements to some nodes; nil allows all.
@@ -44,7 +45,7 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 		return false
 	}
 	now := p.ssn.Allocatable(t.Job, t.Request, api.Now)
-	if n := p.best(t); n != nil {
+	if n := p.best(t, api.Now); n != nil {
 		if now {
 			stmt.Allocate(t, n)
 		} else {
@@ -52,30 +53,28 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 		}
 		return true
 	}
-	if n := p.bestFuture(t); n != nil {
+	if n := p.best(t, api.Future); n != nil {
 		stmt.Pipeline(t, n)
 		return true
 	}
 	return false
 }
 
-// best returns the best node with idle room for t, or nil.
-func (p *Placer) best(t *api.TaskInfo) *api.NodeInfo {
+// best returns the best node with idle room for t, or nil; in the Future one with room once all
+// that is being released there is gone.
+func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	class := p.ssn.Cluster().ClassOf(t)
 	if p.domain != nil || class.Social() || class.Shape.Volumes || class.Shape.Claims {
-		return p.scan(t, api.Now)
+		return p.scan(t, when)
 	}
-	k := kind{class, t.Priority}
+	k := kind{class, t.Priority, when}
 	c := p.kinds[k]
 	if c == nil {
-		c = newCandidates(p.ssn, t)
+		c = newCandidates(p.ssn, t, when)
 		p.kinds[k] = c
 	}
 	return c.best(t)
 }
-
-// bestFuture returns the best node on which t fits once everything being released is gone.
-func (p *Placer) bestFuture(t *api.TaskInfo) *api.NodeInfo { return p.scan(t, api.Future) }
 
 // scan judges all nodes that pass the filters for t.
 func (p *Placer) scan(t *api.TaskInfo, when api.When) *api.NodeInfo {

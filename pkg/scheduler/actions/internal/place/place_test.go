@@ -24,22 +24,33 @@ func TestCandidatesEqualScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ssn := openSession(t, rapid.IntRange(1, 12).Draw(t, "nodes"))
 		placer := New(ssn)
-		var waiting []*api.TaskInfo
+		var waiting, running []*api.TaskInfo
 		for _, j := range ssn.Jobs() {
 			waiting = append(waiting, ssn.WaitingTasks(j)...)
+		}
+		for _, j := range ssn.Cluster().SortedJobs() {
+			if j.Holding() > 0 {
+				running = append(running, j.Tasks...)
+			}
 		}
 		stmt := ssn.Statement()
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			task := rapid.SampledFrom(waiting).Draw(t, "task")
-			got, want := placer.best(task), placer.scan(task, api.Now)
+			when := api.When(rapid.Bool().Draw(t, "future"))
+			got, want := placer.best(task, when), placer.scan(task, when)
 			if got != want {
 				t.Fatalf("best node of %s: got %s, want %s", task.Key, name(got), name(want))
 			}
-			switch {
-			case rapid.IntRange(0, 3).Draw(t, "rollback") == 0:
+			victim := rapid.SampledFrom(running).Draw(t, "victim")
+			switch step := rapid.IntRange(0, 3).Draw(t, "step"); {
+			case step == 0:
 				stmt.RollbackTo(framework.Mark(rapid.IntRange(0, int(stmt.Mark())).Draw(t, "mark")))
-			case task.Waiting() && want != nil:
+			case step == 1 && victim.Evictable():
+				stmt.Evict(victim, task.Job)
+			case task.Waiting() && want != nil && when == api.Now:
 				stmt.Allocate(task, want)
+			case task.Waiting() && want != nil:
+				stmt.Pipeline(task, want)
 			}
 		}
 	})
@@ -89,13 +100,17 @@ func openSession(t *rapid.T, nodes int) *framework.Session {
 			}},
 		})
 	}
-	for i := range 12 {
+	for i := range 18 {
+		nodeName := ""
+		if i >= 12 {
+			nodeName = fmt.Sprintf("n%d", i%nodes)
+		}
 		cpu := *resource.NewQuantity(int64(1+i%3), resource.DecimalSI)
 		cluster.SetPod(&v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", i), Namespace: "ns", UID: types.UID(fmt.Sprint(i))},
 			Spec: v1.PodSpec{SchedulerName: "batch-scheduler", Containers: []v1.Container{{
 				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: cpu}},
-			}}},
+			}}, NodeName: nodeName},
 		})
 	}
 	cluster.Settle()

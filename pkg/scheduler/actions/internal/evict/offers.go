@@ -1,0 +1,209 @@
+package evict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// cost orders offers: the highest priority of a victim, gangs broken, pods evicted, run time lost.
+type cost struct {
+	rank        int32
+	gangs, pods int32
+	lost        int64 // seconds since 1970, summed up and negated: the younger the cheaper
+}
+
+func (c cost) compare(o cost) int {
+	return cmp.Or(cmp.Compare(c.rank, o.rank), cmp.Compare(c.gangs, o.gangs), cmp.Compare(c.pods, o.pods), cmp.Compare(c.lost, o.lost))
+}
+
+// offerKey is what makes offers equal: the kind of task that they are made to, and who gives.
+type offerKey struct {
+	class    *api.Class
+	priority int32
+	giver    *api.QueueInfo // nil: all that may be asked
+}
+
+// offers are the nodes where evictions could make room for a kind of task, the cheapest first.
+type offers struct {
+	key      offerKey
+	heap     *nodeheap.Heap[cost]
+	position uint64 // in the journal of touched nodes
+	dropped  map[*api.NodeInfo]bool
+}
+
+// offersFor returns the offers of a giver to tasks like t. Where other pods have a say in the matter
+// they are made anew each time.
+func (a *attempt) offersFor(t *api.TaskInfo, giver *api.QueueInfo) *offers {
+	key := offerKey{a.ssn.Cluster().ClassOf(t), t.Priority, giver}
+	if o := a.offers[key]; o != nil && !key.class.Social() {
+		return o
+	}
+	o := &offers{key: key, heap: nodeheap.New(cost.compare), dropped: map[*api.NodeInfo]bool{}}
+	o.fill(a, t)
+	a.offers[key] = o
+	return o
+}
+
+func (o *offers) fill(a *attempt, t *api.TaskInfo) {
+	all := a.ssn.Cluster().Nodes()
+	o.heap.Fill(func(add func(*api.NodeInfo, cost)) {
+		a.ssn.Passing(t.Shape).Each(func(i int) {
+			if a.within(all[i]) && !o.dropped[all[i]] {
+				if units, ok := a.offer(t, all[i], o.key.giver); ok {
+					add(all[i], a.price(units))
+				}
+			}
+		})
+	})
+	o.position = a.ssn.Cluster().Touched().Position()
+}
+
+// cheapest returns the node with the cheapest offer, and the offer; nil if there is none. An offer
+// may have become dearer since it was made, because the surplus that it counts on is gone, so the
+// first is made again until it stays first.
+func (o *offers) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api.Unit) {
+	o.catchUp(a, t)
+	for {
+		first, before := o.heap.Best()
+		if first == nil {
+			return nil, nil
+		}
+		units := o.look(a, t, first)
+		if node, now := o.heap.Best(); node == first && now == before {
+			return node, slices.Clone(units)
+		}
+	}
+}
+
+// catchUp looks again at nodes that were touched.
+func (o *offers) catchUp(a *attempt, t *api.TaskInfo) {
+	journal := a.ssn.Cluster().Touched()
+	touched, ok := journal.Since(o.position)
+	if !ok {
+		o.fill(a, t)
+		return
+	}
+	all, passing := a.ssn.Cluster().Nodes(), a.ssn.Passing(t.Shape)
+	last := int32(-1)
+	for _, i := range touched {
+		if i != last && passing.Has(int(i)) && a.within(all[i]) {
+			o.look(a, t, all[i])
+		}
+		last = i
+	}
+	o.position = journal.Position()
+}
+
+// look makes the offer of a node again.
+func (o *offers) look(a *attempt, t *api.TaskInfo, node *api.NodeInfo) []api.Unit {
+	if units, ok := a.offer(t, node, o.key.giver); ok && !o.dropped[node] {
+		o.heap.Set(node, a.price(units))
+		return units
+	}
+	o.heap.Remove(node)
+	return nil
+}
+
+// drop takes a node out for good.
+func (o *offers) drop(node *api.NodeInfo) {
+	o.dropped[node] = true
+	o.heap.Remove(node)
+}
+
+// offer returns the cheapest units that make room for t on a node: low priority before high, surplus
+// before gangs, young before old. Units that the others make unnecessary are left out. There are none
+// in an offer to a task that neighbours keep away and not a lack of room. The slice is valid until
+// the next call.
+func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInfo) ([]api.Unit, bool) {
+	if !node.Ready() {
+		return nil, false // nobody knows when its pods would be gone
+	}
+	b := &a.bundle
+	b.reset(t, node)
+	list := a.victims.on(node)
+	for from := 0; from < len(list) && b.short(); {
+		to := from
+		for to < len(list) && list[to].Job.Priority == list[from].Job.Priority {
+			to++
+		}
+		a.offerSurplus(list[from:to], giver)
+		a.offerGangs(list[from:to], giver)
+		from = to
+	}
+	if b.short() {
+		return nil, false
+	}
+	b.leaveOut()
+	return b.units, len(b.units) > 0 || a.neighbourly(t)
+}
+
+// neighbourly tells whether t could be kept away from a node by others that stand there, although
+// there is room.
+func (a *attempt) neighbourly(t *api.TaskInfo) bool {
+	return len(t.Shape.Ports) > 0 || a.ssn.Cluster().ClassOf(t).Social()
+}
+
+// offerSurplus adds single pods that their gangs can do without.
+func (a *attempt) offerSurplus(list []*api.TaskInfo, giver *api.QueueInfo) {
+	b := &a.bundle
+	for _, v := range list {
+		if !b.short() {
+			return
+		}
+		if b.helps(v) && v.Job.Surplus() > b.singlesOf(v.Job) && a.mayGive(v.Job, giver) && !a.stays[v] {
+			if u := api.NewUnit(v.Job, []*api.TaskInfo{v}); a.admitsFirst(u) {
+				b.add(u, v.Request)
+			}
+		}
+	}
+}
+
+// offerGangs adds what is left of gangs, each as one unit: surplus pods that were added go with the
+// rest.
+func (a *attempt) offerGangs(list []*api.TaskInfo, giver *api.QueueInfo) {
+	b := &a.bundle
+	for _, v := range list {
+		if !b.short() || a.surplusOnly {
+			return
+		}
+		if b.helps(v) && !b.hasGang(v.Job) && a.mayGive(v.Job, giver) && !a.whole[v.Job] {
+			if g := a.victims.rest(v.Job); a.admitsFirst(g.unit) {
+				b.drop(v.Job)
+				b.add(g.unit, g.at[b.node])
+			}
+		}
+	}
+}
+
+func (a *attempt) mayGive(j *api.JobInfo, giver *api.QueueInfo) bool {
+	return (giver == nil || j.Queue == giver) && j.Priority <= a.limit && victim(j) && a.rules.May(j)
+}
+
+func (a *attempt) price(units []api.Unit) cost {
+	var c cost
+	for i := range units {
+		u := &units[i]
+		if u.Whole {
+			c.gangs++
+		}
+		c.pods += int32(len(u.Tasks))
+		for _, t := range u.Tasks {
+			c.lost -= t.Created / int64(1e9)
+			if r := rank(a.claim, t); i == 0 || r > c.rank {
+				c.rank = r
+			}
+		}
+	}
+	return c
+}
+
+// rank is the priority by which a victim counts: its job's, or its own among tasks of one job.
+func rank(claim *api.Claim, t *api.TaskInfo) int32 {
+	if t.Job == claim.Job {
+		return t.Priority
+	}
+	return t.Job.Priority
+}
