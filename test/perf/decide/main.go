@@ -1,0 +1,183 @@
+// Decide measures how fast the scheduler decides, without a cluster.
+//
+//	go run ./test/perf/decide -run reclaim
+//
+// It builds models of clusters in memory, opens sessions over them with the built-in plugins and
+// all four actions, and measures what a cycle takes: opening the session, the actions, and closing
+// it. Effects only record. Each benchmark is repeated on a new model that no session has seen; the
+// median counts. What was decided is checked too: a wrong outcome fails whatever the time.
+//
+// A table of figures goes to standard output, what happens meanwhile to standard error. The exit
+// code is 1 if a figure is beyond its bound or an outcome is wrong. Bounds are for a machine with 2
+// cores that has nothing else to do.
+//
+// In a CPU profile what is measured is labelled with the name of the benchmark and with the step of
+// the cycle, so that what builds and checks models can be left out:
+//
+//	go run ./test/perf/decide -run crowd/balanced -repeat 1 -cpuprofile cpu.out
+//	go tool pprof -top -cum -tagfocus crowd/balanced cpu.out
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"syscall"
+
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+)
+
+// options are the flags as given.
+type options struct {
+	run        *regexp.Regexp
+	list       bool
+	json       string
+	repeat     int
+	cpuProfile string
+	memProfile string
+}
+
+// progress reports what is going on.
+type progress func(format string, args ...any)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	say := func(format string, args ...any) { fmt.Fprintf(stderr, "decide: "+format+"\n", args...) }
+	o, err := parse(args, stderr)
+	if err == flag.ErrHelp {
+		return 0
+	}
+	if err != nil {
+		say("%v", err)
+		return 1
+	}
+	chosen := benchmarks()
+	chosen = slices.DeleteFunc(chosen, func(b benchmark) bool { return !o.run.MatchString(b.name) })
+	if o.list {
+		for _, b := range chosen {
+			fmt.Fprintf(stdout, "%-24s %s\n", b.name, b.about)
+		}
+		return 0
+	}
+	problems, err := decide(ctx, chosen, o, stdout, say)
+	if err != nil {
+		say("%v", err)
+		return 1
+	}
+	for _, problem := range problems {
+		say("failed: %s", problem)
+	}
+	return min(len(problems), 1)
+}
+
+// benchmarks are all there are, in their full size.
+func benchmarks() []benchmark {
+	return slices.Concat(surges(1000), reclaims(1000), crowds(500))
+}
+
+func parse(args []string, output io.Writer) (options, error) {
+	var o options
+	var pattern string
+	fs := flag.NewFlagSet("decide", flag.ContinueOnError)
+	fs.SetOutput(output)
+	fs.StringVar(&pattern, "run", "", "run only the benchmarks whose names match this regular expression")
+	fs.BoolVar(&o.list, "list", false, "list the benchmarks and run none")
+	fs.StringVar(&o.json, "json", "", "add the figures to the JSON array in this file")
+	fs.IntVar(&o.repeat, "repeat", 5, "how often each benchmark is run; the median counts")
+	fs.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
+	fs.StringVar(&o.memProfile, "memprofile", "", "write a profile of all allocations to this file")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	var err error
+	if o.run, err = regexp.Compile(pattern); err != nil {
+		return o, fmt.Errorf("-run: %w", err)
+	}
+	switch {
+	case fs.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	case o.repeat < 1:
+		return o, fmt.Errorf("-repeat must be at least 1")
+	}
+	return o, nil
+}
+
+// decide runs the benchmarks and returns what is not as it should be.
+func decide(ctx context.Context, chosen []benchmark, o options, stdout io.Writer, say progress) (problems []string, err error) {
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no benchmark matches %q; -list lists them", o.run)
+	}
+	stop, err := startProfile(o.cpuProfile)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	var all []figures.Figure
+	for _, b := range chosen {
+		list, wrong, err := b.measure(ctx, o.repeat, say)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.name, err)
+		}
+		for _, w := range wrong {
+			problems = append(problems, b.name+": "+w)
+		}
+		for _, f := range list {
+			if f.Bound != nil && f.Value > *f.Bound {
+				problems = append(problems, fmt.Sprintf("%s took %.2f ms, more than %g", f.Name, f.Value, *f.Bound))
+			}
+		}
+		all = append(all, list...)
+	}
+	if err := writeAllocations(o.memProfile); err != nil {
+		return nil, err
+	}
+	if o.json != "" {
+		if _, err := figures.Add(o.json, all); err != nil {
+			return nil, err
+		}
+	}
+	return problems, figures.Table(stdout, all)
+}
+
+func startProfile(file string) (stop func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close() // written by now
+	}, nil
+}
+
+func writeAllocations(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	runtime.GC() // the profile is as of the last collection
+	return pprof.Lookup("allocs").WriteTo(f, 0)
+}

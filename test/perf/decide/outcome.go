@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// tally counts what became of pods, by "queue class".
+type tally map[string]counts
+
+type counts struct {
+	victims   int
+	bound     int
+	pipelined int // or placed on idle room, while others of the gang are pipelined
+}
+
+// tallied counts what the decisions of a session and the open session itself have in store.
+func tallied(c *api.Cluster, decisions []api.Decision) tally {
+	got := tally{}
+	note := func(t *api.TaskInfo, one counts) {
+		key := string(t.Job.QueueName) + " " + t.Pod.Spec.PriorityClassName
+		sum := got[key]
+		got[key] = counts{sum.victims + one.victims, sum.bound + one.bound, sum.pipelined + one.pipelined}
+	}
+	for _, d := range decisions {
+		switch d.Kind {
+		case api.Evict:
+			note(d.Task, counts{victims: 1})
+		case api.Allocate:
+			note(d.Task, counts{bound: 1})
+		}
+	}
+	for _, t := range c.Tasks {
+		if t.Status == api.Pipelined || t.Status == api.Allocated {
+			note(t, counts{pipelined: 1})
+		}
+	}
+	return got
+}
+
+// faults says what is wrong with what a session has decided, before it closes.
+func faults(c *api.Cluster, decisions []api.Decision, want tally) []string {
+	var list []string
+	if err := c.Audit(); err != nil {
+		list = append(list, err.Error())
+	}
+	got := tallied(c, decisions)
+	keys := maps.Clone(want)
+	maps.Copy(keys, got)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if g, w := got[key], want[key]; g != w {
+			list = append(list, fmt.Sprintf("pods of %s: %s, and should be %s", key, g, w))
+		}
+	}
+	return append(append(list, overfull(c)...), crippled(c)...)
+}
+
+func (c counts) String() string {
+	return fmt.Sprintf("%d evicted, %d bound, %d pipelined", c.victims, c.bound, c.pipelined)
+}
+
+// overfull names nodes that give more than they have, now or once what is being released is gone.
+func overfull(c *api.Cluster) []string {
+	var list []string
+	for _, n := range c.Nodes() {
+		future := n.Idle.Plus(n.Releasing).Minus(n.Pipelined)
+		for d := range c.Dims.Len() {
+			if n.Idle.At(d) < 0 || future.At(d) < 0 {
+				list = append(list, fmt.Sprintf("%s gives more than it has of %s", n.Name, c.Dims.Name(d)))
+			}
+		}
+	}
+	return list
+}
+
+// crippled names gangs of which some members are left or placed, but not enough.
+func crippled(c *api.Cluster) []string {
+	var list []string
+	for _, j := range c.SortedJobs() {
+		if has := j.ReadyCount() + j.Count(api.Pipelined); has > 0 && has < j.MinMember {
+			list = append(list, fmt.Sprintf("%s has %d of the %d members that it needs", j.Key, has, j.MinMember))
+		}
+	}
+	return list
+}

@@ -1,0 +1,92 @@
+package main
+
+import "fmt"
+
+// reclaims are full clusters in which a gang of another queue asks for whole nodes.
+func reclaims(nodes int) []benchmark {
+	return []benchmark{reclaimBig(nodes), reclaimNoShares(nodes), reclaimNoNodes(nodes)}
+}
+
+// wholeNodes is a gang of pods that take all GPUs of a node each.
+func wholeNodes(queue string, pods int) job {
+	return job{name: "gang", queue: queue, class: low, min: pods, size: pods, gpus: gpusPerNode}
+}
+
+func reclaimBig(nodes int) benchmark {
+	pods := nodes / 4
+	return benchmark{
+		name: "reclaim-big", about: "a gang takes back a quarter of the cluster from a queue that has borrowed all of it",
+		build: func() *world {
+			w := newWorld(nodes)
+			w.addQueue("a", 1)
+			w.addQueue("b", 1)
+			for i := range w.gpus() {
+				w.add(single(fmt.Sprintf("low-%05d", i), "a", low).running())
+			}
+			w.add(wholeNodes("b", pods))
+			return w
+		},
+		cycles: []cycle{{
+			want:   tally{"a low": {victims: pods * gpusPerNode}, "b low": {pipelined: pods}},
+			limits: []limit{{"cycle", nil, 300}},
+		}},
+	}
+}
+
+// reclaimNoShares has four queues that hold a quarter more than they deserve each, which together
+// is a little less than the gang asks for.
+func reclaimNoShares(nodes int) benchmark {
+	return benchmark{
+		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed",
+		build: func() *world {
+			w := newWorld(nodes)
+			w.addQueue("taker", 4)
+			givers := []string{"a", "b", "c", "d"}
+			for _, q := range givers {
+				w.addQueue(q, 3)
+			}
+			w.addQueue("other", 1)
+			for i := range w.gpus() {
+				w.add(single(fmt.Sprintf("low-%05d", i), givers[i%len(givers)], low).running())
+			}
+			w.add(wholeNodes("taker", w.gpus()/4/gpusPerNode+1))
+			return w
+		},
+		cycles: twoNoes(),
+	}
+}
+
+// reclaimNoNodes has a pod on each node that must not be evicted.
+func reclaimNoNodes(nodes int) benchmark {
+	return benchmark{
+		name: "reclaim-no/nodes", about: "enough was borrowed, but a pod on each node must stay, and the gang needs whole nodes",
+		build: func() *world {
+			w := newWorld(nodes)
+			w.addQueue("taker", 1)
+			w.addQueue("a", 1)
+			w.addQueue("other", 1)
+			for i := range nodes {
+				w.add(single(fmt.Sprintf("critical-%05d", i), "a", critical).running())
+			}
+			for i := range w.gpus() - nodes {
+				w.add(single(fmt.Sprintf("low-%05d", i), "a", low).running())
+			}
+			w.add(wholeNodes("taker", nodes/4))
+			return w
+		},
+		cycles: twoNoes(),
+	}
+}
+
+// twoNoes asks a second time when nothing has changed but a small pod that has come, for which
+// there is room.
+func twoNoes() []cycle {
+	limits := func(milliseconds float64) []limit {
+		return []limit{{"evictions", []string{"reclaim", "preempt"}, milliseconds}, {"reclaim", []string{"reclaim"}, 0}, {"cycle", nil, 0}}
+	}
+	small := job{name: "small", queue: "other", class: low, min: 1, size: 1}
+	return []cycle{
+		{name: "first", want: tally{}, limits: limits(20)},
+		{name: "again", arrives: func(w *world) { w.add(small) }, want: tally{"other low": {bound: 1}}, limits: limits(1)},
+	}
+}

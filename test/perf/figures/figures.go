@@ -1,0 +1,71 @@
+// Package figures is what the programs in test/perf hand in: what was measured, and whether it is
+// good enough. All of them add to one file and print one table.
+package figures
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+)
+
+// Figure is one thing that was measured.
+type Figure struct {
+	Name  string   `json:"name"`
+	Value float64  `json:"value"`
+	Unit  string   `json:"unit"`
+	Bound *float64 `json:"bound"` // nil if any value will do
+	OK    bool     `json:"ok"`    // within the bound, and the outcome of what was measured was right
+}
+
+// Add adds figures to the JSON array in a file, which it makes if there is none, and returns all of
+// them. A figure takes the place of an earlier one of its name.
+func Add(file string, list []Figure) ([]Figure, error) {
+	var all []Figure
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if err := json.Unmarshal(data, &all); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+	}
+	for _, f := range list {
+		same := func(other Figure) bool { return other.Name == f.Name }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i] = f
+		} else {
+			all = append(all, f)
+		}
+	}
+	if data, err = json.MarshalIndent(all, "", "  "); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, err
+	}
+	return all, os.WriteFile(file, append(data, '\n'), 0o644)
+}
+
+// Table prints figures, one a line.
+func Table(w io.Writer, list []Figure) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "name\tvalue\tunit\tbound\tok")
+	for _, f := range list {
+		bound, ok := "-", "yes"
+		if f.Bound != nil {
+			bound = fmt.Sprintf("%g", *f.Bound)
+		}
+		if !f.OK {
+			ok = "NO"
+		}
+		fmt.Fprintf(table, "%s\t%.2f\t%s\t%s\t%s\n", f.Name, f.Value, f.Unit, bound, ok)
+	}
+	return table.Flush()
+}
