@@ -73,8 +73,8 @@ func swapped(perQueue int) tally {
 	for i := range perQueue * crowdQueues {
 		if isHigh(i) {
 			q := queueName(i % crowdQueues)
-			want[q+" "+low] = counts{victims: want[q+" "+low].victims + 1}
-			want[q+" "+high] = counts{pipelined: want[q+" "+high].pipelined + 1}
+			want[q+" "+low] = want[q+" "+low].plus(counts{victims: 1})
+			want[q+" "+high] = want[q+" "+high].plus(counts{pipelined: 1})
 		}
 	}
 	return want

@@ -17,13 +17,20 @@ type counts struct {
 	pipelined int // or placed on idle room, while others of the gang are pipelined
 }
 
+func (c counts) plus(o counts) counts {
+	return counts{c.victims + o.victims, c.bound + o.bound, c.pipelined + o.pipelined}
+}
+
+func (c counts) String() string {
+	return fmt.Sprintf("%d evicted, %d bound, %d pipelined", c.victims, c.bound, c.pipelined)
+}
+
 // tallied counts what the decisions of a session and the open session itself have in store.
 func tallied(c *api.Cluster, decisions []api.Decision) tally {
 	got := tally{}
 	note := func(t *api.TaskInfo, one counts) {
 		key := string(t.Job.QueueName) + " " + t.Pod.Spec.PriorityClassName
-		sum := got[key]
-		got[key] = counts{sum.victims + one.victims, sum.bound + one.bound, sum.pipelined + one.pipelined}
+		got[key] = got[key].plus(one)
 	}
 	for _, d := range decisions {
 		switch d.Kind {
@@ -56,10 +63,6 @@ func faults(c *api.Cluster, decisions []api.Decision, want tally) []string {
 		}
 	}
 	return append(append(list, overfull(c)...), crippled(c)...)
-}
-
-func (c counts) String() string {
-	return fmt.Sprintf("%d evicted, %d bound, %d pipelined", c.victims, c.bound, c.pipelined)
 }
 
 // overfull names nodes that give more than they have, now or once what is being released is gone.

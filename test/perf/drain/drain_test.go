@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
 func TestInspection(t *testing.T) {
@@ -62,6 +64,26 @@ func TestProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := test.given.problem(600); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFigureOfTheRate(t *testing.T) {
+	bound := 600.0
+	whole, partial := result{Pods: 4, Bound: 4, PodsPerSecond: 700}, result{Pods: 4, Bound: 4, PodsPerSecond: 700, PartialGangs: 1}
+	for name, test := range map[string]struct {
+		given   result
+		atLeast float64
+		want    figures.Figure
+	}{
+		"fast enough":         {whole, 600, figures.Figure{Name: "drain", Value: 700, Unit: "pods/s", Bound: &bound, OK: true}},
+		"any rate will do":    {whole, 0, figures.Figure{Name: "drain", Value: 700, Unit: "pods/s", OK: true}},
+		"fast, but not right": {partial, 600, figures.Figure{Name: "drain", Value: 700, Unit: "pods/s", Bound: &bound}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.given.figure(test.atLeast)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -1,6 +1,6 @@
 // Drain measures how fast the scheduler empties a queue of waiting gangs on a real API server.
 //
-//	go run ./test/perf/drain -nodes 500 -gangs 100 -size 50 -json
+//	go run ./test/perf/drain -nodes 500 -gangs 100 -size 50
 //
 // It starts a local cluster, installs config/, creates the gangs, and only then starts the
 // scheduler, as its own process under its own service account. It watches until every pod has
@@ -10,8 +10,9 @@
 //
 // The API server, the simulated kubelets, the scheduler and the watch share the machine, so
 // figures compare only with figures from the same machine and the same settings; the result
-// carries the settings. With -at-least the exit code is 1 below that rate too. With -ceiling the same pods are then bound on another cluster by plain
-// clients that do not think, which is the best that any scheduler could do there.
+// carries the settings. With -at-least the exit code is 1 below that rate too. With -json the rate is added to the
+// figures in a file, and the table of all of them is printed. With -ceiling the same pods are then bound on another
+// cluster by plain clients that do not think, which is the best that any scheduler could do there.
 package main
 
 import (
@@ -24,6 +25,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
 // options are the flags as given.
@@ -36,7 +39,7 @@ type options struct {
 	ceiling            bool
 	atLeast            float64
 	timeout            time.Duration
-	json               bool
+	json               string
 }
 
 func (o options) pods() int { return o.gangs * o.size }
@@ -64,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "drain:", err)
 		return 1
 	}
-	if err := result.print(stdout, o.json); err != nil {
+	if err := result.print(stdout, o); err != nil {
 		fmt.Fprintln(stderr, "drain:", err)
 		return 1
 	}
@@ -89,7 +92,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.BoolVar(&o.ceiling, "ceiling", false, "then measure how fast plain clients bind as many pods")
 	fs.Float64Var(&o.atLeast, "at-least", 0, "fail if fewer pods are bound per second")
 	fs.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time to have everything bound")
-	fs.BoolVar(&o.json, "json", false, "print the result as one JSON object")
+	fs.StringVar(&o.json, "json", "", "add the rate to the JSON array of figures in this file, and print all of them")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -134,12 +137,26 @@ type result struct {
 	CeilingRatio         float64 `json:"ceiling_ratio,omitempty"` // pods_per_second in relation to it
 }
 
-func (r *result) print(w io.Writer, asJSON bool) error {
+func (r *result) print(w io.Writer, o options) error {
 	encoder := json.NewEncoder(w)
-	if !asJSON {
-		encoder.SetIndent("", "  ")
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(r); err != nil || o.json == "" {
+		return err
 	}
-	return encoder.Encode(r)
+	all, err := figures.Add(o.json, []figures.Figure{r.figure(o.atLeast)})
+	if err != nil {
+		return err
+	}
+	return figures.Table(w, all)
+}
+
+// figure is the rate, which must be at least that many pods per second.
+func (r *result) figure(atLeast float64) figures.Figure {
+	f := figures.Figure{Name: "drain", Value: r.PodsPerSecond, Unit: "pods/s", OK: r.problem(atLeast) == ""}
+	if atLeast > 0 {
+		f.Bound = &atLeast
+	}
+	return f
 }
 
 // problem says what was bound wrongly, not at all, or slower than atLeast pods per second; empty

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+)
+
+func silent(string, ...any) {}
+
+// TestSmall runs all benchmarks on a few nodes: the same decisions, whatever they take.
+func TestSmall(t *testing.T) {
+	for _, b := range small() {
+		t.Run(b.name, func(t *testing.T) {
+			list, problems, err := b.measure(t.Context(), 1, silent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) > 0 {
+				t.Error(strings.Join(problems, "\n"))
+			}
+			for _, f := range list {
+				if f.Value <= 0 {
+					t.Errorf("%s took no time", f.Name)
+				}
+			}
+		})
+	}
+}
+
+func small() []benchmark { return slices.Concat(surges(10), reclaims(12), crowds(10)) }
+
+// TestSizes holds the worlds to what the benchmarks are about.
+func TestSizes(t *testing.T) {
+	type sizes struct{ Nodes, Running, Waiting int }
+	want := map[string]sizes{
+		"preempt-surge/singles": {10, 80, 10},
+		"preempt-surge/surplus": {10, 80, 10},
+		"preempt-surge/gangs":   {10, 80, 10},
+		"reclaim-big":           {12, 96, 3},
+		"reclaim-no/shares":     {12, 96, 4},
+		"reclaim-no/nodes":      {12, 96, 3},
+		"crowd/balanced":        {10, 80, 80},
+		"crowd/unbalanced":      {10, 80, 80},
+		"crowd/priority":        {10, 80, 80},
+	}
+	got := map[string]sizes{}
+	for _, b := range small() {
+		w := b.build()
+		got[b.name] = sizes{len(w.nodes), w.running, len(w.pods) - w.running}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWanted has what must be decided in full size.
+func TestWanted(t *testing.T) {
+	want := map[string]string{
+		"preempt-surge/singles":   "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-surge/surplus":   "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-surge/gangs":     "1000 evicted, 0 bound, 1000 pipelined",
+		"reclaim-big":             "2000 evicted, 0 bound, 250 pipelined",
+		"reclaim-no/shares/first": "0 evicted, 0 bound, 0 pipelined",
+		"reclaim-no/shares/again": "0 evicted, 1 bound, 0 pipelined",
+		"reclaim-no/nodes/first":  "0 evicted, 0 bound, 0 pipelined",
+		"reclaim-no/nodes/again":  "0 evicted, 1 bound, 0 pipelined",
+		"crowd/balanced":          "0 evicted, 0 bound, 0 pipelined",
+		"crowd/unbalanced":        "2000 evicted, 0 bound, 2000 pipelined",
+		"crowd/priority":          "500 evicted, 0 bound, 500 pipelined",
+	}
+	got := map[string]string{}
+	for _, b := range benchmarks() {
+		for _, c := range b.cycles {
+			var sum counts
+			for _, n := range c.want {
+				sum = sum.plus(n)
+			}
+			got[strings.TrimSuffix(b.figure(c, ""), "/")] = sum.String()
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFaults has models that no session should leave behind.
+func TestFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		given []job
+		want  []string
+	}{
+		"a full node":       {[]job{{name: "a", queue: "q", class: low, min: 8, size: 8, gpus: 1, runs: true}}, nil},
+		"a gang that waits": {[]job{{name: "a", queue: "q", class: low, min: 2, size: 2, gpus: 1}}, nil},
+		"an overfull node": {
+			[]job{{name: "a", queue: "q", class: low, min: 9, size: 9, gpus: 1, runs: true}},
+			[]string{"node-0000 gives more than it has of nvidia.com/gpu"},
+		},
+		"a gang in part": {
+			[]job{{name: "a", queue: "q", class: low, min: 2, size: 1, gpus: 1, runs: true}},
+			[]string{"default/a has 1 of the 2 members that it needs"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1)
+			w.addQueue("q", 1)
+			for _, j := range test.given {
+				w.add(j)
+			}
+			if diff := cmp.Diff(test.want, faults(w.model(), nil, tally{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWrongOutcome wants other things than those that happen.
+func TestWrongOutcome(t *testing.T) {
+	b := crowds(10)[0]
+	b.cycles[0].want = tally{"q0 low": {victims: 1}}
+	list, problems, err := b.measure(t.Context(), 3, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"pods of q0 low: 0 evicted, 0 bound, 0 pipelined, and should be 1 evicted, 0 bound, 0 pipelined"}, problems); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, f := range list {
+		if f.OK {
+			t.Errorf("%s is ok", f.Name)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	bound := 20.0
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	times := []took{
+		{"reclaim": ms(30), "open": ms(1)}, {"reclaim": ms(10), "open": ms(1)}, {"reclaim": ms(20), "open": ms(1)},
+	}
+	for name, test := range map[string]struct {
+		given limit
+		want  figures.Figure
+	}{
+		"one step":                   {limit{"", []string{"reclaim"}, 20}, figures.Figure{Value: 20, Unit: "ms", Bound: &bound, OK: true}},
+		"the whole cycle, too slow":  {limit{"", nil, 20}, figures.Figure{Value: 21, Unit: "ms", Bound: &bound}},
+		"a time that is only told":   {limit{"", nil, 0}, figures.Figure{Value: 21, Unit: "ms", OK: true}},
+		"a step that was never gone": {limit{"", []string{"preempt"}, 20}, figures.Figure{Unit: "ms", Bound: &bound, OK: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := test.given.judge(times)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTooSlow goes through the program with a bound that nothing can keep.
+func TestTooSlow(t *testing.T) {
+	b := surges(10)[0]
+	b.cycles[0].limits[0].milliseconds = 1e-6
+	dir := t.TempDir()
+	o := options{repeat: 1, json: filepath.Join(dir, "figures.json"), cpuProfile: filepath.Join(dir, "cpu"), memProfile: filepath.Join(dir, "mem")}
+	var stdout bytes.Buffer
+	problems, err := decide(t.Context(), []benchmark{b}, o, &stdout, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(problems) != 1 || !strings.Contains(problems[0], "more than 1e-06") {
+		t.Errorf("problems: %q", problems)
+	}
+	if !strings.Contains(stdout.String(), "preempt-surge/singles/cycle") {
+		t.Errorf("table:\n%s", stdout.String())
+	}
+	data, err := os.ReadFile(o.json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []figures.Figure
+	if err := json.Unmarshal(data, &list); err != nil || len(list) != 1 || list[0].OK {
+		t.Errorf("%s: %v", data, err)
+	}
+	for _, file := range []string{o.cpuProfile, o.memProfile} {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			t.Errorf("%s is empty: %v", file, err)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), strings.Fields("-list -run crowd/b"), &stdout, &stderr)
+	want := "crowd/balanced           every queue has what it deserves, so nothing is to be done\n"
+	if code != 0 || stdout.String() != want || stderr.Len() > 0 {
+		t.Errorf("code %d, output %q, errors %q", code, stdout.String(), stderr.String())
+	}
+}
+
+func TestWrongFlags(t *testing.T) {
+	for name, test := range map[string]struct{ given, want string }{
+		"no repetition":       {"-repeat 0", "-repeat must be at least 1"},
+		"an argument":         {"crowd", `unexpected argument "crowd"`},
+		"a broken expression": {"-run (", "-run: error parsing regexp"},
+		"nothing to run":      {"-run nothing", `no benchmark matches "nothing"`},
+		"a typing slip":       {"-lists", "flag provided but not defined: -lists"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), strings.Fields(test.given), &stdout, &stderr)
+			if code != 1 || stdout.Len() > 0 || !strings.Contains(stderr.String(), test.want) {
+				t.Errorf("code %d, output %q, errors %q; want code 1 and %q", code, stdout.String(), stderr.String(), test.want)
+			}
+		})
+	}
+}
