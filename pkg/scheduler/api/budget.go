@@ -48,6 +48,9 @@ func (c *Cluster) DeleteBudget(namespace, name string) {
 // evictions counted that the API server has not shown yet. A pod that two budgets select is
 // never evicted: the API server would refuse it.
 func (c *Cluster) BudgetsAllow(u Unit) bool {
+	if len(c.budgets[u.Job.Namespace]) == 0 {
+		return true
+	}
 	needs := map[string]int32{}
 	for _, t := range u.Tasks {
 		of := c.budgets[t.Pod.Namespace]

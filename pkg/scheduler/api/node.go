@@ -39,6 +39,8 @@ type NodeInfo struct {
 
 	// Tasks are all pods on the node or promised to it, by id.
 	Tasks map[TaskID]*TaskInfo
+	// ready is what Ready says: it is asked too often to look for the condition each time.
+	ready bool
 	// ports are the tasks that take host ports; most nodes have few.
 	ports []*TaskInfo
 	// nominated are pods of other schedulers that wait for room here after preempting for it.
@@ -50,7 +52,9 @@ func (n *NodeInfo) Exists() bool { return n.Node != nil }
 
 // Ready tells whether the kubelet reports the node as ready. A node that has no such
 // condition yet counts as ready, as it does for kube-scheduler.
-func (n *NodeInfo) Ready() bool {
+func (n *NodeInfo) Ready() bool { return n.ready }
+
+func (n *NodeInfo) reportsReady() bool {
 	return n.condition(v1.NodeReady) != v1.ConditionFalse && n.condition(v1.NodeReady) != v1.ConditionUnknown
 }
 

@@ -212,7 +212,7 @@ func TestNodeReadiness(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			n := &NodeInfo{Node: tc.node}
-			if got := n.Ready(); got != tc.want {
+			if got := n.reportsReady(); got != tc.want {
 				t.Errorf("ready: %t", got)
 			}
 		})

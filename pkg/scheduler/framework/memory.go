@@ -2,6 +2,7 @@ package framework
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -14,6 +15,7 @@ type memory struct {
 	shapes  map[*api.Shape]*NodeSet
 
 	total totals
+	room  shapeRoom
 
 	promises []*promise
 	pauses   map[api.JobID]pause
@@ -159,8 +161,29 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 }
 
 // Room returns what is idle or being released on the nodes that pass the filters for some task
-// of the claim.
+// of the claim, in the dimensions that the claim asks for. Read only.
 func (ssn *Session) Room(claim *api.Claim) api.Resource {
+	key, position := claim.Tasks[0].Shape, ssn.cluster.Touched().Position()
+	single := !slices.ContainsFunc(claim.Tasks, func(t *api.TaskInfo) bool { return t.Shape != key })
+	if last := &ssn.memory.room; single && last.shape == key && last.position == position {
+		return last.room
+	}
+	room := ssn.sumRoom(claim)
+	if single {
+		ssn.memory.room = shapeRoom{key, position, room}
+	}
+	return room
+}
+
+// shapeRoom is what Room has last returned for claims of one shape, and at which position of the
+// journal of touched nodes.
+type shapeRoom struct {
+	shape    *api.Shape
+	position uint64
+	room     api.Resource
+}
+
+func (ssn *Session) sumRoom(claim *api.Claim) api.Resource {
 	var suitable NodeSet
 	var last *api.Shape
 	for _, t := range claim.Tasks {
@@ -174,6 +197,9 @@ func (ssn *Session) Room(claim *api.Claim) api.Resource {
 	suitable.Each(func(i int) {
 		n := nodes[i]
 		for d := range room {
+			if claim.Request.At(d) == 0 {
+				continue
+			}
 			free := n.Idle.At(d)
 			if n.Ready() {
 				free += n.Releasing.At(d)

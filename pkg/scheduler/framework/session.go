@@ -35,10 +35,10 @@ type Session struct {
 	held     []op
 	// nominated is filled when the session closes.
 	nominated map[*api.TaskInfo]string
-	total    api.Resource
-	deserved map[*api.QueueInfo]api.Resource
-	counts   [api.Evict + 1]int
-	wake     time.Time
+	total     api.Resource
+	deserved  map[*api.QueueInfo]api.Resource
+	counts    [api.Evict + 1]int
+	wake      time.Time
 }
 
 // Outcome is what a session found out about a job that still waits.

@@ -64,8 +64,7 @@ type shares struct {
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
-	shortOf   *api.Claim // whose short dimensions are remembered
-	shortDims []int
+	last standing // of the claim that was asked about last
 }
 
 // scale is how finely one unit of a dimension is divided: thousandths. Bytes are not divided,

@@ -12,7 +12,8 @@ import (
 // within what it deserves in every dimension, so what it asks for was only borrowed by others.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	giver, taker := unit.Job.Queue, claim.Job.Queue
-	if giver == nil || giver == taker || !giver.Reclaimable || !s.borrows(giver, unit, s.short(claim)) {
+	on := s.standing(claim)
+	if giver == nil || giver == taker || !giver.Reclaimable || !s.borrows(giver, unit, on.short) {
 		return api.Reject
 	}
 	left := giver.Allocated.Minus(unit.Request)
@@ -21,16 +22,64 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 			return api.Reject
 		}
 	}
-	if s.isEntitled(claim) {
+	if on.entitled {
 		s.entitled[unit.Job] = claim
 		return api.Permit
 	}
-	deserved := s.deserved[taker]
-	before, after := s.shareOf(claim.QueueHeld, deserved), s.shareOf(claim.QueueHeld.Plus(claim.Request), deserved)
-	if api.Fairer(before, after, s.shareOf(left, s.deserved[giver])) {
+	if api.Fairer(on.before, on.after, s.shareOf(left, s.deserved[giver])) {
 		return api.Permit
 	}
 	return api.Reject
+}
+
+// standing is how a claim stands before anything is done for it. It does not change while a plan is
+// made: the room that evictions will set free makes no dimension less short.
+type standing struct {
+	claim *api.Claim
+	// room is what the nodes that suit the claim have left; short are the dimensions of which the claim
+	// asks for more, or all that it asks for if none is short.
+	room  api.Resource
+	short []int
+	// entitled tells whether the claim's queue stays within what it deserves with all of the claim.
+	entitled bool
+	// before and after are the shares of the claim's queue without and with the claim.
+	before, after api.Share
+}
+
+func (s *shares) standing(claim *api.Claim) *standing {
+	if s.last.claim == claim {
+		return &s.last
+	}
+	deserved, held := s.deserved[claim.Job.Queue], claim.QueueHeld.Plus(claim.Request)
+	on := standing{
+		claim: claim, room: s.ssn.Room(claim), entitled: s.isEntitled(held, deserved),
+		before: s.shareOf(claim.QueueHeld, deserved), after: s.shareOf(held, deserved),
+	}
+	var asked []int
+	for d, n := range claim.Request {
+		if n <= 0 || !s.dims.Shared(d) {
+			continue
+		}
+		asked = append(asked, d)
+		if n > on.room.At(d) {
+			on.short = append(on.short, d)
+		}
+	}
+	if len(on.short) == 0 {
+		on.short = asked
+	}
+	s.last = on
+	return &s.last
+}
+
+// isEntitled tells whether what a queue would hold is within what it deserves, in every dimension.
+func (s *shares) isEntitled(held, deserved api.Resource) bool {
+	for d, n := range held {
+		if n > 0 && s.dims.Shared(d) && n*scale(d) > deserved.At(d) {
+			return false
+		}
+	}
+	return true
 }
 
 // borrows tells whether the unit holds any of the short dimensions, and its queue holds more than
@@ -47,42 +96,6 @@ func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool 
 		helps = true
 	}
 	return helps
-}
-
-// isEntitled tells whether the claim's queue stays within what it deserves with all of the claim.
-func (s *shares) isEntitled(claim *api.Claim) bool {
-	deserved := s.deserved[claim.Job.Queue]
-	for d, n := range claim.QueueHeld.Plus(claim.Request) {
-		if n > 0 && s.dims.Shared(d) && n*scale(d) > deserved.At(d) {
-			return false
-		}
-	}
-	return true
-}
-
-// short returns the dimensions of which a claim asks for more than the nodes that suit it have
-// left, or all that it asks for if none is short. It stands still while a plan is made: the room
-// that evictions will set free does not make a dimension less short.
-func (s *shares) short(claim *api.Claim) []int {
-	if s.shortOf == claim {
-		return s.shortDims
-	}
-	room := s.ssn.Room(claim)
-	var asked, short []int
-	for d, n := range claim.Request {
-		if n <= 0 || !s.dims.Shared(d) {
-			continue
-		}
-		asked = append(asked, d)
-		if n > room.At(d) {
-			short = append(short, d)
-		}
-	}
-	if len(short) == 0 {
-		short = asked
-	}
-	s.shortOf, s.shortDims = claim, short
-	return short
 }
 
 // harmless keeps preempt, whose victims are of the claim's own queue, from lifting that queue above
@@ -103,13 +116,11 @@ func (s *shares) harmless(claim *api.Claim) bool {
 // Who is not entitled gets nothing of queues with a share at or below what its own would be.
 func (s *shares) reachable(claim *api.Claim) bool {
 	taker := claim.Job.Queue
-	after := s.shareOf(claim.QueueHeld.Plus(claim.Request), s.deserved[taker])
-	entitled := s.isEntitled(claim)
-	room := s.ssn.Room(claim)
-	for _, d := range s.short(claim) {
-		missing := claim.Request.At(d) - room.At(d)
+	on := s.standing(claim)
+	for _, d := range on.short {
+		missing := claim.Request.At(d) - on.room.At(d)
 		for _, q := range s.ssn.Cluster().Queues {
-			if q == taker || !q.Reclaimable || !entitled && s.share(q).Compare(after) < 0 {
+			if q == taker || !q.Reclaimable || !on.entitled && s.share(q).Compare(on.after) < 0 {
 				continue
 			}
 			if over := q.Allocated.At(d) - s.deserved[q].At(d)/scale(d); over > 0 {

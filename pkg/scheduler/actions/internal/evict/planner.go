@@ -39,6 +39,9 @@ type Planner struct {
 	placer   *place.Placer
 	victims  *victims
 	searches map[string]*search
+
+	withSurplus  []*api.JobInfo // jobs that had surplus when it was first asked for; it only dwindles
+	surplusKnown bool
 }
 
 // New returns a planner.
@@ -55,7 +58,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 		return false
 	}
 	s := p.searchFor(claim, rules)
-	if s.hopeless() {
+	if s.hopeless() || !p.anyVictim(rules) {
 		return false
 	}
 	for _, within := range p.domains(claim) {
@@ -68,6 +71,18 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 		}
 	}
 	s.giveUp()
+	return false
+}
+
+// anyVictim tells whether there is anybody at all who could be asked to go.
+func (p *Planner) anyVictim(rules Rules) bool {
+	for _, q := range rules.Givers() {
+		for _, j := range q.Jobs {
+			if victim(j) && rules.May(j) {
+				return true
+			}
+		}
+	}
 	return false
 }
 
@@ -166,14 +181,18 @@ func (a *attempt) dearest() (highest int32, gangs bool) {
 
 // surplusUpTo tells whether there is any surplus that could go instead of a gang.
 func (a *attempt) surplusUpTo(limit int32) bool {
-	for _, q := range a.rules.Givers() {
-		for _, j := range q.Jobs {
-			if j.Priority <= limit && j.Surplus() > 0 && victim(j) && a.rules.May(j) {
-				return true
+	if !a.surplusKnown {
+		a.surplusKnown = true
+		for _, j := range a.ssn.Cluster().Jobs {
+			if j.Surplus() > 0 && victim(j) {
+				a.withSurplus = append(a.withSurplus, j)
 			}
 		}
 	}
-	return false
+	givers := a.rules.Givers()
+	return slices.ContainsFunc(a.withSurplus, func(j *api.JobInfo) bool {
+		return j.Priority <= limit && j.Surplus() > 0 && slices.Contains(givers, j.Queue) && a.rules.May(j)
+	})
 }
 
 func (a *attempt) run() bool {

@@ -16,6 +16,9 @@ type Placer struct {
 	ssn    *framework.Session
 	kinds  map[kind]*candidates
 	domain Domain
+
+	counted counted
+	counts  api.NodeCounts
 }
 
 // kind is what makes tasks equal in where they fit: their class, and their priority, because
@@ -105,8 +108,25 @@ func better(score api.Score, n *api.NodeInfo, than api.Score, other *api.NodeInf
 	return n.Name < other.Name
 }
 
-// Count says for every node of the cluster whether it has idle room for t, and if not why.
+// Count says for every node of the cluster whether it has idle room for t, and if not why. Read only.
 func (p *Placer) Count(t *api.TaskInfo) api.NodeCounts {
+	class := p.ssn.Cluster().ClassOf(t)
+	now := counted{kind{class, t.Priority, api.Now}, p.ssn.Cluster().Touched().Position()}
+	if p.counted == now && !class.Social() && !class.Shape.Volumes && !class.Shape.Claims {
+		return p.counts
+	}
+	p.counted, p.counts = now, p.count(t)
+	return p.counts
+}
+
+// counted says for which tasks nodes were counted, and at which position of the journal of touched
+// nodes: many tasks of a kind may fail one after the other while nothing changes.
+type counted struct {
+	kind
+	position uint64
+}
+
+func (p *Placer) count(t *api.TaskInfo) api.NodeCounts {
 	var counts api.NodeCounts
 	rooms := roomRefusals{dims: p.ssn.Cluster().Dims}
 	for _, n := range p.ssn.Cluster().Nodes() {
