@@ -182,6 +182,67 @@ func TestEvictions(t *testing.T) {
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
+		"a host port is in the way, and nothing else": {
+			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1), HostPort(80))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9), HostPort(80)))),
+			want: `evict q/b-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"a pod that repels the taker is in the way, and nothing else": {
+			given: Given(Node("n1", "4cpu", Label("kubernetes.io/hostname", "n1")), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1), Away("kubernetes.io/hostname", "app=x"))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9), Label("app", "x")))),
+			want: `evict q/b-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"the queue's capability is in the way, and not the nodes": {
+			given: Given(Node("n1", "2cpu"), Node("n2", "2cpu"), Queue("q", 1, Capability("2cpu")),
+				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: `evict q/low-1 for q/high
+			       pipeline q/high-0 n2`,
+		},
+		"a gang that must stay together takes the domain where most is free": {
+			given: Given(Node("n1", "2cpu", Label("rack", "a")), Node("n2", "2cpu", Label("rack", "a")),
+				Node("n3", "2cpu", Label("rack", "b")), Node("n4", "2cpu", Label("rack", "b")), Queue("q", 1),
+				Group("q/a", 1, Running(2, "1cpu", "n1", Priority(1)), Running(2, "1cpu", "n2", Priority(1))),
+				Group("q/b", 1, Running(2, "1cpu", "n3", Priority(1)), Running(1, "1cpu", "n4", Priority(1))),
+				Group("q/high", 3, Pending(3, "1cpu", Priority(9), Label("app", "x"), Near("rack", "app=x")))),
+			want: `evict q/b-1 for q/high
+			       evict q/b-2 for q/high
+			       hold q/high-0 n4
+			       pipeline q/high-1 n4
+			       pipeline q/high-2 n3`,
+		},
+		"surplus of the same priority goes before a gang is broken": {
+			given: Given(Node("n1", "1cpu"), Node("n2", "2cpu"), Queue("q", 1),
+				Group("q/young", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/old", 1, Running(2, "1cpu", "n2", Priority(1))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: `evict q/old-1 for q/high
+			       pipeline q/high-0 n2`,
+		},
+		"a gang of low priority goes before surplus of higher": {
+			given: Given(Node("n1", "1cpu"), Node("n2", "2cpu"), Queue("q", 1),
+				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/mid", 1, Running(2, "1cpu", "n2", Priority(2))),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			want: `evict q/low-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"once surplus of higher priority must go, no gang of low priority has to": {
+			given: Given(Node("n1", "1cpu"), Node("n2", "3cpu"), Queue("q", 1),
+				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
+				Group("q/mid", 1, Running(3, "1cpu", "n2", Priority(2))),
+				Group("q/high", 2, Pending(2, "1cpu", Priority(9)))),
+			want: `evict q/mid-1 for q/high
+			       evict q/mid-2 for q/high
+			       pipeline q/high-0 n2
+			       pipeline q/high-1 n2`,
+		},
 		"a job's own surplus of low priority goes for its master": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),

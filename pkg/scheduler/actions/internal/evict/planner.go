@@ -58,7 +58,11 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 		return false
 	}
 	s := p.searchFor(claim, rules)
-	if s.hopeless() || !p.anyVictim(rules) {
+	if s.hopeless() {
+		return false
+	}
+	if !p.anyVictim(rules) {
+		s.giveUp()
 		return false
 	}
 	for _, within := range p.domains(claim) {
