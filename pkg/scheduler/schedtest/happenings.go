@@ -129,12 +129,16 @@ func (c *Cluster) phase(to, from v1.PodPhase, pods []string) {
 }
 
 // Release begins the deletion of pods; they hold their room until Delete.
-func (c *Cluster) Release(pods ...string) {
+func (c *Cluster) Release(pods ...string) { c.Ending(0, pods...) }
+
+// Ending lets the API server show that pods are being deleted and should be gone after the grace
+// period.
+func (c *Cluster) Ending(grace time.Duration, pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
 		c.edit(name, func(p *v1.Pod) {
-			now := metav1.NewTime(p.CreationTimestamp.Time)
-			p.DeletionTimestamp = &now
+			end := metav1.NewTime(c.clock.Now().Add(grace))
+			p.DeletionTimestamp = &end
 		})
 	}
 }

@@ -1,0 +1,97 @@
+package actions_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// What becomes of room that pods were evicted for.
+func TestPromises(t *testing.T) {
+	// Surplus of low priority, and a job of high priority for which one pod of it has to go.
+	given := Given(Node("n1", "8cpu"), Queue("q", 1),
+		Group("q/low", 1, Running(4, "2cpu", "n1", Priority(1))),
+		Group("q/high", 1, Pending(1, "2cpu", Priority(9))))
+	type step struct {
+		happens func(*Cluster)
+		want    string // decisions, and then why jobs wait
+	}
+	const evicted = `evict q/low-3 for q/high
+		pipeline q/high-0 n1
+		waits q/high Preempting: waits for 1 pod that is evicted for it`
+	for name, steps := range map[string][]step{
+		"it goes to whom it was promised": {
+			{want: evicted},
+			{happens: func(c *Cluster) { c.Gone(); c.Add(Group("q/other", 1, Pending(1, "2cpu", Priority(9)))) },
+				want: `bind q/high-0 n1
+				       evict q/low-2 for q/other
+				       pipeline q/other-0 n1
+				       waits q/other Preempting: waits for 1 pod that is evicted for it`},
+		},
+		"the time that it takes is told": {
+			{want: evicted},
+			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
+				want: `pipeline q/high-0 n1
+				       waits q/high Preempting: waits for 1 pod that is evicted for it, until 2026-01-01T00:00:30Z`},
+		},
+		"nobody waits for ever": {
+			{want: evicted},
+			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3"); c.Wait(50 * time.Second) },
+				want: `pipeline q/high-0 n1
+				       waits q/high Preempting: has its nodes; 1 of its pods wait there for pods that are being deleted`},
+		},
+		"who goes ahead takes it without another eviction": {
+			{want: evicted},
+			{happens: func(c *Cluster) { c.Add(Group("q/higher", 1, Pending(1, "2cpu", Priority(10)))) },
+				want: `evict q/low-2 for q/high
+				       pipeline q/high-0 n1
+				       pipeline q/higher-0 n1
+				       waits q/high Preempting: waits for 1 pod that is evicted for it
+				       waits q/higher Preempting: has its nodes; 1 of its pods wait there for pods that are being deleted`},
+		},
+		"who has evicted for a pod of another scheduler pauses before it evicts again": {
+			{want: evicted},
+			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("thief", Running(1, "2cpu", "n1"))) },
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+			{want: `evict q/low-2 for q/high
+			        pipeline q/high-0 n1
+			        waits q/high Preempting: waits for 1 pod that is evicted for it`},
+			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+			{want: `evict q/low-1 for q/high
+			        pipeline q/high-0 n1
+			        waits q/high Preempting: waits for 1 pod that is evicted for it`},
+		},
+		"a node that is lost ends it": {
+			{want: evicted},
+			{happens: func(c *Cluster) {
+				c.EditNode("n1", func(n *v1.Node) {
+					n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
+				})
+			},
+				want: `waits q/high Unschedulable: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not ready`},
+		},
+		"evictions that are refused end it": {
+			{want: evicted},
+			{happens: func(c *Cluster) { c.Spare() }, want: evicted},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, builtIn(t), given, WithConfig(allFour))
+			for i, step := range steps {
+				if step.happens != nil {
+					step.happens(c)
+				}
+				got := tidy(c.Cycle() + "\n" + c.Waits())
+				if diff := cmp.Diff(tidy(step.want), got); diff != "" {
+					t.Errorf("cycle %d (-want +got):\n%s", i+1, diff)
+				}
+			}
+		})
+	}
+}
