@@ -26,15 +26,9 @@ type Figure struct {
 // Add adds figures to the JSON array in a file, which it makes if there is none, and returns all of
 // them. A figure takes the place of an earlier one of its name.
 func Add(file string, list []Figure) ([]Figure, error) {
-	var all []Figure
-	data, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	all, err := read(file)
+	if err != nil {
 		return nil, err
-	}
-	if err == nil {
-		if err := json.Unmarshal(data, &all); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
 	}
 	for _, f := range list {
 		same := func(other Figure) bool { return other.Name == f.Name }
@@ -44,13 +38,29 @@ func Add(file string, list []Figure) ([]Figure, error) {
 			all = append(all, f)
 		}
 	}
-	if data, err = json.MarshalIndent(all, "", "  "); err != nil {
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err = os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
 	return all, os.WriteFile(file, append(data, '\n'), 0o644)
+}
+
+func read(file string) ([]Figure, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Figure
+	if err = json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return list, nil
 }
 
 // Table prints figures, one a line.
