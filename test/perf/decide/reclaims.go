@@ -34,7 +34,7 @@ func reclaimBig(nodes int) benchmark {
 }
 
 // reclaimNoShares has four queues that hold a quarter more than they deserve each, which together
-// is a little less than the gang asks for.
+// is a little less than the gang asks for. Each has nodes of its own, so nodes are no obstacle.
 func reclaimNoShares(nodes int) benchmark {
 	return benchmark{
 		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed",
