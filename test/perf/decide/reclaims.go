@@ -52,7 +52,7 @@ func reclaimNoShares(nodes int) benchmark {
 			w.add(wholeNodes("taker", w.gpus()/4/gpusPerNode+1))
 			return w
 		},
-		cycles: twoNoes(),
+		cycles: threeNoes(),
 	}
 }
 
@@ -74,19 +74,22 @@ func reclaimNoNodes(nodes int) benchmark {
 			w.add(wholeNodes("taker", nodes/4))
 			return w
 		},
-		cycles: twoNoes(),
+		cycles: threeNoes(),
 	}
 }
 
-// twoNoes asks a second time when nothing has changed but that the first pod of another gang has
-// come.
-func twoNoes() []cycle {
+// threeNoes asks a second time when nothing has changed but that the first pod of another gang has
+// come, and a third time when a small pod has come for which there is room, so that nothing of what
+// was found out may count any more.
+func threeNoes() []cycle {
 	limits := func(milliseconds float64) []limit {
 		return []limit{{"evictions", []string{"reclaim", "preempt"}, milliseconds}, {"reclaim", []string{"reclaim"}, 0}, {"cycle", nil, 0}}
 	}
+	small := job{name: "small", queue: "other", class: low, min: 1, size: 1}
 	incomplete := job{name: "incomplete", queue: "other", class: low, min: 2, size: 1}
 	return []cycle{
 		{name: "first", want: tally{}, limits: limits(20)},
 		{name: "again", arrives: func(w *world) { w.add(incomplete) }, want: tally{}, limits: limits(1)},
+		{name: "changed", arrives: func(w *world) { w.add(small) }, want: tally{"other low": {bound: 1}}, limits: limits(20)},
 	}
 }
