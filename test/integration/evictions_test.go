@@ -1,11 +1,15 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
 // evictingPolicy is that of the acceptance list for rows with evictions.
@@ -110,4 +114,47 @@ func noBudget(job string) row {
 	return func(w *world) {
 		w.must(w.client.PolicyV1().PodDisruptionBudgets(namespace).Delete(w.ctx, job, metav1.DeleteOptions{}))
 	}
+}
+
+// TestPlansOutliveTheScheduler stops the scheduler while a gang waits for victims. The next one knows
+// whom the room was promised to, although others go before it by now.
+func TestPlansOutliveTheScheduler(t *testing.T) {
+	w := newWorld(t, noControllers)
+	w.do(threeNodes, queue("q1", 1), queue("q2", 1), priorityClass("low", 1), priorityClass("high", 100),
+		gang("a", 1, pods(12, "1cpu", priority("low"), lingering), in("q1")))
+	policy := "--scheduler-conf=" + w.file("policy.yaml", evictingPolicy)
+	w.start(policy)
+	w.settle(`a: Running Scheduled; 12 running`, "")
+
+	w.do(gang("b", 3, pods(3, "1cpu", priority("high")), in("q1")))
+	w.settle(`
+		a: Running Scheduled; 3 ending, 9 running
+		b: Pending Preempting; 3 waiting Preempting`, "")
+	w.ofJob("b", func(name string) error {
+		p, err := w.client.CoreV1().Pods(namespace).Get(w.ctx, name, metav1.GetOptions{})
+		if err == nil && p.Status.NominatedNodeName == "" {
+			err = fmt.Errorf("pod %s is nominated for no node", name)
+		}
+		return err
+	})
+	w.stop()
+
+	w.do(gang("c", 3, pods(3, "1cpu", priority("low")), in("q2")))
+	w.ofJob("a", func(name string) error {
+		p, err := w.client.CoreV1().Pods(namespace).Get(w.ctx, name, metav1.GetOptions{})
+		if err != nil || p.DeletionTimestamp == nil {
+			return err
+		}
+		if p.Annotations[v1alpha1.AnnotationEvictedFor] != namespace+"/b" {
+			return fmt.Errorf("pod %s does not say for whom it goes: %v", name, p.Annotations)
+		}
+		_, err = w.client.CoreV1().Pods(namespace).Patch(w.ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		return err
+	})
+	w.start(policy)
+	w.settle(`
+		a: Running Scheduled; 3 ending, 6 running
+		b: Running Scheduled; 3 running
+		c: Pending Preempting; 3 waiting Preempting`, "")
+	w.must(w.view.invariants())
 }
