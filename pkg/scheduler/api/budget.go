@@ -32,13 +32,25 @@ func (c *Cluster) SetBudget(b *policyv1.PodDisruptionBudget) {
 			now.unseen++
 		}
 	}
+	c.unprotect(b.Namespace, of[b.Name])
+	c.unprotect(b.Namespace, now)
 	of[b.Name] = now
 	c.generation++
+}
+
+// unprotect lets pods of a budget be evicted again that it has kept from it.
+func (c *Cluster) unprotect(namespace string, b *budget) {
+	for t := range c.protected {
+		if b != nil && t.Pod.Namespace == namespace && b.protects(t) {
+			c.Protect(t.ID, false)
+		}
+	}
 }
 
 // DeleteBudget forgets a PodDisruptionBudget.
 func (c *Cluster) DeleteBudget(namespace, name string) {
 	if of := c.budgets[namespace]; of != nil {
+		c.unprotect(namespace, of[name])
 		delete(of, name)
 		c.generation++
 	}

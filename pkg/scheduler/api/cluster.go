@@ -36,6 +36,7 @@ type Cluster struct {
 	namespaces  map[string]namespace
 	budgets     map[string]map[string]*budget // by namespace and name
 	unseen      map[*TaskInfo]struct{}        // to be evicted, and the API server has not shown it yet
+	protected   map[*TaskInfo]struct{}        // see Protect
 	shapes      map[string]*Shape
 	terms       *terms
 	former      map[types.UID]map[JobID]*JobInfo // jobs of members whose group is gone, by its UID
@@ -73,6 +74,7 @@ func NewCluster(options Options) *Cluster {
 		namespaces:  map[string]namespace{},
 		budgets:     map[string]map[string]*budget{},
 		unseen:      map[*TaskInfo]struct{}{},
+		protected:   map[*TaskInfo]struct{}{},
 		shapes:      map[string]*Shape{},
 		terms:       newTerms(),
 		waiting:     map[*JobInfo]struct{}{},
@@ -248,11 +250,18 @@ func (c *Cluster) Spare(id TaskID) {
 	c.attach(t)
 }
 
-// Protect sets whether t must not be evicted.
+// Protect sets whether t must not be evicted. When a budget of its changes, it may be evicted again.
 func (c *Cluster) Protect(id TaskID, protected bool) {
-	if t := c.Tasks[id]; t != nil && t.protected != protected {
-		t.protected = protected
-		c.generation++
+	t := c.Tasks[id]
+	if t == nil || t.protected == protected {
+		return
+	}
+	t.protected = protected
+	c.generation++
+	if protected {
+		c.protected[t] = struct{}{}
+	} else {
+		delete(c.protected, t)
 	}
 }
 

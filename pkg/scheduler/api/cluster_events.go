@@ -134,6 +134,7 @@ func (c *Cluster) DeletePod(uid types.UID) {
 	node := t.Node
 	c.release(t.Shape)
 	delete(c.Tasks, t.ID)
+	delete(c.protected, t)
 	c.forgetNode(node)
 }
 

@@ -52,34 +52,27 @@ func TestEvictionInFlight(t *testing.T) {
 }
 
 func TestBudgetsAllow(t *testing.T) {
-	budget := func(name string, allowed int32, app string) *policyv1.PodDisruptionBudget {
-		return &policyv1.PodDisruptionBudget{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
-			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
-			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
-		}
-	}
 	for name, tc := range map[string]struct {
 		given []*policyv1.PodDisruptionBudget
 		gone  func(*Cluster, *TaskInfo) // before p and q are asked about
 		want  bool
 	}{
 		"none":              {want: true},
-		"of other pods":     {given: []*policyv1.PodDisruptionBudget{budget("a", 0, "z")}, want: true},
-		"as many as needed": {given: []*policyv1.PodDisruptionBudget{budget("a", 2, "x")}, want: true},
-		"one less":          {given: []*policyv1.PodDisruptionBudget{budget("a", 1, "x")}},
-		"two budgets":       {given: []*policyv1.PodDisruptionBudget{budget("a", 9, "x"), budget("b", 9, "x")}},
+		"of other pods":     {given: []*policyv1.PodDisruptionBudget{aBudget("a", 0, "z")}, want: true},
+		"as many as needed": {given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")}, want: true},
+		"one less":          {given: []*policyv1.PodDisruptionBudget{aBudget("a", 1, "x")}},
+		"two budgets":       {given: []*policyv1.PodDisruptionBudget{aBudget("a", 9, "x"), aBudget("b", 9, "x")}},
 		"one of them is gone": {
-			given: []*policyv1.PodDisruptionBudget{budget("a", 9, "x"), budget("b", 9, "x")},
+			given: []*policyv1.PodDisruptionBudget{aBudget("a", 9, "x"), aBudget("b", 9, "x")},
 			gone:  func(c *Cluster, _ *TaskInfo) { c.DeleteBudget("ns", "b") },
 			want:  true,
 		},
 		"an eviction that is not shown yet counts": {
-			given: []*policyv1.PodDisruptionBudget{budget("a", 2, "x")},
+			given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")},
 			gone:  func(c *Cluster, r *TaskInfo) { c.Doom(r) },
 		},
 		"one that is shown is in the budget's status": {
-			given: []*policyv1.PodDisruptionBudget{budget("a", 2, "x")},
+			given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")},
 			gone:  func(c *Cluster, r *TaskInfo) { c.Doom(r); c.SetPod(victimPod("r", deleting)) },
 			want:  true,
 		},
@@ -103,5 +96,41 @@ func TestBudgetsAllow(t *testing.T) {
 				t.Errorf("allowed: %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// Who was refused stays alone until a budget that protects it changes.
+func TestProtection(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(*Cluster)
+		want    bool // may be evicted again
+	}{
+		"nothing happens":                       {func(*Cluster) {}, false},
+		"its budget allows more":                {func(c *Cluster) { c.SetBudget(aBudget("mine", 1, "v")) }, true},
+		"its budget is gone":                    {func(c *Cluster) { c.DeleteBudget("ns", "mine") }, true},
+		"another's budget changes":              {func(c *Cluster) { c.SetBudget(aBudget("other", 1, "w")) }, false},
+		"a budget does not protect it any more": {func(c *Cluster) { c.SetBudget(aBudget("mine", 0, "w")) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n", "cpu", "4"))
+			pod := victimPod("v")
+			pod.Labels = map[string]string{"app": "v"}
+			c.SetPod(pod)
+			c.SetBudget(aBudget("mine", 0, "v"))
+			c.Protect(TaskID(pod.UID), true)
+			tc.happens(c)
+			if got := c.Tasks[TaskID(pod.UID)].Evictable(); got != tc.want {
+				t.Errorf("evictable: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func aBudget(name string, allowed int32, app string) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
 	}
 }
