@@ -56,23 +56,28 @@ type run struct {
 }
 
 func (r *run) serve(claim *api.Claim) bool {
+	taker := claim.Job.Queue
+	rules := evict.Rules{
+		Action:    Name,
+		Givers:    func() []*api.QueueInfo { return r.givers(taker) },
+		May:       func(j *api.JobInfo) bool { return j.Queue != taker && j.Queue.Reclaimable },
+		Reachable: r.ssn.Reachable,
+		Admits:    r.ssn.Reclaimable,
+	}
+	if r.planner.Hopeless(claim, rules) {
+		return false // nor does it fit: nothing has changed
+	}
 	stmt := r.ssn.Statement()
 	if r.fits(stmt, claim) {
 		r.reserved = append(r.reserved, stmt)
 		return false // its surplus has time until the gang itself has started
 	}
 	stmt.Discard()
-	taker := claim.Job.Queue
-	ok := r.ssn.Reachable(claim) && r.planner.Plan(stmt, claim, evict.Rules{
-		Action: Name,
-		Givers: func() []*api.QueueInfo { return r.givers(taker) },
-		May:    func(j *api.JobInfo) bool { return j.Queue != taker && j.Queue.Reclaimable },
-		Admits: r.ssn.Reclaimable,
-	})
-	if ok {
-		stmt.Commit()
+	if !r.planner.Plan(stmt, claim, rules) {
+		return false
 	}
-	return ok
+	stmt.Commit()
+	return true
 }
 
 func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {

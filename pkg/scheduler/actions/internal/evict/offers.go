@@ -124,6 +124,9 @@ func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInf
 	b := &a.bundle
 	b.reset(t, node)
 	list := a.victims.on(node)
+	if a.outOfReach(list, giver) {
+		return nil, false
+	}
 	for from := 0; from < len(list) && b.short(); {
 		to := from
 		for to < len(list) && list[to].Job.Priority == list[from].Job.Priority {
@@ -138,6 +141,45 @@ func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInf
 	}
 	b.leaveOut()
 	return b.units, len(b.units) > 0 || a.neighbourly(t)
+}
+
+// outOfReach tells quickly that no offer is possible: even with all victims gone the task would not
+// fit, or not without one that stays. Those of high priority are asked first, who stay most likely.
+func (a *attempt) outOfReach(list []*api.TaskInfo, giver *api.QueueInfo) bool {
+	b := &a.bundle
+	most := b.room.Clone()
+	for _, v := range list {
+		if a.mayGive(v.Job, giver) {
+			most.Add(v.Request)
+		}
+	}
+	if b.task.Request.Short(most) >= 0 {
+		return true
+	}
+	for _, v := range slices.Backward(list) {
+		if a.mayGive(v.Job, giver) && !fitsWithout(b.task.Request, most, v) && !a.couldGo(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// couldGo tells whether a pod could go in some way, alone or with the rest of its gang.
+func (a *attempt) couldGo(v *api.TaskInfo) bool {
+	if v.Job.Surplus() > 0 && a.admitsFirst(api.NewUnit(v.Job, []*api.TaskInfo{v})) {
+		return true
+	}
+	return !a.surplusOnly && a.admitsFirst(a.victims.rest(v.Job).unit)
+}
+
+// fitsWithout tells whether the request fits the room without what v holds of it.
+func fitsWithout(request, room api.Resource, v *api.TaskInfo) bool {
+	for d, n := range request {
+		if n > 0 && n > room.At(d)-v.Request.At(d) {
+			return false
+		}
+	}
+	return true
 }
 
 // neighbourly tells whether t could be kept away from a node by others that stand there, although
@@ -172,7 +214,7 @@ func (a *attempt) offerGangs(list []*api.TaskInfo, giver *api.QueueInfo) {
 		if b.helps(v) && !b.hasGang(v.Job) && a.mayGive(v.Job, giver) && !a.whole[v.Job] {
 			if g := a.victims.rest(v.Job); a.admitsFirst(g.unit) {
 				b.drop(v.Job)
-				b.add(g.unit, g.at[b.node])
+				b.add(g.unit, g.at(b.node))
 			}
 		}
 	}

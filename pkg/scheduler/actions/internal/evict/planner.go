@@ -27,6 +27,8 @@ type Rules struct {
 	May func(*api.JobInfo) bool
 	// Admits asks the plugins whether a unit may go, given what the plan has taken so far.
 	Admits func(*api.Claim, api.Unit) bool
+	// Reachable is a necessary condition, asked before a plan is looked for; nil: there is none.
+	Reachable func(*api.Claim) bool
 	// Accepts has the last word on a plan as a whole; nil: all are good.
 	Accepts func(*api.Claim) bool
 	// SurplusOnly leaves gangs whole.
@@ -49,6 +51,9 @@ func New(ssn *framework.Session) *Planner {
 	return &Planner{ssn: ssn, placer: place.New(ssn), victims: newVictims(), searches: map[string]*search{}}
 }
 
+// Hopeless tells whether a claim like this has found no plan since the model changed.
+func (p *Planner) Hopeless(claim *api.Claim, rules Rules) bool { return p.searchFor(claim, rules).hopeless() }
+
 // Plan carries the claim out on the statement, with the evictions that it takes, and tells whether it
 // could. It fails without a trace, also if it takes no evictions. Among plans it prefers those whose
 // victims have lower priority, and among those one that breaks no gang. Jobs that have evicted in
@@ -61,7 +66,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 	if s.hopeless() {
 		return false
 	}
-	if !p.anyVictim(rules) {
+	if !p.anyVictim(rules) || rules.Reachable != nil && !rules.Reachable(claim) {
 		s.giveUp()
 		return false
 	}

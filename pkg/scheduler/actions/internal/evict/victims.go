@@ -10,7 +10,7 @@ import (
 // victims knows who could go from which node, and what is left of gangs. All of it is derived and is
 // made again when the node or the job has changed.
 type victims struct {
-	nodes map[*api.NodeInfo]nodeVictims
+	nodes []nodeVictims // by node index
 	gangs map[*api.JobInfo]*gang
 }
 
@@ -23,18 +23,37 @@ type nodeVictims struct {
 type gang struct {
 	generation uint64
 	unit       api.Unit
-	at         map[*api.NodeInfo]api.Resource // what it holds there
+	held       []held
+}
+
+// held is what a gang holds on one of its nodes.
+type held struct {
+	node    *api.NodeInfo
+	request api.Resource
+}
+
+// at returns what the gang holds on a node. Most gangs are small, and a map would cost more.
+func (g *gang) at(n *api.NodeInfo) api.Resource {
+	for i := range g.held {
+		if g.held[i].node == n {
+			return g.held[i].request
+		}
+	}
+	return nil
 }
 
 func newVictims() *victims {
-	return &victims{nodes: map[*api.NodeInfo]nodeVictims{}, gangs: map[*api.JobInfo]*gang{}}
+	return &victims{gangs: map[*api.JobInfo]*gang{}}
 }
 
 // on lists the members of queues that stand on a node, the cheapest to lose first: by the priority
 // of their jobs, then their own, then the youngest.
 func (v *victims) on(n *api.NodeInfo) []*api.TaskInfo {
-	known, ok := v.nodes[n]
-	if ok && known.generation == n.Generation {
+	for n.Index >= len(v.nodes) {
+		v.nodes = append(v.nodes, nodeVictims{})
+	}
+	known := &v.nodes[n.Index]
+	if known.generation == n.Generation {
 		return known.list
 	}
 	list := known.list[:0]
@@ -44,7 +63,7 @@ func (v *victims) on(n *api.NodeInfo) []*api.TaskInfo {
 		}
 	}
 	slices.SortFunc(list, cheapestFirst)
-	v.nodes[n] = nodeVictims{n.Generation, list}
+	known.generation, known.list = n.Generation, list
 	return list
 }
 
@@ -62,16 +81,21 @@ func (v *victims) rest(j *api.JobInfo) *gang {
 		return g
 	}
 	var tasks []*api.TaskInfo
-	g := &gang{generation: j.Generation, at: map[*api.NodeInfo]api.Resource{}}
+	g := &gang{generation: j.Generation}
 	for _, t := range j.Tasks {
 		if t.Evictable() {
 			tasks = append(tasks, t)
-			here := g.at[t.Node]
-			here.Add(t.Request)
-			g.at[t.Node] = here
 		}
 	}
-	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return api.CompareAge(a.Created, b.Created, a.Key, b.Key) })
+	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int {
+		return cmp.Or(cmp.Compare(a.Node.Name, b.Node.Name), api.CompareAge(a.Created, b.Created, a.Key, b.Key))
+	})
+	for _, t := range tasks {
+		if last := len(g.held) - 1; last < 0 || g.held[last].node != t.Node {
+			g.held = append(g.held, held{node: t.Node})
+		}
+		g.held[len(g.held)-1].request.Add(t.Request)
+	}
 	g.unit = api.NewUnit(j, tasks)
 	g.unit.Whole = true
 	v.gangs[j] = g
