@@ -85,7 +85,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
 		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
 	case outcome != nil && outcome.Job != nil:
-		g.Reason, g.Message = outcome.Job.Reason, outcome.Job.Message(ssn.Cluster().Dims)
+		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, ssn.Cluster().Dims)
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
 		g.Message += fmt.Sprintf("; there is no priority class %s, so the highest priority of its pods counts", class)
@@ -104,14 +104,14 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 		reason, message := "", ""
 		switch {
 		case verdict != nil:
-			reason, message = podReason(verdict), verdict.Message(dims)
+			reason, message = podReason(verdict), outcome.Message(verdict, dims)
 		case outcome.Job == nil:
 			continue
 		case i >= needed && podReason(outcome.Job) == v1.PodReasonUnschedulable:
 			reason = v1alpha1.ReasonGangPending
-			message = fmt.Sprintf("is not one of the %d pods that must start together, and waits for them: %s", j.MinMember, outcome.Job.Message(dims))
+			message = fmt.Sprintf("is not one of the %d pods that must start together, and waits for them: %s", j.MinMember, outcome.Message(outcome.Job, dims))
 		default:
-			reason, message = podReason(outcome.Job), outcome.Job.Message(dims)
+			reason, message = podReason(outcome.Job), outcome.Message(outcome.Job, dims)
 		}
 		reports = append(reports, api.PodReport{
 			Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID, Reason: reason, Message: message,

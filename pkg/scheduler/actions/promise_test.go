@@ -10,6 +10,20 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
+// Who waits because of disruption budgets is told so, also when nobody looks again.
+func TestProtectionIsTold(t *testing.T) {
+	c := New(t, builtIn(t), Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 0, "app", "x"),
+		Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1), Label("app", "x"))),
+		Group("q/high", 1, Pending(1, "1cpu", Priority(9)))), WithConfig(allFour))
+	want := "waits q/high NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 not enough cpu; " +
+		"2 pods that could make room are protected by disruption budgets"
+	for range 2 {
+		if got := c.Cycle() + c.Waits(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	}
+}
+
 // What becomes of room that pods were evicted for.
 func TestPromises(t *testing.T) {
 	// Surplus of low priority, and a job of high priority for which one pod of it has to go.

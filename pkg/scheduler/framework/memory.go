@@ -25,20 +25,22 @@ type memory struct {
 // hopeless are kinds of claims that found no plan. Whatever is decided, or happens to what stands
 // on nodes, or to what queues deserve, may give them a new chance: then all are forgotten.
 type hopeless struct {
-	kinds    map[string]struct{}
+	kinds    map[string]int // with how many pods disruption budgets protect
 	standing uint64       // the model's StandingGeneration when the last session was closed
 	total    api.Resource // in the last session
 }
 
 // Hopeless tells whether claims of that kind have found no plan since anything changed that they
-// could hope for.
-func (ssn *Session) Hopeless(kind string) bool {
-	_, known := ssn.memory.hopeless.kinds[kind]
-	return known
+// could hope for, and how many pods stay for the sake of disruption budgets.
+func (ssn *Session) Hopeless(kind string) (protected int, hopeless bool) {
+	protected, hopeless = ssn.memory.hopeless.kinds[kind]
+	return protected, hopeless
 }
 
 // SetHopeless remembers that a claim of that kind has found no plan.
-func (ssn *Session) SetHopeless(kind string) { ssn.memory.hopeless.kinds[kind] = struct{}{} }
+func (ssn *Session) SetHopeless(kind string, protected int) {
+	ssn.memory.hopeless.kinds[kind] = protected
+}
 
 // Hope forgets what is hopeless. Plugins call it when something changes that decides over victims
 // and is not in the model.
@@ -57,7 +59,7 @@ func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
 			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, pauses: map[api.JobID]pause{},
-			hopeless: hopeless{kinds: map[string]struct{}{}},
+			hopeless: hopeless{kinds: map[string]int{}},
 			promises: promisesShown(cluster),
 		}
 	}

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -47,6 +48,17 @@ type Outcome struct {
 	Job *api.Verdict
 	// Tasks is why members of a shape wait; members without entry share Job.
 	Tasks map[*api.Shape]*api.Verdict
+	// Protected is how many pods disruption budgets keep from being evicted for the job.
+	Protected int
+}
+
+// Message words one of the verdicts.
+func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
+	text := v.Message(dims)
+	if o.Protected > 0 && v.Nodes.Total > 0 {
+		text += fmt.Sprintf("; %d pods that could make room are protected by disruption budgets", o.Protected)
+	}
+	return text
 }
 
 // Open opens a session: plugins register in the order of the configuration, then every job
@@ -147,6 +159,15 @@ func (ssn *Session) ExplainTasks(j *api.JobInfo, shape *api.Shape, verdict *api.
 		o.Tasks = map[*api.Shape]*api.Verdict{}
 	}
 	o.Tasks[shape] = verdict
+}
+
+// ExplainProtected records how many pods could not be evicted for a job because of disruption
+// budgets.
+func (ssn *Session) ExplainProtected(j *api.JobInfo, pods int) {
+	if pods > 0 {
+		o := ssn.outcome(j)
+		o.Protected = max(o.Protected, pods)
+	}
 }
 
 func (ssn *Session) outcome(j *api.JobInfo) *Outcome {

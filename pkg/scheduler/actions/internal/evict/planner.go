@@ -52,7 +52,9 @@ func New(ssn *framework.Session) *Planner {
 }
 
 // Hopeless tells whether a claim like this has found no plan since the model changed.
-func (p *Planner) Hopeless(claim *api.Claim, rules Rules) bool { return p.searchFor(claim, rules).hopeless() }
+func (p *Planner) Hopeless(claim *api.Claim, rules Rules) bool {
+	return p.searchFor(claim, rules).hopeless(claim)
+}
 
 // Plan carries the claim out on the statement, with the evictions that it takes, and tells whether it
 // could. It fails without a trace, also if it takes no evictions. Among plans it prefers those whose
@@ -63,11 +65,11 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 		return false
 	}
 	s := p.searchFor(claim, rules)
-	if s.hopeless() {
+	if s.hopeless(claim) {
 		return false
 	}
 	if !p.anyVictim(rules) || rules.Reachable != nil && !rules.Reachable(claim) {
-		s.giveUp()
+		s.giveUp(claim)
 		return false
 	}
 	for _, within := range p.domains(claim) {
@@ -79,7 +81,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 			return false
 		}
 	}
-	s.giveUp()
+	s.giveUp(claim)
 	return false
 }
 
@@ -320,7 +322,16 @@ func (a *attempt) take(units ...api.Unit) bool {
 }
 
 func (a *attempt) admits(u api.Unit) bool {
-	return a.ssn.Cluster().BudgetsAllow(u) && a.rules.Admits(a.claim, u)
+	if !a.rules.Admits(a.claim, u) {
+		return false
+	}
+	if a.ssn.Cluster().BudgetsAllow(u) {
+		return true
+	}
+	for _, t := range u.Tasks {
+		a.search.protected[t] = struct{}{}
+	}
+	return false
 }
 
 // admitsFirst asks about a unit when it comes into an offer, if the plan has taken nothing yet: who

@@ -21,6 +21,8 @@ type search struct {
 	singles map[*api.TaskInfo]bool // whether the pod may go as surplus, as asked at the start of a plan
 	gangs   map[*api.JobInfo]bool  // the same of all the rest of a gang
 	offers  map[offerKey]*offers   // left by the last attempt
+
+	protected map[*api.TaskInfo]struct{} // by disruption budgets
 }
 
 func (p *Planner) searchFor(claim *api.Claim, rules Rules) *search {
@@ -28,7 +30,8 @@ func (p *Planner) searchFor(claim *api.Claim, rules Rules) *search {
 	if s := p.searches[kind]; s != nil && memorable {
 		return s
 	}
-	s := &search{planner: p, kind: kind, memorable: memorable, singles: map[*api.TaskInfo]bool{}, gangs: map[*api.JobInfo]bool{}}
+	s := &search{planner: p, kind: kind, memorable: memorable, singles: map[*api.TaskInfo]bool{}, gangs: map[*api.JobInfo]bool{},
+		protected: map[*api.TaskInfo]struct{}{}}
 	p.searches[kind] = s
 	return s
 }
@@ -70,11 +73,19 @@ func preempts(t *api.TaskInfo) bool {
 }
 
 // hopeless tells whether a claim of this kind has found no plan since the model changed last.
-func (s *search) hopeless() bool { return s.memorable && s.planner.ssn.Hopeless(s.kind) }
+func (s *search) hopeless(claim *api.Claim) bool {
+	if !s.memorable {
+		return false
+	}
+	protected, hopeless := s.planner.ssn.Hopeless(s.kind)
+	s.planner.ssn.ExplainProtected(claim.Job, protected)
+	return hopeless
+}
 
-func (s *search) giveUp() {
+func (s *search) giveUp(claim *api.Claim) {
+	s.planner.ssn.ExplainProtected(claim.Job, len(s.protected))
 	if s.memorable {
-		s.planner.ssn.SetHopeless(s.kind)
+		s.planner.ssn.SetHopeless(s.kind, len(s.protected))
 	}
 }
 
