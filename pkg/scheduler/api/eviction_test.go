@@ -51,6 +51,39 @@ func TestEvictionInFlight(t *testing.T) {
 	}
 }
 
+func TestEvictable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given podChange
+		want  bool
+	}{
+		"a member that runs":               {given: withLabel("app", "x"), want: true},
+		"one that waits":                   {given: on("")},
+		"one that is being deleted":        {given: deleting},
+		"one that has ended":               {given: inPhase(v1.PodFailed)},
+		"one on a node that is gone":       {given: on("gone")},
+		"a pod of another scheduler":       {given: foreign},
+		"a pod of a ReplicaSet":            {given: ownedByKind("ReplicaSet"), want: true},
+		"a pod of a DaemonSet":             {given: ownedByKind("DaemonSet")},
+		"what the kubelet shows of itself": {given: annotated(v1.MirrorPodAnnotationKey, "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n", "cpu", "4"))
+			c.SetPod(victimPod("p", tc.given))
+			if got := c.Tasks["uid-p"].Evictable(); got != tc.want {
+				t.Errorf("evictable: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func ownedByKind(kind string) podChange {
+	return func(p *v1.Pod) {
+		ownedBy("owner")(p)
+		p.OwnerReferences[0].Kind = kind
+	}
+}
+
 func TestBudgetsAllow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given []*policyv1.PodDisruptionBudget

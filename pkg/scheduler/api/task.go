@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TaskInfo is a pod as the scheduler sees it. Pods of other schedulers are tasks without job.
@@ -24,6 +25,8 @@ type TaskInfo struct {
 	Gated bool
 	// Created is the creation time in nanoseconds since 1970.
 	Created int64
+	// local is set for pods that belong to their node: mirror pods and those of DaemonSets.
+	local bool
 
 	Status TaskStatus
 	// Node is where the task is or goes: nil while it waits and once it has ended. The node may
@@ -59,6 +62,15 @@ func (t *TaskInfo) read(pod *v1.Pod, shape *Shape) {
 	}
 	t.Gated = len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == ""
 	t.Created = pod.CreationTimestamp.UnixNano()
+	t.local = belongsToNode(pod)
+}
+
+// belongsToNode tells whether a pod would only come back to its node if it were evicted: mirror pods
+// stand for what the kubelet runs by itself, and a DaemonSet wants one pod on each node.
+func belongsToNode(pod *v1.Pod) bool {
+	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return mirror || owner != nil && owner.Kind == "DaemonSet"
 }
 
 // statusShown is the status that the API server shows, or will show once it has carried out an
@@ -88,9 +100,9 @@ func (t *TaskInfo) Waiting() bool { return t.Status == Pending && !t.Gated }
 func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
 
 // Evictable tells whether the task stands on a node for all to see, so that evicting it would set
-// room free.
+// room free, and stay away if it were evicted.
 func (t *TaskInfo) Evictable() bool {
-	return !t.protected && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
+	return !t.protected && !t.local && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
 }
 
 // Leaving tells whether an eviction of ours has been decided and not yet been shown or refused.
