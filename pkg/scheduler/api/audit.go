@@ -213,9 +213,10 @@ func (a *audit) addToNode(t *TaskInfo) {
 		return
 	}
 	s.used.Add(t.Request)
-	if t.Job == nil {
+	switch {
+	case t.Job == nil:
 		s.outside.Add(t.Request)
-	} else {
+	case t.Status.Holding():
 		s.members.Add(t.Request)
 	}
 	if t.Status == Releasing {

@@ -30,7 +30,7 @@ type NodeInfo struct {
 	Pipelined Resource
 	// Outside is what pods that belong to no queue hold.
 	Outside Resource
-	// Members is what members of queues hold, and what those being deleted still hold.
+	// Members is what members of queues hold here, of which those being deleted hold nothing any more.
 	Members Resource
 
 	// Generation changes when anything on the node does. No value is used twice, so it also
@@ -152,10 +152,11 @@ func (n *NodeInfo) account(t *TaskInfo, sign int) {
 		add(&n.Pipelined, t.Request)
 	} else {
 		sub(&n.Idle, t.Request)
-		if t.Job != nil {
-			add(&n.Members, t.Request)
-		} else {
+		switch {
+		case t.Job == nil:
 			add(&n.Outside, t.Request)
+		case t.Status.Holding():
+			add(&n.Members, t.Request)
 		}
 		if t.Status == Releasing {
 			add(&n.Releasing, t.Request)

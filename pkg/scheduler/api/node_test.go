@@ -41,7 +41,7 @@ func TestNodeAccounts(t *testing.T) {
 		},
 		"a pod that is being deleted": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), deleting)) },
-			accounts{idle: 3000, releasing: 1000, members: 1000, now: 3000, future: 4000},
+			accounts{idle: 3000, releasing: 1000, now: 3000, future: 4000},
 		},
 		"a foreign pod that is being deleted": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), deleting, foreign)) },
@@ -52,7 +52,7 @@ func TestNodeAccounts(t *testing.T) {
 				c.SetPod(aPod("p", on("n"), deleting))
 				c.SetNode(notReady(aNode("n", "cpu", "4")))
 			},
-			accounts{idle: 3000, releasing: 1000, members: 1000, now: 3000, future: 3000},
+			accounts{idle: 3000, releasing: 1000, now: 3000, future: 3000},
 		},
 		"more than it has": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), requesting("cpu", "5"))) },
@@ -133,7 +133,7 @@ func TestNodeAccounts(t *testing.T) {
 				c.SetPod(aPod("q"))
 				c.Place(c.Tasks["uid-q"], Pipelined, c.Node("n"))
 			},
-			accounts{idle: 3000, releasing: 1000, members: 1000, now: 3000, future: 3000},
+			accounts{idle: 3000, releasing: 1000, now: 3000, future: 3000},
 		},
 		"a tried placement that needs idle room too": {
 			func(c *Cluster) {
@@ -141,7 +141,7 @@ func TestNodeAccounts(t *testing.T) {
 				c.SetPod(aPod("q", requesting("cpu", "3")))
 				c.Place(c.Tasks["uid-q"], Pipelined, c.Node("n"))
 			},
-			accounts{idle: 3000, releasing: 1000, members: 1000, now: 1000, future: 1000},
+			accounts{idle: 3000, releasing: 1000, now: 1000, future: 1000},
 		},
 	}
 	for name, tc := range cases {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -68,6 +69,9 @@ func changeSomething(t *rapid.T, c *api.Cluster) {
 			if rapid.IntRange(0, 4).Draw(t, "ended") == 0 {
 				p.Status.Phase = v1.PodSucceeded
 			}
+			if rapid.IntRange(0, 4).Draw(t, "being deleted") == 0 {
+				p.DeletionTimestamp = &metav1.Time{}
+			}
 		}))
 	}
 }
@@ -90,7 +94,11 @@ func compareMemory(t *rapid.T, ssn *Session) {
 		case usable && n.Ready() && !n.Node.Spec.Unschedulable:
 			total.Add(n.Allocatable.Minus(n.Outside).NotNegative())
 		default:
-			total.Add(n.Members)
+			for _, task := range n.Tasks {
+				if task.Job != nil && task.Status.Holding() {
+					total.Add(task.Request)
+				}
+			}
 		}
 	}
 	if !ssn.Total().Equal(total) {
