@@ -27,12 +27,7 @@ func (action) Name() string { return Name }
 // deserve. What fits without an eviction is left to allocate, but its room counts as taken until
 // the action ends.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn)}
-	for _, q := range ssn.Cluster().SortedQueues() {
-		if q.Reclaimable {
-			r.queues = append(r.queues, q)
-		}
-	}
+	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job))
@@ -51,7 +46,7 @@ type run struct {
 	ssn      *framework.Session
 	planner  *evict.Planner
 	placer   *place.Placer
-	queues   []*api.QueueInfo // that may have to give
+	queues   []*api.QueueInfo
 	reserved []*framework.Statement
 }
 
@@ -60,7 +55,7 @@ func (r *run) serve(claim *api.Claim) bool {
 	rules := evict.Rules{
 		Action:    Name,
 		Givers:    func() []*api.QueueInfo { return r.givers(taker) },
-		May:       func(j *api.JobInfo) bool { return j.Queue != taker && j.Queue.Reclaimable },
+		May:       func(j *api.JobInfo) bool { return mayGive(j.Queue, taker) },
 		Reachable: r.ssn.Reachable,
 		Admits:    r.ssn.Reclaimable,
 	}
@@ -89,9 +84,24 @@ func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 	return true
 }
 
-// givers returns the queues that may have to give, the one with the highest share first.
+// mayGive tells whether a queue may have to give anything. One that is not reclaimable gives only what
+// the taker's guarantee needs.
+func mayGive(q, taker *api.QueueInfo) bool {
+	return q != taker && (q.Reclaimable || !taker.Guarantee.IsZero())
+}
+
+// givers returns the queues that may have to give, the one with the highest share first. Those that
+// are not reclaimable come after all others: they give what nobody else can.
 func (r *run) givers(taker *api.QueueInfo) []*api.QueueInfo {
-	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return q == taker })
-	slices.SortStableFunc(list, func(a, b *api.QueueInfo) int { return r.ssn.CompareQueues(b, a) })
+	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return !mayGive(q, taker) })
+	slices.SortStableFunc(list, func(a, b *api.QueueInfo) int {
+		switch {
+		case a.Reclaimable == b.Reclaimable:
+			return r.ssn.CompareQueues(b, a)
+		case a.Reclaimable:
+			return -1
+		}
+		return +1
+	})
 	return list
 }

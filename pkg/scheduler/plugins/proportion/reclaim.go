@@ -1,24 +1,27 @@
 package proportion
 
 import (
+	"slices"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // reclaimable lets a queue that is short of what it deserves take back what others borrow.
 //
-// The giver must be reclaimable, must hold some of what the claim is short of, and more than it
-// deserves of all of that which the unit holds, and keeps its guarantee. Then either the rule of
-// api.Fairer on queue shares permits it, or entitlement does: with the whole claim the taker stays
-// within what it deserves in every dimension, so what it asks for was only borrowed by others.
+// The giver must hold some of what the claim is short of, and more than it deserves of all of that
+// which the unit holds, and keeps its guarantee; one that is not reclaimable gives only what the
+// taker's guarantee needs. Then either the rule of api.Fairer on queue shares permits it, or
+// entitlement does: with the whole claim the taker stays within what it deserves in every dimension,
+// so what it asks for was only borrowed by others.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	giver, taker := unit.Job.Queue, claim.Job.Queue
 	on := s.standing(claim)
-	if giver == nil || giver == taker || !giver.Reclaimable || !s.borrows(giver, unit, on.short) {
+	if giver == nil || giver == taker || !giver.Reclaimable && !on.guaranteed || !s.borrows(giver, unit, on.short) {
 		return api.Reject
 	}
 	left := giver.Allocated.Minus(unit.Request)
 	for d, n := range unit.Request {
-		if n > 0 && left.At(d) < giver.Guarantee.At(d) {
+		if n > 0 && left.At(d)*scale(d) < s.floor(giver, d) {
 			return api.Reject
 		}
 	}
@@ -40,6 +43,9 @@ type standing struct {
 	// asks for more, or all that it asks for if none is short.
 	room  api.Resource
 	short []int
+	// guaranteed tells whether the claim's queue stays within its guarantee with all of the claim, in the
+	// short dimensions.
+	guaranteed bool
 	// entitled tells whether the claim's queue stays within what it deserves with all of the claim.
 	entitled bool
 	// before and after are the shares of the claim's queue without and with the claim.
@@ -68,8 +74,15 @@ func (s *shares) standing(claim *api.Claim) *standing {
 	if len(on.short) == 0 {
 		on.short = asked
 	}
+	on.guaranteed = !slices.ContainsFunc(on.short, func(d int) bool { return held.At(d)*scale(d) > s.floor(claim.Job.Queue, d) })
 	s.last = on
 	return &s.last
+}
+
+// floor is a queue's guarantee in parts of a unit, scaled down as in what the queue deserves if all
+// guarantees together exceed the total.
+func (s *shares) floor(q *api.QueueInfo, d int) int64 {
+	return min(q.Guarantee.At(d)*scale(d), s.deserved[q].At(d))
 }
 
 // isEntitled tells whether what a queue would hold is within what it deserves, in every dimension.
@@ -120,11 +133,11 @@ func (s *shares) reachable(claim *api.Claim) bool {
 	for _, d := range on.short {
 		missing := claim.Request.At(d) - on.room.At(d)
 		for _, q := range s.ssn.Cluster().Queues {
-			if q == taker || !q.Reclaimable || !on.entitled && s.share(q).Compare(on.after) < 0 {
+			if q == taker || !q.Reclaimable && !on.guaranteed || !on.entitled && s.share(q).Compare(on.after) < 0 {
 				continue
 			}
 			if over := q.Allocated.At(d) - s.deserved[q].At(d)/scale(d); over > 0 {
-				missing -= min(over+s.largestJob(q).At(d), q.Allocated.At(d)-min(q.Guarantee.At(d), q.Allocated.At(d)))
+				missing -= min(over+s.largestJob(q).At(d), q.Allocated.At(d)-s.floor(q, d)/scale(d))
 			}
 		}
 		if missing > 0 {
