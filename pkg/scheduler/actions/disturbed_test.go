@@ -69,7 +69,7 @@ func TestDisturbedPlans(t *testing.T) {
 				},
 			},
 		},
-		"a foreign pod takes the room, and then another: each time one more goes": { // there is no back-off yet
+		"a foreign pod takes part of the room: the rest is lent again, and taken back after a pause": {
 			given: Given(Node("n1", "8cpu"), Queue("g", 1), Queue("t", 1),
 				Group("g/a", 1, Running(8, "1cpu", "n1")),
 				Group("t/b", 2, Pending(2, "1cpu"))),
@@ -83,17 +83,13 @@ func TestDisturbedPlans(t *testing.T) {
 						leave(c, true)
 						c.Add(Foreign("web", Running(1, "1cpu", "n1")))
 					},
-					want: `evict g/a-5 for t/b
-					       hold t/b-0 n1
-					       pipeline t/b-1 n1`,
+					want: `bind g/a-7 n1`,
 				},
 				{
-					do: func(c *Cluster) {
-						leave(c, true)
-						c.Add(Foreign("db", Running(1, "1cpu", "n1")))
-					},
-					want: `evict g/a-4 for t/b
-					       hold t/b-0 n1
+					do: func(c *Cluster) { c.Confirm() },
+					want: `evict g/a-5 for t/b
+					       evict g/a-7 for t/b
+					       pipeline t/b-0 n1
 					       pipeline t/b-1 n1`,
 				},
 				{

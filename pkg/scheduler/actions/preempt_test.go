@@ -88,13 +88,6 @@ func TestPreempt(t *testing.T) {
 			want: `evict q/low-1 for q/job
 			       pipeline q/job-2 n1`,
 		},
-		"a job's own surplus of lower priority goes before that of others": {
-			given: Given(Node("n1", "4cpu"), Queue("q", 1),
-				Group("q/middle", 1, Running(2, "1cpu", "n1", Priority(5))),
-				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),
-			want: `evict q/job-1 for q/job
-			       pipeline q/job-2 n1`,
-		},
 		"two budgets over different pods of a gang: each lets its own go": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1), Budget("x", 1, "app", "x"), Budget("y", 1, "app", "y"),
 				Group("q/gang", 2, Running(1, "1cpu", "n1", Priority(1), Label("app", "x")), Running(1, "1cpu", "n1", Priority(1), Label("app", "y"))),
