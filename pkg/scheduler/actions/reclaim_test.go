@@ -99,6 +99,13 @@ func TestReclaim(t *testing.T) {
 				Group("t/b", 1, Running(2, "1cpu", "n1"), Pending(8, "1cpu"))),
 			want: ``,
 		},
+		"nor where others have borrowed, but elsewhere": {
+			given: Given(Nodes(2, "n", "5cpu"), Queue("never", 1, NotReclaimable()), Queue("g", 1), Queue("t", 1, Guarantee("1cpu")),
+				Group("never/a", 1, Running(4, "1cpu", "n1")),
+				Group("g/b", 1, Running(5, "1cpu", "n2")),
+				Group("t/c", 1, Running(1, "1cpu", "n1"), Pending(9, "1cpu", NodeSelector(hostname, "n1")))),
+			want: ``,
+		},
 		"nor for a gang of which the guarantee needs only a part": {
 			given: Given(Node("n1", "8cpu"), Queue("g", 1, NotReclaimable()), Queue("t", 1, Guarantee("2cpu")),
 				Group("g/a", 1, Running(8, "1cpu", "n1")),
