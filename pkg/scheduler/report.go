@@ -86,6 +86,10 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
 	case outcome != nil && outcome.Job != nil:
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, ssn.Cluster().Dims)
+		if outcome.Stale && g.Reason != v1alpha1.ReasonPreempting {
+			g.Reason = v1alpha1.ReasonGangStale
+			g.Message = fmt.Sprintf("%d of the %d pods that must run together have done so for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
+		}
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
 		g.Message += fmt.Sprintf("; there is no priority class %s, so the highest priority of its pods counts", class)

@@ -37,6 +37,7 @@ type Options struct {
 	DefaultQueue  string        // the queue of those who name none
 	Period        time.Duration // at least one cycle in each
 	BindWorkers   int           // bindings in flight at once
+	GangGrace     time.Duration // see framework.Handle
 
 	Kube     kubernetes.Interface
 	Batch    versioned.Interface
@@ -95,7 +96,7 @@ func New(options Options) (*Scheduler, error) {
 }
 
 func (s *Scheduler) handle() framework.Handle {
-	return framework.Handle{Informers: s.informers, Clock: s.Clock}
+	return framework.Handle{Informers: s.informers, Clock: s.Clock, GangGrace: s.GangGrace}
 }
 
 // Start starts the informers and returns when all of them have synced.
@@ -242,14 +243,15 @@ func waitsForVolumes(j *api.JobInfo) bool {
 }
 
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
-	placed, waiting := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline)
+	placed, waiting, evicted := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline), ssn.Decided(api.Evict)
 	s.Metrics.Decided(metrics.Allocate, placed)
 	s.Metrics.Decided(metrics.Pipeline, waiting)
+	s.Metrics.Decided(metrics.Evict, evicted)
 	log := ssn.Log.V(4)
-	if placed > 0 {
+	if placed+evicted > 0 {
 		log = ssn.Log.V(2)
 	}
-	log.Info("Cycle", "placed", placed, "waitingForRoom", waiting, "jobs", len(ssn.Jobs()), "took", s.Clock.Since(began))
+	log.Info("Cycle", "placed", placed, "waitingForRoom", waiting, "evicted", evicted, "jobs", len(ssn.Jobs()), "took", s.Clock.Since(began))
 }
 
 func (s *Scheduler) recoverCycle() {

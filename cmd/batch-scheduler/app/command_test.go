@@ -194,7 +194,7 @@ func TestOptionsAreValid(t *testing.T) {
 func TestEveryFlagIsDescribed(t *testing.T) {
 	cmd := NewSchedulerCommand()
 	for _, name := range []string{
-		"kubeconfig", "master", "scheduler-name", "scheduler-conf", "schedule-period", "default-queue", "bind-workers",
+		"kubeconfig", "master", "scheduler-name", "scheduler-conf", "schedule-period", "default-queue", "bind-workers", "gang-grace",
 		"kube-api-qps", "kube-api-burst", "bind-address", "secure-port", "tls-cert-file", "tls-private-key-file",
 		"leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period",
 		"leader-elect-resource-name", "leader-elect-resource-namespace", "logging-format", "v",

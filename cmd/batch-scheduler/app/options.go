@@ -39,6 +39,8 @@ type Options struct {
 	DefaultQueue string
 	// BindWorkers is the number of bindings that are sent at once.
 	BindWorkers int
+	// GangGrace is how long a gang may run with fewer pods than it needs; 0: for ever.
+	GangGrace time.Duration
 
 	// KubeAPIQPS is the number of requests per second to the API server; 0 or less: no limit.
 	KubeAPIQPS float32
@@ -64,6 +66,7 @@ func NewOptions() *Options {
 		SchedulePeriod: time.Second,
 		DefaultQueue:   "default",
 		BindWorkers:    32,
+		GangGrace:      time.Minute,
 		BindAddress:    "0.0.0.0",
 		SecurePort:     10259,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
@@ -95,6 +98,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Queue of the pod groups, and of the pods without a group, that name none.")
 	fs.IntVar(&o.BindWorkers, "bind-workers", o.BindWorkers,
 		fmt.Sprintf("Number of pods that are bound at the same time, from 1 to %d.", maxBindWorkers))
+	fs.DurationVar(&o.GangGrace, "gang-grace", o.GangGrace,
+		"How long a gang may run with fewer pods than its minMember, and without room for the others, before it is stale: then it is evicted if that lets another gang start, provided that the policy has the action preempt or reclaim. If 0, never.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
 		"Requests per second that are sent to the API server at most. If 0 or negative, there is no limit but that of the server (API priority and fairness).")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
@@ -132,6 +137,9 @@ func (o *Options) Validate() error {
 	}
 	if o.BindWorkers < 1 || o.BindWorkers > maxBindWorkers {
 		errs.add("bind-workers", "must be from 1 to %d, not %d", maxBindWorkers, o.BindWorkers)
+	}
+	if o.GangGrace < 0 {
+		errs.add("gang-grace", "must be 0 or more, such as 60s, not %v", o.GangGrace)
 	}
 	if o.KubeAPIQPS != o.KubeAPIQPS {
 		errs.add("kube-api-qps", "must be a number")

@@ -87,6 +87,7 @@ type parts struct {
 	SchedulerName, DefaultQueue string
 	Period                      time.Duration
 	BindWorkers                 int
+	GangGrace                   time.Duration
 
 	Kube   kubernetes.Interface
 	Batch  versioned.Interface
@@ -105,6 +106,7 @@ func newScheduler(p parts) (Scheduler, error) {
 		DefaultQueue:  p.DefaultQueue,
 		Period:        p.Period,
 		BindWorkers:   p.BindWorkers,
+		GangGrace:     p.GangGrace,
 		Kube:          p.Kube,
 		Batch:         p.Batch,
 		Config:        p.Config,

@@ -99,7 +99,7 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	recorder := broadcaster.NewRecorder(newScheme(), "batch-scheduler")
 	scheduler, err := p.newScheduler(parts{
 		SchedulerName: opts.SchedulerName, DefaultQueue: opts.DefaultQueue,
-		Period: opts.SchedulePeriod, BindWorkers: opts.BindWorkers,
+		Period: opts.SchedulePeriod, BindWorkers: opts.BindWorkers, GangGrace: opts.GangGrace,
 		Kube: api.kube, Batch: api.batch, Events: recorder,
 		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock,
 	})

@@ -5,9 +5,26 @@ type Decision struct {
 	Kind DecisionKind
 	Task *TaskInfo
 	Node *NodeInfo // of Allocate and Pipeline
-	// For is the job for which a victim is evicted.
-	For *JobInfo
+	// For is the job for which a victim is evicted, and Cause is why.
+	For   *JobInfo
+	Cause EvictionCause
 }
+
+// EvictionCause is why a pod is evicted.
+type EvictionCause int8
+
+const (
+	Preempted EvictionCause = iota // for a job of its own queue
+	Reclaimed                      // for a job of another queue, which deserves the room
+	GangStale                      // its gang lacks members and keeps another from starting
+)
+
+var causeNames = [...]string{"preempted", "reclaimed", "gang-stale"}
+
+func (c EvictionCause) String() string { return causeNames[c] }
+
+// EvictionCauses lists all causes.
+func EvictionCauses() []EvictionCause { return []EvictionCause{Preempted, Reclaimed, GangStale} }
 
 // DecisionKind names what a decision does.
 type DecisionKind int8

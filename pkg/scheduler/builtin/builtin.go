@@ -8,6 +8,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/stale"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
@@ -22,6 +23,7 @@ import (
 func NewRegistry() (*framework.Registry, error) {
 	r := framework.NewRegistry()
 	r.AddFirst(allocate.Promised())
+	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
 	return r, errors.Join(
 		r.AddPlugin(gang.Name, gang.Spec()),
 		r.AddPlugin(priority.Name, priority.Spec()),

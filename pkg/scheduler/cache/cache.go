@@ -251,7 +251,7 @@ func (c *Cache) launch(u *unit, d api.Decision) {
 
 func (c *Cache) evict(p *plan, d api.Decision) {
 	pod := d.Task.Pod
-	p.victims = append(p.victims, &eviction{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, job: string(d.Task.Job.ID)})
+	p.victims = append(p.victims, &eviction{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, job: string(d.Task.Job.ID), cause: d.Cause})
 	if p.beneficiary = d.For.Key; d.For.Group != nil {
 		p.group = referenceTo(d.For.Group)
 	}

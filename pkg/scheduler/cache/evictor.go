@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
 const (
@@ -38,6 +40,7 @@ type eviction struct {
 	namespace, name string
 	uid             types.UID
 	job             string // victims of one job are adjacent in a plan
+	cause           api.EvictionCause
 }
 
 func (e *eviction) String() string { return e.namespace + "/" + e.name }
@@ -63,6 +66,7 @@ type evictor struct {
 	kube     kubernetes.Interface
 	clock    clock.WithTicker
 	log      logr.Logger
+	metrics  Metrics
 	recorder *recorder
 	bailiff  bailiff
 
@@ -76,7 +80,7 @@ type evictor struct {
 
 func newEvictor(o Options, recorder *recorder, bailiff bailiff) *evictor {
 	return &evictor{
-		kube: o.Kube, clock: o.Clock, log: o.Log.WithName("evict"), recorder: recorder, bailiff: bailiff,
+		kube: o.Kube, clock: o.Clock, log: o.Log.WithName("evict"), metrics: o.Metrics, recorder: recorder, bailiff: bailiff,
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](pardonBase, pardonLimit),
 		wake:    make(chan struct{}, 1),
 	}
@@ -146,6 +150,7 @@ func (e *evictor) carryOut(ctx context.Context, p *plan) {
 			return
 		}
 		e.backoff.Forget(victim.uid)
+		e.metrics.Eviction(victim.cause.String(), metrics.Evicted)
 		e.recorder.podEvicted(victim, p)
 	}
 	e.log.V(2).Info("Evicted", "pods", len(p.victims), "for", p.beneficiary)
@@ -180,6 +185,7 @@ func (e *evictor) rehearse(ctx context.Context, p *plan) bool {
 func (e *evictor) spare(victims []*eviction, refused map[types.UID]bool) {
 	for _, victim := range victims {
 		if refused[victim.uid] {
+			e.metrics.Eviction(victim.cause.String(), metrics.EvictionRefused)
 			e.pardons.AddAfter(victim.uid, e.backoff.When(victim.uid))
 		}
 		e.bailiff.spared(victim, refused[victim.uid])
@@ -257,11 +263,22 @@ func (r *recorder) podEvicted(victim *eviction, p *plan) {
 	if len(r.pods) < podNotes {
 		r.pods = append(r.pods, note{
 			about: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: victim.namespace, Name: victim.name, UID: victim.uid},
-			kind:  v1.EventTypeNormal, reason: "Evicted", action: "Evicting",
+			kind:  v1.EventTypeNormal, reason: evictedBecause(victim.cause), action: "Evicting",
 			text: "Evicted to make room for " + p.beneficiary,
 		})
 	}
 	r.signal()
+}
+
+// evictedBecause is the reason of the event.
+func evictedBecause(cause api.EvictionCause) string {
+	switch cause {
+	case api.Reclaimed:
+		return "Reclaimed"
+	case api.GangStale:
+		return v1alpha1.ReasonGangStale
+	}
+	return "Preempted"
 }
 
 // madeRoom says of a group how many pods went for it.

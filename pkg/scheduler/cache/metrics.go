@@ -15,6 +15,8 @@ type Metrics interface {
 	// EventsApplied is called when Apply has applied something: oldest is how long the first of
 	// it has waited.
 	EventsApplied(oldest time.Duration)
+	// Eviction is called when an eviction has been made, or refused.
+	Eviction(cause string, result metrics.EvictionResult)
 	// Bind is called after each call of the binding subresource, which took d.
 	Bind(result metrics.BindResult, d time.Duration)
 }
@@ -22,8 +24,9 @@ type Metrics interface {
 // noMetrics is for whoever does not want to hear.
 type noMetrics struct{}
 
-func (noMetrics) EventsApplied(time.Duration)            {}
-func (noMetrics) Bind(metrics.BindResult, time.Duration) {}
+func (noMetrics) EventsApplied(time.Duration)             {}
+func (noMetrics) Eviction(string, metrics.EvictionResult) {}
+func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
 
 // bindResult is what the answer to a bind says by itself; what really became of the pod is
 // settled by looking at it.

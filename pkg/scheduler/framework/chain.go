@@ -10,6 +10,9 @@ type CompareFn[T any] func(a, b T) int
 // TestFn answers yes or no about a job.
 type TestFn func(*api.JobInfo) bool
 
+// TaskFn answers yes or no about a task.
+type TaskFn func(*api.TaskInfo) bool
+
 // ValidFn returns nil when tasks of the job may be placed, else why not.
 type ValidFn func(*api.JobInfo) *api.Verdict
 

@@ -3,6 +3,7 @@ package framework
 import (
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -19,6 +20,7 @@ type memory struct {
 
 	promises []*promise
 	pauses   map[api.JobID]pause
+	starving map[api.JobID]time.Time // since when
 	hopeless hopeless
 }
 
@@ -26,8 +28,8 @@ type memory struct {
 // on nodes, or to what queues deserve, may give them a new chance: then all are forgotten.
 type hopeless struct {
 	kinds    map[string]int // with how many pods disruption budgets protect
-	standing uint64       // the model's StandingGeneration when the last session was closed
-	total    api.Resource // in the last session
+	standing uint64         // the model's StandingGeneration when the last session was closed
+	total    api.Resource   // in the last session
 }
 
 // Hopeless tells whether claims of that kind have found no plan since anything changed that they
@@ -58,7 +60,7 @@ func (h *hopeless) compare(ssn *Session) {
 func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
-			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, pauses: map[api.JobID]pause{},
+			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, pauses: map[api.JobID]pause{}, starving: map[api.JobID]time.Time{},
 			hopeless: hopeless{kinds: map[string]int{}},
 			promises: promisesShown(cluster),
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
@@ -42,6 +43,9 @@ type Handle struct {
 	Informers informers.SharedInformerFactory
 	// Clock says when sessions are; nil: the clock of the machine.
 	Clock clock.PassiveClock
+	// GangGrace is how long a gang may run with fewer members than it needs before it is stale; 0: for
+	// ever.
+	GangGrace time.Duration
 }
 
 // PluginFactory makes a plugin from its arguments, which PluginSpec.Check has accepted.
@@ -59,6 +63,7 @@ type Registry struct {
 	plugins map[string]PluginSpec
 	actions map[string]Action
 	first   []Action // before those of the configuration
+	last    []late
 }
 
 // NewRegistry returns an empty registry.
@@ -97,6 +102,18 @@ func (r *Registry) AddAction(action Action) error {
 // AddFirst registers an action that goes before those of every configuration.
 func (r *Registry) AddFirst(action Action) { r.first = append(r.first, action) }
 
+// late is an action that goes after those of configurations that have one of some others.
+type late struct {
+	Action
+	with []string
+}
+
+// AddLast registers an action that goes after those of every configuration that has one of the
+// named actions.
+func (r *Registry) AddLast(action Action, with ...string) {
+	r.last = append(r.last, late{action, with})
+}
+
 // Catalog lists what configurations may name.
 func (r *Registry) Catalog() conf.Catalog {
 	c := conf.Catalog{Plugins: map[string]conf.ArgumentCheck{}}
@@ -116,6 +133,7 @@ type Profile struct {
 	Actions []Action
 	tiers   [][]configured
 	clock   clock.PassiveClock
+	grace   time.Duration
 	memory  *memory
 }
 
@@ -126,7 +144,7 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{Actions: slices.Clone(r.first), clock: handle.Clock}
+	p := &Profile{Actions: slices.Clone(r.first), clock: handle.Clock, grace: handle.GangGrace}
 	if p.clock == nil {
 		p.clock = clock.RealClock{}
 	}
@@ -136,6 +154,11 @@ func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, e
 			return nil, fmt.Errorf("action %q is not registered", name)
 		}
 		p.Actions = append(p.Actions, action)
+	}
+	for _, l := range r.last {
+		if slices.ContainsFunc(l.with, func(name string) bool { return slices.Contains(c.Actions, name) }) {
+			p.Actions = append(p.Actions, l.Action)
+		}
 	}
 	for _, tier := range c.Tiers {
 		var plugins []configured

@@ -22,6 +22,7 @@ type points struct {
 	nodeOrder    chain[ScoreFn]
 	preemptable  chain[VictimFn]
 	reclaimable  chain[VictimFn]
+	protected    chain[TaskFn]
 	harmless     chain[PlanFn]
 	reachable    chain[PlanFn]
 	allocated    chain[ChangeFn]
@@ -113,6 +114,11 @@ func (ssn *Session) AddPreemptableFn(name string, fn VictimFn) {
 // AddReclaimableFn votes on victims in other queues.
 func (ssn *Session) AddReclaimableFn(name string, fn VictimFn) {
 	register(ssn, &ssn.reclaimable, conf.Reclaimable, name, fn, fn == nil)
+}
+
+// AddProtectedFn names pods that nothing may evict, not even what asks no votes.
+func (ssn *Session) AddProtectedFn(name string, fn TaskFn) {
+	register(ssn, &ssn.protected, always, name, fn, fn == nil)
 }
 
 // AddHarmlessFn has the last word on a plan of preempt or reclaim before it is committed.
@@ -225,6 +231,11 @@ func (ssn *Session) Preemptable(claim *api.Claim, unit api.Unit) bool {
 // Reclaimable tells whether a unit may be evicted for a claim of another queue.
 func (ssn *Session) Reclaimable(claim *api.Claim, unit api.Unit) bool {
 	return admits(ssn.reclaimable, claim, unit)
+}
+
+// Protected tells whether nothing may evict the task.
+func (ssn *Session) Protected(t *api.TaskInfo) bool {
+	return some(ssn.protected, func(fn TaskFn) bool { return fn(t) })
 }
 
 // Reachable tells whether evictions from other queues could ever make the claim fit.

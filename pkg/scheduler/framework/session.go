@@ -50,6 +50,8 @@ type Outcome struct {
 	Tasks map[*api.Shape]*api.Verdict
 	// Protected is how many pods disruption budgets keep from being evicted for the job.
 	Protected int
+	// Stale is set of gangs that have run for long without all that they need.
+	Stale bool
 }
 
 // Message words one of the verdicts.
@@ -87,6 +89,7 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	ssn.opening = nil
 	ssn.total = ssn.updateTotal()
 	ssn.memory.hopeless.compare(ssn)
+	ssn.watchStarving()
 	for _, j := range cluster.WaitingJobs() {
 		if verdict := ssn.validate(j); verdict != nil {
 			ssn.Explain(j, verdict)

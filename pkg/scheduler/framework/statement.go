@@ -35,8 +35,8 @@ func (s *Statement) Pipeline(t *api.TaskInfo, n *api.NodeInfo) {
 }
 
 // Evict takes t off its node for the sake of a job.
-func (s *Statement) Evict(t *api.TaskInfo, beneficiary *api.JobInfo) {
-	s.do(api.Decision{Kind: api.Evict, Task: t, Node: t.Node, For: beneficiary})
+func (s *Statement) Evict(t *api.TaskInfo, beneficiary *api.JobInfo, cause api.EvictionCause) {
+	s.do(api.Decision{Kind: api.Evict, Task: t, Node: t.Node, For: beneficiary, Cause: cause})
 }
 
 var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline: api.Pipelined, api.Evict: api.Releasing}

@@ -60,7 +60,7 @@ func (tr *trial) step(t *rapid.T) {
 	case task.Waiting():
 		tr.stmt.Allocate(task, n)
 	case task.Status == api.Running:
-		tr.stmt.Evict(task, tr.tasks[0].Job)
+		tr.stmt.Evict(task, tr.tasks[0].Job, api.Preempted)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestCommit(t *testing.T) {
 		},
 		"victims go at once, and who takes their room waits": {
 			given: func(s *Statement, c *api.Cluster) {
-				s.Evict(c.Tasks["v"], c.Tasks["p"].Job)
+				s.Evict(c.Tasks["v"], c.Tasks["p"].Job, api.Preempted)
 				s.Pipeline(c.Tasks["p"], c.Node("m"))
 			},
 			committed: []string{"evict v m"},

@@ -23,6 +23,7 @@ type Metrics struct {
 	decisions      *prometheus.CounterVec
 	eventQueueLag  prometheus.Histogram
 	bindDuration   *prometheus.HistogramVec
+	evictions      *prometheus.CounterVec
 	apiWrites      *prometheus.CounterVec
 	reloads        *prometheus.CounterVec
 	reloadTime     prometheus.Gauge
@@ -46,6 +47,8 @@ func New(registerer prometheus.Registerer) *Metrics {
 			"Age of the oldest event of the cluster when a cycle applied it.")),
 		bindDuration: factory.NewHistogramVec(histogram("bind_duration_seconds",
 			"Time from sending a binding to its answer, by result."), []string{"result"}),
+		evictions: factory.NewCounterVec(counter("evictions_total",
+			"Pods evicted, by cause and result."), []string{"cause", "result"}),
 		apiWrites: factory.NewCounterVec(counter("api_writes_total",
 			"Requests to the API server that may change something, by verb, resource and answer (0: no answer)."),
 			[]string{"verb", "resource", "code"}),
@@ -126,6 +129,20 @@ const (
 // Bind records one call of the binding subresource.
 func (m *Metrics) Bind(result BindResult, d time.Duration) {
 	m.bindDuration.WithLabelValues(string(result)).Observe(d.Seconds())
+}
+
+// EvictionResult is what became of an eviction.
+type EvictionResult string
+
+// The results of an eviction.
+const (
+	Evicted         EvictionResult = "success"
+	EvictionRefused EvictionResult = "refused"
+)
+
+// Eviction records a pod that was evicted, or whose eviction was refused.
+func (m *Metrics) Eviction(cause string, result EvictionResult) {
+	m.evictions.WithLabelValues(cause, string(result)).Inc()
 }
 
 // APIWrite records one request that may have changed something. The verb and the resource, with

@@ -102,7 +102,7 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 		former:    map[string]*v1.Pod{},
 		clock:     clocktesting.NewFakePassiveClock(dawn),
 	}
-	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock}, s.seed)
+	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock, GangGrace: time.Minute}, s.seed)
 	c.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
 	c.Add(given...)
 	return c

@@ -44,6 +44,9 @@ const (
 	ReasonQueueFull = "QueueFull"
 	// ReasonPreempting: the group has its nodes and waits for the pods there to end.
 	ReasonPreempting = "Preempting"
+	// ReasonGangStale: fewer than minMember pods have been running for a while, and the missing ones find
+	// no room.
+	ReasonGangStale = "GangStale"
 )
 
 // Reasons that only the PodScheduled condition of a pod may have.

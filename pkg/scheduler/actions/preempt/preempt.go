@@ -40,7 +40,7 @@ func preempt(ssn *framework.Session, planner *evict.Planner, claim *api.Claim) b
 	stmt := ssn.Statement()
 	own := []*api.QueueInfo{job.Queue}
 	ok := planner.Plan(stmt, claim, evict.Rules{
-		Action: Name,
+		Cause:  api.Preempted,
 		Givers: func() []*api.QueueInfo { return own },
 		May: func(j *api.JobInfo) bool {
 			// Pods without a group know of no gang: equals do not push each other out.

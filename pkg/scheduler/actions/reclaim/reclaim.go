@@ -53,7 +53,7 @@ type run struct {
 func (r *run) serve(claim *api.Claim) bool {
 	taker := claim.Job.Queue
 	rules := evict.Rules{
-		Action:    Name,
+		Cause:     api.Reclaimed,
 		Givers:    func() []*api.QueueInfo { return r.givers(taker) },
 		May:       func(j *api.JobInfo) bool { return mayGive(j.Queue, taker) },
 		Reachable: r.ssn.Reachable,

@@ -2,6 +2,8 @@
 package conformance
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -24,6 +26,7 @@ func (plugin) Name() string { return Name }
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddPreemptableFn(Name, protectSystem)
 	ssn.AddReclaimableFn(Name, protectSystem)
+	ssn.AddProtectedFn(Name, ofSystem)
 }
 
 func (plugin) OnSessionClose(*framework.Session) {}
@@ -36,11 +39,13 @@ const (
 )
 
 func protectSystem(_ *api.Claim, unit api.Unit) api.Vote {
-	for _, t := range unit.Tasks {
-		class := t.Pod.Spec.PriorityClassName
-		if t.Pod.Namespace == metav1.NamespaceSystem || class == clusterCritical || class == nodeCritical {
-			return api.Reject
-		}
+	if slices.ContainsFunc(unit.Tasks, ofSystem) {
+		return api.Reject
 	}
 	return api.Abstain
+}
+
+func ofSystem(t *api.TaskInfo) bool {
+	class := t.Pod.Spec.PriorityClassName
+	return t.Pod.Namespace == metav1.NamespaceSystem || class == clusterCritical || class == nodeCritical
 }

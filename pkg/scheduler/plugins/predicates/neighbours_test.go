@@ -169,7 +169,7 @@ func TestPlacementsAreSeenAtOnce(t *testing.T) {
 	expect(t, map[string]string{"n1": "pod anti-affinity", "n2": fits}, verdicts(ssn, "second", api.Now))
 	expect(t, map[string]string{"n1": "anti-affinity of pods there", "n2": fits}, verdicts(ssn, "plain", api.Now))
 
-	statement.Evict(first, nil)
+	statement.Evict(first, nil, api.Preempted)
 	expect(t, map[string]string{"n1": "pod anti-affinity", "n2": fits}, verdicts(ssn, "second", api.Now))
 	expect(t, free, verdicts(ssn, "second", api.Future))
 
@@ -187,7 +187,7 @@ func TestEvictedPodsAreNotSpreadOver(t *testing.T) {
 		},
 	}.open(t)
 	expect(t, map[string]string{"n1": "topology spread", "n2": fits}, verdicts(ssn, "p", api.Now))
-	ssn.Statement().Evict(taskNamed(cluster, "r"), nil)
+	ssn.Statement().Evict(taskNamed(cluster, "r"), nil, api.Preempted)
 	expect(t, map[string]string{"n1": fits, "n2": fits}, verdicts(ssn, "p", api.Now))
 }
 

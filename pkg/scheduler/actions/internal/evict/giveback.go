@@ -59,7 +59,7 @@ func (a *attempt) spare(u api.Unit, placed map[*api.NodeInfo][]*api.TaskInfo, ev
 	for _, t := range affected {
 		if !a.fitsAgain(t) {
 			for _, victim := range u.Tasks {
-				a.stmt.Evict(victim, a.claim.Job)
+				a.stmt.Evict(victim, a.claim.Job, a.rules.Cause)
 			}
 			return false
 		}

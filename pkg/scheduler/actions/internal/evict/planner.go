@@ -18,8 +18,8 @@ import (
 
 // Rules say what the plans of an action may take.
 type Rules struct {
-	// Action names the action: what is remembered of claims is remembered for it.
-	Action string
+	// Cause is why victims go. What is remembered of claims is remembered for it.
+	Cause api.EvictionCause
 	// Givers returns the queues that may have to give, who gives first first; asked before each
 	// task, so shares are live.
 	Givers func() []*api.QueueInfo
@@ -314,7 +314,7 @@ func (a *attempt) take(units ...api.Unit) bool {
 			return false
 		}
 		for _, t := range u.Tasks {
-			a.stmt.Evict(t, a.claim.Job)
+			a.stmt.Evict(t, a.claim.Job, a.rules.Cause)
 		}
 		a.taken = append(a.taken, u)
 	}

@@ -59,7 +59,6 @@ func plans(build func() *api.Cluster, remember bool) string {
 
 func rulesFor(ssn *framework.Session, taker *api.JobInfo) Rules {
 	return Rules{
-		Action: "test",
 		Givers: ssn.Cluster().SortedQueues,
 		May:    func(j *api.JobInfo) bool { return j != taker },
 		Admits: ssn.Preemptable,

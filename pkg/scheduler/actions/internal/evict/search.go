@@ -39,7 +39,7 @@ func (p *Planner) searchFor(claim *api.Claim, rules Rules) *search {
 // kindOf names the kind of a claim, and tells whether claims of that kind are alike at all.
 func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, memorable bool) {
 	job := claim.Job
-	key := fmt.Appendf(nil, "%s/%s/%d/%v/%t", rules.Action, job.Queue.ID, job.Priority, claim.JobHeld, rules.SurplusOnly)
+	key := fmt.Appendf(nil, "%s/%s/%d/%v/%t", rules.Cause, job.Queue.ID, job.Priority, claim.JobHeld, rules.SurplusOnly)
 	if job.Shadow() {
 		key = append(key, "/shadow"...)
 	}

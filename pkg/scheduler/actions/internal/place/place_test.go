@@ -46,7 +46,7 @@ func TestCandidatesEqualScan(t *testing.T) {
 			case step == 0:
 				stmt.RollbackTo(framework.Mark(rapid.IntRange(0, int(stmt.Mark())).Draw(t, "mark")))
 			case step == 1 && victim.Evictable():
-				stmt.Evict(victim, task.Job)
+				stmt.Evict(victim, task.Job, api.Preempted)
 			case task.Waiting() && want != nil && when == api.Now:
 				stmt.Allocate(task, want)
 			case task.Waiting() && want != nil:

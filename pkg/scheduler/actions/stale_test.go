@@ -1,0 +1,86 @@
+package actions_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// S24 and its like: nodes with one member each of two gangs are lost, and there is no other room.
+func TestStaleGangs(t *testing.T) {
+	rows := func(more ...Row) []Row {
+		return append(Given(Node("n1", "6cpu"), Node("n2", "2cpu"), Queue("q", 1)), more...)
+	}
+	a := Group("q/a", 4, Running(3, "1cpu", "n1"), Running(1, "1cpu", "n2"))
+	b := Group("q/b", 4, Running(3, "1cpu", "n1"), Running(1, "1cpu", "n2"))
+	for name, tc := range map[string]struct {
+		given  []Row
+		lost   []string
+		config string
+		happen func(*Cluster) // before the grace is over
+		want   string
+	}{
+		"the later gang goes, and the other is whole": {
+			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
+			want: `evict q/b-0 for q/a
+			       evict q/b-1 for q/a
+			       evict q/b-2 for q/a
+			       pipeline q/a-3 n1`,
+		},
+		"a policy that evicts nobody evicts nobody": {
+			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: `
+actions: "allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+`,
+		},
+		"alone, and nobody could start instead": {
+			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1"))), lost: []string{"q/a-3"}, config: allFour,
+		},
+		"a gang that waits takes over": {
+			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1")), Group("q/c", 3, Pending(3, "1cpu"))), lost: []string{"q/a-3"}, config: allFour,
+			want: `evict q/a-0 for q/c
+			       evict q/a-1 for q/c
+			       evict q/a-2 for q/c
+			       pipeline q/c-0 n1
+			       pipeline q/c-1 n1
+			       pipeline q/c-2 n1`,
+		},
+		"a disruption budget protects the later gang: the other goes": {
+			given: append(rows(a), Budget("b", 0, "app", "x"), Group("q/b", 4, Running(3, "1cpu", "n1"), Running(1, "1cpu", "n2"), Label("app", "x"))),
+			lost:  []string{"q/a-3", "q/b-3"}, config: allFour,
+			want: `evict q/a-0 for q/b
+			       evict q/a-1 for q/b
+			       evict q/a-2 for q/b
+			       pipeline q/b-3 n1`,
+		},
+		"a gang that is completed in time is not stale": {
+			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
+			happen: func(c *Cluster) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.Confirm(); c.Start() },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, builtIn(t), tc.given, WithConfig(tc.config))
+			c.Cycle()
+			c.Confirm()
+			c.DeleteNode("n2")
+			c.Recreate(tc.lost...)
+			for range 3 {
+				if got := c.Cycle(); got != "" {
+					t.Fatalf("before the grace is over:\n%s", got)
+				}
+			}
+			if tc.happen != nil {
+				tc.happen(c)
+			}
+			c.Wait(time.Minute)
+			if diff := cmp.Diff(tidy(tc.want), c.Cycle()); diff != "" {
+				t.Errorf("after the grace (-want +got):\n%s\n%s", diff, c.Waits())
+			}
+		})
+	}
+}
