@@ -71,6 +71,18 @@ func TestEvictions(t *testing.T) {
 					b: Running Scheduled; 6 running, 6 waiting Unschedulable`,
 			}},
 		},
+		"a gang that cannot go on says so after a while": {
+			evicts: true,
+			args:   []string{"--gang-grace=1s"},
+			given:  rows(nodes("n", 1, "3cpu"), gang("a", 3, pods(4, "1cpu"))),
+			step:   step{want: `a: Running Scheduled; 3 running, 1 waiting Unschedulable`},
+			then: []step{{
+				do:    rows(group("a", 4)),
+				want:  `a: Unknown GangStale; 3 running, 1 waiting Unschedulable`,
+				says:  map[string]string{"a": "3 of the 4 pods that must run together have done so for more than 1s; needs 1 more pod of 1 cpu"},
+				short: "a",
+			}},
+		},
 		"A22: a disruption budget protects its pods for as long as it is there": {
 			cluster: controllers,
 			evicts:  true,
@@ -83,6 +95,7 @@ func TestEvictions(t *testing.T) {
 				want: `
 					a: Running Scheduled; 12 running
 					b: Pending NotEnoughResources; 11 waiting GangPending, 1 waiting Unschedulable`,
+				says: map[string]string{"b": "12 pods that could make room are protected by disruption budgets"},
 			}, {
 				do: rows(noBudget("a")),
 				want: `

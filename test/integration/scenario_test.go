@@ -15,6 +15,7 @@ type scenario struct {
 	cluster cluster.Options
 	config  string // the policy; empty: the built-in one
 	evicts  bool   // with the policy that evicts
+	args    []string
 
 	given []row // made before the scheduler starts
 	step        // what comes of it
@@ -40,7 +41,7 @@ func play(t *testing.T, scenarios map[string]scenario) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, s.cluster)
 			w.do(s.given...)
-			var args []string
+			args := s.args
 			if s.evicts {
 				s.config = evictingPolicy
 			}

@@ -42,6 +42,7 @@ func newCourt(t *testing.T, rule func(string, bool, int) error) *court {
 	}
 	c.kube.PrependReactor("create", "pods", c.answer)
 	o := Options{SchedulerName: us, Kube: c.kube, Clock: clock.RealClock{}, Log: testr.New(t)}
+	o.Metrics = noMetrics{}
 	c.evictor = newEvictor(o, newRecorder(o), c)
 	return c
 }
