@@ -282,6 +282,26 @@ func TestCyclesOnlyWhileThereIsSomethingToFind(t *testing.T) {
 	}
 }
 
+func TestACycleWhenAGangHasWaitedLong(t *testing.T) {
+	var cycles atomic.Int32
+	probe := func(context.Context, *framework.Session) error {
+		cycles.Add(1)
+		return nil
+	}
+	inWorld(t, probed, probe, func(w *world) {
+		big := pod("big")
+		big.CreationTimestamp = metav1.Now()
+		big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
+		w.create(big)
+		time.Sleep(4*time.Minute + 59*time.Second)
+		before := cycles.Load()
+		time.Sleep(2 * time.Minute)
+		if got := cycles.Load() - before; got != 1 {
+			t.Errorf("%d cycles in two minutes, want 1", got)
+		}
+	}, node("n"))
+}
+
 func TestSetConfiguration(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error { return nil }
 	idle := strings.Replace(probed, "probe, allocate", "probe", 1)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -54,7 +55,9 @@ type nothingLeft struct{ t schedtest.T }
 func (nothingLeft) Name() string { return "nothing-left" }
 
 func (a nothingLeft) Execute(_ context.Context, ssn *framework.Session) error {
+	defer ssn.Turn(nil)
 	for _, j := range ssn.Jobs() {
+		ssn.Turn(j)
 		if ssn.JobPipelined(j) && !ssn.JobReady(j) {
 			continue // has its places, which are being released
 		}
@@ -243,7 +246,9 @@ func (r *random) happening(c *Cluster) {
 		return
 	}
 	switch r.oneOf("happening", "confirm", "confirm one", "refuse", "refuse one", "start", "succeed", "fail",
-		"release", "delete", "recreate", "delete group", "delete node", "delete queue", "group", "other", "node", "ungate", "relabel") {
+		"release", "delete", "recreate", "delete group", "delete node", "delete queue", "group", "other", "node", "ungate", "relabel", "wait") {
+	case "wait": // until gangs have waited long
+		c.Wait(6 * time.Minute)
 	case "confirm":
 		c.Confirm()
 	case "confirm one":

@@ -29,9 +29,9 @@ func (c *Cluster) Dump() string {
 }
 
 func (c *Cluster) dumpQueue(b *strings.Builder, q *QueueInfo) {
-	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d capability=%s guarantee=%s allocated=%s releasing=%s requested=%s groups=%v jobs=%s\n",
+	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d capability=%s guarantee=%s allocated=%s releasing=%s requested=%s aside=%s groups=%v jobs=%s\n",
 		q.ID, q.Weight, q.Reclaimable, q.Created, c.limits(q.Capability), c.amounts(q.Guarantee),
-		c.amounts(q.Allocated), c.amounts(q.Releasing), c.amounts(q.Requested), q.Groups, sortedKeys(q.Jobs))
+		c.amounts(q.Allocated), c.amounts(q.Releasing), c.amounts(q.Requested), c.amounts(q.Aside), q.Groups, sortedKeys(q.Jobs))
 }
 
 func (c *Cluster) dumpNode(b *strings.Builder, n *NodeInfo) {
@@ -40,9 +40,9 @@ func (c *Cluster) dumpNode(b *strings.Builder, n *NodeInfo) {
 		waiting = append(waiting, string(t.ID))
 	}
 	slices.Sort(waiting)
-	fmt.Fprintf(b, "node %s exists=%t ready=%t allocatable=%s idle=%s releasing=%s pipelined=%s outside=%s members=%s tasks=%s nominated=%s\n",
+	fmt.Fprintf(b, "node %s exists=%t ready=%t allocatable=%s idle=%s releasing=%s pipelined=%s aside=%s outside=%s members=%s tasks=%s nominated=%s\n",
 		n.Name, n.Exists(), n.Ready(), c.amounts(n.Allocatable), c.amounts(n.Idle), c.amounts(n.Releasing),
-		c.amounts(n.Pipelined), c.amounts(n.Outside), c.amounts(n.Members), sortedKeys(n.Tasks), waiting)
+		c.amounts(n.Pipelined), c.amounts(n.Aside), c.amounts(n.Outside), c.amounts(n.Members), sortedKeys(n.Tasks), waiting)
 }
 
 func (c *Cluster) dumpJob(b *strings.Builder, j *JobInfo) {

@@ -28,6 +28,8 @@ type NodeInfo struct {
 	Releasing Resource
 	// Pipelined is what tasks placed on future room will take of it.
 	Pipelined Resource
+	// Aside is what a session keeps of the room for gangs that have waited long.
+	Aside Resource
 	// Outside is what pods that belong to no queue hold.
 	Outside Resource
 	// Members is what members of queues hold here, of which those being deleted hold nothing any more.
@@ -81,7 +83,7 @@ func (n *NodeInfo) Fits(t *TaskInfo, when When) bool { return n.Short(t, when) <
 // Short returns the dimension in which t finds no room, the one a person would name first,
 // or -1 if it fits.
 func (n *NodeInfo) Short(t *TaskInfo, when When) int {
-	if when == Now && len(n.nominated) == 0 && n.Pipelined.IsZero() {
+	if when == Now && len(n.nominated) == 0 && n.Pipelined.IsZero() && n.Aside.IsZero() {
 		return t.Request.Short(n.Idle)
 	}
 	return t.Request.Short(n.Room(t.Priority, when))
@@ -89,8 +91,8 @@ func (n *NodeInfo) Short(t *TaskInfo, when When) int {
 
 // Room returns what a task of the given priority could take, as a new vector: idle, less what
 // pods nominated by other schedulers at or above that priority wait for; in the Future also
-// what is being released. What Pipelined tasks are promised is taken from what is being
-// released first and, where that does not suffice, from what is idle. Room being released on a
+// what is being released. What Pipelined tasks are promised, and what is set aside, is taken from what is
+// being released first and, where that does not suffice, from what is idle. Room being released on a
 // node that is not Ready is not counted: nobody knows when its pods will be gone.
 func (n *NodeInfo) Room(priority int32, when When) Resource {
 	room := n.Idle.Clone()
@@ -100,6 +102,9 @@ func (n *NodeInfo) Room(priority int32, when When) Resource {
 		}
 	}
 	promised := n.Pipelined
+	if !n.Aside.IsZero() {
+		promised = promised.Plus(n.Aside)
+	}
 	if n.Ready() {
 		if when == Future {
 			room.Add(n.Releasing)

@@ -17,6 +17,7 @@ const (
 	TopologySpread
 	VolumeUnfit
 	ClaimUnfit
+	SetAside
 	OtherUnfit
 )
 
@@ -44,6 +45,8 @@ func (u *Unfit) Message() string {
 		return "taint " + u.Detail
 	case HostPortTaken:
 		return "host port taken"
+	case SetAside:
+		return "set aside for a gang that has waited long"
 	}
 	return u.Detail
 }
@@ -52,7 +55,7 @@ func (u *Unfit) Message() string {
 // node itself: it may pass when pods end, and another node of the kind would help.
 func (u *Unfit) Resolvable() bool {
 	switch u.Reason {
-	case NoRoom, HostPortTaken, PodAffinity, TopologySpread:
+	case NoRoom, HostPortTaken, PodAffinity, TopologySpread, SetAside:
 		return true
 	}
 	return false

@@ -38,8 +38,27 @@ type Verdict struct {
 	Victims int32
 	Until   time.Time
 
+	// Forming is not nil if the gang has waited so long that room is set aside for it.
+	Forming *Forming
+
 	// Detail words the rare rest.
 	Detail string
+}
+
+// Forming says what is set aside for a gang that has waited for longer than After: room on so many
+// Nodes, where Startable of the Need pods would find it now.
+type Forming struct {
+	After           time.Duration
+	Nodes           int
+	Startable, Need int32
+}
+
+func (f *Forming) message() string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %d %s set aside for it because it has waited for more than %s; %d of %d pods could start there now",
+		f.Nodes, plural(f.Nodes, "node is", "nodes are"), f.After, f.Startable, f.Need)
 }
 
 // NodeCounts says how many nodes of the cluster have room for one task, and why the others
@@ -121,7 +140,9 @@ func (c *NodeCounts) message() string {
 }
 
 // Message words the verdict: what is missing, then the numbers behind it.
-func (v *Verdict) Message(dims *Dimensions) string {
+func (v *Verdict) Message(dims *Dimensions) string { return v.message(dims) + v.Forming.message() }
+
+func (v *Verdict) message(dims *Dimensions) string {
 	switch v.Reason {
 	case v1alpha1.ReasonNotEnoughPods:
 		text := fmt.Sprintf("%d of %d pods that must start together exist", v.Have, v.Need)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,19 @@ func TestVerdictMessages(t *testing.T) {
 		"some could start": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, noRoom("cpu", 1))},
 			"needs 4 more pods of 1 cpu, 3 of them could start now; 0 of 1 nodes have room: 1 not enough cpu",
+		},
+		"room is set aside": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
+				Nodes:   counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{SetAside, ""}, 1}),
+				Forming: &Forming{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
+			"needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 2 not enough cpu, 1 set aside for a gang that has waited long; " +
+				"2 nodes are set aside for it because it has waited for more than 5m0s; 1 of 2 pods could start there now",
+		},
+		"the queue is full, and room is set aside": {
+			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: CPU, Limit: 4000, Held: 3000, Asked: 2000,
+				Detail: "1 cpu of the rest is set aside", Forming: &Forming{After: time.Minute, Nodes: 1, Startable: 0, Need: 1}},
+			"queue research is full: capability 4 cpu, allocated 3, needs 2; 1 cpu of the rest is set aside; " +
+				"1 node is set aside for it because it has waited for more than 1m0s; 0 of 1 pods could start there now",
 		},
 		"no nodes at all": {
 			Verdict{Reason: v1alpha1.ReasonUnschedulable, Missing: 1, Request: Resource{0, 0, 0, 1}},

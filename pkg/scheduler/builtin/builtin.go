@@ -23,6 +23,7 @@ import (
 func NewRegistry() (*framework.Registry, error) {
 	r := framework.NewRegistry()
 	r.AddFirst(allocate.Promised())
+	r.AddFirst(allocate.Forming())
 	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
 	return r, errors.Join(
 		r.AddPlugin(gang.Name, gang.Spec()),

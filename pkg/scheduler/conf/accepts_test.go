@@ -3,6 +3,7 @@ package conf_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -162,11 +163,35 @@ f:1: actions: preempt will never evict anything: no plugin permits it; add prior
 			if err != nil {
 				t.Fatal(err)
 			}
+			tc.want.conf.StarvationAfter = conf.DefaultStarvationAfter
 			if diff := cmp.Diff(tc.want.conf, got); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(strings.TrimSpace(tc.want.warnings), lines(warnings)); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStarvationAfter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given string
+		want  time.Duration
+	}{
+		"a duration":                    {"starvationAfter: 1h30m", 90 * time.Minute},
+		"in quotes":                     {`starvationAfter: "90s"`, 90 * time.Second},
+		"off":                           {"starvationAfter: 0", 0},
+		"absent":                        {"", 5 * time.Minute},
+		"without a value, as if absent": {"starvationAfter:", 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, err := conf.Parse("f", []byte("actions: allocate\n"+tc.given), testCatalog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.StarvationAfter != tc.want {
+				t.Errorf("got %s, want %s", got.StarvationAfter, tc.want)
 			}
 		})
 	}

@@ -7,7 +7,10 @@
 // package knows neither the plugins nor the cluster.
 package conf
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Configuration is a valid policy. It is never modified once it is built.
 type Configuration struct {
@@ -16,7 +19,13 @@ type Configuration struct {
 
 	// Tiers in descending order of precedence.
 	Tiers []Tier
+
+	// StarvationAfter is how long a gang waits before room is set aside for it; 0: for ever.
+	StarvationAfter time.Duration
 }
+
+// DefaultStarvationAfter holds where the file does not name it.
+const DefaultStarvationAfter = 5 * time.Minute
 
 // Tier is a list of plugins that are asked together, in this order.
 type Tier struct {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,6 +57,7 @@ func TestDefaultIsTheDocumentedOne(t *testing.T) {
 				{Name: "nodeorder", Arguments: conf.Arguments{"nodeaffinity.weight": "2"}},
 			}},
 		},
+		StarvationAfter: 5 * time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("default (-want +got):\n%s", diff)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -34,7 +35,7 @@ func newReader(source string, catalog Catalog, top int) *reader {
 
 // configuration reads the whole document. The result is good only if there are no problems.
 func (r *reader) configuration(root *yaml.Node) *Configuration {
-	given := r.fields(root, nil, "apiVersion", "kind", "actions", "tiers")
+	given := r.fields(root, nil, "apiVersion", "kind", "actions", "tiers", "starvationAfter")
 	r.constant(given["apiVersion"], field.NewPath("apiVersion"), APIVersion)
 	r.constant(given["kind"], field.NewPath("kind"), Kind)
 
@@ -42,6 +43,7 @@ func (r *reader) configuration(root *yaml.Node) *Configuration {
 	named := r.actionNames(given["actions"], field.NewPath("actions"))
 	c.Actions = r.actions(named)
 	c.Tiers = r.tiers(given["tiers"], field.NewPath("tiers"))
+	c.StarvationAfter = r.duration(given["starvationAfter"], field.NewPath("starvationAfter"), DefaultStarvationAfter)
 
 	r.adviseOnActions(named, c)
 	r.adviseOnTiers(c)
@@ -56,6 +58,25 @@ func (r *reader) constant(n *yaml.Node, path *field.Path, want string) {
 	if text, ok := r.text(n, path); ok && text != want {
 		r.refuse(field.Invalid(path, text, fmt.Sprintf("must be %q or absent", want)))
 	}
+}
+
+// duration reads a length of time that is not negative; def if the file does not have it.
+func (r *reader) duration(n *yaml.Node, path *field.Path, def time.Duration) time.Duration {
+	if n == nil {
+		return def
+	}
+	text, ok := r.text(n, path)
+	if !ok {
+		return def
+	}
+	d, err := time.ParseDuration(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		r.refuse(field.Invalid(path, text, `must be a duration with its unit, such as "5m" or "90s", or 0 for never`))
+	case d < 0:
+		r.refuse(field.Invalid(path, text, "must not be negative; 0 stands for never"))
+	}
+	return d
 }
 
 // action is an action as the file names it.

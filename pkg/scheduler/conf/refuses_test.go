@@ -180,6 +180,22 @@ f:11: actions: Forbidden: given twice`,
 f:1: apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": must be "config.batch-scheduler.dev/v1alpha1" or absent
 f:2: kind: Invalid value: "KubeSchedulerConfiguration": must be "SchedulerConfiguration" or absent`,
 		},
+		"a time without a unit": {
+			given: "actions: allocate\nstarvationAfter: 5",
+			want:  `f:2: starvationAfter: Invalid value: "5": must be a duration with its unit, such as "5m" or "90s", or 0 for never`,
+		},
+		"a time that is a list": {
+			given: "actions: allocate\nstarvationAfter: [5m]",
+			want:  `f:2: starvationAfter: Invalid value: must be a text, a number or a boolean, not a list`,
+		},
+		"a negative time": {
+			given: "actions: allocate\nstarvationAfter: -5m",
+			want:  `f:2: starvationAfter: Invalid value: "-5m": must not be negative; 0 stands for never`,
+		},
+		"a misspelt time": {
+			given: "actions: allocate\nstarvationafter: 5m",
+			want:  `f:2: starvationafter: Forbidden: no such field; did you mean "starvationAfter"?`,
+		},
 		"aliases, merge keys and keys that are no texts": {
 			given: "actions: allocate\ntiers:\n- &t\n  plugins: [{name: gang}]\n- *t\n- <<: *t\n- {[a]: b}\n",
 			want: `

@@ -22,6 +22,7 @@ type memory struct {
 	pauses   map[api.JobID]pause
 	starving map[api.JobID]time.Time // since when
 	hopeless hopeless
+	aside    map[api.JobID]Seats // where room was set aside
 }
 
 // hopeless are kinds of claims that found no plan. Whatever is decided, or happens to what stands
@@ -164,6 +165,25 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 	return set.slots
 }
 
+// CouldFit returns how many waiting tasks of a job, by shape, would fit nodes that are empty of members
+// of queues, and whether they are enough for the job to start. That is a necessary condition: slots
+// are counted shape by shape, nothing is packed.
+func (ssn *Session) CouldFit(j *api.JobInfo) (tasks map[*api.Shape]int64, enough bool) {
+	tasks = map[*api.Shape]int64{}
+	for _, t := range j.Tasks {
+		if t.Waiting() {
+			tasks[t.Shape]++
+		}
+	}
+	members := int64(j.ReadyCount())
+	for shape, waiting := range tasks {
+		n := min(waiting, ssn.Slots(shape))
+		tasks[shape] = n
+		members += n
+	}
+	return tasks, members >= int64(j.MinMember)
+}
+
 // Room returns what is idle or being released on the nodes that pass the filters for some task
 // of the claim, in the dimensions that the claim asks for. Read only.
 func (ssn *Session) Room(claim *api.Claim) api.Resource {
@@ -208,7 +228,7 @@ func (ssn *Session) sumRoom(claim *api.Claim) api.Resource {
 			if n.Ready() {
 				free += n.Releasing.At(d)
 			}
-			room[d] += max(free-n.Pipelined.At(d), 0)
+			room[d] += max(free-n.Pipelined.At(d)-n.Aside.At(d), 0)
 		}
 	})
 	return room

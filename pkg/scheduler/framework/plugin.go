@@ -133,8 +133,9 @@ type Profile struct {
 	Actions []Action
 	tiers   [][]configured
 	clock   clock.PassiveClock
-	grace   time.Duration
 	memory  *memory
+
+	grace, starvationAfter time.Duration
 }
 
 type configured struct {
@@ -144,7 +145,9 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{Actions: slices.Clone(r.first), clock: handle.Clock, grace: handle.GangGrace}
+	p := &Profile{
+		Actions: slices.Clone(r.first), clock: handle.Clock, grace: handle.GangGrace, starvationAfter: c.StarvationAfter,
+	}
 	if p.clock == nil {
 		p.clock = clock.RealClock{}
 	}

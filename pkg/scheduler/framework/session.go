@@ -34,6 +34,7 @@ type Session struct {
 	jobs     []*api.JobInfo
 	verdicts map[*api.JobInfo]*Outcome
 	held     []op
+	aside    []*aside
 	// nominated is filled when the session closes.
 	nominated map[*api.TaskInfo]string
 	total     api.Resource
@@ -231,9 +232,10 @@ func (ssn *Session) nominate() {
 	}
 }
 
-// Close undoes what was held for waiting gangs and lets the plugins go.
+// Close undoes what was held or set aside for waiting gangs and lets the plugins go.
 func (ssn *Session) Close() {
 	ssn.nominate()
+	ssn.giveBackAsides()
 	s := &Statement{ssn: ssn, ops: ssn.held}
 	s.Discard()
 	ssn.held = nil

@@ -8,6 +8,7 @@ import (
 //
 //   - the accounts of the model add up, after every event, action and session (replica.audit);
 //   - no node gives more than it has, now or once what is being released is gone (checkNodes);
+//   - nobody takes what is set aside for a gang (checkAside);
 //   - nobody takes the room of nominated pods of other schedulers that are not below him
 //     (checkNominated);
 //   - no queue exceeds its capability by what was placed (checkQueues);
@@ -19,6 +20,7 @@ import (
 
 // check looks at the model after an action.
 func (r *cycle) check(action string) {
+	r.checkAside(action)
 	for _, t := range r.model.Tasks {
 		switch {
 		case t.Status == api.Allocated, t.Status == api.Binding && r.decided[t.ID]:
@@ -37,6 +39,22 @@ func (r *cycle) checkNode(action string, t *api.TaskInfo, left api.Resource) {
 		if n > 0 && left.At(i) < 0 {
 			r.fault("after %s: %s is placed on %s, which then has %s too little", action, r.cluster.podName(t), t.Node.Name,
 				r.model.Dims.FormatOne(i, -left.At(i)))
+		}
+	}
+}
+
+// checkAside asks whether what is set aside on nodes is there.
+func (r *cycle) checkAside(action string) {
+	for _, n := range r.model.Nodes() {
+		if n == nil || n.Aside.IsZero() {
+			continue
+		}
+		left := n.Idle.Plus(n.Releasing).Minus(n.Pipelined).Minus(n.Aside)
+		for i, aside := range n.Aside {
+			if aside > 0 && left.At(i) < 0 {
+				r.fault("after %s: of the %s set aside on %s %s is missing", action, r.model.Dims.FormatOne(i, aside), n.Name,
+					r.model.Dims.FormatOne(i, -left.At(i)))
+			}
 		}
 	}
 }

@@ -84,6 +84,18 @@ func (r *run) place(claim *api.Claim) bool {
 	return r.placeGang(claim)
 }
 
+// placeGang places the gang of a claim, or says why not.
+func (r *run) placeGang(claim *api.Claim) bool {
+	stmt := r.ssn.Statement()
+	if failure := r.placer.Gang(stmt, claim, r.waiting(claim.Job)); failure != nil {
+		r.explainGang(claim, failure)
+		return false
+	}
+	stmt.Commit()
+	r.explainHeld(claim)
+	return true
+}
+
 func (r *run) placeSurplus(claim *api.Claim) bool {
 	task := claim.Tasks[0]
 	stmt := r.ssn.Statement()

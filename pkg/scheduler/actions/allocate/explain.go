@@ -4,20 +4,22 @@ import (
 	"fmt"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // explainGang says why the gang of a claim was not placed. The model is as it was before the
 // attempt, so the numbers are those that a person would find.
-func (r *run) explainGang(claim *api.Claim, f *failure) {
+func (r *run) explainGang(claim *api.Claim, f *place.Failure) {
 	missing := int32(0)
 	for _, t := range claim.Tasks {
-		if t.Shape == f.task.Shape {
+		if t.Shape == f.Task.Shape {
 			missing++
 		}
 	}
-	verdict := r.placer.Why(f.task, claim.Request, max(missing, 1))
-	verdict.Startable = min(f.placed, verdict.Missing)
+	verdict := r.placer.Why(f.Task, claim.Request, max(missing, 1))
+	verdict.Startable = min(f.Placed, verdict.Missing)
+	verdict.Forming = r.ssn.Forming(claim.Job)
 	r.ssn.Explain(claim.Job, verdict)
 }
 

@@ -22,27 +22,19 @@ func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 }
 
 // possible returns what the waiting tasks of a job may ask for, nil if its gang could not even
-// start on nodes that are empty of members of queues, or not within its queue's capability. The
-// check is a necessary condition: it counts slots class by class and does not pack them.
+// start on nodes that are empty of members of queues, or not within its queue's capability; see
+// Session.CouldFit.
 func (s *shares) possible(j *api.JobInfo) api.Resource {
-	counts := map[*api.Shape]int64{}
-	for _, t := range j.Tasks {
-		if t.Waiting() {
-			counts[t.Shape]++
-		}
+	tasks, enough := s.ssn.CouldFit(j)
+	if !enough {
+		return nil
 	}
 	var sum, least api.Resource
-	members := int64(j.ReadyCount())
-	for shape, n := range counts {
-		n = min(n, s.ssn.Slots(shape))
-		members += n
+	for shape, n := range tasks {
 		sum.Add(shape.Request.Times(n))
 		if n > 0 {
 			least = leastOf(least, shape.Request)
 		}
-	}
-	if members < int64(j.MinMember) {
-		return nil
 	}
 	if need := int64(j.MinMember - j.ReadyCount()); need > 0 && !s.withinCap(j, least, need) {
 		return nil

@@ -1,40 +1,39 @@
 package place
 
 import (
-	"cmp"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// candidates are the nodes that have room for tasks of one class, by score: idle room, or in the
-// Future on nodes where some is being released. They are true as of a position in the model's
-// journal; best judges again the nodes that were touched since.
-type candidates struct {
+// measure tells what a node that passes the filters is worth for a task, and whether it can take
+// it at all.
+type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (worth V, ok bool)
+
+// candidates are the nodes that can take tasks of one class, by worth. They are true as of a
+// position in the model's journal; best judges again the nodes that were touched since.
+type candidates[V any] struct {
 	ssn      *framework.Session
-	when     api.When
 	passing  *framework.NodeSet
+	measure  measure[V]
 	position uint64
-	nodes    *nodeheap.Heap[api.Score]
+	nodes    *nodeheap.Heap[V]
 }
 
-func newCandidates(ssn *framework.Session, t *api.TaskInfo, when api.When) *candidates {
-	c := &candidates{ssn: ssn, when: when, passing: ssn.Passing(t.Shape), nodes: nodeheap.New(highest)}
+func newCandidates[V any](ssn *framework.Session, t *api.TaskInfo, measure measure[V], compare func(a, b V) int) *candidates[V] {
+	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, nodes: nodeheap.New(compare)}
 	c.rebuild(t)
 	return c
 }
 
-func highest(a, b api.Score) int { return cmp.Compare(b, a) }
-
 // best returns the best node for t, a task of the class, or nil.
-func (c *candidates) best(t *api.TaskInfo) *api.NodeInfo {
+func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 	c.catchUp(t)
 	n, _ := c.nodes.Best()
 	return n
 }
 
-func (c *candidates) catchUp(t *api.TaskInfo) {
+func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 	journal := c.ssn.Cluster().Touched()
 	touched, ok := journal.Since(c.position)
 	if !ok || len(touched) > len(c.ssn.Cluster().Nodes()) {
@@ -47,32 +46,26 @@ func (c *candidates) catchUp(t *api.TaskInfo) {
 	c.position = journal.Position()
 }
 
-func (c *candidates) rebuild(t *api.TaskInfo) {
+func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 	nodes := c.ssn.Cluster().Nodes()
-	c.nodes.Fill(func(add func(*api.NodeInfo, api.Score)) {
+	c.nodes.Fill(func(add func(*api.NodeInfo, V)) {
 		c.passing.Each(func(i int) {
-			if c.fits(t, nodes[i]) {
-				add(nodes[i], c.ssn.NodeScore(t, nodes[i]))
+			if worth, ok := c.measure(t, nodes[i]); ok {
+				add(nodes[i], worth)
 			}
 		})
 	})
 	c.position = c.ssn.Cluster().Touched().Position()
 }
 
-func (c *candidates) fits(t *api.TaskInfo, n *api.NodeInfo) bool {
-	if c.when == api.Future && !n.HasFutureRoom() {
-		return false
-	}
-	return n.Fits(t, c.when) && c.ssn.Predicate(t, n, c.when) == nil
-}
-
 // judge puts the node with that index where it belongs now.
-func (c *candidates) judge(t *api.TaskInfo, index int) {
+func (c *candidates[V]) judge(t *api.TaskInfo, index int) {
 	if !c.passing.Has(index) {
 		return
 	}
-	if n := c.ssn.Cluster().Nodes()[index]; c.fits(t, n) {
-		c.nodes.Set(n, c.ssn.NodeScore(t, n))
+	n := c.ssn.Cluster().Nodes()[index]
+	if worth, ok := c.measure(t, n); ok {
+		c.nodes.Set(n, worth)
 	} else {
 		c.nodes.Remove(n)
 	}

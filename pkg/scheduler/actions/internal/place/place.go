@@ -7,6 +7,8 @@
 package place
 
 import (
+	"cmp"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
@@ -14,7 +16,7 @@ import (
 // Placer places tasks in one session.
 type Placer struct {
 	ssn    *framework.Session
-	kinds  map[kind]*candidates
+	kinds  map[kind]*candidates[api.Score]
 	domain Domain
 
 	counted counted
@@ -34,7 +36,7 @@ type Domain func(*api.NodeInfo) bool
 
 // New returns a placer.
 func New(ssn *framework.Session) *Placer {
-	return &Placer{ssn: ssn, kinds: map[kind]*candidates{}}
+	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}}
 }
 
 // Within restricts the placements that follow to a domain, until called with nil.
@@ -67,16 +69,33 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // that is being released there is gone.
 func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	class := p.ssn.Cluster().ClassOf(t)
-	if p.domain != nil || class.Social() || class.Shape.Volumes || class.Shape.Claims {
+	if p.domain != nil || alone(class) {
 		return p.scan(t, when)
 	}
 	k := kind{class, t.Priority, when}
 	c := p.kinds[k]
 	if c == nil {
-		c = newCandidates(p.ssn, t, when)
+		c = newCandidates(p.ssn, t, p.score(when), highest)
 		p.kinds[k] = c
 	}
 	return c.best(t)
+}
+
+// alone tells whether tasks of the class must be judged on all nodes each time.
+func alone(class *api.Class) bool {
+	return class.Social() || class.Shape.Volumes || class.Shape.Claims
+}
+
+func highest(a, b api.Score) int { return cmp.Compare(b, a) }
+
+// score is the measure of nodes that have idle room, or in the Future where some is being released.
+func (p *Placer) score(when api.When) measure[api.Score] {
+	return func(t *api.TaskInfo, n *api.NodeInfo) (api.Score, bool) {
+		if when == api.Future && !n.HasFutureRoom() || !n.Fits(t, when) || p.ssn.Predicate(t, n, when) != nil {
+			return 0, false
+		}
+		return p.ssn.NodeScore(t, n), true
+	}
 }
 
 // scan judges all nodes that pass the filters for t.
@@ -112,7 +131,7 @@ func better(score api.Score, n *api.NodeInfo, than api.Score, other *api.NodeInf
 func (p *Placer) Count(t *api.TaskInfo) api.NodeCounts {
 	class := p.ssn.Cluster().ClassOf(t)
 	now := counted{kind{class, t.Priority, api.Now}, p.ssn.Cluster().Touched().Position()}
-	if p.counted == now && !class.Social() && !class.Shape.Volumes && !class.Shape.Claims {
+	if p.counted == now && !alone(class) {
 		return p.counts
 	}
 	p.counted, p.counts = now, p.count(t)
@@ -128,7 +147,7 @@ type counted struct {
 
 func (p *Placer) count(t *api.TaskInfo) api.NodeCounts {
 	var counts api.NodeCounts
-	rooms := roomRefusals{dims: p.ssn.Cluster().Dims}
+	rooms := roomRefusals{dims: p.ssn.Cluster().Dims, aside: &api.Unfit{Reason: api.SetAside}}
 	for _, n := range p.ssn.Cluster().Nodes() {
 		if n != nil {
 			counts.Count(p.judge(t, n, &rooms))
@@ -143,15 +162,19 @@ func (p *Placer) judge(t *api.TaskInfo, n *api.NodeInfo, rooms *roomRefusals) *a
 		return unfit
 	}
 	if short := n.Short(t, api.Now); short >= 0 {
+		if !n.Aside.IsZero() && t.Request.Fits(n.Idle) {
+			return rooms.aside
+		}
 		return rooms.of(short)
 	}
 	return p.ssn.Predicate(t, n, api.Now)
 }
 
-// roomRefusals makes one refusal per dimension.
+// roomRefusals makes one refusal per dimension, and one for room that is set aside.
 type roomRefusals struct {
 	dims  *api.Dimensions
 	known []*api.Unfit
+	aside *api.Unfit
 }
 
 func (r *roomRefusals) of(dimension int) *api.Unfit {

@@ -35,7 +35,7 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
 			"queue %s does not borrow (spec.reclaimable is false) and would hold more than it deserves", q.ID)}
 	}
-	return &api.Verdict{
+	v := &api.Verdict{
 		Reason:    v1alpha1.ReasonQueueFull,
 		Name:      string(q.ID),
 		Dimension: d,
@@ -43,4 +43,8 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 		Held:      q.Allocated.At(d),
 		Asked:     request.At(d),
 	}
+	if aside := q.Aside.At(d); aside > 0 {
+		v.Detail = p.ssn.Cluster().Dims.FormatOne(d, aside) + " of the rest is set aside for a gang that has waited long"
+	}
+	return v
 }

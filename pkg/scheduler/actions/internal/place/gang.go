@@ -1,0 +1,164 @@
+package place
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Failure is where an attempt to place a gang ended: the first task that found no room, and how
+// many of the gang had been placed by the end of the attempt.
+type Failure struct {
+	Task   *api.TaskInfo
+	Placed int32
+}
+
+// Gang tries to complete the gang of a claim in task order, and once more largest first if its
+// shapes differ; a gang that must stay together is tried domain by domain. The tasks are those of the
+// claim and, behind them, those that could stand in for them. Without success the statement is as
+// before.
+func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
+	failure := p.tryDomains(stmt, claim, tasks)
+	if failure != nil && shapesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks)) == nil {
+		return nil
+	}
+	return failure
+}
+
+// try places tasks in the given order until the gang is complete; nil on success. A class
+// without a node does not stop the others, because the gang may be completed by them.
+func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
+	start := stmt.Mark()
+	var first *Failure
+	failed := map[*api.Class]bool{}
+	placed := int32(0)
+	for i, t := range tasks {
+		class := ssn.Cluster().ClassOf(t)
+		if failed[class] {
+			continue
+		}
+		if !place(stmt, t) {
+			failed[class] = true
+			if first == nil {
+				first = &Failure{Task: t}
+			}
+			if !couldComplete(ssn, job, tasks[i+1:], failed) {
+				break
+			}
+			continue
+		}
+		placed++
+		if ssn.JobPipelined(job) {
+			return nil
+		}
+	}
+	if first == nil { // fewer members than needed; only without the gang plugin's check
+		first = &Failure{Task: tasks[len(tasks)-1]}
+	}
+	first.Placed = placed
+	stmt.RollbackTo(start)
+	return first
+}
+
+// couldComplete tells whether enough tasks of classes that have not failed are left.
+func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInfo, failed map[*api.Class]bool) bool {
+	missing := job.MinMember - job.ReadyCount() - job.Count(api.Pipelined)
+	for _, t := range rest {
+		if missing <= 0 {
+			break
+		}
+		if !failed[ssn.Cluster().ClassOf(t)] {
+			missing--
+		}
+	}
+	return missing <= 0
+}
+
+func shapesDiffer(tasks []*api.TaskInfo) bool {
+	for _, t := range tasks[1:] {
+		if t.Shape != tasks[0].Shape {
+			return true
+		}
+	}
+	return false
+}
+
+// largestFirst orders the gang by the greatest share of the usable total that a task asks for
+// in any one dimension; tasks beyond the gang stay behind as substitutes.
+func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInfo) []*api.TaskInfo {
+	dims, total := ssn.Cluster().Dims, ssn.Total()
+	sorted := slices.Clone(tasks)
+	slices.SortStableFunc(sorted[:len(claim.Tasks)], func(a, b *api.TaskInfo) int {
+		return dims.Dominant(b.Request, total).Compare(dims.Dominant(a.Request, total))
+	})
+	return sorted
+}
+
+// together returns the topology key of the domain that the gang of a claim has to choose; empty if
+// it may go anywhere, or where its members say that run already.
+func together(claim *api.Claim) string {
+	if claim.Job.ReadyCount() > 0 {
+		return ""
+	}
+	return claim.Tasks[0].Shape.TogetherIn()
+}
+
+// tryDomains is try, domain by domain if the gang must stay together in one: largest room
+// first, so that the domain that can hold it is found early.
+func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
+	key := together(claim)
+	if key == "" {
+		return try(p.ssn, stmt, claim.Job, tasks, p.Place)
+	}
+	var first *Failure
+	for _, d := range domains(p.ssn, claim.Tasks[0], key) {
+		if first != nil && d.slots < int64(len(claim.Tasks)) && !shapesDiffer(claim.Tasks) {
+			break // smaller domains cannot hold it either
+		}
+		p.Within(d.holds)
+		failure := try(p.ssn, stmt, claim.Job, tasks, p.Place)
+		p.Within(nil)
+		if failure == nil {
+			return nil
+		}
+		if first == nil {
+			first = failure
+		}
+	}
+	// Members may differ in labels and so in whether the affinity means them: the predicates
+	// have the last word.
+	if last := try(p.ssn, stmt, claim.Job, tasks, p.Place); last == nil || first == nil {
+		return last
+	}
+	return first
+}
+
+// domain is the nodes that have one value of a topology key.
+type domain struct {
+	key, value string
+	slots      int64 // how many tasks of the first shape its nodes have room for
+}
+
+func (d *domain) holds(n *api.NodeInfo) bool { return n.Node.Labels[d.key] == d.value }
+
+func domains(ssn *framework.Session, t *api.TaskInfo, key string) []*domain {
+	known := map[string]*domain{}
+	nodes := ssn.Cluster().Nodes()
+	ssn.Passing(t.Shape).Each(func(i int) {
+		n := nodes[i]
+		if value, ok := n.Node.Labels[key]; ok {
+			d := known[value]
+			if d == nil {
+				d = &domain{key: key, value: value}
+				known[value] = d
+			}
+			d.slots += t.Request.TimesIn(n.Room(t.Priority, api.Future))
+		}
+	})
+	return slices.SortedFunc(maps.Values(known), func(a, b *domain) int {
+		return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(a.value, b.value))
+	})
+}

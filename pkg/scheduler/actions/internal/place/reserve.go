@@ -1,0 +1,146 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// Reserver finds places for gangs on nodes that could hold them if no member of a queue stood
+// there: those that will have room soonest.
+type Reserver struct {
+	ssn    *framework.Session
+	kinds  map[reservedKind]*candidates[wait]
+	domain Domain
+}
+
+// reservedKind is what makes tasks equal in where room for them will be: unlike for a Placer, their job is
+// part of it, because a job keeps to the nodes that it has chosen.
+type reservedKind struct {
+	kind
+	job *api.JobInfo
+}
+
+// NewReserver returns a reserver.
+func NewReserver(ssn *framework.Session) *Reserver {
+	return &Reserver{ssn: ssn, kinds: map[reservedKind]*candidates[wait]{}}
+}
+
+// wait is how far a node is from having room for one more task.
+type wait struct {
+	// other nodes than those that the job chose in the last session come last, unless they have
+	// the room: whoever changes to a node that is a little emptier loses what it has waited for.
+	other    bool
+	missing  api.Share // of the request, in the dimension in which most is missing
+	inTheWay int       // members of queues
+}
+
+func soonest(a, b wait) int {
+	if a.other != b.other {
+		if b.other {
+			return -1
+		}
+		return +1
+	}
+	return cmp.Or(a.missing.Compare(b.missing), cmp.Compare(a.inTheWay, b.inTheWay))
+}
+
+// Gang pipelines tasks of the claim's gang to the places that it could take soonest, the largest
+// first and all in one domain if they must stay together, until it is complete. Without success the
+// statement is as before.
+func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) bool {
+	tasks = largestFirst(r.ssn, claim, tasks)
+	key := together(claim)
+	if key == "" {
+		return try(r.ssn, stmt, claim.Job, tasks, r.place) == nil
+	}
+	for _, d := range r.domains(claim, key) {
+		r.domain = d.holds
+		failure := try(r.ssn, stmt, claim.Job, tasks, r.place)
+		r.domain = nil
+		if failure == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// domains lists the domain first that the job chose in the last session, then those with most room.
+func (r *Reserver) domains(claim *api.Claim, key string) []*domain {
+	list := domains(r.ssn, claim.Tasks[0], key)
+	before := map[string]bool{}
+	for seat := range r.ssn.WasSetAside(claim.Job) {
+		if n := r.ssn.Cluster().Node(seat.Node); n != nil {
+			before[n.Node.Labels[key]] = true
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *domain) int {
+		switch {
+		case before[a.value] == before[b.value]:
+			return 0
+		case before[a.value]:
+			return -1
+		}
+		return +1
+	})
+	return list
+}
+
+func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
+	if !reservable(r.ssn.Cluster().ClassOf(t)) {
+		return false
+	}
+	n := r.best(t)
+	if n != nil {
+		stmt.Pipeline(t, n)
+	}
+	return n != nil
+}
+
+// reservable tells whether places can be found for tasks of the class. Where other pods or volumes
+// have a say that would take long, and might be in vain; except that all nodes of a domain can be
+// judged, for gangs that must stay in one.
+func reservable(class *api.Class) bool {
+	return !alone(class) || class.Shape.TogetherIn() != "" && !class.Shape.Volumes && !class.Shape.Claims
+}
+
+func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
+	class := r.ssn.Cluster().ClassOf(t)
+	k := reservedKind{kind{class, t.Priority, api.Future}, t.Job}
+	if r.kinds[k] == nil || r.domain != nil || alone(class) {
+		r.kinds[k] = newCandidates(r.ssn, t, r.wait, soonest)
+	}
+	return r.kinds[k].best(t)
+}
+
+// wait is the measure of nodes that could ever hold one more task.
+func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo) (w wait, ok bool) {
+	if !n.Ready() || n.Node.Spec.Unschedulable || r.domain != nil && !r.domain(n) {
+		return w, false
+	}
+	most := n.Allocatable.Minus(n.Outside).Minus(n.Pipelined) // that could be free
+	chosen := 0
+	for _, other := range n.Tasks {
+		switch {
+		case other.Shape == t.Shape && other.Job == t.Job && other.Status == api.Pipelined:
+			chosen++
+		case other.Job == t.Job && other.Status.Holding():
+			most.Sub(other.Request)
+		case other.Job != nil && other.Status != api.Pipelined && other.Status != api.Releasing:
+			w.inTheWay++
+		}
+	}
+	if !t.Request.Fits(most) || r.ssn.Predicate(t, n, api.Future) != nil {
+		return w, false
+	}
+	room := n.Room(t.Priority, api.Future)
+	for d, asked := range t.Request {
+		if share := (api.Share{Part: asked - room.At(d), Whole: asked}); asked > 0 && share.Compare(w.missing) > 0 {
+			w.missing = share
+		}
+	}
+	w.other = w.missing.Part > 0 && chosen >= r.ssn.WasSetAside(t.Job)[framework.Seat{Node: n.Name, Shape: t.Shape}]
+	return w, true
+}

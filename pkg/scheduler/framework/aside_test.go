@@ -1,0 +1,62 @@
+package framework
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// What is set aside counts as taken until the session closes, except in the turn of whom it is for; and
+// the next session is told of it.
+func TestSetAside(t *testing.T) {
+	c := newCluster()
+	c.SetNode(node("n", 4))
+	c.SetPod(pod("a", 3))
+	c.SetPod(pod("b", 1))
+	profile := profileOf(t, nil, []testPlugin{{name: "p", open: func(ssn *Session) {
+		ssn.AddJobPipelinedFn("p", (*api.JobInfo).Pipelined)
+	}}})
+	ssn, _ := open(t, profile, c)
+	before := c.Dump()
+	gang, other := c.Tasks["a"], c.Tasks["b"]
+	room := func() int64 { return ssn.Room(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000 }
+	var got []int64
+	look := func() { got = append(got, room()) }
+
+	look()
+	ssn.SetAside(gang.Job, []api.Decision{{Kind: api.Pipeline, Task: gang, Node: c.Node("n")}})
+	look()
+	ssn.Turn(gang.Job)
+	look()
+	ssn.Turn(other.Job)
+	look()
+	ssn.Turn(gang.Job)
+	stmt := ssn.Statement()
+	stmt.Pipeline(gang, c.Node("n"))
+	ssn.Turn(other.Job) // the gang has its place, and needs no other
+	look()
+	stmt.Discard()
+	ssn.Turn(nil)
+	look()
+	if diff := cmp.Diff([]int64{4, 1, 4, 1, 1, 1}, got); diff != "" {
+		t.Errorf("room for others in cpus (-want +got):\n%s", diff)
+	}
+	ssn.Close()
+	if diff := cmp.Diff(before, c.Dump()); diff != "" {
+		t.Errorf("after the session:\n%s", diff)
+	}
+
+	ssn, _ = open(t, profile, c)
+	want := Seats{{Node: "n", Shape: gang.Shape}: 1}
+	if diff := cmp.Diff(want, ssn.WasSetAside(gang.Job)); diff != "" {
+		t.Errorf("told to the next session (-want +got):\n%s", diff)
+	}
+	ssn.Close()
+	ssn, _ = open(t, profile, c)
+	if told := ssn.WasSetAside(gang.Job); told != nil {
+		t.Errorf("told to the one after: %v", told)
+	}
+	ssn.Close()
+}
