@@ -45,6 +45,7 @@ func (s *Statement) makePromise() {
 		}
 	}
 	if len(p.victims) > 0 && p.tasks > 0 {
+		p.victims = append(p.victims, s.ssn.outstanding[p.job]...) // it counts on their room too
 		s.ssn.memory.promises = append(s.ssn.memory.promises, &p)
 		s.ssn.explainPromise(s.ssn.cluster.Jobs[p.job], len(p.victims), time.Time{})
 	}
@@ -87,10 +88,11 @@ func promisesShown(c *api.Cluster) []*promise {
 type Kept struct{ Now, Later int }
 
 // KeepPromises calls place for each job that room was promised to, in job order, with the number
-// of tasks that still wait for it. A promise ends when it is kept; when there is no room for it, now or
-// later, because the victims stay or somebody else was faster; and when the victims take too long. Who
-// has got nothing for pods that are gone has to pause before it evicts again.
-func (ssn *Session) KeepPromises(place func(job *api.JobInfo, tasks int) Kept) {
+// of tasks that still wait for it; now is set when all victims are gone, so that what others still wait
+// for is not its room. A promise ends when it is kept; when there is no room for it, now or
+// later, because victims stay, a node is lost, or somebody else was faster; and when the victims take too
+// long. Who was too slow or waited in vain has to pause before it evicts again.
+func (ssn *Session) KeepPromises(place func(job *api.JobInfo, tasks int, now bool) Kept) {
 	jobs := map[api.JobID]*api.JobInfo{}
 	for _, j := range ssn.jobs {
 		jobs[j.ID] = j
@@ -106,8 +108,8 @@ func (ssn *Session) KeepPromises(place func(job *api.JobInfo, tasks int) Kept) {
 	m.promises = nil
 	for _, p := range list {
 		job := jobs[p.job]
-		kept := place(job, p.tasks)
 		left, until := ssn.awaits(p)
+		kept := place(job, p.tasks, left == 0)
 		switch {
 		case kept.Later > 0 && left > 0:
 			p.tasks = kept.Later
@@ -115,8 +117,11 @@ func (ssn *Session) KeepPromises(place func(job *api.JobInfo, tasks int) Kept) {
 			ssn.explainPromise(job, left, until)
 		case kept.Now > 0:
 			delete(m.pauses, p.job)
-		case ssn.inVain(p):
+		case !ssn.excused(p):
 			m.pauses[p.job] = m.pauses[p.job].next(ssn.Now)
+		}
+		if kept.Later == 0 && left > 0 {
+			ssn.outstanding[p.job] = append(ssn.outstanding[p.job], p.victims...)
 		}
 	}
 	for id := range m.pauses {
@@ -165,19 +170,13 @@ func (ssn *Session) awaits(p *promise) (left int, until time.Time) {
 	return left, until
 }
 
-// inVain tells whether victims of the promise are gone, and none was spared: then the eviction was
-// not refused, and somebody else has taken the room.
-func (ssn *Session) inVain(p *promise) bool {
-	gone := false
-	for _, id := range p.victims {
-		switch t := ssn.cluster.Tasks[id]; {
-		case t == nil || t.Status.Ended():
-			gone = true
-		case t.Status != api.Releasing:
-			return false
-		}
-	}
-	return gone
+// excused tells whether an eviction of the promise was refused, or a node was lost: then the room was
+// not taken by somebody else.
+func (ssn *Session) excused(p *promise) bool {
+	return slices.ContainsFunc(p.victims, func(id api.TaskID) bool {
+		t := ssn.cluster.Tasks[id]
+		return t != nil && !t.Status.Ended() && (t.Status != api.Releasing || t.Node == nil || !t.Node.Ready())
+	})
 }
 
 func (ssn *Session) explainPromise(j *api.JobInfo, left int, until time.Time) {

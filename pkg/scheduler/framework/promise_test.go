@@ -31,7 +31,7 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	var asked []string
 	for range 2 {
 		ssn, _ := open(t, profile, c)
-		ssn.KeepPromises(func(job *api.JobInfo, tasks int) Kept {
+		ssn.KeepPromises(func(job *api.JobInfo, tasks int, _ bool) Kept {
 			asked = append(asked, fmt.Sprintf("%s %d", job.Key, tasks))
 			return Kept{Later: tasks}
 		})
@@ -40,7 +40,7 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	c.DeletePod("victim")
 	for range 2 {
 		ssn, _ := open(t, profile, c)
-		ssn.KeepPromises(func(job *api.JobInfo, tasks int) Kept {
+		ssn.KeepPromises(func(job *api.JobInfo, tasks int, _ bool) Kept {
 			asked = append(asked, fmt.Sprintf("%s %d at last", job.Key, tasks))
 			return Kept{Now: tasks}
 		})

@@ -35,6 +35,8 @@ type Session struct {
 	verdicts map[*api.JobInfo]*Outcome
 	held     []op
 	aside    []*aside
+	// outstanding are victims of promises that have ended in this session.
+	outstanding map[api.JobID][]api.TaskID
 	// nominated is filled when the session closes.
 	nominated map[*api.TaskInfo]string
 	total     api.Resource
@@ -79,7 +81,8 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},
 
-		nominated: map[*api.TaskInfo]string{},
+		nominated:   map[*api.TaskInfo]string{},
+		outstanding: map[api.JobID][]api.TaskID{},
 	}
 	for tier, plugins := range p.tiers {
 		for i := range plugins {

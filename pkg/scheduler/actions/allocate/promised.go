@@ -24,7 +24,7 @@ func (promised) Name() string { return "promised" }
 func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
 	ahead := map[*api.QueueInfo][]*api.JobInfo{}
-	ssn.KeepPromises(func(job *api.JobInfo, tasks int) framework.Kept {
+	ssn.KeepPromises(func(job *api.JobInfo, tasks int, now bool) framework.Kept {
 		if _, known := ahead[job.Queue]; !known {
 			ahead[job.Queue] = run.above(job)
 		}
@@ -32,6 +32,8 @@ func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
 			run.placeUpTo(list[0], len(list[0].Tasks))
 			ahead[job.Queue] = list[1:]
 		}
+		run.placer.IdleOnly(now)
+		defer run.placer.IdleOnly(false)
 		return run.placeUpTo(job, tasks)
 	})
 	return ctx.Err()

@@ -19,6 +19,8 @@ type Placer struct {
 	kinds  map[kind]*candidates[api.Score]
 	domain Domain
 
+	idleOnly bool
+
 	counted counted
 	counts  api.NodeCounts
 }
@@ -39,6 +41,9 @@ func New(ssn *framework.Session) *Placer {
 	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}}
 }
 
+// IdleOnly keeps the placements that follow off room that is being released, until called with false.
+func (p *Placer) IdleOnly(on bool) { p.idleOnly = on }
+
 // Within restricts the placements that follow to a domain, until called with nil.
 func (p *Placer) Within(domain Domain) { p.domain = domain }
 
@@ -57,6 +62,9 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 			stmt.Pipeline(t, n)
 		}
 		return true
+	}
+	if p.idleOnly {
+		return false
 	}
 	if n := p.best(t, api.Future); n != nil {
 		stmt.Pipeline(t, n)
