@@ -44,7 +44,8 @@ func dissolve(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) b
 		return false
 	}
 	for _, taker := range takers(ssn, gang, stale) {
-		claim := worklist.Claim(ssn, taker, ssn.WaitingTasks(taker))
+		tasks := ssn.WaitingTasks(taker)
+		claim := worklist.Claim(ssn, taker, tasks)
 		if claim == nil {
 			continue
 		}
@@ -52,7 +53,7 @@ func dissolve(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) b
 		for _, t := range unit.Tasks {
 			stmt.Evict(t, taker, api.GangStale)
 		}
-		if !slices.ContainsFunc(claim.Tasks, func(t *api.TaskInfo) bool { return !placer.Place(stmt, t) }) && ssn.JobPipelined(taker) {
+		if placer.Gang(stmt, claim, tasks) == nil {
 			stmt.Commit()
 			return true
 		}
