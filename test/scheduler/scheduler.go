@@ -84,7 +84,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 		return nil, err
 	}
 	s := &Scheduler{Kubeconfig: filepath.Join(o.Dir, "scheduler.kubeconfig")}
-	if err := c.ServiceAccountKubeconfig(ctx, Namespace, Account, s.Kubeconfig); err != nil {
+	if err = c.ServiceAccountKubeconfig(ctx, Namespace, Account, s.Kubeconfig); err != nil {
 		return nil, err
 	}
 	log, err := os.CreateTemp(o.Dir, "scheduler-*.log")
