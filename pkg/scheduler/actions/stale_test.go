@@ -84,3 +84,41 @@ tiers:
 		})
 	}
 }
+
+// What takes more than placing the members of a gang one after the other is tried for who takes over, as
+// allocate does.
+func TestWhoTakesOverFromStaleGangs(t *testing.T) {
+	lone := Group("q/a", 2, Running(1, "1cpu", "n1"), Running(1, "4cpu", "n2"))
+	for name, tc := range map[string]struct {
+		given []Row
+		want  string
+	}{
+		"a gang that fits in one order only": {
+			given: Given(Node("n1", "1cpu"), Node("n2", "4cpu"), Node("n3", "3cpu"), Queue("q", 1), lone,
+				Group("q/c", 2, Pending(1, "1cpu"), Pending(1, "3cpu"))),
+			want: `evict q/a-0 for q/c
+			       hold q/c-1 n3
+			       pipeline q/c-0 n1`,
+		},
+		"a gang that room is set aside for": {
+			given: Given(Node("n1", "1cpu"), Node("n2", "4cpu"), Node("n3", "2cpu"), Queue("q", 1), lone,
+				Group("q/o", 1, Running(1, "1cpu", "n3")), Group("q/c", 2, Pending(2, "1cpu"))),
+			want: `evict q/a-0 for q/c
+			       hold q/c-0 n3
+			       pipeline q/c-1 n1`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, builtIn(t), tc.given, WithConfig(allFour))
+			c.Wait(6 * time.Minute)
+			c.Cycle()
+			c.DeleteNode("n2")
+			c.Recreate("q/a-1")
+			if got := c.Cycle(); got != "" {
+				t.Fatalf("before the grace is over:\n%s", got)
+			}
+			c.Wait(time.Minute)
+			same(t, tc.want, c.Cycle())
+		})
+	}
+}

@@ -60,3 +60,31 @@ func TestSetAside(t *testing.T) {
 	}
 	ssn.Close()
 }
+
+// Who found no plan while room was set aside may find one when it no longer is.
+func TestHopeWhereRoomIsNoLongerSetAside(t *testing.T) {
+	c := newCluster()
+	c.SetNode(node("n", 4))
+	c.SetPod(pod("a", 3))
+	profile := profileOf(t, nil)
+	for i, aside := range []bool{true, true, false, false} {
+		ssn, _ := open(t, profile, c)
+		if aside {
+			task := c.Tasks["a"]
+			ssn.SetAside(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
+		}
+		ssn.SetHopeless("kind", 0)
+		ssn.Close()
+		ssn, _ = open(t, profile, c)
+		_, hopeless := ssn.Hopeless("kind")
+		if want := []bool{false, true, false, true}[i]; hopeless != want {
+			t.Errorf("session %d: remembered as hopeless: %t, want %t", i, hopeless, want)
+		}
+		// Closed like the one before, so that nothing changes in between.
+		if aside {
+			task := c.Tasks["a"]
+			ssn.SetAside(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
+		}
+		ssn.Close()
+	}
+}

@@ -43,7 +43,9 @@ func dissolve(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) b
 	if !ok {
 		return false
 	}
+	defer ssn.Turn(nil)
 	for _, taker := range takers(ssn, gang, stale) {
+		ssn.Turn(taker)
 		tasks := ssn.WaitingTasks(taker)
 		claim := worklist.Claim(ssn, taker, tasks)
 		if claim == nil {
