@@ -49,6 +49,15 @@ func order(a, b uint64) int {
 	return 0
 }
 
+// Parts is how finely one unit of a dimension is divided between queues: thousandths. Bytes are not
+// divided, since thousandths of a byte mean nothing and would overflow above 8 PiB.
+func Parts(dimension int) int64 {
+	if dimension == Memory {
+		return 1
+	}
+	return 1000
+}
+
 // Dominant returns the greatest share of whole that part takes in any shared dimension: the
 // dominant share of Ghodsi et al., "Dominant Resource Fairness", NSDI 2011.
 func (d *Dimensions) Dominant(part, whole Resource) Share {

@@ -158,7 +158,7 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 	nodes := ssn.cluster.Nodes()
 	set.Each(func(i int) {
 		n := nodes[i]
-		if n.Ready() && !n.Node.Spec.Unschedulable {
+		if takesPods(n) {
 			set.slots += shape.Request.TimesIn(n.Allocatable.Minus(n.Outside))
 		}
 	})
@@ -167,22 +167,34 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 
 // CouldFit returns how many waiting tasks of a job, by shape, would fit nodes that are empty of members
 // of queues, and whether they are enough for the job to start. That is a necessary condition: slots
-// are counted shape by shape, nothing is packed.
+// are counted shape by shape, nothing is packed. Members that stand in slots take them; those that are
+// being deleted are counted on, since they may come back.
 func (ssn *Session) CouldFit(j *api.JobInfo) (tasks map[*api.Shape]int64, enough bool) {
-	tasks = map[*api.Shape]int64{}
+	tasks, standing := map[*api.Shape]int64{}, map[*api.Shape]int64{}
 	for _, t := range j.Tasks {
-		if t.Waiting() {
+		switch {
+		case t.Waiting():
 			tasks[t.Shape]++
+		case ssn.inSlot(t):
+			standing[t.Shape]++
 		}
 	}
-	members := int64(j.ReadyCount())
+	members := int64(j.ReadyCount() + j.Count(api.Releasing))
 	for shape, waiting := range tasks {
-		n := min(waiting, ssn.Slots(shape))
+		n := min(waiting, max(ssn.Slots(shape)-standing[shape], 0))
 		tasks[shape] = n
 		members += n
 	}
 	return tasks, members >= int64(j.MinMember)
 }
+
+// inSlot tells whether t stands where Slots counts room for tasks like it.
+func (ssn *Session) inSlot(t *api.TaskInfo) bool {
+	return !t.Status.Ended() && t.Node != nil && t.Node.Exists() && takesPods(t.Node) && ssn.Passing(t.Shape).Has(t.Node.Index)
+}
+
+// takesPods tells whether new pods may go to the node at all.
+func takesPods(n *api.NodeInfo) bool { return n.Ready() && !n.Node.Spec.Unschedulable }
 
 // Room returns what is idle or being released on the nodes that pass the filters for some task
 // of the claim, in the dimensions that the claim asks for. Read only.
@@ -290,7 +302,7 @@ func (t *totals) update(index int, n *api.NodeInfo) {
 	if n == nil {
 		return
 	}
-	if t.usable.Has(index) && n.Ready() && !n.Node.Spec.Unschedulable {
+	if t.usable.Has(index) && takesPods(n) {
 		t.parts[index] = n.Allocatable.Minus(n.Outside).NotNegative()
 	} else {
 		t.parts[index] = n.Members.Clone()

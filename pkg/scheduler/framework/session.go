@@ -43,6 +43,7 @@ type Session struct {
 	deserved  map[*api.QueueInfo]api.Resource
 	counts    [api.Evict + 1]int
 	wake      time.Time
+	watch     func([]api.Decision) // hears of commits, nil if nobody listens
 }
 
 // Outcome is what a session found out about a job that still waits.
@@ -144,11 +145,18 @@ func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
 // there. It stands still within a session.
 func (ssn *Session) Total() api.Resource { return ssn.total }
 
-// SetDeserved records what a queue deserves, in whole units, for its status.
-func (ssn *Session) SetDeserved(q *api.QueueInfo, deserved api.Resource) { ssn.deserved[q] = deserved }
+// SetDeserved records what a queue deserves, in parts of units (see api.Parts).
+func (ssn *Session) SetDeserved(q *api.QueueInfo, parts api.Resource) { ssn.deserved[q] = parts }
 
-// Deserved returns what a plugin has recorded; nil if none shares out the cluster.
-func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource { return ssn.deserved[q] }
+// Deserved returns what a plugin has recorded, rounded to whole units, for people; nil if none
+// shares out the cluster.
+func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource {
+	units := ssn.deserved[q].Clone()
+	for d := range units {
+		units[d] = (units[d] + api.Parts(d)/2) / api.Parts(d)
+	}
+	return units
+}
 
 // Statement begins a new statement.
 func (ssn *Session) Statement() *Statement { return &Statement{ssn: ssn} }
@@ -188,6 +196,10 @@ func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
 
 // Outcome returns what was found out about a job, nil if it does not wait.
 func (ssn *Session) Outcome(j *api.JobInfo) *Outcome { return ssn.verdicts[j] }
+
+// OnCommit lets watch hear of every statement that is committed, placements that wait for room
+// included, while the model contains it.
+func (ssn *Session) OnCommit(watch func([]api.Decision)) { ssn.watch = watch }
 
 // Decided returns how many decisions of a kind were committed.
 func (ssn *Session) Decided(kind api.DecisionKind) int { return ssn.counts[kind] }

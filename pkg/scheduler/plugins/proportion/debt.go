@@ -21,7 +21,25 @@ type debt struct {
 
 func (s *shares) indebted(j *api.JobInfo) bool {
 	d, owes := s.debts[j.ID]
-	return owes && !s.paid(d)
+	return owes && !s.paid(d) || s.gave(j)
+}
+
+// gift is a unit that a job was asked to give because the claim is entitled to it.
+type gift struct {
+	claim *api.Claim
+	tasks []*api.TaskInfo
+}
+
+// ask remembers whom a job was asked to give to, unless it has given already.
+func (s *shares) ask(claim *api.Claim, unit api.Unit) {
+	if !s.gave(unit.Job) {
+		s.gifts[unit.Job] = gift{claim, unit.Tasks}
+	}
+}
+
+// gave tells whether a job was asked to give in this session, and did.
+func (s *shares) gave(j *api.JobInfo) bool {
+	return slices.ContainsFunc(s.gifts[j].tasks, (*api.TaskInfo).Leaving)
 }
 
 func (s *shares) paid(d debt) bool {
@@ -29,13 +47,12 @@ func (s *shares) paid(d debt) bool {
 	return taker == nil || !d.request.Fits(s.requests[taker]) || d.terms != s.terms()
 }
 
-// settleDebts forgets debts that are paid, and makes debtors of the jobs that were asked to give in
-// this session and did.
+// settleDebts forgets debts that are paid, and makes debtors of the jobs that gave in this session.
 func (s *shares) settleDebts() {
 	maps.DeleteFunc(s.debts, func(_ api.JobID, d debt) bool { return s.paid(d) })
-	for j, claim := range s.entitled {
-		if slices.ContainsFunc(j.Tasks, (*api.TaskInfo).Leaving) {
-			taker := claim.Job.Queue
+	for j, g := range s.gifts {
+		if s.gave(j) {
+			taker := g.claim.Job.Queue
 			s.debts[j.ID] = debt{taker: taker.ID, request: s.requests[taker].Clone(), terms: s.terms()}
 		}
 	}

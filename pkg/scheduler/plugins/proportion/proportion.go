@@ -15,14 +15,18 @@ import (
 const Name = "proportion"
 
 // Spec registers the plugin; it takes no arguments.
-func Spec() framework.PluginSpec {
+func Spec() framework.PluginSpec { return SpecWith(DefaultRules()) }
+
+// SpecWith registers it with other rules than the default ones.
+func SpecWith(rules Rules) framework.PluginSpec {
 	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) {
-		return &plugin{debts: map[api.JobID]debt{}, deserved: map[api.QueueID]api.Resource{}}, nil
+		return &plugin{rules: rules, debts: map[api.JobID]debt{}, deserved: map[api.QueueID]api.Resource{}}, nil
 	}}
 }
 
 // plugin lives as long as its configuration.
 type plugin struct {
+	rules    Rules
 	debts    map[api.JobID]debt
 	deserved map[api.QueueID]api.Resource // in the last session, in parts of a unit
 	open     *shares                      // of the session that is open
@@ -31,7 +35,10 @@ type plugin struct {
 func (*plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
-	s := &shares{ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, before: p.deserved, entitled: map[*api.JobInfo]*api.Claim{}, largest: map[*api.QueueInfo]api.Resource{}}
+	s := &shares{
+		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, before: p.deserved,
+		gifts: map[*api.JobInfo]gift{}, largest: map[*api.QueueInfo]api.Resource{},
+	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
 	ssn.AddOpenedFn(Name, s.compute)
@@ -51,29 +58,21 @@ func (p *plugin) OnSessionClose(*framework.Session) {
 // shares is what queues deserve in one session. It is computed once, when the session opens,
 // and stands still; what queues hold is live.
 type shares struct {
+	Rules
 	ssn      *framework.Session
 	dims     *api.Dimensions
-	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see scale
+	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see api.Parts
 
 	before   map[api.QueueID]api.Resource // in the session before
 	requests map[*api.QueueInfo]api.Resource
 
 	debts      map[api.JobID]debt
-	entitled   map[*api.JobInfo]*api.Claim // asked to give in this session, because the claim is entitled
+	gifts      map[*api.JobInfo]gift // of this session
 	knownTerms string
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
 	last standing // of the claim that was asked about last
-}
-
-// scale is how finely one unit of a dimension is divided: thousandths. Bytes are not divided,
-// since thousandths of a byte mean nothing and would overflow above 8 PiB.
-func scale(dimension int) int64 {
-	if dimension == api.Memory {
-		return 1
-	}
-	return 1000
 }
 
 // compute divides the usable total between the queues, dimension by dimension.
@@ -90,7 +89,7 @@ func (s *shares) compute() {
 		if !s.dims.Shared(d) {
 			continue
 		}
-		unit := scale(d)
+		unit := api.Parts(d)
 		for i, q := range queues {
 			parties[i] = party{weight: q.Weight, request: s.requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
 			if d < len(q.Capability) && q.Capability[d] != api.Unlimited {
@@ -103,7 +102,7 @@ func (s *shares) compute() {
 		}
 	}
 	for _, q := range queues {
-		s.ssn.SetDeserved(q, s.whole(s.deserved[q]))
+		s.ssn.SetDeserved(q, s.deserved[q])
 		if !s.before[q.ID].Equal(s.deserved[q]) {
 			s.ssn.Hope()
 		}
@@ -111,25 +110,16 @@ func (s *shares) compute() {
 	}
 }
 
-// whole rounds to whole units, for people.
-func (s *shares) whole(deserved api.Resource) api.Resource {
-	units := deserved.Clone()
-	for d := range units {
-		units[d] = (units[d] + scale(d)/2) / scale(d)
-	}
-	return units
-}
-
 // share is the part of its deserved that a queue holds, in its most used dimension.
 func (s *shares) share(q *api.QueueInfo) api.Share {
-	return s.shareOf(q.Allocated, s.deserved[q])
+	return s.shareOf(s.Held(q), s.deserved[q])
 }
 
 func (s *shares) shareOf(held, deserved api.Resource) api.Share {
 	var most api.Share
 	for d, n := range held {
 		if n > 0 && s.dims.Shared(d) {
-			if share := (api.Share{Part: n * scale(d), Whole: deserved.At(d)}); share.Compare(most) > 0 {
+			if share := (api.Share{Part: n * api.Parts(d), Whole: deserved.At(d)}); share.Compare(most) > 0 {
 				most = share
 			}
 		}
@@ -148,7 +138,7 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 		if n <= 0 || !s.dims.Shared(d) {
 			continue
 		}
-		if q.Allocated.At(d)*scale(d) >= s.deserved[q].At(d) {
+		if s.Held(q).At(d)*api.Parts(d) >= s.deserved[q].At(d) {
 			over = append(over, d)
 		} else {
 			under = append(under, d)
@@ -183,7 +173,7 @@ func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When
 		return true
 	}
 	for d, n := range request {
-		if n > 0 && s.dims.Shared(d) && (q.Allocated.At(d)+n)*scale(d) > s.deserved[q].At(d) {
+		if n > 0 && s.dims.Shared(d) && (s.Held(q).At(d)+n)*api.Parts(d) > s.deserved[q].At(d) {
 			return false
 		}
 	}

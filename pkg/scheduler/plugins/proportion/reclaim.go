@@ -6,6 +6,29 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
+// Rules are what keeps evictions between queues from going in circles. They can be replaced, for
+// the test that shows that weaker ones let them (docs/design/calm.md).
+type Rules struct {
+	// Fairer tells whether a taker's share may rise from before to after while a giver has left.
+	Fairer func(before, after, left api.Share) bool
+	// Judged tells whether a claim is entitled only if its queue stays within what it deserves in
+	// the dimension.
+	Judged func(claim *api.Claim, dimension int) bool
+	// Held is what counts in a queue's share, and Before what did when the claim was made.
+	Held   func(*api.QueueInfo) api.Resource
+	Before func(*api.Claim) api.Resource
+}
+
+// DefaultRules are those of Spec.
+func DefaultRules() Rules {
+	return Rules{
+		Fairer: api.Fairer,
+		Judged: func(*api.Claim, int) bool { return true },
+		Held:   func(q *api.QueueInfo) api.Resource { return q.Allocated },
+		Before: func(claim *api.Claim) api.Resource { return claim.QueueHeld },
+	}
+}
+
 // reclaimable lets a queue that is short of what it deserves take back what others borrow.
 //
 // The giver must hold some of what the claim is short of, and more than it deserves of all of that
@@ -19,17 +42,17 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	if giver == nil || giver == taker || !giver.Reclaimable && !on.guaranteed || !s.borrows(giver, unit, on.short) {
 		return api.Reject
 	}
-	left := giver.Allocated.Minus(unit.Request)
+	left := s.Held(giver).Minus(unit.Request)
 	for d, n := range unit.Request {
-		if n > 0 && left.At(d)*scale(d) < s.floor(giver, d) {
+		if n > 0 && left.At(d)*api.Parts(d) < s.floor(giver, d) {
 			return api.Reject
 		}
 	}
 	if on.entitled {
-		s.entitled[unit.Job] = claim
+		s.ask(claim, unit)
 		return api.Permit
 	}
-	if api.Fairer(on.before, on.after, s.shareOf(left, s.deserved[giver])) {
+	if s.Fairer(on.before, on.after, s.shareOf(left, s.deserved[giver])) {
 		return api.Permit
 	}
 	return api.Reject
@@ -56,10 +79,11 @@ func (s *shares) standing(claim *api.Claim) *standing {
 	if s.last.claim == claim {
 		return &s.last
 	}
-	deserved, held := s.deserved[claim.Job.Queue], claim.QueueHeld.Plus(claim.Request)
+	deserved, before := s.deserved[claim.Job.Queue], s.Before(claim)
+	held := before.Plus(claim.Request)
 	on := standing{
-		claim: claim, room: s.ssn.Room(claim), entitled: s.isEntitled(held, deserved),
-		before: s.shareOf(claim.QueueHeld, deserved), after: s.shareOf(held, deserved),
+		claim: claim, room: s.ssn.Room(claim), entitled: s.isEntitled(claim, held, deserved),
+		before: s.shareOf(before, deserved), after: s.shareOf(held, deserved),
 	}
 	var asked []int
 	for d, n := range claim.Request {
@@ -74,7 +98,7 @@ func (s *shares) standing(claim *api.Claim) *standing {
 	if len(on.short) == 0 {
 		on.short = asked
 	}
-	on.guaranteed = !slices.ContainsFunc(on.short, func(d int) bool { return held.At(d)*scale(d) > s.floor(claim.Job.Queue, d) })
+	on.guaranteed = !slices.ContainsFunc(on.short, func(d int) bool { return held.At(d)*api.Parts(d) > s.floor(claim.Job.Queue, d) })
 	s.last = on
 	return &s.last
 }
@@ -82,13 +106,13 @@ func (s *shares) standing(claim *api.Claim) *standing {
 // floor is a queue's guarantee in parts of a unit, scaled down as in what the queue deserves if all
 // guarantees together exceed the total.
 func (s *shares) floor(q *api.QueueInfo, d int) int64 {
-	return min(q.Guarantee.At(d)*scale(d), s.deserved[q].At(d))
+	return min(q.Guarantee.At(d)*api.Parts(d), s.deserved[q].At(d))
 }
 
-// isEntitled tells whether what a queue would hold is within what it deserves, in every dimension.
-func (s *shares) isEntitled(held, deserved api.Resource) bool {
+// isEntitled tells whether what a queue would hold with the claim is within what it deserves.
+func (s *shares) isEntitled(claim *api.Claim, held, deserved api.Resource) bool {
 	for d, n := range held {
-		if n > 0 && s.dims.Shared(d) && n*scale(d) > deserved.At(d) {
+		if n > 0 && s.dims.Shared(d) && s.Judged(claim, d) && n*api.Parts(d) > deserved.At(d) {
 			return false
 		}
 	}
@@ -103,7 +127,7 @@ func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool 
 		if unit.Request.At(d) <= 0 {
 			continue
 		}
-		if giver.Allocated.At(d)*scale(d) <= s.deserved[giver].At(d) {
+		if s.Held(giver).At(d)*api.Parts(d) <= s.deserved[giver].At(d) {
 			return false
 		}
 		helps = true
@@ -117,7 +141,7 @@ func (s *shares) harmless(claim *api.Claim) bool {
 	q := claim.Job.Queue
 	for d, n := range q.Allocated {
 		deserved := s.deserved[q].At(d)
-		if s.dims.Shared(d) && n > claim.QueueHeld.At(d) && n*scale(d) > deserved && claim.QueueHeld.At(d)*scale(d) <= deserved {
+		if s.dims.Shared(d) && n > claim.QueueHeld.At(d) && n*api.Parts(d) > deserved && claim.QueueHeld.At(d)*api.Parts(d) <= deserved {
 			return false
 		}
 	}
@@ -136,8 +160,8 @@ func (s *shares) reachable(claim *api.Claim) bool {
 			if q == taker || !q.Reclaimable && !on.guaranteed || !on.entitled && s.share(q).Compare(on.after) < 0 {
 				continue
 			}
-			if over := q.Allocated.At(d) - s.deserved[q].At(d)/scale(d); over > 0 {
-				missing -= min(over+s.largestJob(q).At(d), q.Allocated.At(d)-s.floor(q, d)/scale(d))
+			if over := q.Allocated.At(d) - s.deserved[q].At(d)/api.Parts(d); over > 0 {
+				missing -= min(over+s.largestJob(q).At(d), q.Allocated.At(d)-s.floor(q, d)/api.Parts(d))
 			}
 		}
 		if missing > 0 {

@@ -5,11 +5,13 @@ import (
 )
 
 // sumRequests returns what each queue asks for: what its tasks hold, and what waits in groups that
-// could start at all. A gang that never fits must not keep a share from others.
+// could start at all. A gang that never fits must not keep a share from others. Tasks that are being
+// deleted count until they are gone: who was evicted will ask again, and what queues deserve must not
+// move to and fro with each eviction.
 func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 	requests := map[*api.QueueInfo]api.Resource{}
 	for _, q := range s.ssn.Cluster().Queues {
-		requests[q] = q.Allocated.Clone()
+		requests[q] = q.Allocated.Plus(q.Releasing)
 	}
 	for _, j := range s.ssn.Jobs() {
 		if waiting := s.possible(j); waiting != nil {
@@ -36,7 +38,7 @@ func (s *shares) possible(j *api.JobInfo) api.Resource {
 			least = leastOf(least, shape.Request)
 		}
 	}
-	if need := int64(j.MinMember - j.ReadyCount()); need > 0 && !s.withinCap(j, least, need) {
+	if need := int64(j.MinMember - j.ReadyCount() - j.Count(api.Releasing)); need > 0 && !s.withinCap(j, least, need) {
 		return nil
 	}
 	return sum
