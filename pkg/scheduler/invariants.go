@@ -2,7 +2,10 @@
 
 package scheduler
 
-import "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
 
 // audit recomputes the model from scratch after a cycle and panics if it contradicts itself,
 // which fails the cycle, counts it, and rebuilds the model. Tests build the scheduler with it.
@@ -10,4 +13,13 @@ func audit(cluster *api.Cluster) {
 	if err := cluster.Audit(); err != nil {
 		panic(err)
 	}
+}
+
+// auditPlans panics when a plan is committed that could be part of a circle of evictions.
+func auditPlans(ssn *framework.Session) {
+	ssn.OnCommit(func(plan []api.Decision) {
+		if _, err := ssn.AuditPlan(plan); err != nil {
+			panic(err)
+		}
+	})
 }

@@ -97,6 +97,9 @@ func (s *Statement) Commit() {
 	}
 	s.makePromise()
 	s.ssn.Hope()
+	if s.ssn.watch != nil {
+		s.ssn.watch(decisions)
+	}
 	now := decisions
 	if s.waits() {
 		now = only(decisions, api.Evict)

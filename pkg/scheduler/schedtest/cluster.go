@@ -58,14 +58,16 @@ type Cluster struct {
 	former   map[string]*v1.Pod // what was deleted, by the name in tests
 	leaving  []string           // pods whose eviction is decided and not answered
 	last     *cycle
+	restless bool
 }
 
 // Option changes how a Cluster schedules.
 type Option func(*settings)
 
 type settings struct {
-	config string
-	seed   int64
+	config   string
+	seed     int64
+	restless bool
 }
 
 // WithConfig replaces the built-in configuration by a policy in YAML.
@@ -73,6 +75,10 @@ func WithConfig(yaml string) Option { return func(s *settings) { s.config = yaml
 
 // Shuffled lets the second model hear of the objects in another order.
 func Shuffled(seed int64) Option { return func(s *settings) { s.seed = seed } }
+
+// Restless leaves out the checks that evictions come to an end, plan by plan: for tests of what
+// happens if they do not.
+func Restless() Option { return func(s *settings) { s.restless = true } }
 
 // New makes a cluster of the rows, to be scheduled by the plugins and actions of the registry,
 // with the built-in configuration unless an option says otherwise. What is wrong with any of it
@@ -100,6 +106,7 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 		numbers:   map[string]int{},
 		born:      map[string]int{},
 		former:    map[string]*v1.Pod{},
+		restless:  s.restless,
 		clock:     clocktesting.NewFakePassiveClock(dawn),
 	}
 	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock, GangGrace: time.Minute}, s.seed)
@@ -201,6 +208,17 @@ func (c *Cluster) Pods() []string {
 	names := make([]string, 0, len(c.pods))
 	for _, p := range c.sortedPods() {
 		names = append(names, c.names[string(p.UID)])
+	}
+	return names
+}
+
+// PodsOn returns the names of the pods on a node, oldest first.
+func (c *Cluster) PodsOn(node string) []string {
+	var names []string
+	for _, p := range c.sortedPods() {
+		if p.Spec.NodeName == node {
+			names = append(names, c.names[string(p.UID)])
+		}
 	}
 	return names
 }

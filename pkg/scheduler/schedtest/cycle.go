@@ -34,6 +34,7 @@ type cycle struct {
 	decisions []string // lines
 	waits     []string // lines
 	phases    map[string]string
+	wake      time.Time // when the next session must be at the latest
 }
 
 // Commit records decisions, and that each is one that may be taken.
@@ -94,6 +95,7 @@ func (r *cycle) observe(ssn *framework.Session) {
 		}
 	}
 	r.phases = map[string]string{}
+	r.wake = ssn.Wake()
 	for _, j := range r.model.Jobs {
 		r.observeJob(j, ssn.Outcome(j))
 	}
@@ -210,6 +212,29 @@ func (c *Cluster) Held(queue string) string {
 		c.t.Fatalf("Held(%q): no such queue", queue)
 	}
 	return m.Dims.Format(q.Allocated)
+}
+
+// State returns what is where as of the end of the last cycle, as sorted lines. Pods of a group that
+// ask for the same, with the same labels and priority, are equal in it.
+func (c *Cluster) State() string {
+	m := c.replicas.ordered.model
+	counts := map[string]int{}
+	for _, t := range m.Tasks {
+		node, refused := "no node", ""
+		if t.Node != nil {
+			node = t.Node.Name
+		}
+		if t.Status == api.Running && !t.Evictable() {
+			refused = " protected"
+		}
+		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", c.jobName(t.Job), m.Dims.Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, refused)]++
+	}
+	var state []string
+	for line, n := range counts {
+		state = append(state, fmt.Sprintf("%d of %s", n, line))
+	}
+	slices.Sort(state)
+	return lines(state)
 }
 
 func (c *Cluster) podName(t *api.TaskInfo) string {

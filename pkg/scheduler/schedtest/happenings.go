@@ -16,6 +16,13 @@ import (
 // Wait lets time pass. One second passes with each object that is created, and before each cycle.
 func (c *Cluster) Wait(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
 
+// WaitUntilDue lets as much time pass as the last session wanted to have the next one after.
+func (c *Cluster) WaitUntilDue() {
+	if c.last != nil && c.last.wake.After(c.clock.Now()) {
+		c.clock.SetTime(c.last.wake)
+	}
+}
+
 // Confirm lets the API server show binds: of the named pods, or all that are in flight.
 func (c *Cluster) Confirm(pods ...string) {
 	c.t.Helper()
@@ -77,6 +84,20 @@ func (c *Cluster) Spare(pods ...string) {
 	for _, name := range c.evicted("Spare", pods) {
 		id := api.TaskID(c.uids[name])
 		c.tell("eviction "+string(id), func(m *api.Cluster) { m.Spare(id) })
+	}
+}
+
+// Protect lets pods be left alone, as after an eviction that was refused; Pardon ends that.
+func (c *Cluster) Protect(pods ...string) { c.t.Helper(); c.protect(true, pods) }
+
+// Pardon: see Protect.
+func (c *Cluster) Pardon(pods ...string) { c.t.Helper(); c.protect(false, pods) }
+
+// protect does nothing about pods that are gone meanwhile.
+func (c *Cluster) protect(protected bool, pods []string) {
+	for _, name := range pods {
+		id := api.TaskID(c.uids[name])
+		c.tell("protection "+string(id), func(m *api.Cluster) { m.Protect(id, protected) })
 	}
 }
 

@@ -16,6 +16,7 @@ type replica struct {
 	model   *api.Cluster
 	profile *framework.Profile // nil for the one that sees no sessions
 	pending []event
+	debtors map[api.JobID]debtor
 }
 
 // replicas are models of one cluster that must never differ.
@@ -27,7 +28,7 @@ type replicas struct {
 func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
 	t.Helper()
 	replicaOf := func(title string, sessions bool) *replica {
-		r := &replica{title: title, model: api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
+		r := &replica{title: title, debtors: map[api.JobID]debtor{}, model: api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
 		if sessions {
 			profile, err := registry.NewProfile(policy, handle)
 			if err != nil {
@@ -95,6 +96,9 @@ func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
 	ssn := r.profile.Open(r.model, result, logr.Discard())
+	if !c.restless {
+		ssn.OnCommit(func(plan []api.Decision) { r.auditPlan(ssn, plan, result) })
+	}
 	r.audit(t, "after the session has opened")
 	for _, action := range r.profile.Actions {
 		if err := action.Execute(t.Context(), ssn); err != nil {

@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,31 @@ func TestRowsThatCannotBe(t *testing.T) {
 }
 
 // What the runner asserts unasked must be able to fail.
+// rob takes the room of as many pods as wait, of those that run the last ones by name. The queues
+// deserve so many cpus, in the order of their creation.
+func rob(deserved ...int64) act {
+	return func(ssn *framework.Session) {
+		for i, cpus := range deserved {
+			ssn.SetDeserved(ssn.Cluster().SortedQueues()[i], api.Resource{cpus * 1000 * api.Parts(api.CPU)})
+		}
+		var running []*api.TaskInfo
+		for _, t := range ssn.Cluster().Tasks {
+			if t.Evictable() {
+				running = append(running, t)
+			}
+		}
+		slices.SortFunc(running, func(a, b *api.TaskInfo) int { return -strings.Compare(a.Key, b.Key) })
+		stmt := ssn.Statement()
+		for _, j := range ssn.Jobs() {
+			for i, t := range ssn.WaitingTasks(j) {
+				stmt.Evict(running[i], j)
+				stmt.Pipeline(t, running[i].Node)
+			}
+		}
+		stmt.Commit()
+	}
+}
+
 func TestInvariantsCatchBadActions(t *testing.T) {
 	each := func(do func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session)) act {
 		return func(ssn *framework.Session) {
@@ -227,6 +253,26 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 			given: Given(Node("n1", "9cpu"), Group("q/a", 1, Pending(1, "1cpu"))),
 			act:   func(ssn *framework.Session) { ssn.Cluster().Node("n1").Idle.Add(api.Resource{1}) },
 			want:  "after action act, the model with the objects in order: the model contradicts itself",
+		},
+		"an eviction after which the shares are what they were": {
+			given: Given(Node("n1", "1cpu"), Group("q/old", 1, Running(1, "1cpu", "n1")), Group("q/a", 1, Pending(1, "1cpu"))),
+			act:   rob(),
+			want:  `a plan for ns/a that evicts ["ns/old-0"] takes more than it leaves to jobs of the same priority`,
+		},
+		"an eviction within a job for a pod of equal priority": {
+			given: Given(Node("n1", "2cpu"), Group("q/a", 1, Running(2, "1cpu", "n1"), Pending(1, "1cpu"))),
+			act:   rob(),
+			want:  `is for tasks of the same job that do not rank higher`,
+		},
+		"an eviction for a queue that has more": {
+			given: Given(Node("n1", "4cpu"), Queue("r", 1), Group("q/old", 1, Running(2, "1cpu", "n1")), Group("r/a", 1, Running(2, "1cpu", "n1"), Pending(1, "1cpu"))),
+			act:   rob(1, 1),
+			want:  "takes more than it leaves to other queues, and more than its own deserves",
+		},
+		"an eviction of what a queue deserves": {
+			given: Given(Node("n1", "4cpu"), Queue("r", 1), Group("q/old", 1, Running(2, "1cpu", "n1")), Group("r/a", 1, Running(2, "1cpu", "n1"), Pending(1, "1cpu"))),
+			act:   rob(2, 3),
+			want:  "takes from queue q what that deserves",
 		},
 		"an order that hangs on chance": {
 			given: Given(Nodes(9, "n", "9cpu"), Group("q/a", 1, Pending(1, "1cpu"))),

@@ -1,0 +1,200 @@
+package framework
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// AuditPlan returns an error if a statement with evictions does not raise its potential, which is why
+// evictions cannot go in circles (docs/design/calm.md). The model contains the statement already. It
+// reckons from what jobs and queues hold and deserve, without asking the plugins that let the victims go.
+// It reports entitled if a queue takes what it deserves although that does not raise the least shares.
+func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err error) {
+	p := &plan{ssn: ssn, gained: map[*api.JobInfo]api.Resource{}}
+	for _, d := range decisions {
+		p.add(d)
+	}
+	switch {
+	case len(p.victims) == 0:
+		return false, nil
+	case p.victims[0].Job.Queue == p.taker.Queue:
+		return false, p.auditJobs()
+	case len(ssn.deserved) == 0 || p.queuesRise():
+		return false, nil
+	}
+	return true, p.auditEntitlement()
+}
+
+// plan is what a statement with evictions has changed.
+type plan struct {
+	ssn             *Session
+	taker           *api.JobInfo
+	victims, placed []*api.TaskInfo
+	gained          map[*api.JobInfo]api.Resource // negative for those who gave
+}
+
+func (p *plan) add(d api.Decision) {
+	gained := p.gained[d.Task.Job]
+	if d.Kind == api.Evict {
+		p.taker = d.For
+		p.victims = append(p.victims, d.Task)
+		gained.Sub(d.Task.Request)
+	} else {
+		p.placed = append(p.placed, d.Task)
+		gained.Add(d.Task.Request)
+	}
+	p.gained[d.Task.Job] = gained
+}
+
+func (p *plan) fault(what string) error {
+	var victims []string
+	for _, v := range p.victims {
+		victims = append(victims, v.Key)
+	}
+	return fmt.Errorf("a plan for %s that evicts %q %s", p.taker.Key, victims, what)
+}
+
+// auditJobs is about plans within a queue: what a job takes from itself ranks lower, and what it
+// takes from others raises the least shares of its priority.
+func (p *plan) auditJobs() error {
+	var others []*api.TaskInfo
+	var kept api.Resource
+	for _, v := range p.victims {
+		if v.Job != p.taker {
+			others = append(others, v)
+			continue
+		}
+		kept.Add(v.Request)
+		for _, t := range p.placed {
+			if v.Priority >= t.Priority {
+				return p.fault("is for tasks of the same job that do not rank higher")
+			}
+		}
+	}
+	if len(others) > 0 && !p.levelsRise(others, kept) {
+		return p.fault("takes more than it leaves to jobs of the same priority")
+	}
+	return nil
+}
+
+// level is what the jobs of one priority hold.
+type level struct {
+	before, after []api.Share // dominant shares
+	more          int         // tasks
+}
+
+// rises is positive if the least share rises, or the next if that stands still, and so on; or if
+// all do and there are more tasks.
+func (l *level) rises() int {
+	return cmp.Or(compareShares(l.after, l.before), l.more)
+}
+
+func compareShares(a, b []api.Share) int {
+	slices.SortFunc(a, api.Share.Compare)
+	slices.SortFunc(b, api.Share.Compare)
+	return slices.CompareFunc(a, b, api.Share.Compare)
+}
+
+// levelsRise compares what the queue's jobs hold, from the highest priority down. What the taker
+// gave of its own counts as kept.
+func (p *plan) levelsRise(others []*api.TaskInfo, kept api.Resource) bool {
+	priority := func(j *api.JobInfo) int32 { return j.Priority }
+	if slices.ContainsFunc(others, func(v *api.TaskInfo) bool { return v.Job.Priority > p.taker.Priority }) {
+		priority = func(*api.JobInfo) int32 { return 0 } // of no account in this configuration
+	}
+	levels := map[int32]*level{}
+	for _, j := range p.taker.Queue.Jobs {
+		l := levels[priority(j)]
+		if l == nil {
+			l = &level{}
+			levels[priority(j)] = l
+		}
+		after := j.Allocated
+		if j == p.taker {
+			after = after.Plus(kept)
+		}
+		l.before = append(l.before, p.ssn.cluster.Dims.Dominant(j.Allocated.Minus(p.gained[j]), p.ssn.total))
+		l.after = append(l.after, p.ssn.cluster.Dims.Dominant(after, p.ssn.total))
+	}
+	levels[priority(p.taker)].more += len(p.placed)
+	for _, v := range others {
+		levels[priority(v.Job)].more--
+	}
+	for _, at := range slices.Backward(slices.Sorted(maps.Keys(levels))) {
+		if n := levels[at].rises(); n != 0 {
+			return n > 0
+		}
+	}
+	return false
+}
+
+// queuesRise is about plans that take from other queues: the least shares of queues rise.
+func (p *plan) queuesRise() bool {
+	gained := map[*api.QueueInfo]api.Resource{}
+	for j, n := range p.gained {
+		gained[j.Queue] = n.Plus(gained[j.Queue])
+	}
+	var before, after []api.Share
+	for _, q := range p.ssn.cluster.SortedQueues() {
+		before = append(before, p.share(q, q.Allocated.Minus(gained[q])))
+		after = append(after, p.share(q, q.Allocated))
+	}
+	return compareShares(after, before) > 0
+}
+
+// share is the greatest part of what a queue deserves that it holds in any dimension.
+func (p *plan) share(q *api.QueueInfo, held api.Resource) api.Share {
+	var most api.Share
+	for d, n := range held {
+		if s := (api.Share{Part: n * api.Parts(d), Whole: p.ssn.deserved[q].At(d)}); p.ssn.cluster.Dims.Shared(d) && s.Compare(most) > 0 {
+			most = s
+		}
+	}
+	return most
+}
+
+// auditEntitlement is about those that do not raise them: the taker's queue is then within what it
+// deserves, and the others had borrowed what they gave.
+func (p *plan) auditEntitlement() error {
+	for d := range p.taker.Queue.Allocated {
+		if p.over(p.taker.Queue, p.taker.Queue.Allocated, d) {
+			return p.fault("takes more than it leaves to other queues, and more than its own deserves")
+		}
+	}
+	for _, v := range p.victims {
+		if !p.borrowed(v.Job.Queue) {
+			return p.fault(fmt.Sprintf("takes from queue %s what that deserves", v.Job.Queue.ID))
+		}
+	}
+	return nil
+}
+
+// over tells whether a queue that holds that much has more of dimension d than it deserves.
+func (p *plan) over(q *api.QueueInfo, held api.Resource, d int) bool {
+	return p.ssn.cluster.Dims.Shared(d) && held.At(d)*api.Parts(d) > p.ssn.deserved[q].At(d)
+}
+
+// borrowed tells whether a queue had more than it deserves, of something that the plan asks for,
+// before it gave the last of its units: a pod, or all of a job that has none left. Plans do not say
+// which was the last, so one that could have been is enough.
+func (p *plan) borrowed(q *api.QueueInfo) bool {
+	for _, last := range p.victims {
+		if last.Job.Queue != q {
+			continue
+		}
+		held := q.Allocated.Plus(last.Request)
+		if last.Job.Holding() == 0 {
+			held = q.Allocated.Minus(p.gained[last.Job])
+		}
+		for d, n := range p.gained[p.taker] {
+			if n > 0 && p.over(q, held, d) {
+				return true
+			}
+		}
+	}
+	return false
+}
