@@ -260,6 +260,37 @@ func TestEvictions(t *testing.T) {
 	}
 }
 
+// Debts stand as long as nothing changes for good; that nobody borrows meanwhile is asserted unasked.
+func TestDebtsStand(t *testing.T) {
+	cases := map[string][]Row{
+		"from the eviction on, for pods that wait in the same session too": {
+			Node("n1", "6cpu"), Queue("g", 1), Queue("t", 1),
+			Group("g/big", 1, Running(1, "6cpu", "n1"), Pending(1, "4cpu")),
+			Group("t/one", 1, Pending(1, "1cpu")),
+			Group("t/huge", 1, Pending(1, "6cpu")),
+		},
+		"while pods of the queue that took are being evicted, which will ask again": {
+			Node("n1", "6cpu 6Gi"), Queue("t", 1), Queue("g", 1),
+			Group("g/gang", 4, Running(1, "3Gi", "n1", Priority(2)), Running(1, "3Gi", "n1"), Pending(4, "1cpu")),
+			Group("t/one", 1, Pending(1, "1cpu 1Gi", Priority(2))),
+			Group("t/two", 1, Pending(2, "3cpu", Priority(1))),
+		},
+		"while pods of that queue have lost their room to others of it": {
+			Node("n1", "4cpu 4Gi"), Queue("g", 1), Queue("t", 1),
+			Group("g/memory", 1, Running(1, "3Gi", "n1")),
+			Group("t/three", 1, Running(1, "2cpu 1Gi", "n1"), Pending(2, "2cpu 1Gi")),
+			Group("t/high", 1, Pending(1, "3cpu", Priority(1))),
+		},
+	}
+	for name, given := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := (course{grace: 1, back: true}).run(New(t, builtIn(t), given, WithConfig(allFour))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // S20: who had to give back what it had borrowed does not borrow the same again.
 func TestDebtorsDoNotBorrowAgain(t *testing.T) {
 	c := New(t, builtIn(t), Given(
