@@ -37,7 +37,7 @@ func TestEvictionsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				course := theme.course(t)
-				if err := course.run(New(t, builtIn(t), course.given, WithConfig(allFour))); err != nil {
+				if err := course.run(New(t, builtIn(t), course.given, course.config())); err != nil {
 					t.Fatal(err)
 				}
 			})

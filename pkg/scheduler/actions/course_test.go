@@ -11,9 +11,10 @@ import (
 // course is a cluster and how things go in it: binds succeed, pods run, and nobody comes but pods
 // that were evicted. Cycles are counted from 0.
 type course struct {
-	given []Row
-	grace int  // for how many cycles victims stay before they are gone
-	back  bool // victims come back as new pods, as controllers make them
+	given     []Row
+	noForming bool // no room is set aside for gangs that have waited long
+	grace     int  // for how many cycles victims stay before they are gone
+	back      bool // victims come back as new pods, as controllers make them
 
 	refused map[int]int    // in which cycle an eviction is refused, and which; those before it take place
 	pardon  int            // after how many cycles it may be tried again
@@ -26,6 +27,14 @@ const (
 	quiet = 3   // cycles without a decision are rest
 	most  = 120 // cycles until then
 )
+
+// config is that of the cluster.
+func (k course) config() Option {
+	if k.noForming {
+		return WithConfig("starvationAfter: 0\n" + allFour)
+	}
+	return WithConfig(allFour)
+}
 
 // run lets cycles pass until nothing changes. It returns an error if the cluster comes back to a
 // state with evictions in between, or does not come to rest.

@@ -67,8 +67,9 @@ func themes() map[string]theme {
 // course draws a cluster in a running state, and how things go in it.
 func (h theme) course(t *rapid.T) course {
 	d := &draw{T: t, theme: h, course: course{
-		grace: rapid.IntRange(0, 3).Draw(t, "grace"),
-		back:  rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
+		grace:     rapid.IntRange(0, 3).Draw(t, "grace"),
+		noForming: rapid.Bool().Draw(t, "noForming"),
+		back:      rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
 	}}
 	d.drawQueues()
 	for range 1 + d.upTo(1, "nodes") {

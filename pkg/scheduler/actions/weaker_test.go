@@ -14,6 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/stale"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -51,6 +52,8 @@ func (w weaker) registry(t schedtest.T) *framework.Registry {
 	if !w.noPromises {
 		r.AddFirst(allocate.Promised())
 	}
+	r.AddFirst(allocate.Forming())
+	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
 	for name, spec := range map[string]framework.PluginSpec{
 		gang.Name: gang.Spec(), priority.Name: priority.Spec(), conformance.Name: conformance.Spec(), predicates.Name: predicates.Spec(),
 		nodeorder.Name: nodeorder.Spec(), drf.Name: w.drf(), proportion.Name: w.proportion(),
@@ -136,11 +139,10 @@ func TestWeakerRulesGoInCircles(t *testing.T) {
 			without: weaker{jobs: plain},
 		},
 		"and so do queues": {
-			// a has twice the memory that it deserves and b twice the gpus; they keep it, because it is guaranteed.
-			given: Given(Node("n1", "6cpu 6Gi 6gpu"),
-				Queue("a", 1, Guarantee("6Gi")), Queue("b", 1, Guarantee("6gpu")), Queue("c", 1, Guarantee("6Gi 6gpu")),
-				Group("a/memory", 1, Running(1, "6Gi", "n1")),
-				Group("b/gpus", 1, Running(1, "6gpu", "n1")),
+			// a has twice the memory that it deserves and b twice the gpus.
+			given: Given(Node("n1", "6cpu 6Gi 6gpu"), Queue("a", 1), Queue("b", 1), Queue("c", 1), Budget("never", 0, "app", "x"),
+				Group("a/memory", 1, Running(1, "6Gi", "n1", Label("app", "x"))),
+				Group("b/gpus", 1, Running(1, "6gpu", "n1", Label("app", "x"))),
 				Group("c/both", 1, Pending(1, "6Gi 6gpu")),
 				Group("a/cpus", 1, Running(1, "2cpu", "n1"), Pending(1, "2cpu")),
 				Group("b/more", 1, Running(2, "2cpu", "n1"))),
@@ -173,13 +175,13 @@ func TestWeakerRulesGoInCircles(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for grace := range 3 {
-				course := course{given: tc.given, grace: grace, back: true, patience: 9}
+				course := course{given: tc.given, noForming: true, grace: grace, back: true, patience: 9}
 				for _, rules := range append(tc.enough, weaker{}) {
-					if err := course.run(New(t, rules.registry(t), tc.given, WithConfig(allFour), Restless())); err != nil {
+					if err := course.run(New(t, rules.registry(t), tc.given, course.config(), Restless())); err != nil {
 						t.Errorf("grace %d, %+v: %v", grace, rules, err)
 					}
 				}
-				err := course.run(New(t, tc.without.registry(t), tc.given, WithConfig(allFour), Restless()))
+				err := course.run(New(t, tc.without.registry(t), tc.given, course.config(), Restless()))
 				if err == nil || !strings.HasPrefix(err.Error(), "comes back") {
 					t.Errorf("grace %d: it should go in circles, and the error is: %v", grace, err)
 				}
@@ -225,7 +227,7 @@ func (w weaker) fail(seed int) (failure string) {
 	all := themes()
 	names := slices.Sorted(maps.Keys(all))
 	course := rapid.Custom(all[names[seed%len(names)]].course).Example(seed)
-	c := New(probe{}, w.registry(probe{}), course.given, WithConfig(allFour))
+	c := New(probe{}, w.registry(probe{}), course.given, course.config())
 	if err := course.run(c); err != nil {
 		return err.Error()
 	}

@@ -16,6 +16,9 @@ import (
 func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err error) {
 	p := &plan{ssn: ssn, gained: map[*api.JobInfo]api.Resource{}}
 	for _, d := range decisions {
+		if d.Cause == api.GangStale {
+			return false, nil // cannot run, so that nothing is lost but crippled gangs
+		}
 		p.add(d)
 	}
 	switch {

@@ -149,7 +149,7 @@ func rob(deserved ...int64) act {
 		stmt := ssn.Statement()
 		for _, j := range ssn.Jobs() {
 			for i, t := range ssn.WaitingTasks(j) {
-				stmt.Evict(running[i], j)
+				stmt.Evict(running[i], j, api.Preempted)
 				stmt.Pipeline(t, running[i].Node)
 			}
 		}
