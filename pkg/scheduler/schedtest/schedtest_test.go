@@ -131,7 +131,6 @@ func TestRowsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What the runner asserts unasked must be able to fail.
 // rob takes the room of as many pods as wait, of those that run the last ones by name. The queues
 // deserve so many cpus, in the order of their creation.
 func rob(deserved ...int64) act {
@@ -157,6 +156,7 @@ func rob(deserved ...int64) act {
 	}
 }
 
+// What the runner asserts unasked must be able to fail.
 func TestInvariantsCatchBadActions(t *testing.T) {
 	each := func(do func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session)) act {
 		return func(ssn *framework.Session) {
