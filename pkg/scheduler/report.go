@@ -147,7 +147,7 @@ func digest(pods []api.PodReport) string {
 }
 
 func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report *api.Report) {
-	now := queueSums{q.Allocated, q.Requested, ssn.Deserved(q), q.Groups}
+	now := queueSums{q.Allocated, q.Requested, api.Units(ssn.Deserved(q)), q.Groups}
 	last, known := r.queues[q.ID]
 	if known && last.allocated.Equal(now.allocated) && last.requested.Equal(now.requested) &&
 		last.deserved.Equal(now.deserved) && last.groups == now.groups {
@@ -181,7 +181,7 @@ func (r *reporter) queueMetrics(ssn *framework.Session) []metrics.Queue {
 	}
 	var queues []metrics.Queue
 	for _, q := range ssn.Cluster().SortedQueues() {
-		m := metrics.Queue{Name: string(q.ID), Weight: int32(q.Weight), Allocated: amounts(dims, q.Allocated), Deserved: amounts(dims, ssn.Deserved(q))}
+		m := metrics.Queue{Name: string(q.ID), Weight: int32(q.Weight), Allocated: amounts(dims, q.Allocated), Deserved: amounts(dims, api.Units(ssn.Deserved(q)))}
 		for reason, n := range pending[q] {
 			m.Pending = append(m.Pending, metrics.Pending{Reason: reason, Groups: n})
 		}

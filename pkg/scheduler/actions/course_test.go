@@ -20,7 +20,8 @@ type course struct {
 	pardon  int            // after how many cycles it may be tried again
 	lost    map[int]string // after which cycle a node is lost, and which
 
-	patience int // how often a state may come back with evictions in between
+	patience int  // how often a state may come back with evictions in between
+	ahead    bool // jobs may go ahead of those that pods were evicted for
 }
 
 const (
@@ -39,7 +40,7 @@ func (k course) config() Option {
 // run lets cycles pass until nothing changes. It returns an error if the cluster comes back to a
 // state with evictions in between, or does not come to rest.
 func (k course) run(c *Cluster) error {
-	r := &run{course: k, c: c, seen: map[string]int{}, gone: map[int][]string{}, pardoned: map[int][]string{}}
+	r := &run{course: k, c: c, takers: takers{}, seen: map[string]int{}, gone: map[int][]string{}, pardoned: map[int][]string{}}
 	for still := 0; still < quiet; r.cycles++ {
 		still++
 		if transcript := r.cycle(); strings.Contains(transcript, "evict ") || strings.Contains(transcript, "bind ") {
@@ -64,6 +65,7 @@ type run struct {
 	c         *Cluster
 	cycles    int
 	evictions int
+	takers    takers
 	log       []string
 	seen      map[string]int // evictions until then, by state
 
@@ -74,6 +76,7 @@ func (r *run) cycle() string {
 	transcript := r.c.Cycle()
 	r.log = append(r.log, transcript)
 	r.evictions += strings.Count(transcript, "evict ")
+	r.takers.decided(transcript, r.c.Plans())
 	return transcript
 }
 
@@ -89,6 +92,9 @@ func (r *run) check() error {
 		return fmt.Errorf("is not at rest after %d cycles:\n%s", r.cycles, strings.Join(r.log, "\n--\n"))
 	}
 	r.seen[state] = r.evictions
+	if err := r.takers.check(r.cycles); err != nil && !r.ahead {
+		return fmt.Errorf("%w:\n%s", err, strings.Join(r.log, "\n--\n"))
+	}
 	return nil
 }
 
@@ -103,6 +109,9 @@ func (r *run) answer() {
 		r.log = append(r.log, "refused: "+victims[at])
 		r.c.Spare(victims[at:]...)
 		r.c.Protect(victims[at])
+		for _, name := range victims[at:] {
+			r.takers.spared(name)
+		}
 		r.pardoned[r.cycles+r.pardon] = append(r.pardoned[r.cycles+r.pardon], victims[at])
 		victims = victims[:at]
 	}
@@ -110,6 +119,7 @@ func (r *run) answer() {
 		r.gone[r.cycles+r.grace] = victims
 	}
 	for _, name := range r.gone[r.cycles] {
+		r.takers.gone(name, r.cycles)
 		if r.c.Gone(name); r.back {
 			r.c.Again(name)
 		}
@@ -139,6 +149,7 @@ func (r *run) lose(node string) {
 	for cycle, names := range r.gone {
 		r.gone[cycle] = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(pods, name) })
 	}
+	clear(r.takers) // all of them may have waited for that node
 	r.c.DeleteNode(node)
 	r.c.Delete(pods...)
 	if r.back {

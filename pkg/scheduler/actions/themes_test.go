@@ -70,6 +70,7 @@ func (h theme) course(t *rapid.T) course {
 		grace:     rapid.IntRange(0, 3).Draw(t, "grace"),
 		noForming: rapid.Bool().Draw(t, "noForming"),
 		back:      rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
+		ahead:     h.priorities > 0,
 	}}
 	d.drawQueues()
 	for range 1 + d.upTo(1, "nodes") {

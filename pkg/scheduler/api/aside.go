@@ -1,7 +1,7 @@
 package api
 
-// Aside is room that a session keeps from all others for a gang that has waited long. It is never
-// more than there is, and no task holds it: queues and jobs have as little as before.
+// Aside is room that a session keeps from all others for a job. It is never more than there is, and no
+// task holds it: queues and jobs have as little as before.
 type Aside struct {
 	nodes []asidePart
 	queue *QueueInfo
@@ -14,10 +14,10 @@ type asidePart struct {
 }
 
 // SetAside keeps for the tasks of one job as much as there is, or is being released, of the room
-// that they would take on their nodes; and of what the caps of their queue still allow, as much as
+// that they would take on their nodes; and of what the caps of its queue still allow, as much as
 // they ask for. GiveBack undoes it.
-func (c *Cluster) SetAside(places []Decision) *Aside {
-	a := &Aside{queue: places[0].Task.Job.Queue}
+func (c *Cluster) SetAside(queue *QueueInfo, places []Decision) *Aside {
+	a := &Aside{queue: queue}
 	var request Resource
 	for _, p := range places {
 		amount := atMost(p.Task.Request, p.Node.Room(p.Task.Priority, Future))

@@ -59,7 +59,7 @@ func TestSetAside(t *testing.T) {
 			}
 			tc.given(c)
 			before, position := c.Dump(), c.Touched().Position()
-			kept := c.SetAside(places)
+			kept := c.SetAside(places[0].Task.Job.Queue, places)
 			n, q := c.Node("n"), c.Queues["default"]
 			got := left{now: n.Room(0, Now).At(CPU), future: n.Room(0, Future).At(CPU)}
 			for q.CapAllows(Resource{got.cap + 1}, Future) < 0 {
@@ -85,7 +85,7 @@ func TestSetAsideWithoutCaps(t *testing.T) {
 	c.SetQueue(&v1alpha1.Queue{ObjectMeta: aQueue("default").ObjectMeta})
 	c.SetNode(aNode("n", "cpu", "1"))
 	c.SetPod(aPod("a"))
-	kept := c.SetAside([]Decision{{Task: c.Tasks["uid-a"], Node: c.Node("n")}})
+	kept := c.SetAside(c.Tasks["uid-a"].Job.Queue, []Decision{{Task: c.Tasks["uid-a"], Node: c.Node("n")}})
 	if q := c.Queues["default"]; !q.Aside.IsZero() {
 		t.Errorf("the queue keeps %v", q.Aside)
 	}

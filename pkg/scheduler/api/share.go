@@ -58,6 +58,15 @@ func Parts(dimension int) int64 {
 	return 1000
 }
 
+// Units rounds parts to whole units, for people.
+func Units(parts Resource) Resource {
+	units := parts.Clone()
+	for d := range units {
+		units[d] = (units[d] + Parts(d)/2) / Parts(d)
+	}
+	return units
+}
+
 // Dominant returns the greatest share of whole that part takes in any shared dimension: the
 // dominant share of Ghodsi et al., "Dominant Resource Fairness", NSDI 2011.
 func (d *Dimensions) Dominant(part, whole Resource) Share {

@@ -7,11 +7,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// aside is what is set aside for a gang that has waited long.
+// aside is room that is set aside for a job, because it has waited long or was promised it.
 type aside struct {
-	job    *api.JobInfo
-	places []api.Decision
-	kept   *api.Aside // nil while it is open to a job whose turn it is
+	job     *api.JobInfo
+	places  []api.Decision
+	kept    *api.Aside // nil while it is open to a job whose turn it is
+	promise *promise   // nil if the job is a gang that has waited long
 }
 
 // Seats count tasks that are to go to a node.
@@ -30,13 +31,18 @@ func (ssn *Session) StarvationAfter() time.Duration { return ssn.profile.starvat
 // or being released, until the session closes. The next session is to do the same before all others
 // take what has become free since; it is told of the places by WasSetAside.
 func (ssn *Session) SetAside(job *api.JobInfo, places []api.Decision) {
-	ssn.aside = append(ssn.aside, &aside{job: job, places: places, kept: ssn.cluster.SetAside(places)})
+	ssn.setAside(&aside{job: job, places: places})
+}
+
+func (ssn *Session) setAside(a *aside) {
+	a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
+	ssn.aside = append(ssn.aside, a)
 }
 
 // WasSetAside returns what the last session has set aside for the job; nil if nothing.
 func (ssn *Session) WasSetAside(job *api.JobInfo) Seats { return ssn.memory.aside[job.ID] }
 
-// Turn says whose turn it is, nil for nobody's. What is set aside for a gang is open to that gang,
+// Turn says whose turn it is, nil for nobody's. What is set aside for a job is open to that job,
 // and to jobs of its queue that go before it because of their priority.
 func (ssn *Session) Turn(job *api.JobInfo) {
 	for _, a := range ssn.aside {
@@ -45,7 +51,7 @@ func (ssn *Session) Turn(job *api.JobInfo) {
 			ssn.cluster.GiveBack(a.kept)
 			a.kept = nil
 		case !open && a.kept == nil:
-			a.kept = ssn.cluster.SetAside(a.places)
+			a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
 		}
 	}
 }
@@ -57,7 +63,7 @@ func (ssn *Session) opensTo(a *aside, job *api.JobInfo) bool {
 // Forming returns what is set aside for a job whose turn it is, nil if nothing is.
 func (ssn *Session) Forming(job *api.JobInfo) *api.Forming {
 	for _, a := range ssn.aside {
-		if a.job == job {
+		if a.job == job && a.promise == nil {
 			return &api.Forming{After: ssn.StarvationAfter(), Nodes: countNodes(a.places), Startable: startable(a.places), Need: int32(len(a.places))}
 		}
 	}
@@ -90,7 +96,7 @@ func countNodes(places []api.Decision) int {
 	return len(nodes)
 }
 
-// giveBackAsides ends what was set aside, and remembers where. Where it changes there is hope for those who
+// giveBackAsides ends what was set aside, and remembers where for gangs that have waited long. Where it changes there is hope for those who
 // found no room because of it.
 func (ssn *Session) giveBackAsides() {
 	before := ssn.memory.aside
@@ -99,9 +105,12 @@ func (ssn *Session) giveBackAsides() {
 		if a.kept != nil {
 			ssn.cluster.GiveBack(a.kept)
 		}
+		if a.promise != nil {
+			continue
+		}
 		seats := Seats{}
 		for _, p := range a.places {
-			seats[Seat{p.Node.Name, p.Task.Shape}]++
+			seats[seatOf(p)]++
 		}
 		ssn.memory.aside[a.job.ID] = seats
 	}

@@ -18,7 +18,7 @@ type memory struct {
 	total totals
 	room  shapeRoom
 
-	promises []*promise
+	promises map[api.JobID]*promise
 	pauses   map[api.JobID]pause
 	starving map[api.JobID]time.Time // since when
 	hopeless hopeless

@@ -2,7 +2,6 @@ package framework
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -18,12 +17,13 @@ const (
 	pauseLimit = 64 * time.Second
 )
 
-// promise is room that pods were evicted for. Until their end the beneficiary goes before all
-// others in each session, so that nobody takes the room and the evictions were not for nothing.
+// promise is room that pods were evicted for. Until its end the beneficiary keeps its places and goes
+// before all others in each session, so that nobody takes the room and the evictions were not for
+// nothing.
 type promise struct {
 	job     api.JobID
-	tasks   int // how many tasks of the job were to be placed
-	victims []api.TaskID
+	seats   []Seat       // of the tasks that are to be placed
+	victims []api.TaskID // some may be gone
 }
 
 // pause is how long a job must not evict.
@@ -32,103 +32,166 @@ type pause struct {
 	until  time.Time
 }
 
-// makePromise remembers for whom a statement evicts.
+// makePromise remembers for whom a statement evicts, and the places.
 func (s *Statement) makePromise() {
-	var p promise
+	var taker *api.JobInfo
+	var victims []api.TaskID
+	var seats []Seat
 	for i := range s.ops {
 		switch o := &s.ops[i]; o.Kind {
 		case api.Evict:
-			p.job = o.For.ID
-			p.victims = append(p.victims, o.Task.ID)
+			taker = o.For
+			victims = append(victims, o.Task.ID)
 		default:
-			p.tasks++
+			seats = append(seats, seatOf(o.Decision))
 		}
 	}
-	if len(p.victims) > 0 && p.tasks > 0 {
-		p.victims = append(p.victims, s.ssn.outstanding[p.job]...) // it counts on their room too
-		s.ssn.memory.promises = append(s.ssn.memory.promises, &p)
-		s.ssn.explainPromise(s.ssn.cluster.Jobs[p.job], len(p.victims), time.Time{})
+	if taker == nil || len(seats) == 0 {
+		return
 	}
+	p := s.ssn.memory.promises[taker.ID]
+	if p == nil {
+		p = &promise{job: taker.ID, victims: s.ssn.outstanding[taker.ID]} // it counts on their room too
+		s.ssn.memory.promises[taker.ID] = p
+	}
+	p.seats = append(p.seats, seats...)
+	p.victims = append(p.victims, victims...)
+	left, _ := s.ssn.awaits(p)
+	s.ssn.explainPromise(taker, left, time.Time{})
 }
+
+func seatOf(d api.Decision) Seat { return Seat{Node: d.Node.Name, Shape: d.Task.Shape} }
 
 // promisesShown reads from the API server's objects what an earlier scheduler has promised: the
 // tasks that it nominated for nodes, and the victims that name their job as beneficiary.
-func promisesShown(c *api.Cluster) []*promise {
+func promisesShown(c *api.Cluster) map[api.JobID]*promise {
+	promises := map[api.JobID]*promise{}
 	byKey := map[string]*promise{}
 	for _, j := range c.WaitingJobs() {
 		p := &promise{job: j.ID}
 		for _, t := range j.Tasks {
-			if t.Waiting() && t.Pod.Status.NominatedNodeName != "" {
-				p.tasks++
+			if node := t.Pod.Status.NominatedNodeName; t.Waiting() && node != "" {
+				p.seats = append(p.seats, Seat{Node: node, Shape: t.Shape})
 			}
 		}
-		if p.tasks > 0 {
-			byKey[j.Key] = p
+		if len(p.seats) > 0 {
+			promises[j.ID], byKey[j.Key] = p, p
 		}
 	}
 	if len(byKey) == 0 {
-		return nil
+		return promises
 	}
 	for _, t := range c.Tasks {
 		if p := byKey[t.Pod.Annotations[v1alpha1.AnnotationEvictedFor]]; p != nil && t.Status == api.Releasing {
 			p.victims = append(p.victims, t.ID)
 		}
 	}
-	var list []*promise
-	for _, p := range byKey {
+	for _, p := range promises {
 		slices.Sort(p.victims)
-		list = append(list, p)
 	}
-	slices.SortFunc(list, func(a, b *promise) int { return strings.Compare(string(a.job), string(b.job)) })
-	return list
+	return promises
 }
 
-// Kept is what became of a promise in a session: how many tasks are on their way to their nodes, and
-// how many have room that is still being released.
-type Kept struct{ Now, Later int }
+// Promise is what is left of a promise to a job.
+type Promise struct {
+	Job   *api.JobInfo
+	Tasks int                             // that still wait for it
+	Nodes map[*api.TaskInfo]*api.NodeInfo // where there should be room for them
+	// Now is set when all victims are gone: what others still wait for is not its room.
+	Now bool
+}
 
-// KeepPromises calls place for each job that room was promised to, in job order, with the number
-// of tasks that still wait for it; now is set when all victims are gone, so that what others still wait
-// for is not its room. A promise ends when it is kept; when there is no room for it, now or
-// later, because victims stay, a node is lost, or somebody else was faster; and when the victims take too
-// long. Who was too slow or waited in vain has to pause before it evicts again.
-func (ssn *Session) KeepPromises(place func(job *api.JobInfo, tasks int, now bool) Kept) {
-	jobs := map[api.JobID]*api.JobInfo{}
+// SetPromisesAside keeps the room that was promised to jobs, as far as it is there, for them and for jobs
+// that go before them because of their priority (see Turn). It returns the jobs in job order.
+func (ssn *Session) SetPromisesAside() []*api.JobInfo {
+	var jobs []*api.JobInfo
 	for _, j := range ssn.jobs {
-		jobs[j.ID] = j
+		if ssn.memory.promises[j.ID] != nil {
+			jobs = append(jobs, j)
+		}
 	}
+	slices.SortFunc(jobs, ssn.CompareJobs)
+	for _, j := range jobs {
+		p := ssn.memory.promises[j.ID]
+		ssn.setAside(&aside{job: j, places: ssn.places(j, p.seats), promise: p})
+	}
+	return jobs
+}
+
+// places finds tasks for the seats of nodes that are still there.
+func (ssn *Session) places(j *api.JobInfo, seats []Seat) []api.Decision {
+	waiting := map[*api.Shape][]*api.TaskInfo{}
+	for _, t := range ssn.WaitingTasks(j) {
+		waiting[t.Shape] = append(waiting[t.Shape], t)
+	}
+	var places []api.Decision
+	for _, seat := range seats {
+		n, tasks := ssn.cluster.Node(seat.Node), waiting[seat.Shape]
+		if len(tasks) == 0 || n == nil {
+			continue
+		}
+		places = append(places, api.Decision{Kind: api.Pipeline, Task: tasks[0], Node: n})
+		waiting[seat.Shape] = tasks[1:]
+	}
+	return places
+}
+
+// KeepPromises calls place for each promise whose room was set aside, in job order. A promise ends when it
+// is kept; when there is no room for it, now or later, because victims stay, a node is lost, or somebody
+// else was faster; and when the victims take too long. Who was too slow or waited in vain has to pause before it
+// evicts again. For whom evictions were refused, what room there is stays set aside in this session, so that
+// it can make another plan.
+func (ssn *Session) KeepPromises(place func(Promise)) {
 	m := ssn.memory
-	list := slices.DeleteFunc(m.promises, func(p *promise) bool { return jobs[p.job] == nil })
-	slices.SortStableFunc(list, func(a, b *promise) int {
-		if a.job == b.job {
-			return 0
+	m.promises = map[api.JobID]*promise{}
+	var still []*aside
+	for _, a := range ssn.aside {
+		if a.kept != nil {
+			ssn.cluster.GiveBack(a.kept)
+			a.kept = nil
 		}
-		return ssn.CompareJobs(jobs[a.job], jobs[b.job])
-	})
-	m.promises = nil
-	for _, p := range list {
-		job := jobs[p.job]
-		left, until := ssn.awaits(p)
-		kept := place(job, p.tasks, left == 0)
-		switch {
-		case kept.Later > 0 && left > 0:
-			p.tasks = kept.Later
-			m.promises = append(m.promises, p)
-			ssn.explainPromise(job, left, until)
-		case kept.Now > 0:
-			delete(m.pauses, p.job)
-		case !ssn.excused(p):
-			m.pauses[p.job] = m.pauses[p.job].next(ssn.Now)
-		}
-		if kept.Later == 0 && left > 0 {
-			ssn.outstanding[p.job] = append(ssn.outstanding[p.job], p.victims...)
+		if now := ssn.keep(a, place); now == 0 && m.promises[a.job.ID] == nil {
+			if ssn.excused(a.promise) {
+				a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
+				still = append(still, a)
+			} else {
+				m.pauses[a.job.ID] = m.pauses[a.job.ID].next(ssn.Now)
+			}
+		} else if now > 0 {
+			delete(m.pauses, a.job.ID)
 		}
 	}
+	ssn.aside = still
 	for id := range m.pauses {
 		if ssn.cluster.Jobs[id] == nil {
 			delete(m.pauses, id)
 		}
 	}
+}
+
+// keep returns how many tasks are on their way to their nodes. What waits still is promised again.
+func (ssn *Session) keep(a *aside, place func(Promise)) (now int) {
+	p, job := a.promise, a.job
+	left, until := ssn.awaits(p)
+	bound, held := job.Count(api.Binding), len(ssn.held)
+	nodes := make(map[*api.TaskInfo]*api.NodeInfo, len(a.places))
+	for _, d := range a.places {
+		nodes[d.Task] = d.Node
+	}
+	place(Promise{Job: job, Tasks: len(p.seats), Nodes: nodes, Now: left == 0})
+	p.seats = nil
+	for _, o := range ssn.held[held:] {
+		p.seats = append(p.seats, seatOf(o.Decision))
+	}
+	switch {
+	case left == 0:
+	case len(p.seats) > 0:
+		ssn.memory.promises[job.ID] = p
+		ssn.explainPromise(job, left, until)
+	default:
+		ssn.outstanding[job.ID] = p.victims
+	}
+	return int(job.Count(api.Binding) - bound)
 }
 
 func (p pause) next(now time.Time) pause {

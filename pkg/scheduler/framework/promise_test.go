@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // A scheduler that has just started finds in the API server what an earlier one has promised.
@@ -31,23 +31,43 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	var asked []string
 	for range 2 {
 		ssn, _ := open(t, profile, c)
-		ssn.KeepPromises(func(job *api.JobInfo, tasks int, _ bool) Kept {
-			asked = append(asked, fmt.Sprintf("%s %d", job.Key, tasks))
-			return Kept{Later: tasks}
+		ssn.SetPromisesAside()
+		ssn.KeepPromises(func(p Promise) {
+			asked = append(asked, told(p))
+			hold(ssn, p)
 		})
 		ssn.Close()
 	}
 	c.DeletePod("victim")
 	for range 2 {
 		ssn, _ := open(t, profile, c)
-		ssn.KeepPromises(func(job *api.JobInfo, tasks int, _ bool) Kept {
-			asked = append(asked, fmt.Sprintf("%s %d at last", job.Key, tasks))
-			return Kept{Now: tasks}
-		})
+		ssn.SetPromisesAside()
+		ssn.KeepPromises(func(p Promise) { asked = append(asked, told(p)) })
 		ssn.Close()
 	}
-	want := []string{"ns/taker 1", "ns/taker 1", "ns/taker 1 at last"}
+	want := []string{"ns/taker: 1, later on n", "ns/taker: 1, later on n", "ns/taker: 1, now on n"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func told(p Promise) string {
+	when := "later"
+	if p.Now {
+		when = "now"
+	}
+	var nodes []string
+	for _, n := range p.Nodes {
+		nodes = append(nodes, n.Name)
+	}
+	return fmt.Sprintf("%s: %d, %s on %s", p.Job.Key, p.Tasks, when, strings.Join(nodes, " "))
+}
+
+// hold lets tasks wait where their room was promised.
+func hold(ssn *Session, p Promise) {
+	stmt := ssn.Statement()
+	for t, n := range p.Nodes {
+		stmt.Pipeline(t, n)
+	}
+	stmt.Commit()
 }

@@ -148,15 +148,8 @@ func (ssn *Session) Total() api.Resource { return ssn.total }
 // SetDeserved records what a queue deserves, in parts of units (see api.Parts).
 func (ssn *Session) SetDeserved(q *api.QueueInfo, parts api.Resource) { ssn.deserved[q] = parts }
 
-// Deserved returns what a plugin has recorded, rounded to whole units, for people; nil if none
-// shares out the cluster.
-func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource {
-	units := ssn.deserved[q].Clone()
-	for d := range units {
-		units[d] = (units[d] + api.Parts(d)/2) / api.Parts(d)
-	}
-	return units
-}
+// Deserved returns what a plugin has recorded, in parts of units; nil if none shares out the cluster.
+func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource { return ssn.deserved[q] }
 
 // Statement begins a new statement.
 func (ssn *Session) Statement() *Statement { return &Statement{ssn: ssn} }
@@ -236,12 +229,8 @@ func (ssn *Session) Nominated(t *api.TaskInfo) string { return ssn.nominated[t] 
 
 // nominate remembers where tasks wait for the room that was promised to them.
 func (ssn *Session) nominate() {
-	promised := map[api.JobID]bool{}
-	for _, p := range ssn.memory.promises {
-		promised[p.job] = true
-	}
 	for _, o := range ssn.held {
-		if promised[o.Task.Job.ID] {
+		if ssn.memory.promises[o.Task.Job.ID] != nil {
 			ssn.nominated[o.Task] = o.Node.Name
 		}
 	}

@@ -30,6 +30,7 @@ type cycle struct {
 	evicted []*api.TaskInfo
 	decided map[api.TaskID]bool
 	faults  []string
+	plans   []Plan
 
 	decisions []string // lines
 	waits     []string // lines

@@ -96,9 +96,7 @@ func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
 	ssn := r.profile.Open(r.model, result, logr.Discard())
-	if !c.restless {
-		ssn.OnCommit(func(plan []api.Decision) { r.auditPlan(ssn, plan, result) })
-	}
+	ssn.OnCommit(func(decisions []api.Decision) { r.watchPlan(ssn, decisions, result) })
 	r.audit(t, "after the session has opened")
 	for _, action := range r.profile.Actions {
 		if err := action.Execute(t.Context(), ssn); err != nil {

@@ -76,37 +76,45 @@ func (r *run) claim(job *api.JobInfo) *api.Claim {
 	return worklist.Claim(r.ssn, job, r.waiting(job))
 }
 
-// place carries out the claim as a whole, or leaves no trace but an explanation.
+// place carries out the claim as a whole, or leaves no trace but an explanation. It tells whether the job
+// may have another turn.
 func (r *run) place(claim *api.Claim) bool {
-	if r.ssn.JobPipelined(claim.Job) {
-		return r.placeSurplus(claim)
-	}
-	return r.placeGang(claim)
-}
-
-// placeGang places the gang of a claim, or says why not.
-func (r *run) placeGang(claim *api.Claim) bool {
-	stmt := r.ssn.Statement()
-	if failure := r.placer.Gang(stmt, claim, r.waiting(claim.Job)); failure != nil {
-		r.explainGang(claim, failure)
-		return false
-	}
-	stmt.Commit()
-	r.explainHeld(claim)
-	return true
-}
-
-func (r *run) placeSurplus(claim *api.Claim) bool {
-	task := claim.Tasks[0]
-	stmt := r.ssn.Statement()
-	if r.placer.Place(stmt, task) {
-		stmt.Commit()
+	failure := r.try(claim)
+	switch {
+	case failure == nil:
 		return true
+	case r.ssn.JobPipelined(claim.Job):
+		r.explainSurplus(claim)
+		return r.others(claim)
 	}
-	r.explainSurplus(claim)
-	class := r.ssn.Cluster().ClassOf(task)
+	r.explainGang(claim, failure)
+	return false
+}
+
+// try carries out the claim as a whole, or leaves no trace.
+func (r *run) try(claim *api.Claim) *place.Failure {
+	stmt := r.ssn.Statement()
+	if r.ssn.JobPipelined(claim.Job) {
+		if !r.placer.Place(stmt, claim.Tasks[0]) {
+			return &place.Failure{Task: claim.Tasks[0]}
+		}
+		stmt.Commit()
+		return nil
+	}
+	failure := r.placer.Gang(stmt, claim, r.waiting(claim.Job))
+	if failure == nil {
+		stmt.Commit()
+		r.explainHeld(claim)
+	}
+	return failure
+}
+
+// others leaves tasks out that are like the surplus task of the claim, for which there is no room, and tells
+// whether there are any others.
+func (r *run) others(claim *api.Claim) bool {
+	class := r.ssn.Cluster().ClassOf(claim.Tasks[0])
 	r.jobs[claim.Job] = slices.DeleteFunc(slices.Clone(r.waiting(claim.Job)), func(t *api.TaskInfo) bool {
-		return r.ssn.Cluster().ClassOf(t) == class // finds no room either
+		return r.ssn.Cluster().ClassOf(t) == class
 	})
-	return r.claim(claim.Job) != nil // tasks of another class may
+	return r.claim(claim.Job) != nil
 }

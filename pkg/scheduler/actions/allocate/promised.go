@@ -11,7 +11,7 @@ import (
 )
 
 // Promised returns the action that goes before all others: it gives jobs the room for which pods
-// were evicted in earlier cycles, on whatever nodes it is now.
+// were evicted in earlier cycles.
 func Promised() framework.Action { return promised{} }
 
 type promised struct{}
@@ -23,27 +23,30 @@ func (promised) Name() string { return "promised" }
 // another eviction.
 func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
-	ahead := map[*api.QueueInfo][]*api.JobInfo{}
-	ssn.KeepPromises(func(job *api.JobInfo, tasks int, now bool) framework.Kept {
-		if _, known := ahead[job.Queue]; !known {
-			ahead[job.Queue] = run.above(job)
+	for _, job := range run.above(ssn.SetPromisesAside()) {
+		ssn.Turn(job)
+		for claim := run.claim(job); claim != nil && run.place(claim); claim = run.claim(job) {
 		}
-		for list := ahead[job.Queue]; len(list) > 0 && list[0].Priority > job.Priority; list = ahead[job.Queue] {
-			run.placeUpTo(list[0], len(list[0].Tasks))
-			ahead[job.Queue] = list[1:]
-		}
-		run.placer.IdleOnly(now)
-		defer run.placer.IdleOnly(false)
-		return run.placeUpTo(job, tasks)
-	})
+	}
+	ssn.Turn(nil)
+	ssn.KeepPromises(run.keep)
 	return ctx.Err()
 }
 
-// above lists the jobs of the queue that wait and have a higher priority, the highest first.
-func (r *run) above(job *api.JobInfo) []*api.JobInfo {
+// above lists the other jobs that wait and have a higher priority than one of the given jobs of
+// their queue, the highest first.
+func (r *run) above(jobs []*api.JobInfo) []*api.JobInfo {
+	least := map[*api.QueueInfo]int32{}
+	given := map[*api.JobInfo]bool{}
+	for _, j := range jobs {
+		if priority, known := least[j.Queue]; !known || j.Priority < priority {
+			least[j.Queue] = j.Priority
+		}
+		given[j] = true
+	}
 	var list []*api.JobInfo
 	for _, j := range r.ssn.Jobs() {
-		if j.Queue == job.Queue && j.Priority > job.Priority {
+		if priority, known := least[j.Queue]; known && j.Priority > priority && !given[j] {
 			list = append(list, j)
 		}
 	}
@@ -53,17 +56,25 @@ func (r *run) above(job *api.JobInfo) []*api.JobInfo {
 	return list
 }
 
-// placeUpTo gives a job turns until that many tasks have found room.
-func (r *run) placeUpTo(job *api.JobInfo, tasks int) framework.Kept {
-	var kept framework.Kept
-	for before := job.Count(api.Binding); kept.Now+kept.Later < tasks; {
-		claim := r.claim(job)
-		if claim == nil || !r.place(claim) {
-			break
+// keep gives a job turns until as many tasks as were promised room have found some: at once anywhere, else
+// where it was promised, else wherever there will be room.
+func (r *run) keep(p framework.Promise) {
+	defer r.placer.IdleOnly(false)
+	for before := p.Job.Waiting(); before-p.Job.Waiting() < int32(p.Tasks); {
+		claim := r.claim(p.Job)
+		if claim == nil {
+			return
 		}
-		now := int(job.Count(api.Binding) - before)
-		kept.Later += len(claim.Tasks) - (now - kept.Now)
-		kept.Now = now
+		r.placer.IdleOnly(true)
+		if r.try(claim) == nil {
+			continue
+		}
+		r.placer.IdleOnly(p.Now)
+		r.placer.Seated(p.Nodes)
+		failure := r.try(claim)
+		r.placer.Seated(nil)
+		if failure != nil && !r.place(claim) {
+			return
+		}
 	}
-	return kept
 }

@@ -1,10 +1,8 @@
 package proportion
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -12,11 +10,10 @@ import (
 // debt keeps a job that was evicted by entitlement from taking the same room again by borrowing,
 // which the same queue would then be entitled to again, and so on for ever. Until it is paid the job
 // starts only where its queue stays within what it deserves. It is paid when the queue that it went
-// for asks for less than then, or when what queues deserve is computed from other terms.
+// for deserves less than then of anything that was at issue.
 type debt struct {
-	taker   api.QueueID
-	request api.Resource // of the taker
-	terms   string
+	taker    api.QueueID
+	deserved api.Resource // by the taker, in parts of a unit
 }
 
 func (s *shares) indebted(j *api.JobInfo) bool {
@@ -44,7 +41,7 @@ func (s *shares) gave(j *api.JobInfo) bool {
 
 func (s *shares) paid(d debt) bool {
 	taker := s.ssn.Cluster().Queues[d.taker]
-	return taker == nil || !d.request.Fits(s.requests[taker]) || d.terms != s.terms()
+	return taker == nil || !d.deserved.Fits(s.deserved[taker])
 }
 
 // settleDebts forgets debts that are paid, and makes debtors of the jobs that gave in this session.
@@ -52,21 +49,18 @@ func (s *shares) settleDebts() {
 	maps.DeleteFunc(s.debts, func(_ api.JobID, d debt) bool { return s.paid(d) })
 	for j, g := range s.gifts {
 		if s.gave(j) {
-			taker := g.claim.Job.Queue
-			s.debts[j.ID] = debt{taker: taker.ID, request: s.requests[taker].Clone(), terms: s.terms()}
+			s.debts[j.ID] = s.debtOf(g)
 		}
 	}
 }
 
-// terms are weights and all else that deserved depends on, requests aside.
-func (s *shares) terms() string {
-	if s.knownTerms == "" {
-		var b strings.Builder
-		fmt.Fprint(&b, s.ssn.Total())
-		for _, q := range s.ssn.Cluster().SortedQueues() {
-			fmt.Fprint(&b, q.ID, q.Weight, q.Guarantee, q.Capability)
+func (s *shares) debtOf(g gift) debt {
+	taker := g.claim.Job.Queue
+	deserved := s.deserved[taker].Clone()
+	for d := range deserved {
+		if g.claim.Request.At(d) == 0 && !slices.ContainsFunc(g.tasks, func(t *api.TaskInfo) bool { return t.Request.At(d) > 0 }) {
+			deserved[d] = 0 // nobody's concern
 		}
-		s.knownTerms = b.String()
 	}
-	return s.knownTerms
+	return debt{taker: taker.ID, deserved: deserved}
 }

@@ -63,12 +63,10 @@ type shares struct {
 	dims     *api.Dimensions
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see api.Parts
 
-	before   map[api.QueueID]api.Resource // in the session before
-	requests map[*api.QueueInfo]api.Resource
+	before map[api.QueueID]api.Resource // in the session before
 
-	debts      map[api.JobID]debt
-	gifts      map[*api.JobInfo]gift // of this session
-	knownTerms string
+	debts map[api.JobID]debt
+	gifts map[*api.JobInfo]gift // of this session
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
@@ -78,7 +76,7 @@ type shares struct {
 // compute divides the usable total between the queues, dimension by dimension.
 func (s *shares) compute() {
 	queues := s.ssn.Cluster().SortedQueues()
-	s.requests = s.sumRequests()
+	requests := s.sumRequests()
 	total := s.ssn.Total()
 	s.deserved = make(map[*api.QueueInfo]api.Resource, len(queues))
 	for _, q := range queues {
@@ -91,7 +89,7 @@ func (s *shares) compute() {
 		}
 		unit := api.Parts(d)
 		for i, q := range queues {
-			parties[i] = party{weight: q.Weight, request: s.requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
+			parties[i] = party{weight: q.Weight, request: requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
 			if d < len(q.Capability) && q.Capability[d] != api.Unlimited {
 				parties[i].request = min(parties[i].request, q.Capability[d]*unit)
 			}

@@ -110,7 +110,7 @@ func together(claim *api.Claim) string {
 // first, so that the domain that can hold it is found early.
 func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
 	key := together(claim)
-	if key == "" {
+	if key == "" || p.seats != nil {
 		return try(p.ssn, stmt, claim.Job, tasks, p.Place)
 	}
 	var first *Failure

@@ -18,6 +18,7 @@ type Placer struct {
 	ssn    *framework.Session
 	kinds  map[kind]*candidates[api.Score]
 	domain Domain
+	seats  map[*api.TaskInfo]*api.NodeInfo
 
 	idleOnly bool
 
@@ -43,6 +44,9 @@ func New(ssn *framework.Session) *Placer {
 
 // IdleOnly keeps the placements that follow off room that is being released, until called with false.
 func (p *Placer) IdleOnly(on bool) { p.idleOnly = on }
+
+// Seated restricts the placements that follow to one node for each task, until called with nil.
+func (p *Placer) Seated(seats map[*api.TaskInfo]*api.NodeInfo) { p.seats = seats }
 
 // Within restricts the placements that follow to a domain, until called with nil.
 func (p *Placer) Within(domain Domain) { p.domain = domain }
@@ -76,6 +80,9 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // best returns the best node with idle room for t, or nil; in the Future one with room once all
 // that is being released there is gone.
 func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
+	if p.seats != nil {
+		return p.seat(t, when)
+	}
 	class := p.ssn.Cluster().ClassOf(t)
 	if p.domain != nil || alone(class) {
 		return p.scan(t, when)
@@ -87,6 +94,18 @@ func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 		p.kinds[k] = c
 	}
 	return c.best(t)
+}
+
+// seat returns the node that is meant for t, if there is room.
+func (p *Placer) seat(t *api.TaskInfo, when api.When) *api.NodeInfo {
+	n := p.seats[t]
+	if n == nil || !p.ssn.Passing(t.Shape).Has(n.Index) {
+		return nil
+	}
+	if _, fits := p.score(when)(t, n); !fits {
+		return nil
+	}
+	return n
 }
 
 // alone tells whether tasks of the class must be judged on all nodes each time.
