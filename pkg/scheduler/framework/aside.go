@@ -46,7 +46,7 @@ func (ssn *Session) WasSetAside(job *api.JobInfo) Seats { return ssn.memory.asid
 // and to jobs of its queue that go before it because of their priority.
 func (ssn *Session) Turn(job *api.JobInfo) {
 	for _, a := range ssn.aside {
-		switch open := ssn.JobPipelined(a.job) || job != nil && ssn.opensTo(a, job); {
+		switch open := a.promise == nil && ssn.JobPipelined(a.job) || job != nil && ssn.opensTo(a, job); {
 		case open && a.kept != nil:
 			ssn.cluster.GiveBack(a.kept)
 			a.kept = nil
