@@ -105,6 +105,15 @@ func TestEvictions(t *testing.T) {
 			       evict g/gang-9 for t/one
 			       pipeline t/one-0 n1`,
 		},
+		"who has to go itself does not evict for what is left of its gang": {
+			given: Given(Node("n1", "4Gi 2gpu"), Queue("a", 1), Queue("b", 1), Queue("c", 1),
+				Group("a/gang", 2, Running(2, "2Gi", "n1"), Pending(1, "1gpu")),
+				Group("b/one", 1, Pending(1, "2Gi")),
+				Group("c/gpus", 1, Running(1, "2gpu", "n1"))),
+			want: `evict a/gang-0 for b/one
+			       evict a/gang-1 for b/one
+			       pipeline b/one-0 n1`,
+		},
 		"S19: what fits on idle room evicts nobody, in whatever dimension shares are equal": {
 			given: Given(Node("n1", "10cpu 10Gi"), Queue("q", 1),
 				Group("q/a", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),

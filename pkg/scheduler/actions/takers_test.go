@@ -19,7 +19,7 @@ type taker struct {
 }
 
 // soon is how many cycles a taker may need to be bound once its last victim is gone.
-const soon = 5
+const soon = 1
 
 // decided takes down what a cycle has decided.
 func (ts takers) decided(transcript string, plans []Plan) {

@@ -97,8 +97,6 @@ type Promise struct {
 	Job   *api.JobInfo
 	Tasks int                             // that still wait for it
 	Nodes map[*api.TaskInfo]*api.NodeInfo // where there should be room for them
-	// Now is set when all victims are gone: what others still wait for is not its room.
-	Now bool
 }
 
 // SetPromisesAside keeps the room that was promised to jobs, as far as it is there, for them and for jobs
@@ -138,7 +136,7 @@ func (ssn *Session) places(j *api.JobInfo, seats []Seat) []api.Decision {
 
 // KeepPromises calls place for each promise whose room was set aside, in job order. A promise ends when it
 // is kept; when there is no room for it, now or later, because victims stay, a node is lost, or somebody
-// else was faster; and when the victims take too long. Who was too slow or waited in vain has to pause before it
+// else was faster; and when the pods take too long that it waits for. Who was too slow or waited in vain has to pause before it
 // evicts again. For whom evictions were refused, what room there is stays set aside in this session, so that
 // it can make another plan.
 func (ssn *Session) KeepPromises(place func(Promise)) {
@@ -172,16 +170,20 @@ func (ssn *Session) KeepPromises(place func(Promise)) {
 // keep returns how many tasks are on their way to their nodes. What waits still is promised again.
 func (ssn *Session) keep(a *aside, place func(Promise)) (now int) {
 	p, job := a.promise, a.job
-	left, until := ssn.awaits(p)
 	bound, held := job.Count(api.Binding), len(ssn.held)
 	nodes := make(map[*api.TaskInfo]*api.NodeInfo, len(a.places))
 	for _, d := range a.places {
 		nodes[d.Task] = d.Node
 	}
-	place(Promise{Job: job, Tasks: len(p.seats), Nodes: nodes, Now: left == 0})
+	place(Promise{Job: job, Tasks: len(p.seats), Nodes: nodes})
 	p.seats = nil
 	for _, o := range ssn.held[held:] {
 		p.seats = append(p.seats, seatOf(o.Decision))
+	}
+	left, until := ssn.awaits(p)
+	if left == 0 && len(p.seats) > 0 { // others have taken its room and left it theirs
+		p.victims = ssn.leaving(p.seats)
+		left, until = ssn.awaits(p)
 	}
 	switch {
 	case left == 0:
@@ -231,6 +233,26 @@ func (ssn *Session) awaits(p *promise) (left int, until time.Time) {
 		left++
 	}
 	return left, until
+}
+
+// leaving returns the pods that are being deleted where the seats are.
+func (ssn *Session) leaving(seats []Seat) []api.TaskID {
+	var list []api.TaskID
+	known := map[string]bool{}
+	for _, seat := range seats {
+		n := ssn.cluster.Node(seat.Node)
+		if n == nil || known[seat.Node] {
+			continue
+		}
+		known[seat.Node] = true
+		for id, t := range n.Tasks {
+			if t.Status == api.Releasing {
+				list = append(list, id)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // excused tells whether an eviction of the promise was refused, or a node was lost: then the room was

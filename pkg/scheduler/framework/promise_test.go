@@ -45,22 +45,18 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 		ssn.KeepPromises(func(p Promise) { asked = append(asked, told(p)) })
 		ssn.Close()
 	}
-	want := []string{"ns/taker: 1, later on n", "ns/taker: 1, later on n", "ns/taker: 1, now on n"}
+	want := []string{"ns/taker: 1 on n", "ns/taker: 1 on n", "ns/taker: 1 on n"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func told(p Promise) string {
-	when := "later"
-	if p.Now {
-		when = "now"
-	}
 	var nodes []string
 	for _, n := range p.Nodes {
 		nodes = append(nodes, n.Name)
 	}
-	return fmt.Sprintf("%s: %d, %s on %s", p.Job.Key, p.Tasks, when, strings.Join(nodes, " "))
+	return fmt.Sprintf("%s: %d on %s", p.Job.Key, p.Tasks, strings.Join(nodes, " "))
 }
 
 // hold lets tasks wait where their room was promised.

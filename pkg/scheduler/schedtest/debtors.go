@@ -5,7 +5,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Plan is a statement with evictions: for whom, whose room it takes, and how many tasks get places.
+// Plan is a statement with evictions: for whom, whose room it takes, and how many tasks wait for it.
 type Plan struct {
 	For     string
 	Victims []string
@@ -41,13 +41,15 @@ func (r *replica) watchPlan(ssn *framework.Session, decisions []api.Decision, re
 
 func (r *cycle) notePlan(decisions []api.Decision) {
 	var plan Plan
+	waits := false
 	for _, d := range decisions {
 		if d.Kind == api.Evict {
 			plan.For = r.cluster.jobName(d.For)
 			plan.Victims = append(plan.Victims, r.cluster.podName(d.Task))
 		}
+		waits = waits || d.Kind == api.Pipeline
 	}
-	if plan.Places = len(decisions) - len(plan.Victims); len(plan.Victims) > 0 && plan.Places > 0 {
+	if plan.Places = len(decisions) - len(plan.Victims); len(plan.Victims) > 0 && waits {
 		r.plans = append(r.plans, plan)
 	}
 }
@@ -67,5 +69,5 @@ func (r *replica) checkDebtor(ssn *framework.Session, t *api.TaskInfo, result *c
 	}
 }
 
-// Plans returns the plans of the last cycle that have places for somebody, in the order of decisions.
+// Plans returns the plans of the last cycle, in the order of decisions.
 func (c *Cluster) Plans() []Plan { return c.last.plans }

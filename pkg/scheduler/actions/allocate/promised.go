@@ -59,22 +59,22 @@ func (r *run) above(jobs []*api.JobInfo) []*api.JobInfo {
 // keep gives a job turns until as many tasks as were promised room have found some: at once anywhere, else
 // where it was promised, else wherever there will be room.
 func (r *run) keep(p framework.Promise) {
-	defer r.placer.IdleOnly(false)
 	for before := p.Job.Waiting(); before-p.Job.Waiting() < int32(p.Tasks); {
 		claim := r.claim(p.Job)
-		if claim == nil {
-			return
-		}
-		r.placer.IdleOnly(true)
-		if r.try(claim) == nil {
-			continue
-		}
-		r.placer.IdleOnly(p.Now)
-		r.placer.Seated(p.Nodes)
-		failure := r.try(claim)
-		r.placer.Seated(nil)
-		if failure != nil && !r.place(claim) {
+		if claim == nil || !r.placeAtOnce(claim) && !r.placeSeated(claim, p) && !r.place(claim) {
 			return
 		}
 	}
+}
+
+func (r *run) placeAtOnce(claim *api.Claim) bool {
+	r.placer.IdleOnly(true)
+	defer r.placer.IdleOnly(false)
+	return r.try(claim) == nil
+}
+
+func (r *run) placeSeated(claim *api.Claim, p framework.Promise) bool {
+	r.placer.Seated(p.Nodes)
+	defer r.placer.Seated(nil)
+	return r.try(claim) == nil
 }

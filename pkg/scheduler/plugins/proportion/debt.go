@@ -21,17 +21,23 @@ func (s *shares) indebted(j *api.JobInfo) bool {
 	return owes && !s.paid(d) || s.gave(j)
 }
 
-// gift is a unit that a job was asked to give because the claim is entitled to it.
+// gift is what a job was asked to give because the claim is entitled to it; not all of it may go.
 type gift struct {
 	claim *api.Claim
 	tasks []*api.TaskInfo
 }
 
-// ask remembers whom a job was asked to give to, unless it has given already.
+// ask remembers what a job was asked to give and to whom, unless it has given already.
 func (s *shares) ask(claim *api.Claim, unit api.Unit) {
-	if !s.gave(unit.Job) {
-		s.gifts[unit.Job] = gift{claim, unit.Tasks}
+	if s.gave(unit.Job) {
+		return
 	}
+	g := s.gifts[unit.Job]
+	if g.claim != claim {
+		g = gift{claim: claim}
+	}
+	g.tasks = append(g.tasks, unit.Tasks...)
+	s.gifts[unit.Job] = g
 }
 
 // gave tells whether a job was asked to give in this session, and did.

@@ -61,7 +61,7 @@ func (p *Planner) Hopeless(claim *api.Claim, rules Rules) bool {
 // victims have lower priority, and among those one that breaks no gang. Jobs that have evicted in
 // vain not long ago have to wait, and what has no plan is not asked again until the model changes.
 func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
-	if !p.ssn.MayEvict(claim.Job) {
+	if !p.ssn.MayEvict(claim.Job) || !completes(claim) {
 		return false
 	}
 	s := p.searchFor(claim, rules)
@@ -83,6 +83,12 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 	}
 	s.giveUp(claim)
 	return false
+}
+
+// completes tells whether the claim's job has enough members with it. A gang that has lost members
+// in this session may wait with too few.
+func completes(claim *api.Claim) bool {
+	return claim.Job.ReadyCount()+claim.Job.Count(api.Pipelined)+int32(len(claim.Tasks)) >= claim.Job.MinMember
 }
 
 // anyVictim tells whether there is anybody at all who could be asked to go.
