@@ -2,7 +2,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify test test-short demo bench clean
+.PHONY: help build generate verify test test-short test-long demo bench clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: ## Vet, and run all tests with the race detector, the ones on a real API s
 
 test-short: ## Run the tests that need no API server.
 	go test -short $(ARGS) ./...
+
+test-long: ## Run the tests that draw random cases with 2,000 of them each, which takes about half an hour.
+	hack/test-long.sh $(ARGS)
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
 	@echo "Building the demo. The first time all is compiled, which takes several minutes."

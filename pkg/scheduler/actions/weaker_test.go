@@ -199,8 +199,8 @@ func TestWeakerRulesAreFound(t *testing.T) {
 		from  int
 	}{
 		"the plain rule between jobs":                 {rules: weaker{jobs: plain}},
-		"the plain rule between queues":               {rules: weaker{queues: plain}, from: 600},
-		"entitlement by the dimensions asked for":     {rules: weaker{askedAlone: true}},
+		"the plain rule between queues":               {rules: weaker{queues: plain}, from: 900},
+		"entitlement by the dimensions asked for":     {rules: weaker{askedAlone: true}, from: 200},
 		"entitlement without debts":                   {rules: weaker{noDebts: true}},
 		"tasks that wait for their room do not count": {rules: weaker{heldAlone: true}},
 	}
