@@ -46,6 +46,17 @@ func TestProtectionIsTold(t *testing.T) {
 	}
 }
 
+// Nobody holds room for the sake of a pod that outstays its deletion.
+func TestOverduePodsAreNotWaitedFor(t *testing.T) {
+	c := New(t, builtIn(t), Given(Node("n1", "4cpu"), Node("n2", "4cpu"), Queue("q", 1), Foreign("slow", Running(1, "4cpu", "n1")),
+		Group("q/gang", 2, Pending(2, "4cpu")), Group("q/single", 1, Pending(1, "4cpu"))))
+	c.Ending(10*time.Second, "slow-0")
+	same(t, `hold q/gang-0 n2
+	         pipeline q/gang-1 n1`, c.Cycle())
+	c.Wait(40 * time.Second)
+	same(t, `bind q/single-0 n2`, c.Cycle())
+}
+
 // What becomes of room that pods were evicted for.
 func TestPromises(t *testing.T) {
 	// Surplus of low priority, and a job of high priority for which one pod of it has to go.
@@ -77,8 +88,11 @@ func TestPromises(t *testing.T) {
 		"nobody waits for ever": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3"); c.Wait(50 * time.Second) },
-				want: `pipeline q/high-0 n1
-				       waits q/high Preempting: has its nodes; 1 of its pods wait there for pods that are being deleted`},
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+			{happens: func(c *Cluster) { c.Wait(time.Second) },
+				want: `evict q/low-2 for q/high
+				       pipeline q/high-0 n1
+				       waits q/high Preempting: waits for 1 pod that is evicted for it`},
 		},
 		"who goes ahead takes it without another eviction": {
 			{want: evicted},

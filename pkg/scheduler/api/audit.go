@@ -219,7 +219,7 @@ func (a *audit) addToNode(t *TaskInfo) {
 	case t.Status.Holding():
 		s.members.Add(t.Request)
 	}
-	if t.Status == Releasing {
+	if t.Status == Releasing && !t.overdue {
 		s.releasing.Add(t.Request)
 	}
 }

@@ -35,6 +35,7 @@ type Cluster struct {
 	priorities  map[string]int32              // priority classes
 	namespaces  map[string]namespace
 	budgets     map[string]map[string]*budget // by namespace and name
+	releasing   map[*TaskInfo]struct{}        // on nodes
 	unseen      map[*TaskInfo]struct{}        // to be evicted, and the API server has not shown it yet
 	protected   map[*TaskInfo]struct{}        // see Protect
 	shapes      map[string]*Shape
@@ -73,6 +74,7 @@ func NewCluster(options Options) *Cluster {
 		former:      map[types.UID]map[JobID]*JobInfo{},
 		namespaces:  map[string]namespace{},
 		budgets:     map[string]map[string]*budget{},
+		releasing:   map[*TaskInfo]struct{}{},
 		unseen:      map[*TaskInfo]struct{}{},
 		protected:   map[*TaskInfo]struct{}{},
 		shapes:      map[string]*Shape{},
@@ -230,41 +232,6 @@ func (c *Cluster) Refused(id TaskID) {
 	c.forgetNode(before)
 }
 
-// Doom records that the eviction of t is on its way: from now on t is Releasing, until Spare or
-// the watch settles it.
-func (c *Cluster) Doom(t *TaskInfo) {
-	c.detach(t)
-	t.leaving, t.Status = true, Releasing
-	c.attach(t)
-}
-
-// Spare ends an eviction that has certainly not taken effect.
-func (c *Cluster) Spare(id TaskID) {
-	t := c.Tasks[id]
-	if t == nil || !t.leaving {
-		return
-	}
-	c.detach(t)
-	t.leaving = false
-	t.Status = t.statusShown()
-	c.attach(t)
-}
-
-// Protect sets whether t must not be evicted. When a budget of its changes, it may be evicted again.
-func (c *Cluster) Protect(id TaskID, protected bool) {
-	t := c.Tasks[id]
-	if t == nil || t.protected == protected {
-		return
-	}
-	t.protected = protected
-	c.generation++
-	if protected {
-		c.protected[t] = struct{}{}
-	} else {
-		delete(c.protected, t)
-	}
-}
-
 // Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
 // pods that the API server shows on a node are left alone.
 func (c *Cluster) Resume(id TaskID, node string, binding Commitment) {
@@ -289,6 +256,9 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 	if t.Node != nil {
 		t.Node.account(t, int(sign))
 		c.touch(t.Node)
+		if t.Status == Releasing {
+			c.listReleasing(t, sign > 0)
+		}
 	} else {
 		c.arrivals++
 	}

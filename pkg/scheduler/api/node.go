@@ -24,7 +24,7 @@ type NodeInfo struct {
 	// Idle is allocatable less everything that stands on the node and has not ended. It may be
 	// negative and then means no room.
 	Idle Resource
-	// Releasing is what pods that are being deleted will set free.
+	// Releasing is what pods that are being deleted will set free; less those that are overdue.
 	Releasing Resource
 	// Pipelined is what tasks placed on future room will take of it.
 	Pipelined Resource
@@ -125,7 +125,7 @@ func (n *NodeInfo) PortConflict(t *TaskInfo, when When) bool {
 		return false
 	}
 	for _, other := range n.ports {
-		if other == t || when == Future && other.Status == Releasing {
+		if other == t || when == Future && other.Status == Releasing && !other.overdue {
 			continue
 		}
 		for _, a := range t.Shape.Ports {
@@ -163,7 +163,7 @@ func (n *NodeInfo) account(t *TaskInfo, sign int) {
 		case t.Status.Holding():
 			add(&n.Members, t.Request)
 		}
-		if t.Status == Releasing {
+		if t.Status == Releasing && !t.overdue {
 			add(&n.Releasing, t.Request)
 		}
 	}

@@ -39,6 +39,8 @@ type TaskInfo struct {
 	// leaving is set from the commit of an eviction until the API server shows the deletion or
 	// refuses it. Meanwhile the task is Releasing, whatever an older watch event says.
 	leaving bool
+	// overdue is set while a session does not count on the end of a pod that is being deleted.
+	overdue bool
 	// protected is set while an eviction that was refused must not be tried again.
 	protected bool
 	// nominated is the node that another scheduler has reserved for this task by preemption.

@@ -221,11 +221,9 @@ func (ssn *Session) awaits(p *promise) (left int, until time.Time) {
 			continue
 		}
 		if end := t.Pod.DeletionTimestamp; end != nil {
-			last := end.Add(overdue)
-			if !ssn.Now.Before(last) {
+			if !ssn.Now.Before(end.Add(overdue)) {
 				continue
 			}
-			ssn.WakeAt(last)
 			if end.After(until) {
 				until = end.Time
 			}
@@ -253,6 +251,25 @@ func (ssn *Session) leaving(seats []Seat) []api.TaskID {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// giveUpOverdue takes pods that outstay their deletion out of the room to come, until the session closes:
+// whoever waited for that would hold its other places for nothing.
+func (ssn *Session) giveUpOverdue() {
+	ssn.cluster.EachReleasing(func(t *api.TaskInfo) {
+		end := t.Pod.DeletionTimestamp
+		if end == nil { // the API server has not said yet
+			return
+		}
+		if last := end.Add(overdue); ssn.Now.Before(last) {
+			ssn.WakeAt(last)
+		} else {
+			ssn.overdue = append(ssn.overdue, t)
+		}
+	})
+	for _, t := range ssn.overdue {
+		ssn.cluster.SetOverdue(t, true)
+	}
 }
 
 // excused tells whether an eviction of the promise was refused, or a node was lost: then the room was

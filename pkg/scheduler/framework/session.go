@@ -35,6 +35,7 @@ type Session struct {
 	verdicts map[*api.JobInfo]*Outcome
 	held     []op
 	aside    []*aside
+	overdue  []*api.TaskInfo // see giveUpOverdue
 	// outstanding are victims of promises that have ended in this session.
 	outstanding map[api.JobID][]api.TaskID
 	// nominated is filled when the session closes.
@@ -92,6 +93,7 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		}
 	}
 	ssn.opening = nil
+	ssn.giveUpOverdue()
 	ssn.total = ssn.updateTotal()
 	ssn.memory.hopeless.compare(ssn)
 	ssn.watchStarving()
@@ -243,6 +245,9 @@ func (ssn *Session) Close() {
 	s := &Statement{ssn: ssn, ops: ssn.held}
 	s.Discard()
 	ssn.held = nil
+	for _, t := range ssn.overdue {
+		ssn.cluster.SetOverdue(t, false)
+	}
 	for _, plugins := range ssn.profile.tiers {
 		for i := range plugins {
 			plugins[i].OnSessionClose(ssn)
