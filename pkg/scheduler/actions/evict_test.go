@@ -252,6 +252,13 @@ func TestEvictions(t *testing.T) {
 			       pipeline q/high-0 n2
 			       pipeline q/high-1 n2`,
 		},
+		"a job's own surplus of low priority goes before other jobs of higher priority than that": {
+			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9))),
+				Group("q/other", 1, Running(2, "1cpu", "n1", Priority(5)))),
+			want: `evict q/job-1 for q/job
+			       pipeline q/job-2 n1`,
+		},
 		"a job's own surplus of low priority goes for its master": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),

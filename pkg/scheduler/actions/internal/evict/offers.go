@@ -123,13 +123,13 @@ func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInf
 	}
 	b := &a.bundle
 	b.reset(t, node)
-	list := a.victims.on(node)
+	list := a.victimsOn(node)
 	if a.outOfReach(list, giver) {
 		return nil, false
 	}
 	for from := 0; from < len(list) && b.short(); {
 		to := from
-		for to < len(list) && list[to].Job.Priority == list[from].Job.Priority {
+		for to < len(list) && rank(a.claim, list[to]) == rank(a.claim, list[from]) {
 			to++
 		}
 		a.offerSurplus(list[from:to], giver)
@@ -141,6 +141,17 @@ func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInf
 	}
 	b.leaveOut()
 	return b.units, len(b.units) > 0 || a.neighbourly(t)
+}
+
+// victimsOn lists who stands on a node, by rank. The claim's own job rarely has members there.
+func (a *attempt) victimsOn(node *api.NodeInfo) []*api.TaskInfo {
+	list := a.victims.on(node)
+	if a.claim.Job.Holding() == 0 || !slices.ContainsFunc(list, func(t *api.TaskInfo) bool { return t.Job == a.claim.Job }) {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(x, y *api.TaskInfo) int { return cmp.Compare(rank(a.claim, x), rank(a.claim, y)) })
+	return list
 }
 
 // outOfReach tells quickly that no offer is possible: even with all victims gone the task would not

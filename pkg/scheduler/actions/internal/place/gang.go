@@ -1,8 +1,6 @@
 package place
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -97,28 +95,19 @@ func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInf
 	return sorted
 }
 
-// together returns the topology key of the domain that the gang of a claim has to choose; empty if
-// it may go anywhere, or where its members say that run already.
-func together(claim *api.Claim) string {
-	if claim.Job.ReadyCount() > 0 {
-		return ""
-	}
-	return claim.Tasks[0].Shape.TogetherIn()
-}
-
 // tryDomains is try, domain by domain if the gang must stay together in one: largest room
 // first, so that the domain that can hold it is found early.
 func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
-	key := together(claim)
+	key := Together(claim)
 	if key == "" || p.seats != nil {
 		return try(p.ssn, stmt, claim.Job, tasks, p.Place)
 	}
 	var first *Failure
-	for _, d := range domains(p.ssn, claim.Tasks[0], key) {
-		if first != nil && d.slots < int64(len(claim.Tasks)) && !shapesDiffer(claim.Tasks) {
+	for _, d := range Domains(p.ssn, claim.Tasks[0], key) {
+		if first != nil && d.Room < int64(len(claim.Tasks)) && !shapesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
-		p.Within(d.holds)
+		p.Within(d.Holds)
 		failure := try(p.ssn, stmt, claim.Job, tasks, p.Place)
 		p.Within(nil)
 		if failure == nil {
@@ -134,31 +123,4 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 		return last
 	}
 	return first
-}
-
-// domain is the nodes that have one value of a topology key.
-type domain struct {
-	key, value string
-	slots      int64 // how many tasks of the first shape its nodes have room for
-}
-
-func (d *domain) holds(n *api.NodeInfo) bool { return n.Node.Labels[d.key] == d.value }
-
-func domains(ssn *framework.Session, t *api.TaskInfo, key string) []*domain {
-	known := map[string]*domain{}
-	nodes := ssn.Cluster().Nodes()
-	ssn.Passing(t.Shape).Each(func(i int) {
-		n := nodes[i]
-		if value, ok := n.Node.Labels[key]; ok {
-			d := known[value]
-			if d == nil {
-				d = &domain{key: key, value: value}
-				known[value] = d
-			}
-			d.slots += t.Request.TimesIn(n.Room(t.Priority, api.Future))
-		}
-	})
-	return slices.SortedFunc(maps.Values(known), func(a, b *domain) int {
-		return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(a.value, b.value))
-	})
 }

@@ -34,9 +34,6 @@ type kind struct {
 	when     api.When
 }
 
-// Domain restricts placements to some nodes; nil allows all.
-type Domain func(*api.NodeInfo) bool
-
 // New returns a placer.
 func New(ssn *framework.Session) *Placer {
 	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}}

@@ -52,12 +52,12 @@ func soonest(a, b wait) int {
 // statement is as before.
 func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) bool {
 	tasks = largestFirst(r.ssn, claim, tasks)
-	key := together(claim)
+	key := Together(claim)
 	if key == "" {
 		return try(r.ssn, stmt, claim.Job, tasks, r.place) == nil
 	}
 	for _, d := range r.domains(claim, key) {
-		r.domain = d.holds
+		r.domain = d.Holds
 		failure := try(r.ssn, stmt, claim.Job, tasks, r.place)
 		r.domain = nil
 		if failure == nil {
@@ -68,19 +68,19 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 }
 
 // domains lists the domain first that the job chose in the last session, then those with most room.
-func (r *Reserver) domains(claim *api.Claim, key string) []*domain {
-	list := domains(r.ssn, claim.Tasks[0], key)
+func (r *Reserver) domains(claim *api.Claim, key string) []*TopologyDomain {
+	list := Domains(r.ssn, claim.Tasks[0], key)
 	before := map[string]bool{}
 	for seat := range r.ssn.WasSetAside(claim.Job) {
 		if n := r.ssn.Cluster().Node(seat.Node); n != nil {
 			before[n.Node.Labels[key]] = true
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *domain) int {
+	slices.SortStableFunc(list, func(a, b *TopologyDomain) int {
 		switch {
-		case before[a.value] == before[b.value]:
+		case before[a.Value] == before[b.Value]:
 			return 0
-		case before[a.value]:
+		case before[a.Value]:
 			return -1
 		}
 		return +1
