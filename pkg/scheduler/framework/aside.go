@@ -96,8 +96,8 @@ func countNodes(places []api.Decision) int {
 	return len(nodes)
 }
 
-// giveBackAsides ends what was set aside, and remembers where for gangs that have waited long. Where it changes there is hope for those who
-// found no room because of it.
+// giveBackAsides ends what was set aside, and remembers where for gangs that have waited long. Where it
+// changes there is hope for those who found no room because of it.
 func (ssn *Session) giveBackAsides() {
 	before := ssn.memory.aside
 	ssn.memory.aside = map[api.JobID]Seats{}
