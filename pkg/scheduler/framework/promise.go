@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -134,14 +135,16 @@ func (ssn *Session) places(j *api.JobInfo, seats []Seat) []api.Decision {
 	return places
 }
 
-// KeepPromises calls place for each promise whose room was set aside, in job order. A promise ends when it
-// is kept; when there is no room for it, now or later, because victims stay, a node is lost, or somebody
-// else was faster; and when the pods take too long that it waits for. Who was too slow or waited in vain has to pause before it
-// evicts again. For whom evictions were refused, what room there is stays set aside in this session, so that
-// it can make another plan.
+// KeepPromises calls place for each promise whose room was set aside: first for those whose victims are
+// all gone, or others would use the room while their own victims are still there; then in job order. A
+// promise ends when it is kept; when there is no room for it, now or later, because victims stay, a node is
+// lost, or somebody else was faster; and when the pods take too long that it waits for. Who was too slow or
+// waited in vain has to pause before it evicts again. For whom evictions were refused, what room there is
+// stays set aside in this session, so that it can make another plan.
 func (ssn *Session) KeepPromises(place func(Promise)) {
 	m := ssn.memory
 	m.promises = map[api.JobID]*promise{}
+	slices.SortStableFunc(ssn.aside, func(a, b *aside) int { return cmp.Compare(ssn.waits(a.promise), ssn.waits(b.promise)) })
 	var still []*aside
 	for _, a := range ssn.aside {
 		if a.kept != nil {
@@ -231,6 +234,12 @@ func (ssn *Session) awaits(p *promise) (left int, until time.Time) {
 		left++
 	}
 	return left, until
+}
+
+// waits is 1 if a victim is still on its way, else 0.
+func (ssn *Session) waits(p *promise) int {
+	left, _ := ssn.awaits(p)
+	return min(left, 1)
 }
 
 // leaving returns the pods that are being deleted where the seats are.
