@@ -71,6 +71,9 @@ type Options struct {
 	// Unthrottled switches the API server's flow control off.
 	Unthrottled bool
 
+	// Profiling serves profiles of the control plane on /debug/pprof/ of the API server.
+	Profiling bool
+
 	// LogFile keeps the log of the control plane. Empty, it is lost when the cluster stops,
 	// but for the lines that go with an error.
 	LogFile string
@@ -153,6 +156,7 @@ func (o Options) args(kubeconfig string) []string {
 		"--kube-scheduler=" + strconv.FormatBool(o.KubeScheduler),
 		"--no-kubelets=" + strconv.FormatBool(o.NoKubelets),
 		"--unthrottled=" + strconv.FormatBool(o.Unthrottled),
+		"--profiling=" + strconv.FormatBool(o.Profiling),
 	}
 	for _, spec := range o.NodeSpecs {
 		args = append(args, "--node="+spec)

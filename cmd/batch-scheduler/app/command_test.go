@@ -195,7 +195,7 @@ func TestEveryFlagIsDescribed(t *testing.T) {
 	cmd := NewSchedulerCommand()
 	for _, name := range []string{
 		"kubeconfig", "master", "scheduler-name", "scheduler-conf", "schedule-period", "default-queue", "bind-workers", "gang-grace",
-		"kube-api-qps", "kube-api-burst", "bind-address", "secure-port", "tls-cert-file", "tls-private-key-file",
+		"kube-api-qps", "kube-api-burst", "bind-address", "secure-port", "tls-cert-file", "tls-private-key-file", "profiling",
 		"leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period",
 		"leader-elect-resource-name", "leader-elect-resource-namespace", "logging-format", "v",
 	} {

@@ -54,6 +54,8 @@ type Options struct {
 	// TLSCertFile and TLSPrivateKeyFile are paths of PEM files; both empty: a self-signed certificate.
 	TLSCertFile       string
 	TLSPrivateKeyFile string
+	// Profiling serves profiles of the process.
+	Profiling bool
 
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 	Logging        *logsapi.LoggingConfiguration
@@ -112,6 +114,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"PEM file with the certificate to serve with, followed by those of its issuers if any. Read again when it changes. If empty, a self-signed certificate is made at the start.")
 	fs.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", o.TLSPrivateKeyFile,
 		"PEM file with the private key of --tls-cert-file.")
+	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,
+		"Also serve profiles of CPU and memory on /debug/pprof/, for those whom the API server authorizes to get it.")
 	componentbaseoptions.BindLeaderElectionFlags(&o.LeaderElection, fs)
 	logsapi.AddFlags(o.Logging, fs)
 	// These need a feature gate that the scheduler does not offer.

@@ -117,6 +117,7 @@ func (p *program) assemble(opts *Options) (*process, error) {
 			ready:   []check{synced(scheduler)},
 			metrics: promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}),
 			access:  access,
+			profile: opts.Profiling,
 		},
 	}, nil
 }

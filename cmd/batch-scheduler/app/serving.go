@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type endpoints struct {
 	ready   []check      // behind /readyz
 	metrics http.Handler // behind /metrics, for those with access
 	access  *access
+	profile bool // serve /debug/pprof/, for those with access
 }
 
 // handler serves GET and HEAD requests for the endpoints, and nothing else.
@@ -37,6 +39,15 @@ func (e endpoints) handler() http.Handler {
 	mux.Handle("GET /livez", probe(e.live))
 	mux.Handle("GET /readyz", probe(e.ready))
 	mux.Handle("GET /metrics", e.access.protect(e.metrics))
+	if e.profile {
+		// The index also serves the profiles that go by a name, such as heap. Long CPU profiles
+		// and traces take as long as they are asked to.
+		for path, handler := range map[string]http.HandlerFunc{
+			"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
+		} {
+			mux.Handle("GET /debug/pprof/"+path, e.access.protect(handler))
+		}
+	}
 	return mux
 }
 

@@ -40,6 +40,8 @@ func fakeAccess() *access {
 			switch {
 			case a.GetUser().GetName() == "prometheus" && a.GetVerb() == "get" && a.GetPath() == "/metrics":
 				return authorizer.DecisionAllow, "", nil
+			case a.GetUser().GetName() == "developer" && a.GetVerb() == "get" && strings.HasPrefix(a.GetPath(), "/debug/pprof/"):
+				return authorizer.DecisionAllow, "", nil
 			case a.GetUser().GetName() == "unlucky":
 				return authorizer.DecisionNoOpinion, "", errors.New("no answer")
 			default:
@@ -86,6 +88,7 @@ func TestServing(t *testing.T) {
 	good := endpoints{live: []check{func() error { return nil }}, ready: []check{func() error { return nil }}, metrics: metrics}
 	bad := endpoints{live: []check{func() error { return nil }, func() error { return sick }}, metrics: metrics,
 		ready: []check{func() error { return errors.New("the informers are not synced yet") }}}
+	profiled := endpoints{metrics: metrics, profile: true}
 	source := loopbackCertificate(t)
 
 	type answer struct {
@@ -113,6 +116,9 @@ func TestServing(t *testing.T) {
 		"nothing can be written":          {given: good, path: "/healthz", method: http.MethodPost, want: answer{405, "Method Not Allowed\n"}},
 		"nothing else is served":          {given: good, path: "/", user: "prometheus", want: answer{404, "404 page not found\n"}},
 		"metrics have no other spelling":  {given: good, path: "/metrics/", user: "alice", want: answer{404, "404 page not found\n"}},
+		"profiles for whom they are for":  {given: profiled, path: "/debug/pprof/cmdline", user: "developer", want: answer{200, strings.Join(os.Args, "\x00")}},
+		"no profiles for strangers":       {given: profiled, path: "/debug/pprof/heap", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
+		"no profiles for other users":     {given: profiled, path: "/debug/pprof/profile", user: "prometheus", want: answer{403, "Forbidden: needs a role with verb get on this path (nonResourceURLs)\n"}},
 		"the profiler is not served":      {given: good, path: "/debug/pprof/", user: "prometheus", want: answer{404, "404 page not found\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

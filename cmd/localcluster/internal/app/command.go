@@ -113,6 +113,7 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.DurationVar(&o.jobRunTime, "job-run-time", o.jobRunTime, "how long pods of Jobs run that have no annotation of their own")
 	flags.BoolVar(&o.unthrottled, "unthrottled", o.unthrottled,
 		"switch off the API server's flow control and its limits on requests in flight, for benchmarks")
+	flags.BoolVar(&o.profiling, "profiling", o.profiling, "have the API server serve profiles of this whole process on /debug/pprof/, for those who are authorized")
 	flags.BoolVar(&o.stopOnStdinClose, "stop-on-stdin-close", o.stopOnStdinClose,
 		"stop when standard input ends, so that the cluster does not outlive the process that holds the other end")
 	flags.StringVar(&o.logFile, "log-file", o.logFile, "write the logs of all parts to this `file` (default: a file in the state directory)")

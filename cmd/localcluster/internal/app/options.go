@@ -25,6 +25,7 @@ type options struct {
 	kubeletParallelism int
 	jobRunTime         time.Duration
 	unthrottled        bool
+	profiling          bool
 
 	stopOnStdinClose bool
 	logFile          string

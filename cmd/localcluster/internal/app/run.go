@@ -45,6 +45,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 		ControllerManager: o.controllerManager,
 		Scheduler:         o.scheduler,
 		Unthrottled:       o.unthrottled,
+		Profiling:         o.profiling,
 	})
 	if err != nil {
 		return log.explain(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -73,7 +74,7 @@ func (p *ControlPlane) apiServerArgs() []string {
 		"--service-account-key-file=" + dir.Join(accountKeyFile),
 		"--service-account-signing-key-file=" + dir.Join(accountKeyFile),
 		"--service-cluster-ip-range=" + serviceCIDR,
-		"--profiling=false",
+		"--profiling=" + strconv.FormatBool(p.config.Profiling),
 		// Without these two a stop waits a minute for clients that watch.
 		"--shutdown-send-retry-after=true",
 		"--shutdown-watch-termination-grace-period=1s",

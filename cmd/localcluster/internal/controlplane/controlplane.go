@@ -43,6 +43,9 @@ type Config struct {
 	// Unthrottled switches off the API server's flow control and its limits on requests in
 	// flight.
 	Unthrottled bool
+
+	// Profiling has the API server serve profiles of this process.
+	Profiling bool
 }
 
 // ControlPlane is a control plane that runs.
