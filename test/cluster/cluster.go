@@ -190,6 +190,11 @@ func (c *Cluster) Done() <-chan struct{} {
 	return c.process.Done()
 }
 
+// PID returns the number by which the system knows the process of the control plane.
+func (c *Cluster) PID() int {
+	return c.process.PID()
+}
+
 // Stop stops the cluster and removes what it left. It returns an error if the cluster had
 // ended before, or did not end well. It may be called again.
 func (c *Cluster) Stop() error {

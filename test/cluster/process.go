@@ -78,6 +78,11 @@ func (p *Process) Done() <-chan struct{} {
 	return p.done
 }
 
+// PID returns the number by which the system knows the process.
+func (p *Process) PID() int {
+	return p.command.Process.Pid
+}
+
 // Wait waits for the end of the process and returns its exit code, -1 if a signal ended it.
 // The error is not nil if the code is not zero, and carries the last lines of the output.
 func (p *Process) Wait() (int, error) {

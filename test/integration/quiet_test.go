@@ -58,7 +58,7 @@ func TestQuiet(t *testing.T) {
 
 // writes counts the requests so far, but for leases, that may have changed something: as the API
 // server counts them for what schedulers write, and as the scheduler counts its own.
-func (w *world) writes(metrics *scraper) (outside, inside int) {
+func (w *world) writes(metrics scraper) (outside, inside int) {
 	w.t.Helper()
 	server, err := w.apiServerMetrics()
 	w.must(err)

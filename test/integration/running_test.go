@@ -209,7 +209,7 @@ func (w *world) replace(name, content string) {
 	w.must(os.Rename(w.file(name+".new", content), filepath.Join(w.dir, name)))
 }
 
-func (w *world) reloads(metrics *scraper, result string, want int) error {
+func (w *world) reloads(metrics scraper, result string, want int) error {
 	all, err := metrics.read(w)
 	if err != nil {
 		return err

@@ -6,83 +6,88 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-func TestInspection(t *testing.T) {
-	type findings struct{ Partial, Over int }
-	on := func(node string, gang, member int) corev1.Pod {
-		p := *newPod(gang, member)
-		p.Spec.NodeName = node
-		return p
+// TestSmall measures a few pods, for all that is right but the time.
+func TestSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
 	}
-	nodes := []corev1.Node{newNode("a", "2", "10"), newNode("b", "8", "2")}
-	for name, test := range map[string]struct {
-		given []corev1.Pod
-		want  findings
-	}{
-		"whole gangs within the room":      {[]corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("b", 1, 0), on("b", 1, 1)}, findings{}},
-		"a gang that waits is not partial": {[]corev1.Pod{on("", 0, 0), on("", 0, 1)}, findings{}},
-		"half a gang":                      {[]corev1.Pod{on("a", 0, 0), on("", 0, 1)}, findings{Partial: 1}},
-		"more cpu than there is":           {[]corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("a", 1, 0), on("b", 1, 1)}, findings{Over: 1}},
-		"more pods than there may be":      {[]corev1.Pod{on("b", 0, 0), on("b", 0, 1), on("b", 1, 0), on("a", 1, 1)}, findings{Over: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := findings{partialGangs(test.given, 2), overcommitted(nodes, test.given)}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+	o, err := parse([]string{"-nodes=4", "-gangs=3", "-size=5"}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := measure(t.Context(), o, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problem := r.problem(0); problem != "" {
+		t.Error(problem)
+	}
+	for _, p := range r.Pairs {
+		if p.Scheduler.Bound != 15 || p.Ceiling.Bound != 15 || p.Ratio <= 0 {
+			t.Errorf("got %+v", p)
+		}
 	}
 }
 
-func newNode(name, cpu, pods string) corev1.Node {
-	return corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse(pods),
-		}},
+// of is a result of 4 pods with one pair for each ratio, all of them bound.
+func of(ratios ...float64) result {
+	r := result{Pods: 4}
+	for _, ratio := range ratios {
+		r.Pairs = append(r.Pairs, pair{Scheduler: rate{Bound: 4, PodsPerSecond: 1000 * ratio}, Ceiling: rate{Bound: 4, PodsPerSecond: 1000}})
 	}
+	r.sum()
+	return r
 }
 
 func TestProblem(t *testing.T) {
+	partial, late := of(1), of(1, 1)
+	partial.Pairs[0].Findings = testbed.Findings{PartialGangs: 1}
+	late.Pairs[1].Scheduler.Bound = 3
 	for name, test := range map[string]struct {
 		given result
 		want  string
 	}{
-		"a partial gang":       {result{Pods: 4, Bound: 4, PartialGangs: 1}, "1 gangs are bound in part"},
-		"an overcommitted one": {result{Pods: 4, Bound: 4, OvercommittedNodes: 2}, "2 nodes hold more than they have"},
-		"a rejected pod":       {result{Pods: 4, Bound: 4, RejectedPods: 1}, "1 pods were rejected by their nodes"},
-		"not in time":          {result{Pods: 4, Bound: 3}, "only 3 of 4 pods were bound in time"},
-		"fast enough":          {result{Pods: 4, Bound: 4, PodsPerSecond: 600}, ""},
-		"too slow":             {result{Pods: 4, Bound: 4, PodsPerSecond: 599}, "599 pods were bound per second, which is less than 600"},
+		"a partial gang":                  {partial, "1 gangs are bound in part"},
+		"not in time":                     {late, "only 3 of 4 pods were bound in time"},
+		"fast enough":                     {of(0.75), ""},
+		"fast enough more often than not": {of(0.5, 0.9, 0.8), ""},
+		"too slow":                        {of(0.7), "pods were bound at 0.70 of the ceiling, which is less than 0.75"},
+		"too slow more often than not":    {of(0.7, 0.9, 0.7), "pods were bound at 0.70 of the ceiling, which is less than 0.75"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := test.given.problem(600); got != test.want {
+			if got := test.given.problem(0.75); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func TestFigureOfTheRate(t *testing.T) {
-	bound := 600.0
-	whole, partial := result{Pods: 4, Bound: 4, PodsPerSecond: 700}, result{Pods: 4, Bound: 4, PodsPerSecond: 700, PartialGangs: 1}
+func TestFigures(t *testing.T) {
+	bound := 0.75
+	partial := of(0.8)
+	partial.Pairs[0].Findings = testbed.Findings{PartialGangs: 1}
 	for name, test := range map[string]struct {
 		given   result
 		atLeast float64
 		want    figures.Figure
 	}{
-		"fast enough":         {whole, 600, figures.Figure{Name: "drain", Value: 700, Unit: "pods/s", Bound: &bound, OK: true}},
-		"any rate will do":    {whole, 0, figures.Figure{Name: "drain", Value: 700, Unit: "pods/s", OK: true}},
-		"fast, but not right": {partial, 600, figures.Figure{Name: "drain", Value: 700, Unit: "pods/s", Bound: &bound}},
+		"fast enough":         {of(0.8), 0.75, figures.Figure{Name: "drain/4-pods/of-ceiling", Value: 0.8, Unit: "ratio", Bound: &bound, OK: true}},
+		"the median counts":   {of(0.1, 2, 0.9), 0.75, figures.Figure{Name: "drain/4-pods/of-ceiling", Value: 0.9, Unit: "ratio", Bound: &bound, OK: true}},
+		"any ratio will do":   {of(0.8), 0, figures.Figure{Name: "drain/4-pods/of-ceiling", Value: 0.8, Unit: "ratio", OK: true}},
+		"fast, but not right": {partial, 0.75, figures.Figure{Name: "drain/4-pods/of-ceiling", Value: 0.8, Unit: "ratio", Bound: &bound}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.given.figure(test.atLeast)); diff != "" {
+			want := []figures.Figure{
+				{Name: "drain/4-pods/ceiling", Value: 1000, Unit: "pods/s", OK: true},
+				{Name: "drain/4-pods/scheduler", Value: 1000 * test.want.Value, Unit: "pods/s", OK: true},
+				test.want,
+			}
+			if diff := cmp.Diff(want, test.given.figures(test.atLeast)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -91,10 +96,10 @@ func TestFigureOfTheRate(t *testing.T) {
 
 func TestWrongFlags(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
-		"no gangs":       {"-gangs 0", "-nodes, -gangs and -size must be at least 1"},
-		"an argument":    {"500", `unexpected argument "500"`},
-		"a rate below 0": {"-at-least -1", "-at-least must not be negative"},
-		"a typing slip":  {"-gang 3", "flag provided but not defined: -gang"},
+		"no gangs":        {"-gangs 0", "-nodes, -gangs, -size and -repeat must be at least 1"},
+		"an argument":     {"500", `unexpected argument "500"`},
+		"a ratio below 0": {"-at-least -1", "-at-least must not be negative"},
+		"a typing slip":   {"-gang 3", "flag provided but not defined: -gang"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
+)
+
+// result is what was measured, and with which settings.
+type result struct {
+	Pods         int     `json:"pods"`
+	CeilingRatio float64 `json:"ceiling_ratio"` // median
+	Pairs        []pair  `json:"pairs"`
+
+	Nodes              int  `json:"nodes"`
+	Gangs              int  `json:"gangs"`
+	GangSize           int  `json:"gang_size"`
+	Kubelets           bool `json:"kubelets"`
+	KubeletParallelism int  `json:"kubelet_parallelism"`
+	Unthrottled        bool `json:"unthrottled"`
+	CPUs               int  `json:"cpus"` // of this machine
+}
+
+// pair is the scheduler and the ceiling, measured one after the other.
+type pair struct {
+	Ratio     float64 `json:"ratio"`
+	Scheduler rate    `json:"scheduler"`
+	Ceiling   rate    `json:"ceiling"`
+	testbed.Findings
+
+	FirstBindSeconds  float64 `json:"first_bind_seconds"` // from the start of the scheduler's process
+	SchedulerCPU      float64 `json:"scheduler_cpu_seconds"`
+	SchedulerPeakSize int64   `json:"scheduler_peak_bytes"`
+}
+
+// rate is how fast pods were bound.
+type rate struct {
+	Bound         int     `json:"bound"`
+	PodsPerSecond float64 `json:"pods_per_second"`
+	ClusterCPU    float64 `json:"cluster_cpu_ms_per_pod"` // of API server and storage
+}
+
+// problem says what was bound wrongly, not at all, or slower than the ratio; empty if all is well.
+func (r *result) problem(atLeast float64) string {
+	for _, p := range r.Pairs {
+		switch {
+		case p.Problem() != "":
+			return p.Problem()
+		case p.Scheduler.Bound < r.Pods:
+			return fmt.Sprintf("only %d of %d pods were bound in time", p.Scheduler.Bound, r.Pods)
+		}
+	}
+	if r.CeilingRatio < atLeast {
+		return fmt.Sprintf("pods were bound at %.2f of the ceiling, which is less than %g", r.CeilingRatio, atLeast)
+	}
+	return ""
+}
+
+// sum sets the ratio that counts.
+func (r *result) sum() {
+	for i := range r.Pairs {
+		p := &r.Pairs[i]
+		p.Ratio = p.Scheduler.PodsPerSecond / p.Ceiling.PodsPerSecond
+	}
+	r.CeilingRatio = r.middle().Ratio
+}
+
+// middle is the pair of the median ratio, the lower one of two.
+func (r *result) middle() pair {
+	sorted := slices.SortedFunc(slices.Values(r.Pairs), func(a, b pair) int { return cmp.Compare(a.Ratio, b.Ratio) })
+	return sorted[(len(sorted)-1)/2]
+}
+
+// figures are both rates of the middle pair, and the ratio, which must be at least that much.
+func (r *result) figures(atLeast float64) []figures.Figure {
+	name := fmt.Sprintf("drain/%d-pods/", r.Pods)
+	p := r.middle()
+	ratio := figures.Figure{Name: name + "of-ceiling", Value: r.CeilingRatio, Unit: "ratio", OK: r.problem(atLeast) == ""}
+	if atLeast > 0 {
+		ratio.Bound = &atLeast
+	}
+	return []figures.Figure{
+		{Name: name + "ceiling", Value: p.Ceiling.PodsPerSecond, Unit: "pods/s", OK: true},
+		{Name: name + "scheduler", Value: p.Scheduler.PodsPerSecond, Unit: "pods/s", OK: true},
+		ratio,
+	}
+}

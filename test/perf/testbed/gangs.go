@@ -1,0 +1,196 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+)
+
+// creators is how many objects are created at the same time.
+const creators = 16
+
+// Gang is a group of equal pods of 1 cpu, all of which start together.
+type Gang struct {
+	Name        string
+	Size        int
+	Annotations map[string]string // of the pods
+}
+
+// Gangs returns equal gangs, numbered from 0.
+func Gangs(count, size int) []Gang {
+	gangs := make([]Gang, count)
+	for i := range gangs {
+		gangs[i] = Gang{Name: fmt.Sprintf("gang-%04d", i), Size: size}
+	}
+	return gangs
+}
+
+// Pod returns a member; the first is number 0.
+func (g Gang) Pod(member int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        fmt.Sprintf("%s-%03d", g.Name, member),
+			Labels:      map[string]string{v1alpha1.LabelPodGroup: g.Name},
+			Annotations: g.Annotations,
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: scheduler.Name,
+			Containers: []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+			}}},
+		},
+	}
+}
+
+// Pods returns all members of all gangs, gang by gang.
+func Pods(gangs []Gang) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, g := range gangs {
+		for member := range g.Size {
+			pods = append(pods, g.Pod(member))
+		}
+	}
+	return pods
+}
+
+// Submit creates all groups, then all pods, gang by gang.
+func (b *Bed) Submit(ctx context.Context, gangs ...Gang) error {
+	if err := each(ctx, len(gangs), func(i int) error { return b.createGroup(ctx, gangs[i]) }); err != nil {
+		return err
+	}
+	return b.Create(ctx, Pods(gangs))
+}
+
+// createGroup applies a group: unlike a create, the API server does not hold that back when the
+// kind is new.
+func (b *Bed) createGroup(ctx context.Context, g Gang) error {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "PodGroup",
+		"metadata": map[string]any{"name": g.Name},
+		"spec":     map[string]any{"minMember": g.Size},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = b.Batch.SchedulingV1alpha1().PodGroups(Namespace).Patch(ctx, g.Name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: "testbed"})
+	return err
+}
+
+// Create creates pods in their order, several at a time.
+func (b *Bed) Create(ctx context.Context, pods []*corev1.Pod) error {
+	return each(ctx, len(pods), func(i int) error {
+		_, err := b.Client.CoreV1().Pods(Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
+		return err
+	})
+}
+
+// each calls f for 0 to count-1, several at a time, and returns the first error.
+func each(ctx context.Context, count int, f func(i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workqueue.ParallelizeUntil(ctx, creators, count, func(i int) {
+		if err := f(i); err != nil {
+			cancel(err)
+		}
+	})
+	return context.Cause(ctx)
+}
+
+// Findings are what is bound that must not be.
+type Findings struct {
+	PartialGangs       int `json:"partial_gangs"`       // some pods have a node, but fewer than the gang needs
+	OvercommittedNodes int `json:"overcommitted_nodes"` // pods ask for more than there is
+	RejectedPods       int `json:"rejected_pods"`       // by kubelets
+}
+
+// Problem says what is wrong; empty if nothing is.
+func (f Findings) Problem() string {
+	switch {
+	case f.PartialGangs > 0:
+		return fmt.Sprintf("%d gangs are bound in part", f.PartialGangs)
+	case f.OvercommittedNodes > 0:
+		return fmt.Sprintf("%d nodes hold more than they have", f.OvercommittedNodes)
+	case f.RejectedPods > 0:
+		return fmt.Sprintf("%d pods were rejected by their nodes", f.RejectedPods)
+	}
+	return ""
+}
+
+// Inspect looks at what was bound of the gangs.
+func (b *Bed) Inspect(ctx context.Context, gangs []Gang) (Findings, error) {
+	pods, err := b.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return Findings{}, fmt.Errorf("listing pods: %w", err)
+	}
+	nodes, err := b.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return Findings{}, fmt.Errorf("listing nodes: %w", err)
+	}
+	return inspect(nodes.Items, pods.Items, gangs), nil
+}
+
+func inspect(nodes []corev1.Node, pods []corev1.Pod, gangs []Gang) Findings {
+	f := Findings{PartialGangs: partialGangs(pods, gangs), OvercommittedNodes: overcommitted(nodes, pods)}
+	for i := range pods {
+		if pods[i].Status.Phase == corev1.PodFailed {
+			f.RejectedPods++
+		}
+	}
+	return f
+}
+
+func partialGangs(pods []corev1.Pod, gangs []Gang) int {
+	bound := map[string]int{}
+	for i := range pods {
+		if pods[i].Spec.NodeName != "" {
+			bound[pods[i].Labels[v1alpha1.LabelPodGroup]]++
+		}
+	}
+	partial := 0
+	for _, g := range gangs {
+		if n := bound[g.Name]; n > 0 && n < g.Size {
+			partial++
+		}
+	}
+	return partial
+}
+
+// overcommitted counts nodes whose pods ask for more than there is of anything, their number
+// included.
+func overcommitted(nodes []corev1.Node, pods []corev1.Pod) int {
+	used := map[string]corev1.ResourceList{}
+	for i := range pods {
+		node := pods[i].Spec.NodeName
+		if used[node] == nil {
+			used[node] = corev1.ResourceList{}
+		}
+		asked := resourcehelper.PodRequests(&pods[i], resourcehelper.PodResourcesOptions{})
+		asked[corev1.ResourcePods] = resource.MustParse("1")
+		for name, amount := range asked {
+			sum := used[node][name]
+			sum.Add(amount)
+			used[node][name] = sum
+		}
+	}
+	over := 0
+	for i := range nodes {
+		for name, amount := range used[nodes[i].Name] {
+			if amount.Cmp(nodes[i].Status.Allocatable[name]) > 0 {
+				over++
+				break
+			}
+		}
+	}
+	return over
+}

@@ -1,0 +1,108 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+)
+
+// stopPatience is how long the scheduler may take to stop.
+const stopPatience = time.Minute
+
+// Scheduler is a scheduler that runs on a testbed, whose insides can be read.
+type Scheduler struct {
+	*scheduler.Scheduler
+	bed    *Bed
+	reader *scheduler.Reader
+}
+
+// StartScheduler starts a scheduler and does not wait until it is ready.
+func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) {
+	reader, err := scheduler.NewReader(ctx, b.Cluster, b.dir, "cluster-admin")
+	if err != nil {
+		return nil, err
+	}
+	s, err := scheduler.Start(ctx, b.Cluster, scheduler.Options{Dir: b.dir, Args: append(reader.Args, "--profiling")})
+	if err != nil {
+		return nil, err
+	}
+	return &Scheduler{Scheduler: s, bed: b, reader: reader}, nil
+}
+
+// End stops the scheduler. The error tells of faults that its log tells of.
+func (s *Scheduler) End() error {
+	if err := s.Stop(stopPatience); err != nil {
+		return err
+	}
+	faults, err := s.Faults()
+	if err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("the scheduler's log tells of %d faults, first: %s", len(faults), faults[0])
+	}
+	return nil
+}
+
+// Usage reads what the scheduler takes.
+func (s *Scheduler) Usage() (Usage, error) { return UsageOf(s.PID()) }
+
+// Profile takes a CPU profile of the given time of the scheduler and of the cluster, and then one
+// of their memory, if profiles are asked for. The files are named after what is measured. It
+// returns at once, and a function that waits.
+func (s *Scheduler) Profile(ctx context.Context, name string, d time.Duration) (wait func() error) {
+	if s.bed.options.Profiles == "" {
+		return func() error { return nil }
+	}
+	taken := make(chan error, 2)
+	for who, get := range map[string]func(context.Context, string) ([]byte, error){"scheduler": s.reader.Get, "cluster": s.bed.get} {
+		go func() {
+			base := filepath.Join(s.bed.options.Profiles, name+"-"+who)
+			taken <- errors.Join(
+				save(ctx, get, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(d.Seconds()))), base+"-cpu.pprof"),
+				save(ctx, get, "/debug/pprof/heap", base+"-heap.pprof"))
+		}()
+	}
+	return func() error { return errors.Join(<-taken, <-taken) }
+}
+
+// get returns what the API server answers on a path.
+func (b *Bed) get(ctx context.Context, path string) ([]byte, error) {
+	return b.Client.Discovery().RESTClient().Get().RequestURI(path).DoRaw(ctx)
+}
+
+func save(ctx context.Context, get func(context.Context, string) ([]byte, error), path, file string) error {
+	body, err := get(ctx, path)
+	if err != nil {
+		return fmt.Errorf("taking a profile: %w", err)
+	}
+	if err = os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, body, 0o644)
+}
+
+// LiveHeap returns how many bytes of memory are in use after a collection of garbage.
+func (s *Scheduler) LiveHeap(ctx context.Context) (int64, error) {
+	if _, err := s.reader.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
+		return 0, err
+	}
+	body, err := s.reader.Get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(body)) {
+		if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
+			bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return int64(bytes), err
+		}
+	}
+	return 0, errors.New("the metrics of the scheduler do not tell its memory")
+}

@@ -1,0 +1,113 @@
+// Package testbed is where the programs in test/perf measure the scheduler on a real API server:
+// a local cluster with config/ installed, gangs to put on it, a watch that sees pods get their
+// nodes, plain clients to compare with, and the scheduler as a process that can be looked into.
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+)
+
+// Namespace is where the pods are.
+const Namespace = "default"
+
+// Progress reports what is going on.
+type Progress func(format string, args ...any)
+
+// Options say what a testbed is like.
+type Options struct {
+	Cluster cluster.Options
+
+	// Profiles is a directory that receives profiles of the scheduler and of the cluster; empty:
+	// none are taken.
+	Profiles string
+
+	Say Progress
+}
+
+// Bed is a local cluster for one measurement.
+type Bed struct {
+	Cluster *cluster.Cluster
+	// Client and Batch are an administrator's.
+	Client kubernetes.Interface
+	Batch  versioned.Interface
+
+	options Options
+	dir     string // of what is thrown away in the end
+	account string // path of a kubeconfig for the scheduler's service account
+}
+
+// Use opens a testbed, has it used, and closes it.
+func Use(ctx context.Context, o Options, use func(*Bed) error) (err error) {
+	b, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	return use(b)
+}
+
+func open(ctx context.Context, o Options) (_ *Bed, err error) {
+	b := &Bed{options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	if b.dir, err = os.MkdirTemp("", "testbed-"); err != nil {
+		return nil, err
+	}
+	o.Say("starting a local cluster of %d nodes", o.Cluster.Nodes)
+	o.Cluster.Profiling = o.Profiles != ""
+	if b.Cluster, err = cluster.Start(ctx, o.Cluster); err != nil {
+		return nil, err
+	}
+	if err = scheduler.Install(ctx, b.Cluster); err != nil {
+		return nil, err
+	}
+	if b.Client, err = kubernetes.NewForConfig(protobuf(b.Cluster.RESTConfig())); err != nil {
+		return nil, err
+	}
+	if b.Batch, err = versioned.NewForConfig(b.Cluster.RESTConfig()); err != nil {
+		return nil, err
+	}
+	b.account = b.dir + "/account.kubeconfig"
+	return b, b.Cluster.ServiceAccountKubeconfig(ctx, scheduler.Namespace, scheduler.Account, b.account)
+}
+
+func (b *Bed) close() error {
+	var err error
+	if b.Cluster != nil {
+		err = b.Cluster.Stop()
+	}
+	return errors.Join(err, os.RemoveAll(b.dir))
+}
+
+// protobuf has a client of the core API speak it.
+func protobuf(config *rest.Config) *rest.Config {
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
+}
+
+// asScheduler returns the configuration of a client that is to the API server who the scheduler
+// is: what it costs to find that out is the same then.
+func (b *Bed) asScheduler() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", b.account)
+	if err != nil {
+		return nil, fmt.Errorf("credentials of the scheduler: %w", err)
+	}
+	config.QPS = -1
+	return protobuf(config), nil
+}

@@ -1,0 +1,99 @@
+package testbed
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestInspection(t *testing.T) {
+	gangs := Gangs(2, 2)
+	on := func(node string, gang, member int) corev1.Pod {
+		p := *gangs[gang].Pod(member)
+		p.Spec.NodeName = node
+		return p
+	}
+	rejected := on("a", 0, 0)
+	rejected.Status.Phase = corev1.PodFailed
+	nodes := []corev1.Node{newNode("a", "2", "10"), newNode("b", "8", "2")}
+	for name, test := range map[string]struct {
+		given   []corev1.Pod
+		want    Findings
+		problem string
+	}{
+		"whole gangs within the room":      {given: []corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("b", 1, 0), on("b", 1, 1)}},
+		"a gang that waits is not partial": {given: []corev1.Pod{on("", 0, 0), on("", 0, 1)}},
+		"half a gang":                      {[]corev1.Pod{on("a", 0, 0), on("", 0, 1)}, Findings{PartialGangs: 1}, "1 gangs are bound in part"},
+		"more cpu than there is": {[]corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("a", 1, 0), on("b", 1, 1)},
+			Findings{OvercommittedNodes: 1}, "1 nodes hold more than they have"},
+		"more pods than there may be": {[]corev1.Pod{on("b", 0, 0), on("b", 0, 1), on("b", 1, 0), on("a", 1, 1)},
+			Findings{OvercommittedNodes: 1}, "1 nodes hold more than they have"},
+		"a pod that its node rejects": {[]corev1.Pod{rejected, on("b", 0, 1)}, Findings{RejectedPods: 1}, "1 pods were rejected by their nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := inspect(nodes, test.given, gangs)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.problem, got.Problem()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func newNode(name, cpu, pods string) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse(pods),
+		}},
+	}
+}
+
+func TestBindsAreCountedOnce(t *testing.T) {
+	w := &Binds{bound: map[types.UID]bool{}, changed: make(chan struct{}, 1)}
+	pod := func(uid types.UID, node string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	for _, p := range []*corev1.Pod{pod("1", ""), pod("1", "a"), pod("2", "a"), pod("1", "a"), pod("3", "")} {
+		w.see(p, false)
+	}
+	if got := w.Tell().Count; got != 2 {
+		t.Errorf("%d pods are bound, want 2", got)
+	}
+}
+
+func TestRate(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		given Tally
+		want  float64
+	}{
+		"nothing":     {Tally{}, 0},
+		"one pod":     {Tally{1, noon, noon}, 0},
+		"two seconds": {Tally{3000, noon, noon.Add(2 * time.Second)}, 1500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.given.PerSecond(); got != test.want {
+				t.Errorf("got %g, want %g", got, test.want)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	got, err := UsageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Resident < 1<<20 || got.Peak < got.Resident || got.CPU < 0 || got.CPU > time.Hour {
+		t.Errorf("this test takes %+v", got)
+	}
+}

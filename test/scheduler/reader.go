@@ -1,0 +1,121 @@
+package scheduler
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+)
+
+// Reader reads what a scheduler serves, as a service account of its own.
+type Reader struct {
+	// Args have a scheduler serve so that the reader finds and trusts it.
+	Args []string
+
+	client  *http.Client
+	address string
+	token   string
+}
+
+const reader = "reader"
+
+// NewReader makes an account that has a ClusterRole, and a certificate in a directory. There can
+// be one reader in a cluster.
+func NewReader(ctx context.Context, c *cluster.Cluster, dir, role string) (*Reader, error) {
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	if err = os.WriteFile(certFile, cert, 0o600); err != nil {
+		return nil, err
+	}
+	if err = os.WriteFile(keyFile, key, 0o600); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	token, err := readerToken(ctx, c, filepath.Join(dir, "reader.kubeconfig"), role)
+	if err != nil {
+		return nil, fmt.Errorf("making an account that reads what the scheduler serves: %w", err)
+	}
+	return &Reader{
+		Args:    []string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile},
+		client:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}},
+		address: "https://" + net.JoinHostPort("127.0.0.1", port),
+		token:   token,
+	}, nil
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // an address that was just made
+	return port, l.Close()
+}
+
+func readerToken(ctx context.Context, c *cluster.Cluster, path, role string) (string, error) {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return "", err
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
+	if _, err = client.CoreV1().ServiceAccounts(Namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		return "", err
+	}
+	_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: reader},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: reader}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	if err = c.ServiceAccountKubeconfig(ctx, Namespace, reader, path); err != nil {
+		return "", err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return "", err
+	}
+	return config.BearerToken, os.Remove(path)
+}
+
+// Get returns what the scheduler answers on a path, and an error unless it is with code 200.
+func (r *Reader) Get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.address+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+r.token)
+	response, err := r.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, response.Status, body)
+	}
+	return body, err
+}
