@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,10 +66,70 @@ func Pods(gangs []Gang) []*corev1.Pod {
 
 // Submit creates all groups, then all pods, gang by gang.
 func (b *Bed) Submit(ctx context.Context, gangs ...Gang) error {
-	if err := each(ctx, len(gangs), func(i int) error { return b.createGroup(ctx, gangs[i]) }); err != nil {
+	if err := b.createGroups(ctx, gangs); err != nil {
 		return err
 	}
 	return b.Create(ctx, Pods(gangs))
+}
+
+// SubmitBound creates gangs that have started: their pods have nodes already, one after the other,
+// and more to their specs than the scheduler needs, as real pods do.
+func (b *Bed) SubmitBound(ctx context.Context, gangs ...Gang) error {
+	nodes, err := b.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	if err = b.createGroups(ctx, gangs); err != nil {
+		return err
+	}
+	pods := Pods(gangs)
+	for i, pod := range pods {
+		furnish(pod)
+		pod.Spec.NodeName = nodes.Items[i%len(nodes.Items)].Name
+	}
+	return b.Create(ctx, pods)
+}
+
+// furnish gives a pod what pods usually have.
+func furnish(pod *corev1.Pod) {
+	main := &pod.Spec.Containers[0]
+	main.Command = []string{"/usr/bin/python3", "-m", "train", "--config=/etc/train/config.yaml"}
+	for i := range 10 {
+		main.Env = append(main.Env, corev1.EnvVar{Name: fmt.Sprintf("TRAIN_SETTING_%d", i), Value: "a value as long as such values are"})
+	}
+	for _, name := range []string{"config", "scratch"} {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/var/" + name})
+	}
+}
+
+// Remove deletes the pods of gangs at once, and their groups. It does not mind what is gone already.
+func (b *Bed) Remove(ctx context.Context, gangs ...Gang) error {
+	pods := Pods(gangs)
+	if err := each(ctx, len(pods), func(i int) error { return b.Delete(ctx, pods[i].Name) }); err != nil {
+		return err
+	}
+	return each(ctx, len(gangs), func(i int) error { return b.DeleteGroup(ctx, gangs[i].Name) })
+}
+
+// Delete deletes a pod at once, DeleteGroup a group. They do not mind if it is gone already.
+func (b *Bed) Delete(ctx context.Context, pod string) error {
+	return ignoreNotFound(b.Client.CoreV1().Pods(Namespace).Delete(ctx, pod, *metav1.NewDeleteOptions(0)))
+}
+
+func (b *Bed) DeleteGroup(ctx context.Context, name string) error {
+	return ignoreNotFound(b.Batch.SchedulingV1alpha1().PodGroups(Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (b *Bed) createGroups(ctx context.Context, gangs []Gang) error {
+	return each(ctx, len(gangs), func(i int) error { return b.createGroup(ctx, gangs[i]) })
 }
 
 // createGroup applies a group: unlike a create, the API server does not hold that back when the
@@ -112,6 +173,13 @@ type Findings struct {
 	PartialGangs       int `json:"partial_gangs"`       // some pods have a node, but fewer than the gang needs
 	OvercommittedNodes int `json:"overcommitted_nodes"` // pods ask for more than there is
 	RejectedPods       int `json:"rejected_pods"`       // by kubelets
+}
+
+// Add adds what was found at another time.
+func (f *Findings) Add(other Findings) {
+	f.PartialGangs += other.PartialGangs
+	f.OvercommittedNodes += other.OvercommittedNodes
+	f.RejectedPods += other.RejectedPods
 }
 
 // Problem says what is wrong; empty if nothing is.

@@ -63,11 +63,12 @@ func (b *Bed) BindPlainly(ctx context.Context, pods []*corev1.Pod) error {
 	}
 	b.options.Say("%d plain clients bind them", plainClients)
 	return b.Plainly(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
-		return bind(ctx, client, pods[i].Name, nodes.Items[i%len(nodes.Items)].Name)
+		return Bind(ctx, client, pods[i].Name, nodes.Items[i%len(nodes.Items)].Name)
 	})
 }
 
-func bind(ctx context.Context, client kubernetes.Interface, pod, node string) error {
+// Bind binds a pod.
+func Bind(ctx context.Context, client kubernetes.Interface, pod, node string) error {
 	return client.CoreV1().Pods(Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: Namespace},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},

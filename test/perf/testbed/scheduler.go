@@ -10,11 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
 // stopPatience is how long the scheduler may take to stop.
 const stopPatience = time.Minute
+
+// readyPatience is how long it may take to start.
+const readyPatience = 2 * time.Minute
 
 // Scheduler is a scheduler that runs on a testbed, whose insides can be read.
 type Scheduler struct {
@@ -34,6 +39,19 @@ func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) {
 		return nil, err
 	}
 	return &Scheduler{Scheduler: s, bed: b, reader: reader}, nil
+}
+
+// Ready returns when the scheduler has seen everything that there is.
+func (s *Scheduler) Ready(ctx context.Context) error {
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, readyPatience, true, func(ctx context.Context) (bool, error) {
+		_, err := s.reader.Get(ctx, "/readyz")
+		select {
+		case <-s.Done():
+			return false, errors.New("the scheduler has ended")
+		default:
+			return err == nil, nil
+		}
+	})
 }
 
 // End stops the scheduler. The error tells of faults that its log tells of.

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
 func TestInspection(t *testing.T) {
@@ -57,16 +58,47 @@ func newNode(name, cpu, pods string) corev1.Node {
 	}
 }
 
-func TestBindsAreCountedOnce(t *testing.T) {
-	w := &Binds{bound: map[types.UID]bool{}, changed: make(chan struct{}, 1)}
-	pod := func(uid types.UID, node string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{NodeName: node}}
+// TestSmall watches two pods on a real API server: one that is bound, and one that is bound already.
+func TestSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
 	}
-	for _, p := range []*corev1.Pod{pod("1", ""), pod("1", "a"), pod("2", "a"), pod("1", "a"), pod("3", "")} {
-		w.see(p, false)
-	}
-	if got := w.Tell().Count; got != 2 {
-		t.Errorf("%d pods are bound, want 2", got)
+	o := Options{Cluster: cluster.Options{Nodes: 1, NoKubelets: true}, Say: t.Logf}
+	err := Use(t.Context(), o, func(b *Bed) error {
+		early, late := Gang{Name: "early", Size: 1}, Gang{Name: "late", Size: 2}
+		if err := b.SubmitBound(t.Context(), early); err != nil {
+			return err
+		}
+		binds, err := b.WatchBinds(t.Context())
+		if err != nil {
+			return err
+		}
+		if err = b.Create(t.Context(), Pods([]Gang{late})); err != nil {
+			return err
+		}
+		if err = b.BindPlainly(t.Context(), Pods([]Gang{late})); err != nil {
+			return err
+		}
+		if err = binds.Wait(t.Context(), 2, nil); err != nil {
+			return err
+		}
+		if got := binds.Tell().Count; got != 2 {
+			t.Errorf("%d pods were bound, want 2", got)
+		}
+		if err = b.Remove(t.Context(), early, late); err != nil {
+			return err
+		}
+		pods, err := b.Client.CoreV1().Pods(Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) > 0 {
+			t.Errorf("%d pods are left", len(pods.Items))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

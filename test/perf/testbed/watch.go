@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
@@ -16,24 +16,33 @@ import (
 // reportPeriod is how often progress is reported.
 const reportPeriod = 5 * time.Second
 
-// WatchPods calls see for each pod that there is and whenever one changes or goes away, until ctx
-// ends. It returns when see has been called for all there are. It is one informer and nothing
-// else, the least that a scheduler needs.
-func (b *Bed) WatchPods(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
+// Sights are called when a watch shows that something has happened to a pod, once for each pod. What
+// had happened before the watch began is not told. Nil is for what nobody wants to know.
+type Sights struct {
+	Bound func(*corev1.Pod) // it has a node
+	Ended func(*corev1.Pod) // its containers have ended
+}
+
+// WatchPods watches until ctx ends. It returns when all pods that there are have been seen. It is
+// one informer and nothing else, the least that a scheduler needs.
+func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 	factory := informers.NewSharedInformerFactory(b.Client, 0)
 	informer := factory.Core().V1().Pods().Informer()
-	show := func(obj any, gone bool) {
-		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = last.Obj
+	var synced atomic.Bool
+	turn := func(before, after *corev1.Pod) {
+		if !synced.Load() {
+			return
 		}
-		if pod, ok := obj.(*corev1.Pod); ok {
-			see(pod, gone)
+		if sights.Bound != nil && after.Spec.NodeName != "" && (before == nil || before.Spec.NodeName == "") {
+			sights.Bound(after)
+		}
+		if sights.Ended != nil && ended(after) && (before == nil || !ended(before)) {
+			sights.Ended(after)
 		}
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { show(obj, false) },
-		UpdateFunc: func(_, obj any) { show(obj, false) },
-		DeleteFunc: func(obj any) { show(obj, true) },
+		AddFunc:    func(obj any) { turn(nil, obj.(*corev1.Pod)) },
+		UpdateFunc: func(old, obj any) { turn(old.(*corev1.Pod), obj.(*corev1.Pod)) },
 	})
 	if err != nil {
 		return err
@@ -42,16 +51,20 @@ func (b *Bed) WatchPods(ctx context.Context, see func(pod *corev1.Pod, gone bool
 	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return fmt.Errorf("watching pods: %w", context.Cause(ctx))
 	}
+	synced.Store(true)
 	return nil
 }
 
-// Binds sees pods get their nodes, as everybody who watches sees it.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Binds counts pods that get their nodes, as everybody who watches sees it.
 type Binds struct {
 	say Progress
 
 	mu      sync.Mutex
-	bound   map[types.UID]bool
-	Tally   // guarded by mu
+	tally   Tally
 	changed chan struct{}
 }
 
@@ -69,33 +82,20 @@ func (t Tally) PerSecond() float64 {
 	return 0
 }
 
-// WatchBinds watches until ctx ends. Pods that have a node already do not count.
+// WatchBinds counts from now on, until ctx ends.
 func (b *Bed) WatchBinds(ctx context.Context) (*Binds, error) {
-	w := &Binds{say: b.options.Say, bound: map[types.UID]bool{}, changed: make(chan struct{}, 1)}
-	if err := b.WatchPods(ctx, w.see); err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.Tally = Tally{}
-	return w, nil
+	w := &Binds{say: b.options.Say, changed: make(chan struct{}, 1)}
+	return w, b.WatchPods(ctx, Sights{Bound: func(*corev1.Pod) { w.add(time.Now()) }})
 }
 
-func (w *Binds) see(pod *corev1.Pod, _ bool) {
-	if pod.Spec.NodeName == "" {
-		return
-	}
+func (w *Binds) add(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.bound[pod.UID] {
-		return
+	w.tally.Last = now
+	if w.tally.Count == 0 {
+		w.tally.First = now
 	}
-	w.bound[pod.UID] = true
-	w.Last = time.Now()
-	if w.Count == 0 {
-		w.First = w.Last
-	}
-	w.Count++
+	w.tally.Count++
 	select {
 	case w.changed <- struct{}{}:
 	default:
@@ -106,7 +106,7 @@ func (w *Binds) see(pod *corev1.Pod, _ bool) {
 func (w *Binds) Tell() Tally {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.Tally
+	return w.tally
 }
 
 // Wait returns when count pods have nodes. It returns an error if that does not come to pass:
