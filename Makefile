@@ -29,7 +29,7 @@ demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends
 	@echo "Building the demo. The first time all is compiled, which takes several minutes."
 	@go run ./cmd/demo $(ARGS)
 
-bench: ## Measure how fast decisions are made, and how fast 5,000 pods are bound; fails beyond the bounds.
+bench: ## Measure how fast decisions are made, and how it goes on a real API server; fails beyond the bounds.
 	hack/bench.sh $(ARGS)
 
 clean: ## Remove what was built.

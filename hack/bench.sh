@@ -1,14 +1,38 @@
 #!/usr/bin/env bash
-# Measures how fast the scheduler decides, without a cluster, and then how fast it binds 5,000 waiting pods on a
-# local one. All figures are in _artifacts/bench.json and in the table at the end. Fails if one is beyond its bound.
+# Measures how fast the scheduler decides, without a cluster, and then how it does on local ones: how fast it
+# binds 5,000 and 20,000 waiting pods, how soon a gang starts, how it keeps up with gangs that come and go, and
+# how much memory it takes. All figures are in _artifacts/bench.json and in the table at the end. Fails if one is
+# beyond its bound.
 #
-#   hack/bench.sh [FLAGS]    FLAGS go to test/perf/decide.
+#   hack/bench.sh [-short] [-profiles] [FLAGS]
+#
+# -short leaves out the 20,000 pods and shortens what takes long. -profiles writes profiles of the scheduler and of
+# the cluster into _artifacts/profiles. FLAGS go to test/perf/decide.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 figures=_artifacts/bench.json
+short=() profiles=() pairs=3
+while [[ $# -gt 0 ]]; do
+	case $1 in
+	-short) short=(-short) pairs=1 ;;
+	-profiles) profiles=(-profiles _artifacts/profiles) ;;
+	*) break ;;
+	esac
+	shift
+done
+
+# drain NODES GANGS PAIRS measures the binding of gangs of 50.
+drain() {
+	go run ./test/perf/drain -nodes "$1" -gangs "$2" -size 50 -repeat "$3" -at-least 0.85 -json "$figures" "${profiles[@]}"
+}
+
 rm -f "$figures"
 status=0
 go run ./test/perf/decide -json "$figures" "$@" || status=1
-go run ./test/perf/drain -nodes 500 -gangs 100 -size 50 -at-least 600 -json "$figures" || status=1
+drain 500 100 "$pairs" || status=1
+if [[ ${#short[@]} -eq 0 ]]; then
+	drain 2000 400 1 || status=1
+fi
+go run ./test/perf/live "${short[@]}" -json "$figures" "${profiles[@]}" || status=1
 exit $status

@@ -68,14 +68,6 @@ func (c *Cache) attach(resource string, informer toolscache.SharedIndexInformer,
 	return nil
 }
 
-// trim drops what nobody here reads; managedFields are often half of an object.
-func trim(obj any) (any, error) {
-	if m, err := meta.Accessor(obj); err == nil {
-		m.SetManagedFields(nil)
-	}
-	return obj, nil
-}
-
 // handler turns what an informer of a kind shows into changes.
 func handler[T object](c *Cache, k *kind[T]) toolscache.ResourceEventHandler {
 	var none T

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -70,7 +71,7 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	}
 	defer s.Kill() // unless it has been stopped
 	waited := binds.Wait(limited, 1, s.Done())
-	profiled := s.Profile(ctx, "drain", o.profiled())
+	profiled := s.Profile(ctx, fmt.Sprintf("drain-%d", o.pods()), o.profiled())
 	if waited == nil {
 		waited = binds.Wait(limited, o.pods(), s.Done())
 	}
@@ -112,6 +113,10 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err := b.Create(ctx, pods); err != nil {
 		return err
 	}
+	clients, err := b.PlainClients(ctx)
+	if err != nil {
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	binds, err := b.WatchBinds(limited)
@@ -122,7 +127,8 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err != nil {
 		return err
 	}
-	if err = b.BindPlainly(limited, pods); err != nil {
+	say("%d plain clients bind them", len(clients))
+	if err = clients.Bind(limited, pods, o.nodes); err != nil {
 		return err
 	}
 	if err = binds.Wait(limited, o.pods(), b.Cluster.Done()); err != nil {

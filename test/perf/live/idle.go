@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,86 +13,123 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// idle is a cluster that does nothing until a gang comes, and then another.
+// idle is a cluster that does nothing until a gang comes, and then another. First plain clients bind
+// as many pods: what they take is what API server and machine take, the rest is the scheduler's.
 type idle struct{ nodes, size, gangs int }
 
 const (
 	// idlePause is between two gangs: what is still to be written about the last one is written.
 	idlePause = time.Second
+	// plainPause is between the creation of pods and their binding by plain clients.
+	plainPause = 200 * time.Millisecond
 	// idlePatience is how long a gang may take.
 	idlePatience = 30 * time.Second
 )
 
 func (m idle) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
-	latencies := newStarts()
-	var findings testbed.Findings
+	var plain, gangs []float64
 	o := testbed.Options{
 		Cluster:  cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=8,memory=32Gi,pods=110"}, NoKubelets: true},
 		Profiles: b.profiles, Say: b.say,
 	}
-	err := testbed.Use(ctx, o, func(bed *testbed.Bed) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		if err := bed.WatchPods(ctx, testbed.Sights{Bound: func(pod *corev1.Pod) { latencies.see(pod, time.Now()) }}); err != nil {
+	err := testbed.Use(ctx, o, func(bed *testbed.Bed) (err error) {
+		if plain, err = m.plain(ctx, bed); err != nil {
 			return err
 		}
-		s, err := bed.StartScheduler(ctx)
-		if err != nil {
-			return err
-		}
-		defer s.Kill() // unless it has been stopped
-		if err = s.Ready(ctx); err != nil {
-			return err
-		}
-		profiled := s.Profile(ctx, "idle", time.Duration(m.gangs)*idlePause)
-		for i := range m.gangs {
-			gang := testbed.Gang{Name: fmt.Sprintf("gang-%04d", i), Size: m.size}
-			if err = m.once(ctx, bed, gang, latencies, &findings); err != nil {
-				return err
-			}
-		}
-		if err = profiled(); err != nil {
-			return err
-		}
-		return s.End()
+		b.say("plain clients bind %d pods in %.0f ms", m.size, plain)
+		gangs, err = m.scheduled(ctx, bed)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	sorted := latencies.latencies()
-	b.say("gangs started after %.0f ms", sorted)
-	list := []figures.Figure{
-		atMost("median", quantile(sorted, 0.5), "ms", 60),
-		atMost("p99", quantile(sorted, 0.99), "ms", 150),
-	}
-	if problem := findings.Problem(); problem != "" {
-		return nil, fmt.Errorf("%s", problem)
-	}
-	return list, nil
+	b.say("gangs started after %.0f ms", gangs)
+	return []figures.Figure{
+		told("plain-median", quantile(plain, 0.5), "ms"),
+		told("plain-p99", quantile(plain, 0.99), "ms"),
+		atMost("median", quantile(gangs, 0.5), "ms", 60),
+		atMost("p99", quantile(gangs, 0.99), "ms", 150),
+	}, nil
 }
 
-// once has one gang come, start and go.
-func (m idle) once(ctx context.Context, bed *testbed.Bed, gang testbed.Gang, latencies *starts, findings *testbed.Findings) error {
-	limited, cancel := context.WithTimeout(ctx, idlePatience)
+// plain is how long plain clients, that know where to and wait for nothing, take for as many pods.
+func (m idle) plain(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
+	clients, err := bed.PlainClients(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.each(ctx, bed, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
+		pods := testbed.Pods([]testbed.Gang{gang})
+		if err := bed.Create(ctx, pods); err != nil {
+			return time.Time{}, err
+		}
+		time.Sleep(plainPause)
+		return time.Now(), clients.Bind(ctx, pods, m.nodes)
+	})
+}
+
+// scheduled is how long gangs take until the scheduler has bound them.
+func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
+	s, err := bed.StartScheduler(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Kill() // unless it has been stopped
+	if err = s.Ready(ctx); err != nil {
+		return nil, err
+	}
+	profiled := s.Profile(ctx, "idle", time.Duration(m.gangs)*idlePause)
+	latencies, err := m.each(ctx, bed, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
+		err := bed.Submit(ctx, gang)
+		return time.Now(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err = profiled(); err != nil {
+		return nil, err
+	}
+	return latencies, s.End()
+}
+
+// each has gangs come, start and go, one after the other, and returns their latencies. How they come
+// differs; it returns when the time begins.
+func (m idle) each(ctx context.Context, bed *testbed.Bed, come func(context.Context, testbed.Gang) (time.Time, error)) ([]float64, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	over := latencies.expect(gang)
-	if err := bed.Submit(limited, gang); err != nil {
-		return err
+	gangs := newStarts()
+	if err := bed.WatchPods(ctx, testbed.Sights{Bound: func(pod *corev1.Pod) { gangs.see(pod, time.Now()) }}); err != nil {
+		return nil, err
 	}
-	latencies.created(gang, time.Now())
-	select {
-	case <-over:
-	case <-limited.Done():
-		return fmt.Errorf("gang %s has not started: %w", gang.Name, context.Cause(limited))
+	for i := range m.gangs {
+		if err := m.once(ctx, bed, testbed.Gang{Name: fmt.Sprintf("gang-%04d", i), Size: m.size}, gangs, come); err != nil {
+			return nil, err
+		}
+		time.Sleep(idlePause)
 	}
-	found, err := bed.Inspect(limited, []testbed.Gang{gang})
+	return gangs.latencies(), nil
+}
+
+func (m idle) once(ctx context.Context, bed *testbed.Bed, gang testbed.Gang, gangs *starts, come func(context.Context, testbed.Gang) (time.Time, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, idlePatience)
+	defer cancel()
+	over := gangs.expect(gang)
+	at, err := come(ctx, gang)
 	if err != nil {
 		return err
 	}
-	findings.Add(found)
-	if err := bed.Remove(limited, gang); err != nil {
+	gangs.created(gang, at)
+	select {
+	case <-over:
+	case <-ctx.Done():
+		return fmt.Errorf("gang %s has not started: %w", gang.Name, context.Cause(ctx))
+	}
+	found, err := bed.Inspect(ctx, []testbed.Gang{gang})
+	if err != nil {
 		return err
 	}
-	time.Sleep(idlePause)
-	return nil
+	if problem := found.Problem(); problem != "" {
+		return errors.New(problem)
+	}
+	return bed.Remove(ctx, gang)
 }

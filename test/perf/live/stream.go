@@ -88,8 +88,12 @@ func (m stream) ceiling(ctx context.Context, bed *testbed.Bed, b bench) (float64
 	if err := bed.WatchPods(ctx, testbed.Sights{Ended: func(pod *corev1.Pod) { close(over[pod.Name]) }}); err != nil {
 		return 0, err
 	}
+	clients, err := bed.PlainClients(ctx)
+	if err != nil {
+		return 0, err
+	}
 	began := time.Now()
-	err := bed.Plainly(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
+	err = clients.Do(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
 		if err := bed.Create(ctx, pods[i:i+1]); err != nil { // as who submits; the scheduler may not
 			return err
 		}

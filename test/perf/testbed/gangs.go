@@ -75,17 +75,13 @@ func (b *Bed) Submit(ctx context.Context, gangs ...Gang) error {
 // SubmitBound creates gangs that have started: their pods have nodes already, one after the other,
 // and more to their specs than the scheduler needs, as real pods do.
 func (b *Bed) SubmitBound(ctx context.Context, gangs ...Gang) error {
-	nodes, err := b.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	if err = b.createGroups(ctx, gangs); err != nil {
+	if err := b.createGroups(ctx, gangs); err != nil {
 		return err
 	}
 	pods := Pods(gangs)
 	for i, pod := range pods {
 		furnish(pod)
-		pod.Spec.NodeName = nodes.Items[i%len(nodes.Items)].Name
+		pod.Spec.NodeName = nodeName(i % b.options.Cluster.Nodes)
 	}
 	return b.Create(ctx, pods)
 }
@@ -173,13 +169,6 @@ type Findings struct {
 	PartialGangs       int `json:"partial_gangs"`       // some pods have a node, but fewer than the gang needs
 	OvercommittedNodes int `json:"overcommitted_nodes"` // pods ask for more than there is
 	RejectedPods       int `json:"rejected_pods"`       // by kubelets
-}
-
-// Add adds what was found at another time.
-func (f *Findings) Add(other Findings) {
-	f.PartialGangs += other.PartialGangs
-	f.OvercommittedNodes += other.OvercommittedNodes
-	f.RejectedPods += other.RejectedPods
 }
 
 // Problem says what is wrong; empty if nothing is.

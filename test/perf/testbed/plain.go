@@ -14,18 +14,37 @@ import (
 // plainClients is how many there are.
 const plainClients = 64
 
-// Plainly has plain clients do something with each of count things, each client with one at a
-// time, and returns the first error. The clients are to the API server who the scheduler is.
-func (b *Bed) Plainly(ctx context.Context, count int, do func(ctx context.Context, client kubernetes.Interface, i int) error) error {
+// Plain are plain clients: they do not think. Each has a connection of its own, and is to the API
+// server who the scheduler is.
+type Plain []kubernetes.Interface
+
+// PlainClients makes clients, and has each make its connection.
+func (b *Bed) PlainClients(ctx context.Context) (Plain, error) {
+	p := make(Plain, plainClients)
+	for i := range p {
+		config, err := b.asScheduler()
+		if err != nil {
+			return nil, err
+		}
+		config.Dial = (&net.Dialer{}).DialContext // clients with the same configuration share connections
+		if p[i], err = kubernetes.NewForConfig(config); err != nil {
+			return nil, err
+		}
+	}
+	return p, each(ctx, len(p), func(i int) error {
+		_, err := p[i].Discovery().ServerVersion()
+		return err
+	})
+}
+
+// Do does something with each of count things, each client with one at a time, and returns the
+// first error.
+func (p Plain) Do(ctx context.Context, count int, do func(ctx context.Context, client kubernetes.Interface, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
 	var running sync.WaitGroup
-	for range plainClients {
-		client, err := b.plainClient()
-		if err != nil {
-			return err
-		}
+	for _, client := range p {
 		running.Go(func() {
 			for i := range next {
 				if err := do(ctx, client, i); err != nil {
@@ -45,27 +64,15 @@ func (b *Bed) Plainly(ctx context.Context, count int, do func(ctx context.Contex
 	return context.Cause(ctx)
 }
 
-// plainClient has a connection of its own.
-func (b *Bed) plainClient() (kubernetes.Interface, error) {
-	config, err := b.asScheduler()
-	if err != nil {
-		return nil, err
-	}
-	config.Dial = (&net.Dialer{}).DialContext // clients with the same configuration share connections
-	return kubernetes.NewForConfig(config)
-}
-
-// BindPlainly has plain clients bind pods, to one node after the other.
-func (b *Bed) BindPlainly(ctx context.Context, pods []*corev1.Pod) error {
-	nodes, err := b.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	b.options.Say("%d plain clients bind them", plainClients)
-	return b.Plainly(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
-		return Bind(ctx, client, pods[i].Name, nodes.Items[i%len(nodes.Items)].Name)
+// Bind binds pods, to one node of the testbed after the other.
+func (p Plain) Bind(ctx context.Context, pods []*corev1.Pod, nodes int) error {
+	return p.Do(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
+		return Bind(ctx, client, pods[i].Name, nodeName(i%nodes))
 	})
 }
+
+// nodeName is the name that the local cluster gives to a node.
+func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // Bind binds a pod.
 func Bind(ctx context.Context, client kubernetes.Interface, pod, node string) error {

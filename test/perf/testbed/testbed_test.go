@@ -76,7 +76,11 @@ func TestSmall(t *testing.T) {
 		if err = b.Create(t.Context(), Pods([]Gang{late})); err != nil {
 			return err
 		}
-		if err = b.BindPlainly(t.Context(), Pods([]Gang{late})); err != nil {
+		clients, err := b.PlainClients(t.Context())
+		if err != nil {
+			return err
+		}
+		if err = clients.Bind(t.Context(), Pods([]Gang{late}), 1); err != nil {
 			return err
 		}
 		if err = binds.Wait(t.Context(), 2, nil); err != nil {
