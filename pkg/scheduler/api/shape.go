@@ -101,7 +101,7 @@ func shapeKey(pod *v1.Pod, request Resource) string {
 	}
 	key = appendJSON(key, "claims", spec.ResourceClaims, len(spec.ResourceClaims) > 0)
 	for i := range spec.Volumes {
-		if bindsToNodes(&spec.Volumes[i]) {
+		if BindsToNodes(&spec.Volumes[i]) {
 			key = appendJSON(key, "volume", spec.Volumes[i], true)
 			if spec.Volumes[i].Ephemeral != nil { // its claim is named after the pod
 				key = appendStrings(key, pod.Name)
@@ -148,7 +148,8 @@ func appendJSON[T any](key []byte, name string, value T, present bool) []byte {
 	return append(append(key, text...), ';')
 }
 
-func bindsToNodes(v *v1.Volume) bool {
+// BindsToNodes tells whether a volume has a say in where its pod can run.
+func BindsToNodes(v *v1.Volume) bool {
 	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.GCEPersistentDisk != nil ||
 		v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil || v.CSI != nil
 }
@@ -169,7 +170,7 @@ func newShape(key string, pod *v1.Pod, request Resource) *Shape {
 		togetherIn: ownDomain(pod),
 	}
 	for i := range spec.Volumes {
-		s.Volumes = s.Volumes || bindsToNodes(&spec.Volumes[i])
+		s.Volumes = s.Volumes || BindsToNodes(&spec.Volumes[i])
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
 		s.readPreferred(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)

@@ -85,6 +85,7 @@ type Cache struct {
 
 	groupInformers externalversions.SharedInformerFactory
 	sources        []*source
+	trimmer        *trimmer
 	synced         atomic.Bool
 
 	binder   *binder
@@ -112,6 +113,7 @@ func New(o Options) (*Cache, error) {
 		leaving:        map[types.UID]struct{}{},
 		wake:           make(chan struct{}, 1),
 		groupInformers: externalversions.NewSharedInformerFactory(o.Batch, 0),
+		trimmer:        newTrimmer(),
 	}
 	c.changes.clock = o.Clock
 	c.model = c.emptyModel()

@@ -53,7 +53,7 @@ func listenTo[T object](c *Cache, resource string, informer toolscache.SharedInd
 
 func (c *Cache) attach(resource string, informer toolscache.SharedIndexInformer, handler toolscache.ResourceEventHandler) error {
 	s := &source{name: resource, log: c.log.WithValues("resource", resource), custom: resource == "podgroups" || resource == "queues"}
-	if err := informer.SetTransform(trim); err != nil {
+	if err := informer.SetTransform(c.trimmer.trim); err != nil {
 		return fmt.Errorf("informer of %s: %w; make the cache before the informers are started", resource, err)
 	}
 	if err := informer.SetWatchErrorHandlerWithContext(s.failed); err != nil {

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +26,9 @@ func TestTrim(t *testing.T) {
 	told.ImageID, told.ContainerID = "sha256:0", "containerd://0"
 	told.State.Running = &v1.ContainerStateRunning{}
 
+	scratch := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
+	claimed := v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}
+
 	for name, test := range map[string]struct{ given, want metav1.Object }{
 		"who wrote what in a node": {
 			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}}},
@@ -43,14 +48,22 @@ func TestTrim(t *testing.T) {
 		},
 		"who debugs": {
 			&v1.Pod{
-				Spec:   v1.PodSpec{EphemeralContainers: []v1.EphemeralContainer{{}}, Volumes: []v1.Volume{{Name: "data"}}},
+				Spec:   v1.PodSpec{EphemeralContainers: []v1.EphemeralContainer{{}}},
 				Status: v1.PodStatus{EphemeralContainerStatuses: []v1.ContainerStatus{told}},
 			},
-			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "data"}}}},
+			&v1.Pod{},
+		},
+		"volumes that any node can have": {
+			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{scratch, claimed, scratch}}},
+			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{claimed}}},
+		},
+		"all volumes, if any node can have them": {
+			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{scratch}}},
+			&v1.Pod{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := trim(test.given)
+			got, err := newTrimmer().trim(test.given)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,5 +71,73 @@ func TestTrim(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTwinsShare looks at what two pods share that were trimmed one after the other; what they say must stay
+// the same.
+func TestTwinsShare(t *testing.T) {
+	newPod := func(name string, change func(*v1.Pod)) *v1.Pod {
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: name, Labels: map[string]string{"job": "a"}, Annotations: map[string]string{"for": "a"},
+				OwnerReferences: []metav1.OwnerReference{{Name: "a"}},
+			},
+			Spec: v1.PodSpec{
+				NodeName: "node-of-" + name, Hostname: name,
+				Containers: []v1.Container{{Image: "image", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}}},
+			},
+		}
+		change(pod)
+		return pod
+	}
+	type shared struct{ Labels, Annotations, Owners, Spec bool }
+	for name, test := range map[string]struct {
+		given func(*v1.Pod) // how the second pod differs
+		want  shared
+	}{
+		"all but names and nodes":     {func(*v1.Pod) {}, shared{true, true, true, true}},
+		"not labels that differ":      {func(p *v1.Pod) { p.Labels["job"] = "b" }, shared{false, true, true, true}},
+		"not annotations that differ": {func(p *v1.Pod) { p.Annotations["for"] = "b" }, shared{true, false, true, true}},
+		"not owners that differ":      {func(p *v1.Pod) { p.OwnerReferences[0].Name = "b" }, shared{true, true, false, true}},
+		"not requests that differ": {func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("2") },
+			shared{true, true, true, false}},
+		"nothing with another namespace": {func(p *v1.Pod) { p.Namespace = "other" }, shared{}},
+		"nothing with another image":     {func(p *v1.Pod) { p.Spec.Containers[0].Image = "other" }, shared{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trimmer := newTrimmer()
+			first, second := newPod("p-0", func(*v1.Pod) {}), newPod("p-1", test.given)
+			want := second.DeepCopy()
+			for _, pod := range []*v1.Pod{first, second} {
+				if _, err := trimmer.trim(pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(want, second); diff != "" {
+				t.Errorf("the pod has changed (-want +got):\n%s", diff)
+			}
+			same := func(a, b map[string]string) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+			got := shared{
+				same(first.Labels, second.Labels), same(first.Annotations, second.Annotations),
+				&first.OwnerReferences[0] == &second.OwnerReferences[0], &first.Spec.Containers[0] == &second.Spec.Containers[0],
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTwinsAreForgotten(t *testing.T) {
+	trimmer := newTrimmer()
+	for i := range 3 * maxTwins {
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Image: strconv.Itoa(i)}}}}
+		if _, err := trimmer.trim(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(trimmer.twins); got > maxTwins {
+		t.Errorf("%d twins are remembered, more than %d", got, maxTwins)
 	}
 }

@@ -20,7 +20,7 @@ type idle struct{ nodes, size, gangs int }
 const (
 	// idlePause is between two gangs: what is still to be written about the last one is written.
 	idlePause = time.Second
-	// plainPause is between the creation of pods and their binding by plain clients.
+	// plainPause is before plain clients bind pods and between two lots of them.
 	plainPause = 200 * time.Millisecond
 	// idlePatience is how long a gang may take.
 	idlePatience = 30 * time.Second
@@ -58,7 +58,7 @@ func (m idle) plain(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.each(ctx, bed, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
+	return m.each(ctx, bed, plainPause, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
 		pods := testbed.Pods([]testbed.Gang{gang})
 		if err := bed.Create(ctx, pods); err != nil {
 			return time.Time{}, err
@@ -79,7 +79,7 @@ func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error
 		return nil, err
 	}
 	profiled := s.Profile(ctx, "idle", time.Duration(m.gangs)*idlePause)
-	latencies, err := m.each(ctx, bed, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
+	latencies, err := m.each(ctx, bed, idlePause, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
 		err := bed.Submit(ctx, gang)
 		return time.Now(), err
 	})
@@ -94,7 +94,7 @@ func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error
 
 // each has gangs come, start and go, one after the other, and returns their latencies. How they come
 // differs; it returns when the time begins.
-func (m idle) each(ctx context.Context, bed *testbed.Bed, come func(context.Context, testbed.Gang) (time.Time, error)) ([]float64, error) {
+func (m idle) each(ctx context.Context, bed *testbed.Bed, pause time.Duration, come func(context.Context, testbed.Gang) (time.Time, error)) ([]float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	gangs := newStarts()
@@ -105,7 +105,7 @@ func (m idle) each(ctx context.Context, bed *testbed.Bed, come func(context.Cont
 		if err := m.once(ctx, bed, testbed.Gang{Name: fmt.Sprintf("gang-%04d", i), Size: m.size}, gangs, come); err != nil {
 			return nil, err
 		}
-		time.Sleep(idlePause)
+		time.Sleep(pause)
 	}
 	return gangs.latencies(), nil
 }

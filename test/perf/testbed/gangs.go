@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,12 +79,19 @@ func (b *Bed) SubmitBound(ctx context.Context, gangs ...Gang) error {
 	if err := b.createGroups(ctx, gangs); err != nil {
 		return err
 	}
-	pods := Pods(gangs)
-	for i, pod := range pods {
-		furnish(pod)
-		pod.Spec.NodeName = nodeName(i % b.options.Cluster.Nodes)
+	next := 0
+	for some := range slices.Chunk(gangs, creators) { // all at once may be a lot of memory
+		pods := Pods(some)
+		for _, pod := range pods {
+			furnish(pod)
+			pod.Spec.NodeName = nodeName(next % b.options.Cluster.Nodes)
+			next++
+		}
+		if err := b.Create(ctx, pods); err != nil {
+			return err
+		}
 	}
-	return b.Create(ctx, pods)
+	return nil
 }
 
 // furnish gives a pod what pods usually have.
