@@ -60,7 +60,7 @@ func measurements() []measurement {
 			return stream{nodes: 1000, lives: b.pick(3000, 600), seconds: b.pick(60, 15), share: 0.7}.measure(ctx, b)
 		}},
 		{"memory", "5,000 nodes and 100,000 pods, of which a part goes and comes", func(ctx context.Context, b bench) ([]figures.Figure, error) {
-			return memory{nodes: b.pick(5000, 1000), pods: b.pick(100_000, 20_000), churned: b.pick(10_000, 2_000)}.measure(ctx, b)
+			return memory{nodes: b.pick(5000, 1000), pods: b.pick(100_000, 20_000), churned: b.pick(5000, 1000)}.measure(ctx, b)
 		}},
 	}
 }
