@@ -67,6 +67,9 @@ func checkCommand(t *testing.T, words []string) error {
 		if len(words) > 3 && words[1] == "run" && words[2] == "./cmd/batch-scheduler" {
 			return checkScheduler(words[3:])
 		}
+		if len(words) > 2 && words[1] == "run" && strings.HasPrefix(words[2], "./test/perf/") {
+			return checkBenchmark(words[2], words[3:])
+		}
 	}
 	return errors.New("this test does not know how to check the command; teach it")
 }
@@ -81,6 +84,20 @@ func checkMake(t *testing.T, words []string) error {
 		}
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(word) + `:`).MatchString(makefile) {
 			return fmt.Errorf("the Makefile has no target %q", word)
+		}
+	}
+	return nil
+}
+
+// checkBenchmark looks for the flags; to run it takes minutes.
+func checkBenchmark(dir string, words []string) error {
+	source, err := os.ReadFile(filepath.Join(root, dir, "main.go"))
+	if err != nil {
+		return err
+	}
+	for _, word := range words {
+		if name, ok := strings.CutPrefix(word, "-"); ok && !strings.Contains(string(source), `"`+name+`", `) {
+			return fmt.Errorf("%s has no flag -%s", dir, name)
 		}
 	}
 	return nil

@@ -80,8 +80,8 @@ func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error
 	}
 	profiled := s.Profile(ctx, "idle", time.Duration(m.gangs)*idlePause)
 	latencies, err := m.each(ctx, bed, idlePause, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
-		err := bed.Submit(ctx, gang)
-		return time.Now(), err
+		failed := bed.Submit(ctx, gang)
+		return time.Now(), failed
 	})
 	if err != nil {
 		return nil, err

@@ -94,11 +94,12 @@ func (m stream) ceiling(ctx context.Context, bed *testbed.Bed, b bench) (float64
 	}
 	began := time.Now()
 	err = clients.Do(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
-		if err := bed.Create(ctx, pods[i:i+1]); err != nil { // as who submits; the scheduler may not
-			return err
+		failed := bed.Create(ctx, pods[i:i+1]) // as who submits; the scheduler may not
+		if failed == nil {
+			failed = testbed.Bind(ctx, client, pods[i].Name, fmt.Sprintf("node-%d", i%m.nodes))
 		}
-		if err := testbed.Bind(ctx, client, pods[i].Name, fmt.Sprintf("node-%d", i%m.nodes)); err != nil {
-			return err
+		if failed != nil {
+			return failed
 		}
 		select {
 		case <-over[pods[i].Name]:

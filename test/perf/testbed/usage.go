@@ -32,9 +32,9 @@ func UsageOf(pid int) (Usage, error) {
 		return u, fmt.Errorf("%s/stat has %d fields", dir, len(fields))
 	}
 	for _, field := range fields[11:13] { // utime and stime
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			return u, fmt.Errorf("%s/stat: %w", dir, err)
+		n, malformed := strconv.Atoi(field)
+		if malformed != nil {
+			return u, fmt.Errorf("%s/stat: %w", dir, malformed)
 		}
 		u.CPU += time.Duration(n) * time.Second / ticks
 	}
