@@ -38,7 +38,10 @@ func TestSmall(t *testing.T) {
 func of(ratios ...float64) result {
 	r := result{Pods: 4}
 	for _, ratio := range ratios {
-		r.Pairs = append(r.Pairs, pair{Scheduler: rate{Bound: 4, PodsPerSecond: 1000 * ratio}, Ceiling: rate{Bound: 4, PodsPerSecond: 1000}})
+		r.Pairs = append(r.Pairs, pair{
+			Scheduler: rate{Bound: 4, PodsPerSecond: 1000 * ratio, ClusterCPU: 1.5, ClientCPU: 0.5},
+			Ceiling:   rate{Bound: 4, PodsPerSecond: 1000, ClusterCPU: 1.5, ClientCPU: 0.3},
+		})
 	}
 	r.sum()
 	return r
@@ -85,6 +88,7 @@ func TestFigures(t *testing.T) {
 			want := []figures.Figure{
 				{Name: "drain/4-pods/ceiling", Value: 1000, Unit: "pods/s", OK: true},
 				{Name: "drain/4-pods/scheduler", Value: 1000 * test.want.Value, Unit: "pods/s", OK: true},
+				{Name: "drain/4-pods/cpu-of-ceiling", Value: 0.9, Unit: "ratio", OK: true},
 				test.want,
 			}
 			if diff := cmp.Diff(want, test.given.figures(test.atLeast)); diff != "" {

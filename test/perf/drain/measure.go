@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -60,7 +61,7 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	if err != nil {
 		return err
 	}
-	before, err := testbed.UsageOf(b.Cluster.PID())
+	before, err := look(b)
 	if err != nil {
 		return err
 	}
@@ -83,11 +84,11 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	}
 	tally := binds.Tell()
 	p.FirstBindSeconds = tally.First.Sub(started).Seconds()
-	if p.Scheduler, err = rateOf(b, tally, before); err != nil {
-		return err
-	}
 	usage, err := s.Usage()
 	if err != nil {
+		return err
+	}
+	if p.Scheduler, err = rateOf(b, tally, before, usage.CPU); err != nil {
 		return err
 	}
 	p.SchedulerCPU, p.SchedulerPeakSize = usage.CPU.Seconds(), usage.Peak
@@ -123,7 +124,7 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err != nil {
 		return err
 	}
-	before, err := testbed.UsageOf(b.Cluster.PID())
+	before, err := look(b)
 	if err != nil {
 		return err
 	}
@@ -134,16 +135,32 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err = binds.Wait(limited, o.pods(), b.Cluster.Done()); err != nil {
 		return err
 	}
-	if p.Ceiling, err = rateOf(b, binds.Tell(), before); err != nil {
+	if p.Ceiling, err = rateOf(b, binds.Tell(), before, 0); err != nil {
 		return err
 	}
 	say("%.0f pods/s by plain clients", p.Ceiling.PodsPerSecond)
 	return nil
 }
 
-// rateOf tells how fast pods were bound, and what the cluster has taken since before.
-func rateOf(b *testbed.Bed, t testbed.Tally, before testbed.Usage) (rate, error) {
-	after, err := testbed.UsageOf(b.Cluster.PID())
-	cpu := (after.CPU - before.CPU).Seconds() * 1000 / float64(max(1, t.Count))
-	return rate{Bound: t.Count, PodsPerSecond: t.PerSecond(), ClusterCPU: cpu}, err
+// taken is the time that processes have taken.
+type taken struct{ cluster, self time.Duration }
+
+// look reads what the cluster and this process have taken so far.
+func look(b *testbed.Bed) (taken, error) {
+	cluster, err := testbed.UsageOf(b.Cluster.PID())
+	if err != nil {
+		return taken{}, err
+	}
+	self, err := testbed.UsageOf(os.Getpid())
+	return taken{cluster.CPU, self.CPU}, err
+}
+
+// rateOf tells how fast pods were bound, and what was taken since before, by a scheduler too.
+func rateOf(b *testbed.Bed, t testbed.Tally, before taken, scheduler time.Duration) (rate, error) {
+	after, err := look(b)
+	perPod := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(max(1, t.Count)) }
+	return rate{
+		Bound: t.Count, PodsPerSecond: t.PerSecond(),
+		ClusterCPU: perPod(after.cluster - before.cluster), ClientCPU: perPod(after.self - before.self + scheduler),
+	}, err
 }

@@ -13,6 +13,7 @@ import (
 type result struct {
 	Pods         int     `json:"pods"`
 	CeilingRatio float64 `json:"ceiling_ratio"` // median
+	CPURatio     float64 `json:"cpu_ratio"`     // median of what the ceiling takes per pod, as a share of what we take
 	Pairs        []pair  `json:"pairs"`
 
 	Nodes              int  `json:"nodes"`
@@ -41,7 +42,10 @@ type rate struct {
 	Bound         int     `json:"bound"`
 	PodsPerSecond float64 `json:"pods_per_second"`
 	ClusterCPU    float64 `json:"cluster_cpu_ms_per_pod"` // of API server and storage
+	ClientCPU     float64 `json:"client_cpu_ms_per_pod"`  // of who binds and who watches
 }
+
+func (r rate) cpu() float64 { return r.ClusterCPU + r.ClientCPU }
 
 // problem says what was bound wrongly, not at all, or slower than the ratio; empty if all is well.
 func (r *result) problem(atLeast float64) string {
@@ -65,19 +69,24 @@ func (r *result) sum() {
 		p := &r.Pairs[i]
 		p.Ratio = p.Scheduler.PodsPerSecond / p.Ceiling.PodsPerSecond
 	}
-	r.CeilingRatio = r.middle().Ratio
+	r.CeilingRatio = r.middle(pair.ratio).Ratio
+	r.CPURatio = r.middle(pair.cpuRatio).cpuRatio()
 }
 
-// middle is the pair of the median ratio, the lower one of two.
-func (r *result) middle() pair {
-	sorted := slices.SortedFunc(slices.Values(r.Pairs), func(a, b pair) int { return cmp.Compare(a.Ratio, b.Ratio) })
+func (p pair) ratio() float64    { return p.Ratio }
+func (p pair) cpuRatio() float64 { return p.Ceiling.cpu() / max(p.Scheduler.cpu(), 0.001) }
+
+// middle is the pair of the median, the lower one of two.
+func (r *result) middle(of func(pair) float64) pair {
+	sorted := slices.SortedFunc(slices.Values(r.Pairs), func(a, b pair) int { return cmp.Compare(of(a), of(b)) })
 	return sorted[(len(sorted)-1)/2]
 }
 
-// figures are both rates of the middle pair, and the ratio, which must be at least that much.
+// figures are both rates of the middle pair, and the ratios. That of the rates must be at least that
+// much; that of the CPU says what it would be on a machine that nobody else uses.
 func (r *result) figures(atLeast float64) []figures.Figure {
 	name := fmt.Sprintf("drain/%d-pods/", r.Pods)
-	p := r.middle()
+	p := r.middle(pair.ratio)
 	ratio := figures.Figure{Name: name + "of-ceiling", Value: r.CeilingRatio, Unit: "ratio", OK: r.problem(atLeast) == ""}
 	if atLeast > 0 {
 		ratio.Bound = &atLeast
@@ -85,6 +94,7 @@ func (r *result) figures(atLeast float64) []figures.Figure {
 	return []figures.Figure{
 		{Name: name + "ceiling", Value: p.Ceiling.PodsPerSecond, Unit: "pods/s", OK: true},
 		{Name: name + "scheduler", Value: p.Scheduler.PodsPerSecond, Unit: "pods/s", OK: true},
+		{Name: name + "cpu-of-ceiling", Value: r.CPURatio, Unit: "ratio", OK: true},
 		ratio,
 	}
 }
