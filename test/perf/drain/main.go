@@ -8,8 +8,8 @@
 // a node, then looks for gangs that are not whole and nodes that hold more than they have. For the
 // ceiling it creates the same pods on another cluster and has 64 plain clients, which do not think,
 // bind them one after the other, each over a connection of its own, with the credentials of the
-// scheduler, while one bare informer watches. Both rates are from the first bind that the informer
-// shows to the last.
+// scheduler, while one bare informer watches, since a scheduler must. Another one watches in both cases
+// and measures: both rates are from the first bind that it shows to the last.
 //
 // API server, scheduler and watch share the machine, and other programs may take their part of it. So
 // one rate says little; what counts is the ratio to the ceiling measured next to it, and the median of

@@ -61,10 +61,6 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	if err != nil {
 		return err
 	}
-	before, err := look(b)
-	if err != nil {
-		return err
-	}
 	started := time.Now()
 	s, err := b.StartScheduler(ctx)
 	if err != nil {
@@ -72,6 +68,14 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	}
 	defer s.Kill() // unless it has been stopped
 	waited := binds.Wait(limited, 1, s.Done())
+	before, err := look(b)
+	if err != nil {
+		return err
+	}
+	start, err := s.Usage()
+	if err != nil {
+		return err
+	}
 	profiled := s.Profile(ctx, fmt.Sprintf("drain-%d", o.pods()), o.profiled())
 	if waited == nil {
 		waited = binds.Wait(limited, o.pods(), s.Done())
@@ -88,7 +92,7 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	if err != nil {
 		return err
 	}
-	if p.Scheduler, err = rateOf(b, tally, before, usage.CPU); err != nil {
+	if p.Scheduler, err = rateOf(b, tally, before, usage.CPU-start.CPU); err != nil {
 		return err
 	}
 	p.SchedulerCPU, p.SchedulerPeakSize = usage.CPU.Seconds(), usage.Peak
@@ -122,6 +126,9 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	defer cancel()
 	binds, err := b.WatchBinds(limited)
 	if err != nil {
+		return err
+	}
+	if err = b.WatchPods(limited, testbed.Sights{}); err != nil { // as a scheduler must, besides what measures
 		return err
 	}
 	before, err := look(b)
