@@ -48,7 +48,7 @@ func crowd(name, about string, nodes int, runs, waits func(int) int, class func(
 			}
 			return w
 		},
-		cycles: []cycle{{want: want, limits: []limit{{"cycle", nil, 300}}}},
+		cycles: []cycle{{want: want, limits: []limit{{name: "cycle", most: 300}}}},
 	}
 }
 

@@ -37,7 +37,9 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-func small() []benchmark { return slices.Concat(surges(10), reclaims(12), crowds(10)) }
+func small() []benchmark {
+	return slices.Concat(gangs(50), calms(20, 50), neighbours(20), growing(20, 40), surges(10), reclaims(12), crowds(10))
+}
 
 // TestSizes holds the worlds to what the benchmarks are about.
 func TestSizes(t *testing.T) {
@@ -52,6 +54,15 @@ func TestSizes(t *testing.T) {
 		"crowd/balanced":        {10, 80, 80},
 		"crowd/unbalanced":      {10, 80, 80},
 		"crowd/priority":        {10, 80, 80},
+		"D1/gangs":              {50, 0, 500},
+		"D2/own-classes":        {50, 0, 500},
+		"D3/running":            {20, 200, 0},
+		"D4/hopeless":           {50, 400, 10_000},
+		"D4/own-classes":        {50, 400, 10_000},
+		"D5/anti-affinity":      {20, 0, 20},
+		"D5/spread":             {20, 0, 20},
+		"D6/00020-nodes":        {20, 0, 200},
+		"D6/00040-nodes":        {40, 0, 400},
 	}
 	got := map[string]sizes{}
 	for _, b := range small() {
@@ -79,9 +90,31 @@ func TestWanted(t *testing.T) {
 		"crowd/balanced":            "0 evicted, 0 bound, 0 pipelined",
 		"crowd/unbalanced":          "2000 evicted, 0 bound, 2000 pipelined",
 		"crowd/priority":            "500 evicted, 0 bound, 500 pipelined",
+		"D1/gangs":                  "0 evicted, 50000 bound, 0 pipelined",
+		"D2/own-classes":            "0 evicted, 50000 bound, 0 pipelined",
+		"D3/running/first":          "0 evicted, 0 bound, 0 pipelined",
+		"D3/running/changed":        "0 evicted, 0 bound, 0 pipelined",
+		"D4/hopeless/first":         "0 evicted, 0 bound, 0 pipelined",
+		"D4/hopeless/again":         "0 evicted, 0 bound, 0 pipelined",
+		"D4/hopeless/freed":         "0 evicted, 0 bound, 0 pipelined",
+		"D4/own-classes/first":      "0 evicted, 0 bound, 0 pipelined",
+		"D4/own-classes/again":      "0 evicted, 0 bound, 0 pipelined",
+		"D4/own-classes/freed":      "0 evicted, 0 bound, 0 pipelined",
+		"D5/anti-affinity":          "0 evicted, 1000 bound, 0 pipelined",
+		"D5/spread":                 "0 evicted, 1000 bound, 0 pipelined",
+		"D6/01000-nodes":            "0 evicted, 10000 bound, 0 pipelined",
+		"D6/02000-nodes":            "0 evicted, 20000 bound, 0 pipelined",
+		"D6/04000-nodes":            "0 evicted, 40000 bound, 0 pipelined",
+		"D6/08000-nodes":            "0 evicted, 80000 bound, 0 pipelined",
+		"D6/16000-nodes":            "0 evicted, 160000 bound, 0 pipelined",
+		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // whatever there is room for
 	}
 	got := map[string]string{}
-	for _, b := range benchmarks() {
+	all, err := benchmarks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all {
 		for _, c := range b.cycles {
 			var sum counts
 			for _, n := range c.want {
@@ -146,20 +179,26 @@ func TestWrongOutcome(t *testing.T) {
 func TestJudge(t *testing.T) {
 	bound := 20.0
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	times := []took{
-		{"reclaim": ms(30), "open": ms(1)}, {"reclaim": ms(10), "open": ms(1)}, {"reclaim": ms(20), "open": ms(1)},
+	var runs []took
+	for _, n := range []int{30, 10, 20} {
+		runs = append(runs, took{
+			map[string]time.Duration{"reclaim": ms(n), "open": ms(1)},
+			map[string]uint64{"reclaim": uint64(100 * n), "open": 7},
+		})
 	}
 	for name, test := range map[string]struct {
 		given limit
 		want  figures.Figure
 	}{
-		"one step":                   {limit{"", []string{"reclaim"}, 20}, figures.Figure{Value: 20, Unit: "ms", Bound: &bound, OK: true}},
-		"the whole cycle, too slow":  {limit{"", nil, 20}, figures.Figure{Value: 21, Unit: "ms", Bound: &bound}},
-		"a time that is only told":   {limit{"", nil, 0}, figures.Figure{Value: 21, Unit: "ms", OK: true}},
-		"a step that was never gone": {limit{"", []string{"preempt"}, 20}, figures.Figure{Unit: "ms", Bound: &bound, OK: true}},
+		"one step":                          {limit{steps: []string{"reclaim"}, most: 20}, figures.Figure{Value: 20, Unit: "ms", Bound: &bound, OK: true}},
+		"the whole cycle, too slow":         {limit{most: 20}, figures.Figure{Value: 21, Unit: "ms", Bound: &bound}},
+		"a time that is only told":          {limit{}, figures.Figure{Value: 21, Unit: "ms", OK: true}},
+		"microseconds for each of ten pods": {limit{unit: microseconds, per: 10}, figures.Figure{Value: 2100, Unit: "µs/pod", OK: true}},
+		"allocations":                       {limit{unit: allocations, most: 20}, figures.Figure{Value: 2007, Unit: "allocations", Bound: &bound}},
+		"a step that was never gone":        {limit{steps: []string{"preempt"}, most: 20}, figures.Figure{Unit: "ms", Bound: &bound, OK: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := test.given.judge(times)
+			got, _ := test.given.judge(runs)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -170,7 +209,7 @@ func TestJudge(t *testing.T) {
 // TestTooSlow goes through the program with a bound that nothing can keep.
 func TestTooSlow(t *testing.T) {
 	b := surges(10)[0]
-	b.cycles[0].limits[0].milliseconds = 1e-6
+	b.cycles[0].limits[0].most = 1e-6
 	dir := t.TempDir()
 	o := options{repeat: 1, json: filepath.Join(dir, "figures.json"), cpuProfile: filepath.Join(dir, "cpu"), memProfile: filepath.Join(dir, "mem")}
 	var stdout bytes.Buffer

@@ -42,6 +42,7 @@ type options struct {
 	repeat     int
 	cpuProfile string
 	memProfile string
+	trace      string
 }
 
 // progress reports what is going on.
@@ -64,7 +65,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		say("%v", err)
 		return 1
 	}
-	chosen := benchmarks()
+	chosen, err := benchmarks(o.trace)
+	if err != nil {
+		say("%v", err)
+		return 1
+	}
 	chosen = slices.DeleteFunc(chosen, func(b benchmark) bool { return !o.run.MatchString(b.name) })
 	if o.list {
 		for _, b := range chosen {
@@ -84,8 +89,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // benchmarks are all there are, in their full size.
-func benchmarks() []benchmark {
-	return slices.Concat(surges(1000), reclaims(1000), crowds(500))
+func benchmarks(traceDir string) ([]benchmark, error) {
+	openb, err := trace(traceDir)
+	return slices.Concat(
+		gangs(5000), calms(10_000, 5000), neighbours(1000), growing(1000, 2000, 4000, 8000, 16_000), []benchmark{openb},
+		surges(1000), reclaims(1000), crowds(500),
+	), err
 }
 
 func parse(args []string, output io.Writer) (options, error) {
@@ -99,6 +108,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.IntVar(&o.repeat, "repeat", 5, "how often each benchmark is run; the median counts")
 	fs.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
 	fs.StringVar(&o.memProfile, "memprofile", "", "write a profile of all allocations to this file")
+	fs.StringVar(&o.trace, "trace", "../shared/data", "where the openb trace is; without it its benchmark is left out")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -127,6 +137,10 @@ func decide(ctx context.Context, chosen []benchmark, o options, stdout io.Writer
 	defer stop()
 	var all []figures.Figure
 	for _, b := range chosen {
+		if b.skip != "" {
+			say("%s is left out: %s", b.name, b.skip)
+			continue
+		}
 		list, wrong, err := b.measure(ctx, o.repeat, say)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", b.name, err)
@@ -134,12 +148,13 @@ func decide(ctx context.Context, chosen []benchmark, o options, stdout io.Writer
 		for _, w := range wrong {
 			problems = append(problems, b.name+": "+w)
 		}
-		for _, f := range list {
-			if f.Bound != nil && f.Value > *f.Bound {
-				problems = append(problems, fmt.Sprintf("%s took %.2f ms, more than %g", f.Name, f.Value, *f.Bound))
-			}
-		}
 		all = append(all, list...)
+	}
+	all = append(all, growth(all)...)
+	for _, f := range all {
+		if f.Bound != nil && f.Value > *f.Bound {
+			problems = append(problems, fmt.Sprintf("%s is %.2f %s, more than %g", f.Name, f.Value, f.Unit, *f.Bound))
+		}
 	}
 	if err := writeAllocations(o.memProfile); err != nil {
 		return nil, err

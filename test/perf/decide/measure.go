@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/pprof"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,37 +24,27 @@ import (
 type benchmark struct {
 	name   string
 	about  string // in the list
+	skip   string // why it cannot be run here; empty: it can
 	build  func() *world
 	cycles []cycle
 }
 
 // cycle is what a session must decide, and how fast.
 type cycle struct {
-	name    string       // part of the names of figures; empty if there is only one
-	arrives func(*world) // adds what is new, all of it younger than the rest; nil: nothing
-	want    tally
+	name    string // part of the names of figures; empty if there is only one
+	arrives change // what happens before; nil: nothing
+	again   int    // how many more times the same is to happen, and to be measured
+	want    tally  // nil: whatever check lets pass
+	check   check  // what else must be true before the session closes; nil: nothing
 	limits  []limit
 }
 
-// limit bounds the time of some steps of a cycle.
-type limit struct {
-	name         string
-	steps        []string // actions; nil for the whole cycle, opening and closing the session included
-	milliseconds float64  // 0: the time is only told
-}
+// change adds to news what happens to a world, all of it younger than the rest. It is called with 0, 1
+// and so on for a cycle that is repeated.
+type change func(w, news *world, i int)
 
-// took is the time of each step of a cycle.
-type took map[string]time.Duration
-
-func (t took) of(steps []string) time.Duration {
-	var sum time.Duration
-	for step, d := range t {
-		if len(steps) == 0 || slices.Contains(steps, step) {
-			sum += d
-		}
-	}
-	return sum
-}
+// check looks at a model and its open session's decisions: figures to tell, and what is wrong.
+type check func(*api.Cluster) (told []figures.Figure, wrong []string)
 
 // effects only records.
 type effects struct{ decisions []api.Decision }
@@ -82,54 +71,67 @@ func newProfile(clock clock.PassiveClock) (*framework.Profile, error) {
 func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list []figures.Figure, problems []string, err error) {
 	say("%s: %s", b.name, b.about)
 	w := b.build()
-	times := make([][]took, len(b.cycles)) // by cycle and repetition
+	runs := make([][]took, len(b.cycles)) // by cycle
+	var told []figures.Figure
 	for i := 0; i < repeat && len(problems) == 0; i++ {
-		took, wrong, err := b.once(ctx, w)
-		if err != nil {
+		r := trial{benchmark: b, ctx: ctx, world: w, took: make([][]took, len(b.cycles))}
+		if err := r.cycles(); err != nil {
 			return nil, nil, err
 		}
 		for n, c := range b.cycles {
-			times[n] = append(times[n], took[n])
-			say("%s: %d of %d took %.2f ms", b.figure(c, "cycle"), i+1, repeat, milliseconds(took[n].of(nil)))
+			runs[n] = append(runs[n], r.took[n]...)
+			say("%s: %d of %d took %.2f ms", b.figure(c, "cycle"), i+1, repeat, milliseconds.of(r.took[n][0], nil))
 		}
-		problems = wrong
+		problems, told = r.wrong, r.told
 	}
 	for n, c := range b.cycles {
 		for _, l := range c.limits {
-			figure, spread := l.judge(times[n])
+			figure, spread := l.judge(runs[n])
 			figure.Name = b.figure(c, l.name)
 			figure.OK = figure.OK && len(problems) == 0
 			say("%s: %s", figure.Name, spread)
 			list = append(list, figure)
 		}
 	}
-	return list, problems, nil
+	return append(list, told...), problems, nil
 }
 
-// once runs the cycles one after the other, a second apart, on one model.
-func (b benchmark) once(ctx context.Context, w *world) (times []took, problems []string, err error) {
-	now := w.clock.Add(time.Hour)
+// trial is one run of a benchmark.
+type trial struct {
+	benchmark
+	ctx   context.Context
+	world *world
+	model *api.Cluster
+	took  [][]took // by cycle
+	told  []figures.Figure
+	wrong []string
+}
+
+// cycles runs the cycles one after the other, a second apart, on one model.
+func (r *trial) cycles() error {
+	now := r.world.clock.Add(time.Hour)
 	clock := clocktesting.NewFakePassiveClock(now)
 	profile, err := newProfile(clock)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	model := w.model()
-	for _, c := range b.cycles {
-		if c.arrives != nil {
+	r.model = r.world.model()
+	for n, c := range r.benchmark.cycles {
+		for i := range 1 + c.again {
 			news := &world{clock: now}
-			c.arrives(news)
-			news.tell(model)
+			if c.arrives != nil {
+				c.arrives(r.world, news, i)
+			}
+			took, err := r.cycle(c, news, profile)
+			if err != nil {
+				return err
+			}
+			r.took[n] = append(r.took[n], took)
+			now = now.Add(time.Second)
+			clock.SetTime(now)
 		}
-		took, wrong, err := c.run(ctx, model, profile, b.name)
-		if err != nil {
-			return nil, nil, err
-		}
-		times, problems = append(times, took), append(problems, wrong...)
-		now = now.Add(time.Second)
-		clock.SetTime(now)
 	}
-	return times, problems, nil
+	return nil
 }
 
 // figure is the name of a figure.
@@ -140,48 +142,35 @@ func (b benchmark) figure(c cycle, name string) string {
 	return b.name + "/" + name
 }
 
-// judge compares the median with the bound.
-func (l limit) judge(times []took) (figure figures.Figure, spread string) {
-	var sorted []float64
-	for _, t := range times {
-		sorted = append(sorted, milliseconds(t.of(l.steps)))
-	}
-	slices.Sort(sorted)
-	figure = figures.Figure{Value: sorted[len(sorted)/2], Unit: "ms", OK: true}
-	if l.milliseconds > 0 {
-		figure.Bound = &l.milliseconds
-		figure.OK = figure.Value <= l.milliseconds
-	}
-	return figure, fmt.Sprintf("median %.2f ms (%.2f to %.2f)", figure.Value, sorted[0], sorted[len(sorted)-1])
-}
-
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
-
-// run runs one cycle. The name labels what a CPU profile has of it.
-func (c cycle) run(ctx context.Context, model *api.Cluster, profile *framework.Profile, name string) (took, []string, error) {
+// cycle runs one cycle, which begins with hearing the news. The name of the benchmark labels what a CPU
+// profile has of it.
+func (r *trial) cycle(c cycle, news *world, profile *framework.Profile) (took, error) {
 	runtime.GC()
-	times, effects := took{}, &effects{}
+	took, effects := newTook(), &effects{}
 	timed := func(step string, do func(context.Context)) {
-		began := time.Now()
-		pprof.Do(ctx, pprof.Labels("decide", name, "step", step), do)
-		times[step] += time.Since(began)
+		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
 	}
+	timed("apply", func(context.Context) { news.tell(r.model) })
 	var ssn *framework.Session
-	timed("open", func(context.Context) { ssn = profile.Open(model, effects, logr.Discard()) })
+	timed("open", func(context.Context) { ssn = profile.Open(r.model, effects, logr.Discard()) })
 	for _, action := range profile.Actions {
 		var err error
 		timed(action.Name(), func(ctx context.Context) { err = action.Execute(ctx, ssn) })
 		if err != nil {
-			return nil, nil, fmt.Errorf("action %s: %w", action.Name(), err)
+			return took, fmt.Errorf("action %s: %w", action.Name(), err)
 		}
 	}
-	wrong := faults(model, effects.decisions, c.want)
+	r.wrong = append(r.wrong, faults(r.model, effects.decisions, c.want)...)
+	if c.check != nil {
+		told, wrong := c.check(r.model)
+		r.told, r.wrong = append(r.told, told...), append(r.wrong, wrong...)
+	}
 	timed("close", func(context.Context) {
 		ssn.Close()
-		model.Settle()
+		r.model.Settle()
 	})
-	if err := model.Audit(); err != nil {
-		wrong = append(wrong, err.Error())
+	if err := r.model.Audit(); err != nil {
+		r.wrong = append(r.wrong, err.Error())
 	}
-	return times, wrong, nil
+	return took, nil
 }

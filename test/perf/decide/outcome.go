@@ -48,13 +48,17 @@ func tallied(c *api.Cluster, decisions []api.Decision) tally {
 	return got
 }
 
-// faults says what is wrong with what a session has decided, before it closes.
+// faults says what is wrong with what a session has decided, before it closes. Nil wants nothing in
+// particular.
 func faults(c *api.Cluster, decisions []api.Decision, want tally) []string {
 	var list []string
 	if err := c.Audit(); err != nil {
 		list = append(list, err.Error())
 	}
 	got := tallied(c, decisions)
+	if want == nil {
+		want = got
+	}
 	keys := maps.Clone(want)
 	maps.Copy(keys, got)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {

@@ -28,7 +28,7 @@ func reclaimBig(nodes int) benchmark {
 		},
 		cycles: []cycle{{
 			want:   tally{"a low": {victims: pods * gpusPerNode}, "b low": {pipelined: pods}},
-			limits: []limit{{"cycle", nil, 300}},
+			limits: []limit{{name: "cycle", most: 300}},
 		}},
 	}
 }
@@ -83,13 +83,17 @@ func reclaimNoNodes(nodes int) benchmark {
 // was found out may count any more.
 func threeNoes() []cycle {
 	limits := func(milliseconds float64) []limit {
-		return []limit{{"evictions", []string{"reclaim", "preempt"}, milliseconds}, {"reclaim", []string{"reclaim"}, 0}, {"cycle", nil, 0}}
+		return []limit{
+			{name: "evictions", steps: []string{"reclaim", "preempt"}, most: milliseconds},
+			{name: "reclaim", steps: []string{"reclaim"}},
+			{name: "cycle"},
+		}
 	}
 	small := job{name: "small", queue: "other", class: low, min: 1, size: 1}
 	incomplete := job{name: "incomplete", queue: "other", class: low, min: 2, size: 1}
 	return []cycle{
 		{name: "first", want: tally{}, limits: limits(20)},
-		{name: "again", arrives: func(w *world) { w.add(incomplete) }, want: tally{}, limits: limits(1)},
-		{name: "changed", arrives: func(w *world) { w.add(small) }, want: tally{"other low": {bound: 1}}, limits: limits(20)},
+		{name: "again", arrives: func(_, news *world, _ int) { news.add(incomplete) }, want: tally{}, limits: limits(1)},
+		{name: "changed", arrives: func(_, news *world, _ int) { news.add(small) }, want: tally{"other low": {bound: 1}}, limits: limits(20)},
 	}
 }

@@ -23,7 +23,7 @@ func surges(nodes int) []benchmark {
 			},
 			cycles: []cycle{{
 				want:   tally{"a low": {victims: victims}, "a high": {pipelined: nodes}},
-				limits: []limit{{"cycle", nil, 200}},
+				limits: []limit{{name: "cycle", most: 200}},
 			}},
 		}
 	}

@@ -99,6 +99,9 @@ type job struct {
 	min, size   int
 	gpus        int64 // of each pod, with cpu and memory in proportion; 0: one core and no GPU
 	runs        bool  // on the nodes, one pod on each after the other; else all of it waits
+
+	asks  v1.ResourceList // of each pod instead; nil: as gpus says
+	alter func(*v1.Pod)   // what else is special about the pods; nil: nothing
 }
 
 // single is a job of one pod with one GPU.
@@ -135,12 +138,15 @@ func (w *world) add(j job) {
 
 func newPod(meta metav1.ObjectMeta, j job) *v1.Pod {
 	requests := amounts(4*j.gpus, 32*j.gpus, j.gpus)
-	if j.gpus == 0 {
+	switch {
+	case j.asks != nil:
+		requests = j.asks
+	case j.gpus == 0:
 		requests = amounts(1, 1, 0)
 	}
 	priority := priorityOf(j.class)
 	meta.Labels[v1alpha1.LabelPodGroup] = j.name
-	return &v1.Pod{
+	pod := &v1.Pod{
 		ObjectMeta: meta,
 		Spec: v1.PodSpec{
 			SchedulerName: schedulerName, PriorityClassName: j.class, Priority: &priority,
@@ -148,6 +154,17 @@ func newPod(meta metav1.ObjectMeta, j job) *v1.Pod {
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
+	if j.alter != nil {
+		j.alter(pod)
+	}
+	return pod
+}
+
+// ended returns a pod as it is once it has come to its end.
+func ended(pod *v1.Pod) *v1.Pod {
+	copied := *pod
+	copied.Status.Phase = v1.PodSucceeded
+	return &copied
 }
 
 // model returns a new model that has heard of everything.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+)
+
+const (
+	fleetQueues = 4
+	fleetShapes = 20
+	fleetBlocks = 50 // of nodes, told by the label "block"
+)
+
+// fleet is an empty cluster and ten waiting pods a node, in gangs of 50 that all find room.
+type fleet struct{ nodes, gangs int }
+
+// fleetOf has one gang for every five nodes.
+func fleetOf(nodes int) fleet { return fleet{nodes, nodes / 5} }
+
+const fleetGang = 50
+
+func (f fleet) pods() int { return f.gangs * fleetGang }
+
+// build makes the gangs, of which the g-th asks for and is altered as told.
+func (f fleet) build(asks func(g int) v1.ResourceList, alter func(g int) func(*v1.Pod)) *world {
+	w := newWorld(f.nodes)
+	for i, n := range w.nodes {
+		n.Labels["block"] = strconv.Itoa(i % fleetBlocks)
+	}
+	for q := range fleetQueues {
+		w.addQueue(queueName(q), 1)
+	}
+	for g := range f.gangs {
+		j := job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: fleetGang, size: fleetGang, asks: asks(g)}
+		if alter != nil {
+			j.alter = alter(g)
+		}
+		w.add(j)
+	}
+	return w
+}
+
+// want has all pods bound.
+func (f fleet) want() tally {
+	want := tally{}
+	for g := range f.gangs {
+		key := queueName(g%fleetQueues) + " " + low
+		want[key] = want[key].plus(counts{bound: fleetGang})
+	}
+	return want
+}
+
+// oneOfFew gives gangs one of few shapes; each queue has gangs of all of them.
+func oneOfFew(g int) v1.ResourceList {
+	shape := int64(g / fleetQueues % fleetShapes)
+	return amounts(1+shape%5, 4+4*(shape/5), (shape%4)/3)
+}
+
+// itsOwn gives each gang a shape that no other has.
+func itsOwn(g int) v1.ResourceList {
+	list := amounts(0, 8, 0)
+	list[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(2000+g), resource.DecimalSI)
+	return list
+}
+
+// inItsOwnBlocks lets each gang run in three of the blocks.
+func inItsOwnBlocks(g int) func(*v1.Pod) {
+	block := func(i int) string { return strconv.Itoa(i % fleetBlocks) }
+	values := []string{block(g), block(g + 1 + g/fleetBlocks), block(g + fleetBlocks/2)}
+	affinity := &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+			{Key: "block", Operator: v1.NodeSelectorOpIn, Values: values},
+		}}},
+	}}}
+	return func(pod *v1.Pod) { pod.Spec.Affinity = affinity }
+}
+
+// gangs are the benchmarks of many gangs on an empty cluster.
+func gangs(nodes int) []benchmark {
+	f := fleetOf(nodes)
+	return []benchmark{
+		{
+			name: "D1/gangs", about: "D1: gangs of 50 fill an empty cluster, ten pods a node, in 20 shapes and 4 queues",
+			build: func() *world { return f.build(oneOfFew, nil) },
+			cycles: []cycle{{want: f.want(), limits: []limit{
+				{name: "cycle", most: 500},
+				{name: "allocations", most: 2, unit: allocations, per: f.pods()},
+			}}},
+		},
+		{
+			name: "D2/own-classes", about: "D2: the same where every gang has a shape and a node affinity of its own",
+			build:  func() *world { return f.build(itsOwn, inItsOwnBlocks) },
+			cycles: []cycle{{want: f.want(), limits: []limit{{name: "cycle", most: 2000}}}},
+		},
+	}
+}
+
+// growing is D1 in clusters of growing size: what a pod costs must not depend on it.
+func growing(sizes ...int) []benchmark {
+	var list []benchmark
+	for _, nodes := range sizes {
+		f := fleetOf(nodes)
+		list = append(list, benchmark{
+			name: growthName(nodes), about: fmt.Sprintf("D6: D1 on %d nodes", nodes),
+			build: func() *world { return f.build(oneOfFew, nil) },
+			cycles: []cycle{{want: f.want(), limits: []limit{
+				{name: "cost", most: 10, unit: microseconds, per: f.pods()},
+			}}},
+		})
+	}
+	return list
+}
+
+func growthName(nodes int) string { return fmt.Sprintf("D6/%05d-nodes", nodes) }
+
+// growth compares what a pod costs in the largest cluster with what it costs in the smallest, if both were
+// measured.
+func growth(list []figures.Figure) []figures.Figure {
+	var costs []figures.Figure
+	for _, f := range list {
+		if strings.HasPrefix(f.Name, "D6/") {
+			costs = append(costs, f)
+		}
+	}
+	if len(costs) < 2 {
+		return nil
+	}
+	most := 2.0
+	f := figures.Figure{Name: "D6/growth", Value: costs[len(costs)-1].Value / costs[0].Value, Unit: "times", Bound: &most}
+	f.OK = f.Value <= most
+	return []figures.Figure{f}
+}

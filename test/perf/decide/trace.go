@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+)
+
+const modelLabel = "gpu-model" // of nodes
+
+// trace is the cluster and the pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al., USENIX ATC '23). All
+// pods are there at once; those of equal shape that were created in the same second form a gang, and a
+// share of a GPU counts as a whole one.
+func trace(dir string) (benchmark, error) {
+	b := benchmark{
+		name: "D7/openb", about: "D7: all pods of the openb trace at once, on its 1,523 nodes",
+		cycles: []cycle{{check: wellUsed, limits: []limit{{name: "cycle", most: 150}}}},
+	}
+	nodes, err := readTable(filepath.Join(dir, "openb_nodes.csv"))
+	if err == nil {
+		var pods []row
+		if pods, err = readTable(filepath.Join(dir, "openb_pods.csv")); err == nil {
+			b.build = func() *world { return traceWorld(nodes, pods) }
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		b.skip = fmt.Sprintf("%v; -trace says where the trace is", err)
+		return b, nil
+	}
+	return b, err
+}
+
+// row is one line of a table, by column.
+type row map[string]string
+
+// number returns a column that holds one; what is not one counts as zero.
+func (r row) number(column string) int64 {
+	n, _ := strconv.ParseInt(r[column], 10, 64) // empty for nodes without GPUs
+	return n
+}
+
+// readTable reads a file of comma-separated values that begins with the names of its columns.
+func readTable(file string) ([]row, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("%s is empty", file)
+	}
+	rows := make([]row, 0, len(lines)-1)
+	for _, line := range lines[1:] {
+		r := row{}
+		for i, column := range lines[0] {
+			r[column] = line[i]
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func traceWorld(nodes, pods []row) *world {
+	w := newWorld(len(nodes))
+	w.addQueue("a", 1)
+	for i, r := range nodes {
+		n := w.nodes[i]
+		n.Labels[modelLabel] = r["model"]
+		allocatable := traceAmounts(r, r.number("gpu"))
+		allocatable[v1.ResourcePods] = *resource.NewQuantity(250, resource.DecimalSI)
+		n.Status.Allocatable, n.Status.Capacity = allocatable, allocatable
+	}
+	for i, gang := range traceGangs(pods) {
+		first := gang[0]
+		w.add(job{
+			name: fmt.Sprintf("gang-%04d", i), queue: "a", class: low, min: len(gang), size: len(gang),
+			asks: traceAmounts(first, first.number("num_gpu")), alter: onModels(first["gpu_spec"]),
+		})
+	}
+	return w
+}
+
+func traceAmounts(r row, gpus int64) v1.ResourceList {
+	list := amounts(0, 0, gpus)
+	list[v1.ResourceCPU] = *resource.NewMilliQuantity(r.number("cpu_milli"), resource.DecimalSI)
+	list[v1.ResourceMemory] = *resource.NewQuantity(r.number("memory_mib")<<20, resource.BinarySI)
+	return list
+}
+
+// traceGangs collects pods of equal shape and second, in the order of the trace.
+func traceGangs(pods []row) [][]row {
+	var gangs [][]row
+	known := map[string]int{}
+	for _, pod := range pods {
+		key := strings.Join([]string{pod["creation_time"], pod["cpu_milli"], pod["memory_mib"], pod["num_gpu"], pod["gpu_spec"]}, " ")
+		at, found := known[key]
+		if !found {
+			at = len(gangs)
+			known[key] = at
+			gangs = append(gangs, nil)
+		}
+		gangs[at] = append(gangs[at], pod)
+	}
+	return gangs
+}
+
+// onModels lets pods run only on nodes with one of some models of GPU, as "A|B"; empty: on all.
+func onModels(models string) func(*v1.Pod) {
+	if models == "" {
+		return nil
+	}
+	affinity := &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+			{Key: modelLabel, Operator: v1.NodeSelectorOpIn, Values: strings.Split(models, "|")},
+		}}},
+	}}}
+	return func(pod *v1.Pod) { pod.Spec.Affinity = affinity }
+}
+
+// wellUsed tells how many GPUs were given away, and names single pods that wait although a node has room.
+func wellUsed(c *api.Cluster) (told []figures.Figure, wrong []string) {
+	gpu := c.Dims.Index("nvidia.com/gpu")
+	var given, bound int64
+	for _, t := range c.Tasks {
+		if t.Node != nil {
+			given += t.Request.At(gpu)
+			bound++
+		} else if len(t.Job.Tasks) == 1 && hasRoom(c, t) {
+			wrong = append(wrong, t.Key+" waits although there is room")
+		}
+	}
+	return []figures.Figure{
+		{Name: "D7/openb/gpus", Value: float64(given), Unit: "GPUs", OK: true},
+		{Name: "D7/openb/pods", Value: float64(bound), Unit: "pods", OK: true},
+	}, wrong
+}
+
+// hasRoom looks at all nodes, by nothing but what the trace says of pods.
+func hasRoom(c *api.Cluster, t *api.TaskInfo) bool {
+	for _, n := range c.Nodes() {
+		if matches, err := t.Shape.Affinity.Match(n.Node); err == nil && matches && t.Request.Fits(n.Idle) {
+			return true
+		}
+	}
+	return false
+}
