@@ -211,10 +211,20 @@ func (c *Cluster) Launch(t *TaskInfo) {
 	if t.Job.Queue != nil {
 		binding.Queue = t.Job.Queue.ID
 	}
-	node := t.Node
-	c.detach(t)
-	t.Status, t.Node, t.inFlight = Binding, node, binding
-	c.attach(t)
+	t.inFlight = binding
+	if t.Status != Allocated {
+		node := t.Node
+		c.detach(t)
+		t.Status, t.Node = Binding, node
+		c.attach(t)
+		return
+	}
+	c.generation++
+	t.Job.account(t, -1) // to its node it is the same
+	t.Status = Binding
+	t.Job.account(t, +1)
+	t.Job.Generation = c.generation
+	c.markDirty(t.Job)
 }
 
 // Refused ends the flight of a bind that has certainly not taken effect.

@@ -290,10 +290,15 @@ func (r Resource) Times(n int64) Resource {
 // TimesIn returns how often r fits into room; a request for nothing fits as often as there are
 // pods to ask.
 func (r Resource) TimesIn(room Resource) int64 {
+	return r.TimesInRest(room, nil)
+}
+
+// TimesInRest is TimesIn of what is left of whole without taken.
+func (r Resource) TimesInRest(whole, taken Resource) int64 {
 	times := int64(math.MaxInt32)
 	for i, n := range r {
 		if n > 0 {
-			times = min(times, max(room.At(i), 0)/n)
+			times = min(times, max(saturatingSub(whole.At(i), taken.At(i)), 0)/n)
 		}
 	}
 	return times

@@ -15,8 +15,13 @@ type memory struct {
 	cluster *api.Cluster // what is remembered is about this model alone
 	shapes  map[*api.Shape]*NodeSet
 
-	total totals
-	room  shapeRoom
+	tallies  map[tallied]*tally
+	refusals roomRefusals
+	repeat   repeat
+
+	future followed
+	total  totals
+	room   shapeRoom
 
 	promises map[api.JobID]*promise
 	pauses   map[api.JobID]pause
@@ -61,7 +66,7 @@ func (h *hopeless) compare(ssn *Session) {
 func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
-			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, pauses: map[api.JobID]pause{}, starving: map[api.JobID]time.Time{},
+			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, tallies: map[tallied]*tally{}, pauses: map[api.JobID]pause{}, starving: map[api.JobID]time.Time{},
 			hopeless: hopeless{kinds: map[string]int{}},
 			promises: promisesShown(cluster),
 		}
@@ -159,7 +164,7 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 	set.Each(func(i int) {
 		n := nodes[i]
 		if takesPods(n) {
-			set.slots += shape.Request.TimesIn(n.Allocatable.Minus(n.Outside))
+			set.slots += shape.Request.TimesInRest(n.Allocatable, n.Outside)
 		}
 	})
 	return set.slots

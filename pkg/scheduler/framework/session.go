@@ -44,6 +44,7 @@ type Session struct {
 	deserved  map[*api.QueueInfo]api.Resource
 	counts    [api.Evict + 1]int
 	wake      time.Time
+	repeats   bool
 	watch     func([]api.Decision) // hears of commits, nil if nobody listens
 }
 
@@ -96,18 +97,25 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	ssn.giveUpOverdue()
 	ssn.total = ssn.updateTotal()
 	ssn.memory.hopeless.compare(ssn)
-	ssn.watchStarving()
-	for _, j := range cluster.WaitingJobs() {
+	if !ssn.takeUp(&ssn.memory.repeat) {
+		waiting := cluster.WaitingJobs()
+		ssn.watchStarving(waiting)
+		ssn.validateAll(waiting)
+	}
+	for i := range ssn.opened {
+		ssn.opened[i].fn()
+	}
+	return ssn
+}
+
+func (ssn *Session) validateAll(waiting []*api.JobInfo) {
+	for _, j := range waiting {
 		if verdict := ssn.validate(j); verdict != nil {
 			ssn.Explain(j, verdict)
 		} else if j.Waiting() > 0 {
 			ssn.jobs = append(ssn.jobs, j)
 		}
 	}
-	for i := range ssn.opened {
-		ssn.opened[i].fn()
-	}
-	return ssn
 }
 
 // validate returns why nothing of the job may be placed, or nil.
@@ -252,6 +260,10 @@ func (ssn *Session) Close() {
 		for i := range plugins {
 			plugins[i].OnSessionClose(ssn)
 		}
+	}
+	ssn.leaveRepeat()
+	if !ssn.repeats {
+		ssn.memory.forgetTallies()
 	}
 	ssn.memory.hopeless.standing = ssn.cluster.StandingGeneration()
 }

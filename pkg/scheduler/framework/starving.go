@@ -8,10 +8,10 @@ import (
 )
 
 // watchStarving remembers since when gangs hold some of what they need and cannot go on.
-func (ssn *Session) watchStarving() {
+func (ssn *Session) watchStarving(waiting []*api.JobInfo) {
 	before := ssn.memory.starving
 	ssn.memory.starving = map[api.JobID]time.Time{}
-	for _, j := range ssn.cluster.WaitingJobs() {
+	for _, j := range waiting {
 		if !j.Starving() {
 			continue
 		}

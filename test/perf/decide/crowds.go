@@ -34,7 +34,7 @@ func isHigh(i int) bool { return i/crowdQueues%8 == i%crowdQueues }
 // is if it waits.
 func crowd(name, about string, nodes int, runs, waits func(int) int, class func(int) string, want tally) benchmark {
 	return benchmark{
-		name: "crowd/" + name, about: about,
+		name: "crowd/" + name, about: about, evicts: true,
 		build: func() *world {
 			w := newWorld(nodes)
 			for q := range crowdQueues {

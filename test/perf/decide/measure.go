@@ -25,6 +25,7 @@ type benchmark struct {
 	name   string
 	about  string // in the list
 	skip   string // why it cannot be run here; empty: it can
+	evicts bool   // with the actions that evict; else with those of the built-in configuration
 	build  func() *world
 	cycles []cycle
 }
@@ -51,8 +52,9 @@ type effects struct{ decisions []api.Decision }
 
 func (e *effects) Commit(decisions []api.Decision) { e.decisions = append(e.decisions, decisions...) }
 
-// newProfile makes the built-in plugins in the built-in tiers, with all actions.
-func newProfile(clock clock.PassiveClock) (*framework.Profile, error) {
+// newProfile makes the built-in plugins in the built-in tiers, with the built-in actions or with all there
+// are.
+func newProfile(clock clock.PassiveClock, evicts bool) (*framework.Profile, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -61,8 +63,12 @@ func newProfile(clock clock.PassiveClock) (*framework.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
+	actions := policy.Actions
+	if evicts {
+		actions = []string{"reclaim", "allocate", "backfill", "preempt"}
+	}
 	return registry.NewProfile(
-		&conf.Configuration{Actions: []string{"reclaim", "allocate", "backfill", "preempt"}, Tiers: policy.Tiers},
+		&conf.Configuration{Actions: actions, Tiers: policy.Tiers},
 		framework.Handle{Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0), Clock: clock})
 }
 
@@ -111,7 +117,7 @@ type trial struct {
 func (r *trial) cycles() error {
 	now := r.world.clock.Add(time.Hour)
 	clock := clocktesting.NewFakePassiveClock(now)
-	profile, err := newProfile(clock)
+	profile, err := newProfile(clock, r.evicts)
 	if err != nil {
 		return err
 	}

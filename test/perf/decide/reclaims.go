@@ -15,7 +15,7 @@ func wholeNodes(queue string, pods int) job {
 func reclaimBig(nodes int) benchmark {
 	pods := nodes / 4
 	return benchmark{
-		name: "reclaim-big", about: "a gang takes back a quarter of the cluster from a queue that has borrowed all of it",
+		name: "reclaim-big", about: "a gang takes back a quarter of the cluster from a queue that has borrowed all of it", evicts: true,
 		build: func() *world {
 			w := newWorld(nodes)
 			w.addQueue("a", 1)
@@ -37,7 +37,7 @@ func reclaimBig(nodes int) benchmark {
 // is a little less than the gang asks for. Each has nodes of its own, so nodes are no obstacle.
 func reclaimNoShares(nodes int) benchmark {
 	return benchmark{
-		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed",
+		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed", evicts: true,
 		build: func() *world {
 			w := newWorld(nodes)
 			w.addQueue("taker", 4)
@@ -59,7 +59,7 @@ func reclaimNoShares(nodes int) benchmark {
 // reclaimNoNodes has a pod on each node that must not be evicted.
 func reclaimNoNodes(nodes int) benchmark {
 	return benchmark{
-		name: "reclaim-no/nodes", about: "enough was borrowed, but a pod on each node must stay, and the gang needs whole nodes",
+		name: "reclaim-no/nodes", about: "enough was borrowed, but a pod on each node must stay, and the gang needs whole nodes", evicts: true,
 		build: func() *world {
 			w := newWorld(nodes)
 			w.addQueue("taker", 1)

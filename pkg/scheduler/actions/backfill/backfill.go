@@ -25,6 +25,9 @@ func (action) Name() string { return Name }
 // Execute goes through jobs in queue and job order and places their best-effort tasks: all that
 // find a node if the job is ready, or those that make it ready, as one.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
+	if ssn.Repeats() || !slices.ContainsFunc(ssn.Jobs(), hasBestEffort) {
+		return ctx.Err()
+	}
 	placer := place.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
@@ -46,6 +49,10 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 // released. Its members that are placed already do not start with what backfill adds.
 func waitsForRoom(ssn *framework.Session, job *api.JobInfo) bool {
 	return ssn.JobPipelined(job) && !ssn.JobReady(job)
+}
+
+func hasBestEffort(job *api.JobInfo) bool {
+	return slices.ContainsFunc(job.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.BestEffort() })
 }
 
 func bestEffort(ssn *framework.Session, job *api.JobInfo) []*api.TaskInfo {

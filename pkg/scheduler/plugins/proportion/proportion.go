@@ -30,6 +30,7 @@ type plugin struct {
 	debts    map[api.JobID]debt
 	deserved map[api.QueueID]api.Resource // in the last session, in parts of a unit
 	open     *shares                      // of the session that is open
+	last     *shares                      // requests and deserved of the one before
 }
 
 func (*plugin) Name() string { return Name }
@@ -41,7 +42,13 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
-	ssn.AddOpenedFn(Name, s.compute)
+	ssn.AddOpenedFn(Name, func() {
+		if ssn.Repeats() && p.last != nil {
+			s.takeOver(p.last)
+		} else {
+			s.compute()
+		}
+	})
 	ssn.AddQueueOrderFn(Name, s.leastServedFirst)
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
@@ -52,6 +59,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 
 func (p *plugin) OnSessionClose(*framework.Session) {
 	p.open.settleDebts()
+	p.last = &shares{requests: p.open.requests, deserved: p.open.deserved}
 	p.open = nil
 }
 
@@ -71,6 +79,14 @@ type shares struct {
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
 	last standing // of the claim that was asked about last
+}
+
+// takeOver copies what was computed in the session before.
+func (s *shares) takeOver(last *shares) {
+	s.requests, s.deserved = last.requests, last.deserved
+	for q, parts := range s.deserved {
+		s.ssn.SetDeserved(q, parts)
+	}
 }
 
 // compute divides the usable total between the queues, dimension by dimension.

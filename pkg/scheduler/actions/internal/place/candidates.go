@@ -16,12 +16,16 @@ type candidates[V any] struct {
 	ssn      *framework.Session
 	passing  *framework.NodeSet
 	measure  measure[V]
+	among    among
 	position uint64
 	nodes    *nodeheap.Heap[V]
 }
 
-func newCandidates[V any](ssn *framework.Session, t *api.TaskInfo, measure measure[V], compare func(a, b V) int) *candidates[V] {
-	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, nodes: nodeheap.New(compare)}
+// among returns a set of nodes outside of which no node can take the task; nil: any could.
+type among func(*api.TaskInfo) *framework.NodeSet
+
+func newCandidates[V any](ssn *framework.Session, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
+	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, nodes: nodeheap.New(compare)}
 	c.rebuild(t)
 	return c
 }
@@ -40,16 +44,26 @@ func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 		c.rebuild(t)
 		return
 	}
+	last := int32(-1)
 	for _, i := range touched {
-		c.judge(t, int(i))
+		if i != last { // tasks are often put on a node in a row
+			c.judge(t, int(i))
+		}
+		last = i
 	}
 	c.position = journal.Position()
 }
 
 func (c *candidates[V]) rebuild(t *api.TaskInfo) {
-	nodes := c.ssn.Cluster().Nodes()
+	nodes, possible := c.ssn.Cluster().Nodes(), c.among(t)
+	if possible == nil {
+		possible = c.passing
+	}
 	c.nodes.Fill(func(add func(*api.NodeInfo, V)) {
-		c.passing.Each(func(i int) {
+		possible.Each(func(i int) {
+			if !c.passing.Has(i) {
+				return
+			}
 			if worth, ok := c.measure(t, nodes[i]); ok {
 				add(nodes[i], worth)
 			}

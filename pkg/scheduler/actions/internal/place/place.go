@@ -21,9 +21,6 @@ type Placer struct {
 	seats  map[*api.TaskInfo]*api.NodeInfo
 
 	idleOnly bool
-
-	counted counted
-	counts  api.NodeCounts
 }
 
 // kind is what makes tasks equal in where they fit: their class, and their priority, because
@@ -81,13 +78,13 @@ func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 		return p.seat(t, when)
 	}
 	class := p.ssn.Cluster().ClassOf(t)
-	if p.domain != nil || alone(class) {
+	if p.domain != nil || !class.Plain() {
 		return p.scan(t, when)
 	}
 	k := kind{class, t.Priority, when}
 	c := p.kinds[k]
 	if c == nil {
-		c = newCandidates(p.ssn, t, p.score(when), highest)
+		c = newCandidates(p.ssn, t, p.score(when), highest, p.among(when))
 		p.kinds[k] = c
 	}
 	return c.best(t)
@@ -105,9 +102,12 @@ func (p *Placer) seat(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	return n
 }
 
-// alone tells whether tasks of the class must be judged on all nodes each time.
-func alone(class *api.Class) bool {
-	return class.Social() || class.Shape.Volumes || class.Shape.Claims
+// among narrows the nodes down to those where room is known to be, or anything is being released.
+func (p *Placer) among(when api.When) among {
+	if when == api.Future {
+		return func(*api.TaskInfo) *framework.NodeSet { return p.ssn.FutureRoom() }
+	}
+	return p.ssn.KnownRoom
 }
 
 func highest(a, b api.Score) int { return cmp.Compare(b, a) }
@@ -149,64 +149,4 @@ func better(score api.Score, n *api.NodeInfo, than api.Score, other *api.NodeInf
 		return score > than
 	}
 	return n.Name < other.Name
-}
-
-// Count says for every node of the cluster whether it has idle room for t, and if not why. Read only.
-func (p *Placer) Count(t *api.TaskInfo) api.NodeCounts {
-	class := p.ssn.Cluster().ClassOf(t)
-	now := counted{kind{class, t.Priority, api.Now}, p.ssn.Cluster().Touched().Position()}
-	if p.counted == now && !alone(class) {
-		return p.counts
-	}
-	p.counted, p.counts = now, p.count(t)
-	return p.counts
-}
-
-// counted says for which tasks nodes were counted, and at which position of the journal of touched
-// nodes: many tasks of a kind may fail one after the other while nothing changes.
-type counted struct {
-	kind
-	position uint64
-}
-
-func (p *Placer) count(t *api.TaskInfo) api.NodeCounts {
-	var counts api.NodeCounts
-	rooms := roomRefusals{dims: p.ssn.Cluster().Dims, aside: &api.Unfit{Reason: api.SetAside}}
-	for _, n := range p.ssn.Cluster().Nodes() {
-		if n != nil {
-			counts.Count(p.judge(t, n, &rooms))
-		}
-	}
-	counts.Sort()
-	return counts
-}
-
-func (p *Placer) judge(t *api.TaskInfo, n *api.NodeInfo, rooms *roomRefusals) *api.Unfit {
-	if unfit := p.ssn.Filter(t.Shape, n); unfit != nil {
-		return unfit
-	}
-	if short := n.Short(t, api.Now); short >= 0 {
-		if !n.Aside.IsZero() && t.Request.Fits(n.Idle) {
-			return rooms.aside
-		}
-		return rooms.of(short)
-	}
-	return p.ssn.Predicate(t, n, api.Now)
-}
-
-// roomRefusals makes one refusal per dimension, and one for room that is set aside.
-type roomRefusals struct {
-	dims  *api.Dimensions
-	known []*api.Unfit
-	aside *api.Unfit
-}
-
-func (r *roomRefusals) of(dimension int) *api.Unfit {
-	for dimension >= len(r.known) {
-		r.known = append(r.known, nil)
-	}
-	if r.known[dimension] == nil {
-		r.known[dimension] = &api.Unfit{Reason: api.NoRoom, Detail: string(r.dims.Name(dimension))}
-	}
-	return r.known[dimension]
 }

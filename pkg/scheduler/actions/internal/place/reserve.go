@@ -37,6 +37,9 @@ type wait struct {
 	inTheWay int       // members of queues
 }
 
+// anywhere: pods that stand in the way do not keep nodes from being reserved.
+func anywhere(*api.TaskInfo) *framework.NodeSet { return nil }
+
 func soonest(a, b wait) int {
 	if a.other != b.other {
 		if b.other {
@@ -103,14 +106,14 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // have a say that would take long, and might be in vain; except that all nodes of a domain can be
 // judged, for gangs that must stay in one.
 func reservable(class *api.Class) bool {
-	return !alone(class) || class.Shape.TogetherIn() != "" && !class.Shape.Volumes && !class.Shape.Claims
+	return class.Plain() || class.Shape.TogetherIn() != "" && !class.Shape.Volumes && !class.Shape.Claims
 }
 
 func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 	class := r.ssn.Cluster().ClassOf(t)
 	k := reservedKind{kind{class, t.Priority, api.Future}, t.Job}
-	if r.kinds[k] == nil || r.domain != nil || alone(class) {
-		r.kinds[k] = newCandidates(r.ssn, t, r.wait, soonest)
+	if r.kinds[k] == nil || r.domain != nil || !class.Plain() {
+		r.kinds[k] = newCandidates(r.ssn, t, r.wait, soonest, anywhere)
 	}
 	return r.kinds[k].best(t)
 }
