@@ -21,8 +21,6 @@ type Shape struct {
 	Request   Resource
 	// BestEffort shapes ask for nothing but one pod's place.
 	BestEffort bool
-	// Affinity is the node selector and the required node affinity.
-	Affinity nodeaffinity.RequiredNodeAffinity
 	// Preferred is nil without preferred node affinity.
 	Preferred *nodeaffinity.PreferredSchedulingTerms
 	// PreferredWeight is the sum of the positive weights of Preferred.
@@ -38,6 +36,7 @@ type Shape struct {
 	// Claims tells whether the shape asks for devices through resource claims.
 	Claims bool
 
+	nodes   nodeMatcher
 	key     string
 	refs    int // tasks of this shape
 	members int // of these, members of queues that hold room or wait
@@ -162,7 +161,7 @@ func newShape(key string, pod *v1.Pod, request Resource) *Shape {
 		Namespace:  pod.Namespace,
 		Request:    request,
 		BestEffort: asksForNothing(request),
-		Affinity:   nodeaffinity.GetRequiredNodeAffinity(pod),
+		nodes:      newNodeMatcher(pod),
 		Ports:      hostPorts(spec),
 		Terms:      termsOf(pod),
 		Claims:     len(spec.ResourceClaims) > 0,

@@ -85,7 +85,7 @@ func (c *constraint) counts(node *v1.Node) bool {
 		}
 	}
 	if c.byAffinity {
-		if matches, _ := c.shape.Affinity.Match(node); !matches {
+		if !c.shape.Admits(node) {
 			return false
 		}
 	}

@@ -65,8 +65,7 @@ func (f *filter) unfit(s *api.Shape, n *api.NodeInfo) *api.Unfit {
 			return f.taint(taint)
 		}
 	}
-	// As in kube-scheduler, a term that cannot be parsed matches no node and the others count.
-	if matches, _ := s.Affinity.Match(n.Node); !matches {
+	if !s.Admits(n.Node) {
 		return f.selector
 	}
 	return nil

@@ -18,13 +18,26 @@ type List struct {
 	order  []*jobs // the same, in the order of their first job
 }
 
-// jobs are those of one queue, the best last, where it is cheap to take.
+// jobs are those of one queue.
 type jobs struct {
-	queue *api.QueueInfo
-	list  []*api.JobInfo
+	queue    *api.QueueInfo
+	list     []*api.JobInfo // the best last, where it is cheap to take
+	returned heap           // those that have had a turn
 }
 
-func (q *jobs) best() *api.JobInfo { return q.list[len(q.list)-1] }
+func (q *jobs) empty() bool { return len(q.list) == 0 && len(q.returned.jobs) == 0 }
+
+// best returns the best job, and whether it has had a turn before.
+func (l *List) best(q *jobs) (job *api.JobInfo, again bool) {
+	if len(q.list) == 0 {
+		return q.returned.jobs[0], true
+	}
+	job = q.list[len(q.list)-1]
+	if len(q.returned.jobs) > 0 && l.ssn.CompareJobs(q.returned.jobs[0], job) < 0 {
+		return q.returned.jobs[0], true
+	}
+	return job, false
+}
 
 // New returns a list of the given jobs, all of which have a queue.
 func New(ssn *framework.Session, all []*api.JobInfo) *List {
@@ -32,7 +45,7 @@ func New(ssn *framework.Session, all []*api.JobInfo) *List {
 	for _, j := range all {
 		q := l.queues[j.Queue]
 		if q == nil {
-			q = &jobs{queue: j.Queue}
+			q = &jobs{queue: j.Queue, returned: heap{compare: ssn.CompareJobs}}
 			l.queues[j.Queue] = q
 			l.order = append(l.order, q)
 		}
@@ -56,23 +69,25 @@ func (l *List) Next() *api.JobInfo {
 func (l *List) take() *api.JobInfo {
 	var best *jobs
 	for _, q := range l.order {
-		if len(q.list) > 0 && (best == nil || l.compare(q, best) < 0) {
+		if !q.empty() && (best == nil || l.compare(q, best) < 0) {
 			best = q
 		}
 	}
 	if best == nil {
 		return nil
 	}
-	job := best.best()
-	best.list = best.list[:len(best.list)-1]
+	job, again := l.best(best)
+	if again {
+		best.returned.pop()
+	} else {
+		best.list = best.list[:len(best.list)-1]
+	}
 	return job
 }
 
 // Return puts a job back after its turn.
 func (l *List) Return(j *api.JobInfo) {
-	q := l.queues[j.Queue]
-	at, _ := slices.BinarySearchFunc(q.list, j, l.worstFirst)
-	q.list = slices.Insert(q.list, at, j)
+	l.queues[j.Queue].returned.push(j)
 }
 
 // compare orders queues: plugins first, then the queue whose best job has waited longest, then
@@ -81,7 +96,9 @@ func (l *List) compare(a, b *jobs) int {
 	if n := l.ssn.CompareQueues(a.queue, b.queue); n != 0 {
 		return n
 	}
-	if n := api.CompareAge(a.best().Created, b.best().Created, "", ""); n != 0 {
+	first, _ := l.best(a)
+	second, _ := l.best(b)
+	if n := api.CompareAge(first.Created, second.Created, "", ""); n != 0 {
 		return n
 	}
 	return api.CompareAge(a.queue.Created, b.queue.Created, string(a.queue.ID), string(b.queue.ID))

@@ -1,0 +1,105 @@
+package api
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// nodeMatcher is the node selector and the required node affinity of a pod. Nearly all of them are about
+// labels alone; those are parsed here, because upstream's matcher also makes fields of the node for each
+// question, which would be most of what the filters cost.
+type nodeMatcher struct {
+	upstream nodeaffinity.RequiredNodeAffinity
+	byFields bool // ask upstream
+
+	selector labels.Selector // nil selects all
+	// terms are alternatives, if there is an affinity. What cannot be parsed is left out: it matches no node.
+	terms    []labels.Selector
+	affinity bool
+}
+
+func newNodeMatcher(pod *v1.Pod) nodeMatcher {
+	m := nodeMatcher{upstream: nodeaffinity.GetRequiredNodeAffinity(pod)}
+	if len(pod.Spec.NodeSelector) > 0 {
+		m.selector = labels.SelectorFromSet(pod.Spec.NodeSelector)
+	}
+	required := requiredTerms(pod)
+	if required == nil {
+		return m
+	}
+	m.affinity = true
+	for i := range required.NodeSelectorTerms {
+		term := &required.NodeSelectorTerms[i]
+		m.byFields = m.byFields || len(term.MatchFields) > 0
+		if selector := labelSelector(term.MatchExpressions); selector != nil {
+			m.terms = append(m.terms, selector)
+		}
+	}
+	return m
+}
+
+func requiredTerms(pod *v1.Pod) *v1.NodeSelector {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+func labelOperator(operator v1.NodeSelectorOperator) selection.Operator {
+	switch operator {
+	case v1.NodeSelectorOpIn:
+		return selection.In
+	case v1.NodeSelectorOpNotIn:
+		return selection.NotIn
+	case v1.NodeSelectorOpExists:
+		return selection.Exists
+	case v1.NodeSelectorOpDoesNotExist:
+		return selection.DoesNotExist
+	case v1.NodeSelectorOpGt:
+		return selection.GreaterThan
+	case v1.NodeSelectorOpLt:
+		return selection.LessThan
+	}
+	return "" // which no requirement can be made of
+}
+
+// labelSelector returns nil for a term that matches no node: an empty one, and one that is malformed.
+func labelSelector(expressions []v1.NodeSelectorRequirement) labels.Selector {
+	if len(expressions) == 0 {
+		return nil
+	}
+	selector := labels.NewSelector()
+	for i := range expressions {
+		e := &expressions[i]
+		requirement, err := labels.NewRequirement(e.Key, labelOperator(e.Operator), e.Values)
+		if err != nil {
+			return nil
+		}
+		selector = selector.Add(*requirement)
+	}
+	return selector
+}
+
+// Admits tells whether the node selector and the required node affinity of the shape let its tasks go to a
+// node.
+func (s *Shape) Admits(node *v1.Node) bool {
+	m := &s.nodes
+	if m.byFields {
+		matches, _ := m.upstream.Match(node) // as in kube-scheduler, other terms than those with errors count
+		return matches
+	}
+	if m.selector != nil && !m.selector.Matches(labels.Set(node.Labels)) {
+		return false
+	}
+	if !m.affinity {
+		return true
+	}
+	for _, term := range m.terms {
+		if term.Matches(labels.Set(node.Labels)) {
+			return true
+		}
+	}
+	return false
+}
