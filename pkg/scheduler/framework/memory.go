@@ -20,6 +20,7 @@ type memory struct {
 	repeat   repeat
 
 	future followed
+	whole  wholeRoom
 	total  totals
 	room   shapeRoom
 
@@ -107,6 +108,17 @@ func (s *NodeSet) Each(visit func(index int)) {
 	for w, word := range s.bits {
 		for ; word != 0; word &= word - 1 {
 			visit(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// Until calls visit for every index in the set, in ascending order, until it returns true.
+func (s *NodeSet) Until(visit func(index int) bool) {
+	for w, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			if visit(w*64 + bits.TrailingZeros64(word)) {
+				return
+			}
 		}
 	}
 }
@@ -205,7 +217,7 @@ func takesPods(n *api.NodeInfo) bool { return n.Ready() && !n.Node.Spec.Unschedu
 // of the claim, in the dimensions that the claim asks for. Read only.
 func (ssn *Session) Room(claim *api.Claim) api.Resource {
 	key, position := claim.Tasks[0].Shape, ssn.cluster.Touched().Position()
-	single := !slices.ContainsFunc(claim.Tasks, func(t *api.TaskInfo) bool { return t.Shape != key })
+	single := ofOneShape(claim)
 	if last := &ssn.memory.room; single && last.shape == key && last.position == position {
 		return last.room
 	}
@@ -214,6 +226,19 @@ func (ssn *Session) Room(claim *api.Claim) api.Resource {
 		ssn.memory.room = shapeRoom{key, position, room}
 	}
 	return room
+}
+
+// roomOf is what is idle or being released on a node, in one dimension.
+func roomOf(n *api.NodeInfo, d int) int64 {
+	free := n.Idle.At(d)
+	if n.Ready() {
+		free += n.Releasing.At(d)
+	}
+	return max(free-n.Pipelined.At(d)-n.Aside.At(d), 0)
+}
+
+func ofOneShape(claim *api.Claim) bool {
+	return !slices.ContainsFunc(claim.Tasks, func(t *api.TaskInfo) bool { return t.Shape != claim.Tasks[0].Shape })
 }
 
 // shapeRoom is what Room has last returned for claims of one shape, and at which position of the
@@ -236,16 +261,10 @@ func (ssn *Session) sumRoom(claim *api.Claim) api.Resource {
 	room := make(api.Resource, ssn.cluster.Dims.Len())
 	nodes := ssn.cluster.Nodes()
 	suitable.Each(func(i int) {
-		n := nodes[i]
 		for d := range room {
-			if claim.Request.At(d) == 0 {
-				continue
+			if claim.Request.At(d) != 0 {
+				room[d] += roomOf(nodes[i], d)
 			}
-			free := n.Idle.At(d)
-			if n.Ready() {
-				free += n.Releasing.At(d)
-			}
-			room[d] += max(free-n.Pipelined.At(d)-n.Aside.At(d), 0)
 		}
 	})
 	return room

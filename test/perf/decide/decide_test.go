@@ -182,8 +182,8 @@ func TestJudge(t *testing.T) {
 	var runs []took
 	for _, n := range []int{30, 10, 20} {
 		runs = append(runs, took{
-			map[string]time.Duration{"reclaim": ms(n), "open": ms(1)},
-			map[string]uint64{"reclaim": uint64(100 * n), "open": 7},
+			times:       map[string]time.Duration{"reclaim": ms(n), "open": ms(1)},
+			allocations: map[string]uint64{"reclaim": uint64(100 * n), "open": 7},
 		})
 	}
 	for name, test := range map[string]struct {

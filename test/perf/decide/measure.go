@@ -86,7 +86,9 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 		}
 		for n, c := range b.cycles {
 			runs[n] = append(runs[n], r.took[n]...)
-			say("%s: %d of %d took %.2f ms", b.figure(c, "cycle"), i+1, repeat, milliseconds.of(r.took[n][0], nil))
+			first := r.took[n][0]
+			say("%s: %d of %d took %.2f ms, and %.2f ms of processor time", b.figure(c, "cycle"), i+1, repeat,
+				milliseconds.of(first, nil), first.processor.Seconds()*1e3)
 		}
 		problems, told = r.wrong, r.told
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
@@ -13,19 +14,32 @@ import (
 type took struct {
 	times       map[string]time.Duration
 	allocations map[string]uint64 // on the heap
+	processor   time.Duration     // of all steps and threads: what is left of the time others took
 }
 
-func newTook() took { return took{map[string]time.Duration{}, map[string]uint64{}} }
+func newTook() took {
+	return took{times: map[string]time.Duration{}, allocations: map[string]uint64{}}
+}
 
 // measure runs one step.
-func (t took) measure(step string, do func()) {
+func (t *took) measure(step string, do func()) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began := time.Now()
+	worked, began := processorTime(), time.Now()
 	do()
 	t.times[step] += time.Since(began)
+	t.processor += processorTime() - worked
 	runtime.ReadMemStats(&after)
 	t.allocations[step] += after.Mallocs - before.Mallocs
+}
+
+// processorTime is what the process has used so far; 0 if the system does not tell.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // limit bounds what some steps of a cycle take.

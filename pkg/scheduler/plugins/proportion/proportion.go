@@ -4,6 +4,7 @@ package proportion
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -161,18 +162,12 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 	if len(over) == 0 || len(under) == 0 {
 		return len(over) > 0 // all or nothing: what is short makes no difference
 	}
-	room := s.ssn.Room(claim)
-	isShort := func(d int) bool { return claim.Request.At(d) > room.At(d) }
-	short := false
 	for _, d := range over {
-		if isShort(d) {
+		if s.ssn.Short(claim, d) {
 			return true
 		}
 	}
-	for _, d := range under {
-		short = short || isShort(d)
-	}
-	return !short
+	return !slices.ContainsFunc(under, func(d int) bool { return s.ssn.Short(claim, d) })
 }
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
