@@ -207,11 +207,7 @@ func (c *Cluster) Place(t *TaskInfo, status TaskStatus, node *NodeInfo) {
 // Launch records that the bind of t to its node is on its way: from now on the decision
 // overrides what the watch shows, until Refused or the watch settles it.
 func (c *Cluster) Launch(t *TaskInfo) {
-	binding := &Commitment{GroupUID: t.Job.GroupUID()}
-	if t.Job.Queue != nil {
-		binding.Queue = t.Job.Queue.ID
-	}
-	t.inFlight = binding
+	t.inFlight = t.Job.commitment()
 	if t.Status != Allocated {
 		node := t.Node
 		c.detach(t)

@@ -47,6 +47,7 @@ type JobInfo struct {
 	Requested Resource
 
 	groupPriority *int32 // of the group's priority class
+	committed     *Commitment
 	dirty         bool
 	counted       v1alpha1.PodGroupPhase // as which Queue.Groups counts the job; empty for shadows
 }
@@ -99,6 +100,19 @@ func (j *JobInfo) GroupUID() types.UID {
 		return ""
 	}
 	return j.Group.UID
+}
+
+// commitment returns where members count whose binds are decided now. It is never changed, and shared by
+// all members for which it is the same.
+func (j *JobInfo) commitment() *Commitment {
+	now := Commitment{GroupUID: j.GroupUID()}
+	if j.Queue != nil {
+		now.Queue = j.Queue.ID
+	}
+	if j.committed == nil || *j.committed != now {
+		j.committed = &now
+	}
+	return j.committed
 }
 
 // UnknownPriorityClass returns the priority class that the group names, if there is no such class.

@@ -199,10 +199,12 @@ type Resource []int64
 const Unlimited = int64(math.MaxInt64)
 
 func (r Resource) grown(n int) Resource {
-	for len(r) < n {
-		r = append(r, 0)
+	if len(r) >= n {
+		return r
 	}
-	return r
+	grown := make(Resource, n)
+	copy(grown, r)
+	return grown
 }
 
 // At returns the amount in dimension i.

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -155,7 +156,10 @@ func (ssn *Session) CompareJobs(a, b *api.JobInfo) int {
 	if n := first(ssn.jobOrder, a, b); n != 0 {
 		return n
 	}
-	return api.CompareAge(a.Created, b.Created, a.Key+"/"+string(a.ID), b.Key+"/"+string(b.ID))
+	if n := cmp.Compare(a.Created, b.Created); n != 0 {
+		return n
+	}
+	return cmp.Compare(a.Key+"/"+string(a.ID), b.Key+"/"+string(b.ID))
 }
 
 // CompareQueues orders queues as plugins do; zero leaves it to the caller.

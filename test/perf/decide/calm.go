@@ -33,7 +33,7 @@ func running(nodes int) benchmark {
 		cycles: []cycle{
 			{name: "first", want: tally{}, limits: []limit{{name: "cycle"}}},
 			{
-				name: "changed", arrives: podEnds, again: 4, want: tally{},
+				name: "changed", arrives: podEnds, again: 19, want: tally{},
 				limits: []limit{{name: "cycle", most: 100, unit: microseconds}, {name: "allocations", unit: allocations}},
 			},
 		},

@@ -2,10 +2,11 @@
 //
 //	go run ./test/perf/decide -run reclaim
 //
-// It builds models of clusters in memory, opens sessions over them with the built-in plugins and
-// all four actions, and measures what a cycle takes: opening the session, the actions, and closing
-// it. Effects only record. Each benchmark is repeated on a new model that no session has seen; the
-// median counts. What was decided is checked too: a wrong outcome fails whatever the time.
+// It builds models of clusters in memory, opens sessions over them with the built-in plugins, and measures
+// what a cycle takes: opening the session, the actions, and closing it. Effects only record. Benchmarks of
+// evictions have all actions, the others those of the built-in configuration. Each benchmark is repeated on
+// a new model that no session has seen; the median counts. What was decided is checked too: a wrong
+// outcome fails whatever the time.
 //
 // A table of figures goes to standard output, what happens meanwhile to standard error. The exit
 // code is 1 if a figure is beyond its bound or an outcome is wrong. Bounds are for a machine with 2

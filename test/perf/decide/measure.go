@@ -34,7 +34,7 @@ type benchmark struct {
 type cycle struct {
 	name    string // part of the names of figures; empty if there is only one
 	arrives change // what happens before; nil: nothing
-	again   int    // how many more times the same is to happen, and to be measured
+	again   int    // how many more times the same is to happen, and to be measured; checked is the last time
 	want    tally  // nil: whatever check lets pass
 	check   check  // what else must be true before the session closes; nil: nothing
 	limits  []limit
@@ -130,13 +130,19 @@ func (r *trial) cycles() error {
 			if c.arrives != nil {
 				c.arrives(r.world, news, i)
 			}
-			took, err := r.cycle(c, news, profile)
+			if i == 0 {
+				runtime.GC()
+			}
+			took, err := r.cycle(c, i, news, profile)
 			if err != nil {
 				return err
 			}
 			r.took[n] = append(r.took[n], took)
 			now = now.Add(time.Second)
 			clock.SetTime(now)
+		}
+		if err := r.model.Audit(); err != nil {
+			r.wrong = append(r.wrong, err.Error())
 		}
 	}
 	return nil
@@ -152,8 +158,7 @@ func (b benchmark) figure(c cycle, name string) string {
 
 // cycle runs one cycle, which begins with hearing the news. The name of the benchmark labels what a CPU
 // profile has of it.
-func (r *trial) cycle(c cycle, news *world, profile *framework.Profile) (took, error) {
-	runtime.GC()
+func (r *trial) cycle(c cycle, i int, news *world, profile *framework.Profile) (took, error) {
 	took, effects := newTook(), &effects{}
 	timed := func(step string, do func(context.Context)) {
 		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
@@ -168,7 +173,11 @@ func (r *trial) cycle(c cycle, news *world, profile *framework.Profile) (took, e
 			return took, fmt.Errorf("action %s: %w", action.Name(), err)
 		}
 	}
-	r.wrong = append(r.wrong, faults(r.model, effects.decisions, c.want)...)
+	if i == c.again {
+		r.wrong = append(r.wrong, faults(r.model, effects.decisions, c.want)...)
+	} else if len(effects.decisions) > 0 { // a quick look, so as not to disturb the next one
+		r.wrong = append(r.wrong, fmt.Sprintf("%d decisions in a cycle that is repeated", len(effects.decisions)))
+	}
 	if c.check != nil {
 		told, wrong := c.check(r.model)
 		r.told, r.wrong = append(r.told, told...), append(r.wrong, wrong...)
@@ -177,8 +186,5 @@ func (r *trial) cycle(c cycle, news *world, profile *framework.Profile) (took, e
 		ssn.Close()
 		r.model.Settle()
 	})
-	if err := r.model.Audit(); err != nil {
-		r.wrong = append(r.wrong, err.Error())
-	}
 	return took, nil
 }

@@ -11,7 +11,7 @@ func surges(nodes int) []benchmark {
 			victims = (nodes + min - 1) / min * min // whole gangs
 		}
 		return benchmark{
-			name: "preempt-surge/" + name, about: about,
+			name: "preempt-surge/" + name, about: about, evicts: true,
 			build: func() *world {
 				w := newWorld(nodes)
 				w.addQueue("a", 1)

@@ -17,6 +17,7 @@ type candidates[V any] struct {
 	passing  *framework.NodeSet
 	measure  measure[V]
 	among    among
+	seen     seen
 	position uint64
 	nodes    *nodeheap.Heap[V]
 }
@@ -44,12 +45,11 @@ func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 		c.rebuild(t)
 		return
 	}
-	last := int32(-1)
+	c.seen.begin()
 	for _, i := range touched {
-		if i != last { // tasks are often put on a node in a row
+		if c.seen.first(int(i)) {
 			c.judge(t, int(i))
 		}
-		last = i
 	}
 	c.position = journal.Position()
 }
@@ -83,4 +83,23 @@ func (c *candidates[V]) judge(t *api.TaskInfo, index int) {
 	} else {
 		c.nodes.Remove(n)
 	}
+}
+
+// seen tells which nodes come up for the first time in a round.
+type seen struct {
+	round  uint32
+	rounds []uint32 // by node index: in which a node came up last
+}
+
+func (s *seen) begin() { s.round++ }
+
+func (s *seen) first(index int) bool {
+	for index >= len(s.rounds) {
+		s.rounds = append(s.rounds, 0)
+	}
+	if s.rounds[index] == s.round {
+		return false
+	}
+	s.rounds[index] = s.round
+	return true
 }

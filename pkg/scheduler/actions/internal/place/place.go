@@ -9,6 +9,7 @@ package place
 import (
 	"cmp"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
@@ -21,6 +22,8 @@ type Placer struct {
 	seats  map[*api.TaskInfo]*api.NodeInfo
 
 	idleOnly bool
+
+	scanned *nodeheap.Heap[api.Score]
 }
 
 // kind is what makes tasks equal in where they fit: their class, and their priority, because
@@ -33,7 +36,7 @@ type kind struct {
 
 // New returns a placer.
 func New(ssn *framework.Session) *Placer {
-	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}}
+	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}, scanned: nodeheap.New(highest)}
 }
 
 // IdleOnly keeps the placements that follow off room that is being released, until called with false.
@@ -122,31 +125,24 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 	}
 }
 
-// scan judges all nodes that pass the filters for t.
+// scan looks at all nodes that pass the filters for t. Scores cost little where predicates cost much, so
+// the node with the best score is asked first.
 func (p *Placer) scan(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	nodes := p.ssn.Cluster().Nodes()
-	var best *api.NodeInfo
-	var bestScore api.Score
-	p.ssn.Passing(t.Shape).Each(func(i int) {
-		n := nodes[i]
-		if when == api.Future && !n.HasFutureRoom() || p.domain != nil && !p.domain(n) {
-			return
-		}
-		if !n.Fits(t, when) || p.ssn.Predicate(t, n, when) != nil {
-			return
-		}
-		score := p.ssn.NodeScore(t, n)
-		if best == nil || better(score, n, bestScore, best) {
-			best, bestScore = n, score
-		}
+	p.scanned.Fill(func(add func(*api.NodeInfo, api.Score)) {
+		p.ssn.Passing(t.Shape).Each(func(i int) {
+			n := nodes[i]
+			if when == api.Future && !n.HasFutureRoom() || p.domain != nil && !p.domain(n) || !n.Fits(t, when) {
+				return
+			}
+			add(n, p.ssn.NodeScore(t, n))
+		})
 	})
-	return best
-}
-
-// better orders by score, then by name.
-func better(score api.Score, n *api.NodeInfo, than api.Score, other *api.NodeInfo) bool {
-	if score != than {
-		return score > than
+	for {
+		best, _ := p.scanned.Best()
+		if best == nil || p.ssn.Predicate(t, best, when) == nil {
+			return best
+		}
+		p.scanned.Remove(best)
 	}
-	return n.Name < other.Name
 }
