@@ -25,6 +25,7 @@ type benchmark struct {
 	name   string
 	about  string // in the list
 	skip   string // why it cannot be run here; empty: it can
+	starts bool   // the whole scheduler is started, and no single cycles are run
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
 	build  func() *world
 	cycles []cycle
@@ -81,7 +82,7 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 	var told []figures.Figure
 	for i := 0; i < repeat && len(problems) == 0; i++ {
 		r := trial{benchmark: b, ctx: ctx, world: w, took: make([][]took, len(b.cycles))}
-		if err := r.cycles(); err != nil {
+		if err := r.run(); err != nil {
 			return nil, nil, err
 		}
 		for n, c := range b.cycles {
@@ -113,6 +114,15 @@ type trial struct {
 	took  [][]took // by cycle
 	told  []figures.Figure
 	wrong []string
+}
+
+func (r *trial) run() error {
+	if !r.starts {
+		return r.cycles()
+	}
+	took, err := r.world.start(r.ctx)
+	r.took[0] = append(r.took[0], took)
+	return err
 }
 
 // cycles runs the cycles one after the other, a second apart, on one model.
