@@ -2,8 +2,12 @@ package framework
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +36,16 @@ func TestMemoryAgainstTwin(t *testing.T) {
 			}
 			ssn, _ := open(t, profile, c)
 			compareMemory(t, ssn)
+			compareRooms(t, ssn)
+			stmt := ssn.Statement()
+			for _, id := range slices.Sorted(maps.Keys(c.Tasks)) { // some of it comes back when the session closes
+				task := c.Tasks[id]
+				if n := c.Node("n1"); n != nil && task.Waiting() && rapid.Bool().Draw(t, "placed in the session") {
+					stmt.Allocate(task, n)
+					compareRooms(t, ssn)
+				}
+			}
+			stmt.Discard()
 			ssn.Close()
 		}
 	})
@@ -107,6 +121,46 @@ func compareMemory(t *rapid.T, ssn *Session) {
 	for _, task := range c.Tasks {
 		if got, want := ssn.Slots(task.Shape), slots(ssn, task.Shape); got != want {
 			t.Fatalf("slots for %s: remembered as %d, found %d", task.ID, got, want)
+		}
+	}
+}
+
+// compareRooms counts for each task by walking over all nodes what the session knows by following them.
+func compareRooms(t *rapid.T, ssn *Session) {
+	c := ssn.Cluster()
+	for i, n := range c.Nodes() {
+		if got, want := ssn.FutureRoom().Has(i), n != nil && n.HasFutureRoom(); got != want {
+			t.Fatalf("node %d has future room: remembered as %t", i, got)
+		}
+	}
+	for _, task := range c.Tasks {
+		var want api.NodeCounts
+		for i, n := range c.Nodes() {
+			if n == nil {
+				continue
+			}
+			unfit := ssn.Filter(task.Shape, n)
+			if short := n.Short(task, api.Now); unfit == nil && short >= 0 {
+				unfit = &api.Unfit{Reason: api.NoRoom, Detail: string(c.Dims.Name(short))}
+			}
+			want.Count(unfit)
+			if known := ssn.KnownRoom(task); known != nil && known.Has(i) != (unfit == nil) {
+				t.Fatalf("node %d has room for %s: remembered as %t", i, task.ID, unfit != nil)
+			}
+		}
+		want.Sort()
+		if diff := cmp.Diff(want, ssn.CountNodes(task), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("nodes for %s (-found +remembered):\n%s", task.ID, diff)
+		}
+		if task.Job == nil {
+			continue
+		}
+		claim := api.NewClaim(task.Job, task.Job.Tasks)
+		room := ssn.sumRoom(claim)
+		for d, asked := range claim.Request {
+			if got := ssn.Short(claim, d); asked > 0 && got != (asked > room.At(d)) {
+				t.Fatalf("%s short of %s: %t, and there is %d for %d", task.Job.Key, c.Dims.Name(d), got, room.At(d), asked)
+			}
 		}
 	}
 }

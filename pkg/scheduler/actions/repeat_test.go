@@ -1,0 +1,61 @@
+package actions_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// restless is an action that decides nothing. It notes whether a session repeats the one before, and can
+// keep the next one from doing so by asking for it at once.
+type restless struct{ repeats, on bool }
+
+func (*restless) Name() string { return "restless" }
+
+func (a *restless) Execute(_ context.Context, ssn *framework.Session) error {
+	a.repeats = ssn.Repeats()
+	if a.on {
+		ssn.WakeAt(ssn.Now)
+	}
+	return nil
+}
+
+// A session that only repeats the one before has the same decisions and explanations as one that looks at
+// everything again.
+func TestRepeatsAgainstSessionsThatLook(t *testing.T) {
+	compared := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r, probe := &random{t: t}, &restless{}
+		registry := builtIn(t)
+		if err := registry.AddAction(probe); err != nil {
+			t.Fatal(err)
+		}
+		actions := r.oneOf("actions", `"allocate, backfill, restless"`, `"reclaim, allocate, backfill, preempt, restless"`)
+		c := New(t, registry, r.rows(), WithConfig(strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, actions, 1)))
+		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+			probe.on = false
+			c.Cycle()
+			c.Cycle()
+			probe.on = true
+			decisions, waits := c.Cycle(), c.Waits()
+			if repeated := probe.repeats; repeated {
+				compared++
+				if again := c.Cycle(); again != decisions || c.Waits() != waits || probe.repeats {
+					t.Fatalf("repeated:\n%s\n%s\nlooked at again (repeated: %t):\n%s\n%s", decisions, waits, probe.repeats, again, c.Waits())
+				}
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "happenings") {
+				r.happening(c)
+			}
+		}
+	})
+	if compared == 0 {
+		t.Error("no session repeated another")
+	}
+}
