@@ -1,0 +1,73 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// TestQuestionsAllocateNothing asks what is asked for each task and node.
+func TestQuestionsAllocateNothing(t *testing.T) {
+	w := fleetOf(50).build(itsOwn, inItsOwnBlocks)
+	profile, err := newProfile(clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour)), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := w.model()
+	ssn := profile.Open(model, &effects{}, logr.Discard())
+	job := ssn.Jobs()[0]
+	task, node := job.Tasks[0], model.Nodes()[0]
+	other := ssn.Jobs()[1]
+	claim := api.NewClaim(job, job.Tasks)
+	ssn.CountNodes(task)
+	for name, ask := range map[string]func(){
+		"filter":           func() { ssn.Filter(task.Shape, node) },
+		"room":             func() { node.Fits(task, api.Now) },
+		"predicate":        func() { ssn.Predicate(task, node, api.Now) },
+		"score":            func() { ssn.NodeScore(task, node) },
+		"caps":             func() { ssn.Allocatable(job, task.Request, api.Now) },
+		"order of jobs":    func() { ssn.CompareJobs(job, other) },
+		"order of queues":  func() { ssn.CompareQueues(job.Queue, other.Queue) },
+		"order of tasks":   func() { ssn.CompareTasks(job.Tasks[0], job.Tasks[1]) },
+		"shortage":         func() { ssn.Short(claim, api.CPU) },
+		"why nodes refuse": func() { ssn.CountNodes(task) },
+		"nodes with room":  func() { ssn.KnownRoom(task) },
+		"slots":            func() { ssn.Slots(task.Shape) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := testing.AllocsPerRun(100, ask); got > 0 {
+				t.Errorf("%v allocations", got)
+			}
+		})
+	}
+}
+
+// TestAllocationBudgets bounds what whole cycles allocate. Small clusters cost more for each pod than large
+// ones.
+func TestAllocationBudgets(t *testing.T) {
+	for name, test := range map[string]struct {
+		given  benchmark
+		cycle  int
+		budget float64
+		per    int
+	}{
+		"a pod of a gang that is placed": {gangs(50)[0], 0, 8, 500},
+		"a pod that has ended":           {running(20), 1, 140, 1},
+		"nothing new":                    {hopeless(50, "", "", 20, 0, 0, 0), 1, 160, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := trial{benchmark: test.given, ctx: t.Context(), world: test.given.build(), took: make([][]took, len(test.given.cycles))}
+			if err := r.run(); err != nil {
+				t.Fatal(err)
+			}
+			runs := r.took[test.cycle]
+			if got, _ := (limit{unit: allocations, per: test.per}).judge(runs); got.Value > test.budget {
+				t.Errorf("%.1f allocations, more than %.0f", got.Value, test.budget)
+			}
+		})
+	}
+}
