@@ -10,6 +10,10 @@ import (
 // it at all.
 type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (worth V, ok bool)
 
+// rebuildFrom is the part of the nodes from which on it is cheaper to put all of them in order anew than to
+// move each that was touched to its place: about three times as much is spent on one that is moved.
+const rebuildFrom = 3
+
 // candidates are the nodes that can take tasks of one class, by worth. They are true as of a
 // position in the model's journal; best judges again the nodes that were touched since.
 type candidates[V any] struct {
@@ -41,7 +45,7 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 	journal := c.ssn.Cluster().Touched()
 	touched, ok := journal.Since(c.position)
-	if !ok || len(touched) > len(c.ssn.Cluster().Nodes()) {
+	if !ok || len(touched) > len(c.ssn.Cluster().Nodes())/rebuildFrom {
 		c.rebuild(t)
 		return
 	}
