@@ -117,17 +117,23 @@ func growing(sizes ...int) []benchmark {
 	return list
 }
 
+// growthCosts picks what growing has measured, the smallest cluster first.
+func growthCosts(list []figures.Figure) []figures.Figure {
+	var costs []figures.Figure
+	for _, f := range list {
+		if strings.HasPrefix(f.Name, "D6/") && strings.HasSuffix(f.Name, "/cost") {
+			costs = append(costs, f)
+		}
+	}
+	return costs
+}
+
 func growthName(nodes int) string { return fmt.Sprintf("D6/%05d-nodes", nodes) }
 
 // growth compares what a pod costs in the largest cluster with what it costs in the smallest, if both were
 // measured.
 func growth(list []figures.Figure) []figures.Figure {
-	var costs []figures.Figure
-	for _, f := range list {
-		if strings.HasPrefix(f.Name, "D6/") {
-			costs = append(costs, f)
-		}
-	}
+	costs := growthCosts(list)
 	if len(costs) < 2 {
 		return nil
 	}

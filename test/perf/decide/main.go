@@ -44,6 +44,7 @@ type options struct {
 	cpuProfile string
 	memProfile string
 	trace      string
+	svg        string
 }
 
 // progress reports what is going on.
@@ -109,6 +110,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.IntVar(&o.repeat, "repeat", 5, "how often each benchmark is run; the median counts")
 	fs.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
 	fs.StringVar(&o.memProfile, "memprofile", "", "write a profile of all allocations to this file")
+	fs.StringVar(&o.svg, "svg", "", "draw what a pod costs in clusters of growing size (D6) to this file")
 	fs.StringVar(&o.trace, "trace", "../shared/data", "where the openb trace is; without it its benchmark is left out")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -158,6 +160,9 @@ func decide(ctx context.Context, chosen []benchmark, o options, stdout io.Writer
 		}
 	}
 	if err := writeAllocations(o.memProfile); err != nil {
+		return nil, err
+	}
+	if err := writePlot(o.svg, all); err != nil {
 		return nil, err
 	}
 	if o.json != "" {
