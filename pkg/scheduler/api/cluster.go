@@ -29,6 +29,7 @@ type Cluster struct {
 	// byIndex holds existing nodes by NodeInfo.Index; nil where an index is free.
 	byIndex   []*NodeInfo
 	freeIndex []int
+	unranked  bool // a node has come since Rank was set
 
 	groups      map[types.UID]*v1alpha1.PodGroup
 	groupByName map[string]*v1alpha1.PodGroup // by namespace/name
@@ -305,6 +306,7 @@ func (c *Cluster) markDirty(j *JobInfo) {
 // since the last call, by id. Called once after the events of a cycle are applied; jobs without
 // members and without group are gone afterwards.
 func (c *Cluster) Settle() []*JobInfo {
+	c.rankNodes()
 	changed := c.dirty
 	c.dirty = nil
 	for _, j := range changed {

@@ -207,6 +207,7 @@ func (c *Cluster) SetNode(node *v1.Node) {
 }
 
 func (c *Cluster) takeIndex(n *NodeInfo) int {
+	c.unranked, n.Rank = true, 0
 	if last := len(c.freeIndex) - 1; last >= 0 {
 		i := c.freeIndex[last]
 		c.freeIndex = c.freeIndex[:last]

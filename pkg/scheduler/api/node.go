@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -19,6 +22,9 @@ type NodeInfo struct {
 	Node *v1.Node
 	// Index is dense over existing nodes and reused when a node goes; -1 for others.
 	Index int
+	// Rank orders nodes by name, as of the last Settle; 0 if it is not known yet. Many nodes of a cluster are
+	// equal but for their names, which take long to compare.
+	Rank int32
 
 	Allocatable Resource
 	// Idle is allocatable less everything that stands on the node and has not ended. It may be
@@ -183,4 +189,22 @@ func withOrWithout(tasks []*TaskInfo, t *TaskInfo, with bool) []*TaskInfo {
 		}
 	}
 	return tasks
+}
+
+// rankNodes ranks nodes anew when some have come. Where some have gone the order of the others stays.
+func (c *Cluster) rankNodes() {
+	if !c.unranked {
+		return
+	}
+	c.unranked = false
+	nodes := make([]*NodeInfo, 0, len(c.byIndex))
+	for _, n := range c.byIndex {
+		if n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *NodeInfo) int { return cmp.Compare(a.Name, b.Name) })
+	for i, n := range nodes {
+		n.Rank = int32(i + 1)
+	}
 }

@@ -15,7 +15,9 @@ type Heap[V any] struct {
 
 type entry[V any] struct {
 	worth V
-	node  *api.NodeInfo
+	// Rank and index are the node's, copied because they are looked at often, and the node is elsewhere.
+	rank, index int32
+	node        *api.NodeInfo
 }
 
 // New returns an empty heap.
@@ -25,13 +27,13 @@ func New[V any](compare func(a, b V) int) *Heap[V] { return &Heap[V]{compare: co
 // number.
 func (h *Heap[V]) Fill(each func(add func(*api.NodeInfo, V))) {
 	for i := range h.list {
-		h.at[h.list[i].node.Index] = -1
+		h.at[h.list[i].index] = -1
 	}
 	h.list = h.list[:0]
 	each(func(n *api.NodeInfo, worth V) {
 		h.grow(n.Index)
 		h.at[n.Index] = int32(len(h.list))
-		h.list = append(h.list, entry[V]{worth, n})
+		h.list = append(h.list, entry[V]{worth, n.Rank, int32(n.Index), n})
 	})
 	for i := len(h.list)/2 - 1; i >= 0; i-- {
 		h.down(i)
@@ -59,7 +61,7 @@ func (h *Heap[V]) Set(n *api.NodeInfo, worth V) {
 	i := int(h.at[n.Index])
 	if i < 0 {
 		i = len(h.list)
-		h.list = append(h.list, entry[V]{worth, n})
+		h.list = append(h.list, entry[V]{worth, n.Rank, int32(n.Index), n})
 		h.at[n.Index] = int32(i)
 		h.up(i)
 		return
@@ -77,7 +79,7 @@ func (h *Heap[V]) Remove(n *api.NodeInfo) {
 	h.at[n.Index] = -1
 	if i != last {
 		h.list[i] = h.list[last]
-		h.at[h.list[i].node.Index] = int32(i)
+		h.at[h.list[i].index] = int32(i)
 	}
 	h.list = h.list[:last]
 	if i != last {
@@ -96,13 +98,16 @@ func (h *Heap[V]) less(i, j int) bool {
 	if n := h.compare(a.worth, b.worth); n != 0 {
 		return n < 0
 	}
+	if a.rank > 0 && b.rank > 0 {
+		return a.rank < b.rank
+	}
 	return a.node.Name < b.node.Name
 }
 
 func (h *Heap[V]) swap(i, j int) {
 	h.list[i], h.list[j] = h.list[j], h.list[i]
-	h.at[h.list[i].node.Index] = int32(i)
-	h.at[h.list[j].node.Index] = int32(j)
+	h.at[h.list[i].index] = int32(i)
+	h.at[h.list[j].index] = int32(j)
 }
 
 func (h *Heap[V]) up(i int) {

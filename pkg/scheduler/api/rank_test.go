@@ -1,0 +1,42 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Ranks order nodes as their names do, whoever comes and goes.
+func TestRanksAgainstNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewCluster(Options{SchedulerName: "ours", DefaultQueue: "default"})
+		for range rapid.IntRange(1, 12).Draw(t, "changes") {
+			name := fmt.Sprintf("n%d", rapid.IntRange(0, 12).Draw(t, "node"))
+			switch rapid.IntRange(0, 3).Draw(t, "change") {
+			case 0:
+				c.DeleteNode(name)
+			case 1:
+				c.Settle()
+			default:
+				c.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			}
+			for _, a := range c.Nodes() {
+				for _, b := range c.Nodes() {
+					if a != nil && b != nil && a.Rank > 0 && b.Rank > 0 && (a.Rank < b.Rank) != (a.Name < b.Name) {
+						t.Fatalf("%s is %d, %s is %d", a.Name, a.Rank, b.Name, b.Rank)
+					}
+				}
+			}
+		}
+		c.Settle()
+		for _, n := range c.Nodes() {
+			if n != nil && n.Rank == 0 {
+				t.Fatalf("%s has no rank", n.Name)
+			}
+		}
+	})
+}
