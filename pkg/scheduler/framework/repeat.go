@@ -30,7 +30,10 @@ func (ssn *Session) takeUp(r *repeat) bool {
 	if r.generation == 0 || r.generation != ssn.cluster.Generation() || due {
 		return false
 	}
-	ssn.repeats, ssn.jobs, ssn.verdicts, ssn.wake = true, r.jobs, r.verdicts, r.wake
+	ssn.repeats, ssn.jobs, ssn.verdicts = true, r.jobs, r.verdicts
+	if !r.wake.IsZero() {
+		ssn.WakeAt(r.wake)
+	}
 	return true
 }
 

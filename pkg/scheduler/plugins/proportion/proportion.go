@@ -29,9 +29,9 @@ func SpecWith(rules Rules) framework.PluginSpec {
 type plugin struct {
 	rules    Rules
 	debts    map[api.JobID]debt
-	deserved map[api.QueueID]api.Resource // in the last session, in parts of a unit
-	open     *shares                      // of the session that is open
-	last     *shares                      // requests and deserved of the one before
+	deserved map[api.QueueID]api.Resource    // in the last session, in parts of a unit
+	open     *shares                         // of the session that is open
+	last     map[*api.QueueInfo]api.Resource // what queues deserved in the one before
 }
 
 func (*plugin) Name() string { return Name }
@@ -60,7 +60,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 
 func (p *plugin) OnSessionClose(*framework.Session) {
 	p.open.settleDebts()
-	p.last = &shares{requests: p.open.requests, deserved: p.open.deserved}
+	p.last = p.open.deserved
 	p.open = nil
 }
 
@@ -83,8 +83,8 @@ type shares struct {
 }
 
 // takeOver copies what was computed in the session before.
-func (s *shares) takeOver(last *shares) {
-	s.requests, s.deserved = last.requests, last.deserved
+func (s *shares) takeOver(deserved map[*api.QueueInfo]api.Resource) {
+	s.deserved = deserved
 	for q, parts := range s.deserved {
 		s.ssn.SetDeserved(q, parts)
 	}
