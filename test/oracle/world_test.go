@@ -44,7 +44,7 @@ func drawWorld(t *rapid.T) *world {
 			v1.PodRunning, v1.PodRunning, v1.PodRunning, v1.PodPending, v1.PodUnknown, v1.PodSucceeded, v1.PodFailed,
 		}).Draw(t, "phase")
 		if seldom(t, "deleted") {
-			pod.DeletionTimestamp = &metav1.Time{}
+			pod.DeletionTimestamp = new(metav1.Now())
 		}
 		w.running = append(w.running, pod)
 	}

@@ -84,7 +84,7 @@ func changeSomething(t *rapid.T, c *api.Cluster) {
 				p.Status.Phase = v1.PodSucceeded
 			}
 			if rapid.IntRange(0, 4).Draw(t, "being deleted") == 0 {
-				p.DeletionTimestamp = &metav1.Time{}
+				p.DeletionTimestamp = new(metav1.Now())
 			}
 		}))
 	}

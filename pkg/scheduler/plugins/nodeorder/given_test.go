@@ -148,7 +148,7 @@ func on(name string) change[v1.Pod] {
 	}
 }
 
-func deleted(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
+func deleted(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
 
 func app(value string) change[v1.Pod] {
 	return func(p *v1.Pod) { p.Labels = map[string]string{"app": value} }
