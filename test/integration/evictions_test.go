@@ -53,10 +53,12 @@ func TestEvictions(t *testing.T) {
 			step:   step{want: `a: Running Scheduled; 12 running`},
 			then: []step{{
 				do: rows(gang("b1", 1, pods(12, "1cpu")), gang("b2", 1, pods(12, "1cpu"))),
+				// Who comes first may take five, and gives one back.
 				want: `
 					a: Running Scheduled; 4 running
-					b1: Running Scheduled; 4 running, 8 waiting Unschedulable
-					b2: Running Scheduled; 4 running, 8 waiting Unschedulable`,
+					b1: Running Scheduled; 4 running
+					b2: Running Scheduled; 4 running`,
+				runs: true,
 			}},
 		},
 		"A11: a queue takes back what it deserves": {
