@@ -22,7 +22,7 @@ test: ## Vet, and run all tests with the race detector, the ones on a real API s
 test-short: ## Run the tests that need no API server.
 	go test -short $(ARGS) ./...
 
-test-long: ## Run the tests that draw random cases with 2,000 of them each, which takes about ten minutes.
+test-long: ## Run the tests that draw random cases with 2,000 of them each, which takes about five minutes.
 	hack/test-long.sh $(ARGS)
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs all tests that draw random cases with many more of them: 2,000 for each, of which 10,000 clusters for the test
-# that evictions come to an end (it has five themes). Takes about ten minutes on 2 cores. A failure is shrunk and written
+# that evictions come to an end (it has five themes). Takes about five minutes on 2 cores. A failure is shrunk and written
 # to testdata/rapid of its package, with how to repeat it.
 #
 #   hack/test-long.sh [FLAGS]    FLAGS go to go test; CHECKS=500 hack/test-long.sh makes fewer checks.
