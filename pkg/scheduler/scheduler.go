@@ -201,7 +201,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 4. Run the actions in their order. What a statement commits goes to the cache at once,
 	// and from there to the API server while we go on.
-	for _, action := range s.profile.Actions {
+	for _, action := range ssn.Actions() {
 		if err := s.execute(ctx, action, ssn); err != nil {
 			break
 		}

@@ -191,7 +191,7 @@ func TestForming(t *testing.T) {
 			then:  Given(six),
 			want:  `bind o/new-0 n2`,
 			waits: `waits g/gang NotEnoughResources: needs 2 more pods of 4 cpu; 0 of 4 nodes have room: 4 not enough cpu; 2 nodes are set aside for it because it has waited for more than 5m0s; 0 of 2 pods could start there now
-waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0 of 4 nodes have room: 2 not enough cpu, 2 set aside for a gang that has waited long`,
+waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0 of 4 nodes have room: 2 not enough cpu, 2 set aside for a job that goes first`,
 		},
 		"what the gang does not ask for is left to others": {
 			given: Given(Node("n1", "4cpu 4Gi"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "4cpu"))),
@@ -204,7 +204,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0 of 4 nodes have 
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
 			want: `bind o/new-0 n1
 			       bind o/new-1 n1`,
-			waits: `waits o/new-2 NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 2 nodes have room: 1 not enough cpu, 1 set aside for a gang that has waited long`,
+			waits: `waits o/new-2 NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 2 nodes have room: 1 not enough cpu, 1 set aside for a job that goes first`,
 		},
 		"nodes that could never hold it are left alone": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
@@ -252,7 +252,7 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 2 nodes have ro
 			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  ``,
-			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a gang that has waited long`,
+			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first`,
 		},
 		"the gang of a queue that never borrows, and would": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 1, NotReclaimable()), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
@@ -277,9 +277,9 @@ waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 3 nodes have r
 				Group("o/new", 1, Pending(1, "1cpu", Priority(6)))),
 			want: `bind g/above-0 n1
 			       bind g/above-1 n1`,
-			waits: `waits g/older NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a gang that has waited long
-waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a gang that has waited long
-waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a gang that has waited long`,
+			waits: `waits g/older NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first
+waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first
+waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first`,
 		},
 		"a gang that must stay together has room set aside in one zone": {
 			given: Given(Nodes(2, "a", "2cpu", Label("zone", "a")), Nodes(2, "b", "2cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),

@@ -1,7 +1,6 @@
 package actions_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -12,19 +11,22 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// restless is an action that decides nothing. It notes whether a session repeats the one before, and can
+// restless is a plugin that decides nothing. It notes whether a session repeats the one before, and can
 // keep the next one from doing so by asking for it at once.
 type restless struct{ repeats, on bool }
 
 func (*restless) Name() string { return "restless" }
 
-func (a *restless) Execute(_ context.Context, ssn *framework.Session) error {
-	a.repeats = ssn.Repeats()
-	if a.on {
-		ssn.WakeAt(ssn.Now)
-	}
-	return nil
+func (p *restless) OnSessionOpen(ssn *framework.Session) {
+	ssn.AddOpenedFn("restless", func() {
+		p.repeats = ssn.Repeats()
+		if p.on {
+			ssn.WakeAt(ssn.Now)
+		}
+	})
 }
+
+func (*restless) OnSessionClose(*framework.Session) {}
 
 // A session that only repeats the one before has the same decisions and explanations as one that looks at
 // everything again.
@@ -33,11 +35,13 @@ func TestRepeatsAgainstSessionsThatLook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, probe := &random{t: t}, &restless{}
 		registry := builtIn(t)
-		if err := registry.AddAction(probe); err != nil {
+		spec := framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return probe, nil }}
+		if err := registry.AddPlugin("restless", spec); err != nil {
 			t.Fatal(err)
 		}
-		actions := r.oneOf("actions", `"allocate, backfill, restless"`, `"reclaim, allocate, backfill, preempt, restless"`)
-		c := New(t, registry, r.rows(), WithConfig(strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, actions, 1)))
+		actions := r.oneOf("actions", `"allocate, backfill"`, `"reclaim, allocate, backfill, preempt"`)
+		config := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, actions, 1) + "- plugins: [{name: restless}]\n"
+		c := New(t, registry, r.rows(), WithConfig(config))
 		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
 			probe.on = false
 			c.Cycle()

@@ -18,7 +18,7 @@ type taker struct {
 	since   int      // the cycle after which the last victim was gone
 }
 
-// soon is how many cycles a taker may need to be bound once its last victim is gone.
+// soon is how many cycles a taker may need to be bound once its last victim is gone: the next one must do.
 const soon = 1
 
 // decided takes down what a cycle has decided.

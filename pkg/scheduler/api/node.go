@@ -34,7 +34,8 @@ type NodeInfo struct {
 	Releasing Resource
 	// Pipelined is what tasks placed on future room will take of it.
 	Pipelined Resource
-	// Aside is what a session keeps of the room for gangs that have waited long.
+	// Aside is what a session keeps of the room for jobs that go first: gangs that have waited long, and
+	// those that pods were evicted for.
 	Aside Resource
 	// Outside is what pods that belong to no queue hold.
 	Outside Resource

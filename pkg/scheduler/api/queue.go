@@ -22,7 +22,7 @@ type QueueInfo struct {
 	Releasing Resource
 	// Requested sums members that wait and are not gated.
 	Requested Resource
-	// Aside is what a session keeps of the caps for a gang of the queue that has waited long.
+	// Aside is what a session keeps of the caps for jobs of the queue that go first.
 	Aside Resource
 	// Groups counts PodGroups by phase, as of the last Settle.
 	Groups v1alpha1.QueueGroups

@@ -46,7 +46,7 @@ func (u *Unfit) Message() string {
 	case HostPortTaken:
 		return "host port taken"
 	case SetAside:
-		return "set aside for a gang that has waited long"
+		return "set aside for a job that goes first"
 	}
 	return u.Detail
 }

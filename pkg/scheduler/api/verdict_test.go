@@ -41,7 +41,7 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:   counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{SetAside, ""}, 1}),
 				Forming: &Forming{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
-			"needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 2 not enough cpu, 1 set aside for a gang that has waited long; " +
+			"needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 2 not enough cpu, 1 set aside for a job that goes first; " +
 				"2 nodes are set aside for it because it has waited for more than 5m0s; 1 of 2 pods could start there now",
 		},
 		"the queue is full, and room is set aside": {

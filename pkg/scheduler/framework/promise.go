@@ -22,7 +22,6 @@ const (
 // before all others in each session, so that nobody takes the room and the evictions were not for
 // nothing.
 type promise struct {
-	job     api.JobID
 	seats   []Seat       // of the tasks that are to be placed
 	victims []api.TaskID // some may be gone
 }
@@ -52,7 +51,7 @@ func (s *Statement) makePromise() {
 	}
 	p := s.ssn.memory.promises[taker.ID]
 	if p == nil {
-		p = &promise{job: taker.ID, victims: s.ssn.outstanding[taker.ID]} // it counts on their room too
+		p = &promise{victims: s.ssn.outstanding[taker.ID]} // it counts on their room too
 		s.ssn.memory.promises[taker.ID] = p
 	}
 	p.seats = append(p.seats, seats...)
@@ -69,7 +68,7 @@ func promisesShown(c *api.Cluster) map[api.JobID]*promise {
 	promises := map[api.JobID]*promise{}
 	byKey := map[string]*promise{}
 	for _, j := range c.WaitingJobs() {
-		p := &promise{job: j.ID}
+		p := &promise{}
 		for _, t := range j.Tasks {
 			if node := t.Pod.Status.NominatedNodeName; t.Waiting() && node != "" {
 				p.seats = append(p.seats, Seat{Node: node, Shape: t.Shape})
@@ -151,15 +150,16 @@ func (ssn *Session) KeepPromises(place func(Promise)) {
 			ssn.cluster.GiveBack(a.kept)
 			a.kept = nil
 		}
-		if now := ssn.keep(a, place); now == 0 && m.promises[a.job.ID] == nil {
-			if ssn.excused(a.promise) {
-				a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
-				still = append(still, a)
-			} else {
-				m.pauses[a.job.ID] = m.pauses[a.job.ID].next(ssn.Now)
-			}
-		} else if now > 0 {
-			delete(m.pauses, a.job.ID)
+		id := a.job.ID
+		switch now := ssn.keep(a, place); {
+		case now > 0:
+			delete(m.pauses, id)
+		case m.promises[id] != nil: // waits still
+		case ssn.excused(a.promise):
+			a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
+			still = append(still, a)
+		default:
+			m.pauses[id] = m.pauses[id].next(ssn.Now)
 		}
 	}
 	ssn.aside = still

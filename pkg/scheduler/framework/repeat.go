@@ -17,11 +17,19 @@ type repeat struct {
 }
 
 // Repeats tells whether the session finds all as the one before found it, which decided nothing: the model
-// is the same, and nothing has become due since. Whoever decides by these alone would find what was found
-// then, explanations included, and need not look.
-func (ssn *Session) Repeats() bool { return ssn.repeats && ssn.idle() }
+// is the same, and nothing has become due since.
+func (ssn *Session) Repeats() bool { return ssn.repeats }
 
-// idle tells whether nothing was decided yet.
+// Actions returns the configured actions in their order; none if the session repeats the one before: they
+// would find what was found then, explanations included.
+func (ssn *Session) Actions() []Action {
+	if ssn.repeats {
+		return nil
+	}
+	return ssn.profile.Actions
+}
+
+// idle tells whether nothing was decided.
 func (ssn *Session) idle() bool { return ssn.counts == [len(ssn.counts)]int{} }
 
 // takeUp is called while the session opens, and tells whether there was something to take over.

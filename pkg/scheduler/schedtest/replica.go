@@ -98,7 +98,7 @@ func (r *replica) session(t T, c *Cluster) *cycle {
 	ssn := r.profile.Open(r.model, result, logr.Discard())
 	ssn.OnCommit(func(decisions []api.Decision) { r.watchPlan(ssn, decisions, result) })
 	r.audit(t, "after the session has opened")
-	for _, action := range r.profile.Actions {
+	for _, action := range ssn.Actions() {
 		if err := action.Execute(t.Context(), ssn); err != nil {
 			t.Fatalf("action %s: %v", action.Name(), err)
 		}

@@ -176,7 +176,7 @@ func (r *trial) cycle(c cycle, i int, news *world, profile *framework.Profile) (
 	timed("apply", func(context.Context) { news.tell(r.model) })
 	var ssn *framework.Session
 	timed("open", func(context.Context) { ssn = profile.Open(r.model, effects, logr.Discard()) })
-	for _, action := range profile.Actions {
+	for _, action := range ssn.Actions() {
 		var err error
 		timed(action.Name(), func(ctx context.Context) { err = action.Execute(ctx, ssn) })
 		if err != nil {

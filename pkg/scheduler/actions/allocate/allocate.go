@@ -25,9 +25,6 @@ func (action) Name() string { return Name }
 // Execute makes two passes of one loop. The first serves jobs whose queue has not got what it
 // deserves; the second lets the rest borrow what is left, never beyond the queues' capability.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	if ssn.Repeats() {
-		return ctx.Err()
-	}
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
 	standingBack := run.pass(ctx, ssn.Jobs(), ssn.Overused)
 	run.pass(ctx, standingBack, nobody)

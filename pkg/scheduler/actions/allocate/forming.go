@@ -24,9 +24,6 @@ func (forming) Name() string { return "forming" }
 // the places where it will have room soonest. What is free there is set aside until the session
 // closes; the gang itself starts in its ordinary turn, when all of it fits.
 func (forming) Execute(ctx context.Context, ssn *framework.Session) error {
-	if ssn.Repeats() {
-		return ctx.Err()
-	}
 	f := &former{ssn: ssn, reserver: place.NewReserver(ssn), starving: starving(ssn), served: map[*api.QueueInfo]bool{}}
 	if len(f.starving) == 0 {
 		return ctx.Err()

@@ -22,9 +22,6 @@ func (promised) Name() string { return "promised" }
 // the queue that are strictly above in priority go before: room that is promised is theirs without
 // another eviction.
 func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
-	if ssn.Repeats() {
-		return ctx.Err()
-	}
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
 	for _, job := range run.above(ssn.SetPromisesAside()) {
 		ssn.Turn(job)

@@ -25,7 +25,7 @@ func (action) Name() string { return Name }
 // Execute goes through jobs in queue and job order and places their best-effort tasks: all that
 // find a node if the job is ready, or those that make it ready, as one.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	if ssn.Repeats() || !slices.ContainsFunc(ssn.Jobs(), hasBestEffort) {
+	if !slices.ContainsFunc(ssn.Jobs(), hasBestEffort) {
 		return ctx.Err()
 	}
 	placer := place.New(ssn)

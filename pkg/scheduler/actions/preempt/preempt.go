@@ -24,9 +24,6 @@ func (action) Name() string { return Name }
 // Execute goes through jobs in queue and job order. A plan that evicts nobody is not committed:
 // what fits without is left to allocate.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	if ssn.Repeats() {
-		return ctx.Err()
-	}
 	planner := evict.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {

@@ -27,9 +27,6 @@ func (action) Name() string { return Name }
 // deserve. What fits without an eviction is left to allocate, but its room counts as taken until
 // the action ends.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	if ssn.Repeats() {
-		return ctx.Err()
-	}
 	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {

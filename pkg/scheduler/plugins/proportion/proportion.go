@@ -21,31 +21,30 @@ func Spec() framework.PluginSpec { return SpecWith(DefaultRules()) }
 // SpecWith registers it with other rules than the default ones.
 func SpecWith(rules Rules) framework.PluginSpec {
 	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) {
-		return &plugin{rules: rules, debts: map[api.JobID]debt{}, deserved: map[api.QueueID]api.Resource{}}, nil
+		return &plugin{rules: rules, debts: map[api.JobID]debt{}}, nil
 	}}
 }
 
 // plugin lives as long as its configuration.
 type plugin struct {
-	rules    Rules
-	debts    map[api.JobID]debt
-	deserved map[api.QueueID]api.Resource    // in the last session, in parts of a unit
-	open     *shares                         // of the session that is open
-	last     map[*api.QueueInfo]api.Resource // what queues deserved in the one before
+	rules Rules
+	debts map[api.JobID]debt
+	open  *shares                         // of the session that is open
+	last  map[*api.QueueInfo]api.Resource // what queues deserved in the one before
 }
 
 func (*plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	s := &shares{
-		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, before: p.deserved,
+		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, before: p.last,
 		gifts: map[*api.JobInfo]gift{}, largest: map[*api.QueueInfo]api.Resource{},
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
 	ssn.AddOpenedFn(Name, func() {
 		if ssn.Repeats() && p.last != nil {
-			s.takeOver(p.last)
+			s.takeOver()
 		} else {
 			s.compute()
 		}
@@ -71,8 +70,7 @@ type shares struct {
 	ssn      *framework.Session
 	dims     *api.Dimensions
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see api.Parts
-
-	before map[api.QueueID]api.Resource // in the session before
+	before   map[*api.QueueInfo]api.Resource // in the session before
 
 	debts map[api.JobID]debt
 	gifts map[*api.JobInfo]gift // of this session
@@ -82,9 +80,9 @@ type shares struct {
 	last standing // of the claim that was asked about last
 }
 
-// takeOver copies what was computed in the session before.
-func (s *shares) takeOver(deserved map[*api.QueueInfo]api.Resource) {
-	s.deserved = deserved
+// takeOver lets queues deserve what they did in the session before.
+func (s *shares) takeOver() {
+	s.deserved = s.before
 	for q, parts := range s.deserved {
 		s.ssn.SetDeserved(q, parts)
 	}
@@ -118,10 +116,9 @@ func (s *shares) compute() {
 	}
 	for _, q := range queues {
 		s.ssn.SetDeserved(q, s.deserved[q])
-		if !s.before[q.ID].Equal(s.deserved[q]) {
+		if !s.before[q].Equal(s.deserved[q]) {
 			s.ssn.Hope()
 		}
-		s.before[q.ID] = s.deserved[q]
 	}
 }
 
