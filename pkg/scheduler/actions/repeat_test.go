@@ -43,11 +43,11 @@ func TestRepeatsAgainstSessionsThatLook(t *testing.T) {
 		config := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, actions, 1) + "- plugins: [{name: restless}]\n"
 		c := New(t, registry, r.rows(), WithConfig(config))
 		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
-			probe.on = false
 			c.Cycle()
 			c.Cycle()
 			probe.on = true
 			decisions, waits := c.Cycle(), c.Waits()
+			probe.on = false
 			if repeated := probe.repeats; repeated {
 				compared++
 				if again := c.Cycle(); again != decisions || c.Waits() != waits || probe.repeats {

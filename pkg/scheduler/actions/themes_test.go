@@ -70,7 +70,6 @@ func (h theme) course(t *rapid.T) course {
 		grace:     rapid.IntRange(0, 3).Draw(t, "grace"),
 		noForming: rapid.Bool().Draw(t, "noForming"),
 		back:      rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
-		ahead:     h.priorities > 0,
 	}}
 	d.drawQueues()
 	for range 1 + d.upTo(1, "nodes") {
@@ -200,10 +199,13 @@ func (d *draw) drawJob() {
 	}
 	if d.priorities > 0 && d.upTo(1, "class") > 0 {
 		parts = append(parts, Class("high")) // whatever the priorities of its members
+		d.ahead = true
 	}
 	d.row(Group(name, int32(least), parts...))
 }
 
 func (d *draw) drawPriority() PodOption {
-	return Priority(rapid.Int32Range(0, d.priorities).Draw(d.T, "priority"))
+	priority := rapid.Int32Range(0, d.priorities).Draw(d.T, "priority")
+	d.ahead = d.ahead || priority > 0
+	return Priority(priority)
 }
