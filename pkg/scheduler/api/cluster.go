@@ -173,6 +173,16 @@ func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
 // ClassOf returns the class of t as the living terms see it now. The result is shared by all
 // tasks that the scheduler need not tell apart, and valid until the set of terms changes.
 func (c *Cluster) ClassOf(t *TaskInfo) *Class {
+	if now := (classesAt{c.terms.generation, c.labelled}); t.class == nil || t.classAt != now {
+		t.class, t.classAt = c.classOf(t), now
+	}
+	return t.class
+}
+
+// classesAt is all that classes depend on, besides the pods that are in them.
+type classesAt struct{ terms, namespaces uint64 }
+
+func (c *Cluster) classOf(t *TaskInfo) *Class {
 	key := c.terms.selecting(t.Pod, c.namespaces[t.Pod.Namespace].labels)
 	if t.Shape.classesAt != c.terms.generation { // classes of terms that are gone pile up
 		clear(t.Shape.classes)

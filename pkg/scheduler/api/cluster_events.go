@@ -200,7 +200,7 @@ func (c *Cluster) SetNode(node *v1.Node) {
 		n.Index = c.takeIndex(n)
 	}
 	n.Node = node
-	n.ready = n.reportsReady()
+	n.ready, n.softTaints = n.reportsReady(), n.hasSoftTaints()
 	c.respecified.add(n.Index)
 	c.touch(n)
 	c.attachAll(tasks)
@@ -231,7 +231,7 @@ func (c *Cluster) DeleteNode(name string) {
 	c.respecified.add(n.Index)
 	c.byIndex[n.Index] = nil
 	c.freeIndex = append(c.freeIndex, n.Index)
-	n.Node, n.Index, n.ready = nil, -1, false
+	n.Node, n.Index, n.ready, n.softTaints = nil, -1, false, false
 	n.Allocatable, n.Idle = nil, nil
 	c.attachAll(tasks)
 	c.forgetNode(n)

@@ -48,8 +48,9 @@ type NodeInfo struct {
 
 	// Tasks are all pods on the node or promised to it, by id.
 	Tasks map[TaskID]*TaskInfo
-	// ready is what Ready says: it is asked too often to look for the condition each time.
-	ready bool
+	// ready and softTaints are what Ready and SoftTaints say: they are asked too often to look into the
+	// node object each time.
+	ready, softTaints bool
 	// ports are the tasks that take host ports; most nodes have few.
 	ports []*TaskInfo
 	// nominated are pods of other schedulers that wait for room here after preempting for it.
@@ -65,6 +66,13 @@ func (n *NodeInfo) Ready() bool { return n.ready }
 
 func (n *NodeInfo) reportsReady() bool {
 	return n.condition(v1.NodeReady) != v1.ConditionFalse && n.condition(v1.NodeReady) != v1.ConditionUnknown
+}
+
+// SoftTaints tells whether the node has a taint that only says which pods should rather stay away.
+func (n *NodeInfo) SoftTaints() bool { return n.softTaints }
+
+func (n *NodeInfo) hasSoftTaints() bool {
+	return slices.ContainsFunc(n.Node.Spec.Taints, func(t v1.Taint) bool { return t.Effect == v1.TaintEffectPreferNoSchedule })
 }
 
 func (n *NodeInfo) condition(kind v1.NodeConditionType) v1.ConditionStatus {

@@ -47,6 +47,10 @@ type TaskInfo struct {
 	nominated *NodeInfo
 
 	indexInJob int
+
+	// class is what ClassOf has found out, true of classAt.
+	class   *Class
+	classAt classesAt
 }
 
 func newTask(pod *v1.Pod) *TaskInfo {
@@ -57,6 +61,7 @@ func newTask(pod *v1.Pod) *TaskInfo {
 func (t *TaskInfo) read(pod *v1.Pod, shape *Shape) {
 	t.Pod = pod
 	t.Shape = shape
+	t.class = nil
 	t.Request = shape.Request
 	t.Priority = 0
 	if pod.Spec.Priority != nil {

@@ -158,6 +158,7 @@ type question struct {
 	asked      []scorer // those that apply
 	dimensions []int    // that the resource scorers look at
 	neighbours *neighbours
+	free       []api.Score // of the node that is asked about; see weigh
 }
 
 // score sums the weighted scores. It allocates nothing for plain tasks.
@@ -165,6 +166,7 @@ func (q *question) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 	if t.Shape != q.shape {
 		q.turnTo(t.Shape)
 	}
+	q.weigh(n)
 	var sum api.Score
 	for i := range q.asked {
 		sum += api.Score(q.asked[i].weight) * q.asked[i].score(q, n)

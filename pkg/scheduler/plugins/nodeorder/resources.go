@@ -10,28 +10,34 @@ import (
 // for: a node is judged as it will be once the task is on it. A dimension of which the node has
 // nothing is left out.
 
+// weigh notes the share of each resource that stays free on n, for all resource scorers.
+func (q *question) weigh(n *api.NodeInfo) {
+	q.free = q.free[:0]
+	for _, i := range q.dimensions {
+		if whole := n.Allocatable.At(i); whole > 0 {
+			q.free = append(q.free, share(n.Idle.At(i)-q.shape.Request.At(i), whole))
+		}
+	}
+}
+
 // leastRequested is the mean share that stays free.
-func leastRequested(q *question, n *api.NodeInfo) api.Score {
-	return q.meanShare(n, func(free, whole int64) api.Score { return share(free, whole) })
+func leastRequested(q *question, _ *api.NodeInfo) api.Score {
+	if len(q.free) == 0 {
+		return 0
+	}
+	var sum api.Score
+	for _, free := range q.free {
+		sum += free
+	}
+	return sum / api.Score(len(q.free))
 }
 
 // mostRequested is the mean share that is used.
 func mostRequested(q *question, n *api.NodeInfo) api.Score {
-	return q.meanShare(n, func(free, whole int64) api.Score { return share(whole-free, whole) })
-}
-
-func (q *question) meanShare(n *api.NodeInfo, of func(free, whole int64) api.Score) api.Score {
-	var sum, count api.Score
-	for _, i := range q.dimensions {
-		if whole := n.Allocatable.At(i); whole > 0 {
-			sum += of(n.Idle.At(i)-q.shape.Request.At(i), whole)
-			count++
-		}
-	}
-	if count == 0 {
+	if len(q.free) == 0 {
 		return 0
 	}
-	return sum / count
+	return api.OneScore - leastRequested(q, n)
 }
 
 // asksForSomething: pods that ask for nothing unbalance nothing.
@@ -39,13 +45,10 @@ func asksForSomething(s *api.Shape) bool { return !s.BestEffort }
 
 // balancedResource is one less the difference between the shares in which the most and the least
 // used resource are used. A node with a single resource is balanced.
-func balancedResource(q *question, n *api.NodeInfo) api.Score {
+func balancedResource(q *question, _ *api.NodeInfo) api.Score {
 	least, most := api.OneScore, api.Score(0)
-	for _, i := range q.dimensions {
-		if whole := n.Allocatable.At(i); whole > 0 {
-			free := share(n.Idle.At(i)-q.shape.Request.At(i), whole)
-			least, most = min(least, free), max(most, free)
-		}
+	for _, free := range q.free {
+		least, most = min(least, free), max(most, free)
 	}
 	return api.OneScore - max(most-least, 0)
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -29,7 +29,7 @@ type offerKey struct {
 // offers are the nodes where evictions could make room for a kind of task, the cheapest first.
 type offers struct {
 	key      offerKey
-	heap     *nodeheap.Heap[cost]
+	heap     *tournament.Tree[cost]
 	position uint64 // in the journal of touched nodes
 	dropped  map[*api.NodeInfo]bool
 }
@@ -41,7 +41,7 @@ func (a *attempt) offersFor(t *api.TaskInfo, giver *api.QueueInfo) *offers {
 	if o := a.offers[key]; o != nil && !key.class.Social() {
 		return o
 	}
-	o := &offers{key: key, heap: nodeheap.New(cost.compare), dropped: map[*api.NodeInfo]bool{}}
+	o := &offers{key: key, heap: tournament.New(cost.compare), dropped: map[*api.NodeInfo]bool{}}
 	o.fill(a, t)
 	a.offers[key] = o
 	return o

@@ -1,7 +1,7 @@
 package place
 
 import (
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
@@ -23,14 +23,14 @@ type candidates[V any] struct {
 	among    among
 	seen     seen
 	position uint64
-	nodes    *nodeheap.Heap[V]
+	nodes    *tournament.Tree[V]
 }
 
 // among returns a set of nodes outside of which no node can take the task; nil: any could.
 type among func(*api.TaskInfo) *framework.NodeSet
 
 func newCandidates[V any](ssn *framework.Session, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
-	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, nodes: nodeheap.New(compare)}
+	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, nodes: tournament.New(compare)}
 	c.rebuild(t)
 	return c
 }
@@ -45,7 +45,7 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 	journal := c.ssn.Cluster().Touched()
 	touched, ok := journal.Since(c.position)
-	if !ok || len(touched) > len(c.ssn.Cluster().Nodes())/rebuildFrom {
+	if !ok || len(touched) > len(c.ssn.Cluster().Nodes()) {
 		c.rebuild(t)
 		return
 	}

@@ -9,7 +9,7 @@ package place
 import (
 	"cmp"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/nodeheap"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
@@ -23,7 +23,7 @@ type Placer struct {
 
 	idleOnly bool
 
-	scanned *nodeheap.Heap[api.Score]
+	scanned *tournament.Tree[api.Score]
 }
 
 // kind is what makes tasks equal in where they fit: their class, and their priority, because
@@ -36,7 +36,7 @@ type kind struct {
 
 // New returns a placer.
 func New(ssn *framework.Session) *Placer {
-	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}, scanned: nodeheap.New(highest)}
+	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}, scanned: tournament.New(highest)}
 }
 
 // IdleOnly keeps the placements that follow off room that is being released, until called with false.

@@ -1,4 +1,4 @@
-package nodeheap
+package tournament
 
 import (
 	"cmp"
@@ -13,26 +13,30 @@ import (
 // Whatever is done, the best is what a search through a map finds.
 func TestBestIsBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes := make([]*api.NodeInfo, 8)
-		for i := range nodes {
-			nodes[i] = &api.NodeInfo{Name: fmt.Sprint("n", i), Index: (i * 5) % 8}
+		nodes := make([]*api.NodeInfo, rapid.SampledFrom([]int{1, 8, width + 1, 300}).Draw(t, "nodes"))
+		ranked := rapid.Bool().Draw(t, "ranked")
+		for i := range nodes { // 7 is prime to all those numbers: no two have one index
+			nodes[i] = &api.NodeInfo{Name: fmt.Sprintf("n%03d", i), Index: (i * 7) % len(nodes)}
+			if ranked {
+				nodes[i].Rank = int32(i + 1)
+			}
 		}
-		heap := New(cmp.Compare[int])
+		tree := New(cmp.Compare[int])
 		twin := map[*api.NodeInfo]int{}
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			n := rapid.SampledFrom(nodes).Draw(t, "node")
 			worth := rapid.IntRange(0, 3).Draw(t, "worth")
 			switch rapid.SampledFrom([]string{"set", "set", "remove", "fill"}).Draw(t, "what") {
 			case "set":
-				heap.Set(n, worth)
+				tree.Set(n, worth)
 				twin[n] = worth
 			case "remove":
-				heap.Remove(n)
+				tree.Remove(n)
 				delete(twin, n)
 			case "fill":
 				clear(twin)
-				heap.Fill(func(add func(*api.NodeInfo, int)) {
-					for i, m := range nodes[:worth*2] {
+				tree.Fill(func(add func(*api.NodeInfo, int)) {
+					for i, m := range nodes[:worth*len(nodes)/3] {
 						add(m, (i+worth)%3)
 						twin[m] = (i + worth) % 3
 					}
@@ -44,7 +48,7 @@ func TestBestIsBest(t *testing.T) {
 					want = m
 				}
 			}
-			if got, worth := heap.Best(); got != want || want != nil && worth != twin[want] {
+			if got, worth := tree.Best(); got != want || want != nil && worth != twin[want] {
 				t.Fatalf("best is %v of %d, want %v of %d", got, worth, want, twin[want])
 			}
 		}
