@@ -15,46 +15,47 @@ const (
 	Future When = true  // room once everything that is being released is gone
 )
 
-// NodeInfo is a node with its accounts.
+// NodeInfo is a node with its accounts. What the search for the best node reads of each comes first, so that
+// it is in few cache lines.
 type NodeInfo struct {
-	Name string
-	// Node is nil for a node that pods name but the API server does not show.
-	Node *v1.Node
 	// Index is dense over existing nodes and reused when a node goes; -1 for others.
 	Index int
 	// Rank orders nodes by name, as of the last Settle; 0 if it is not known yet. Many nodes of a cluster are
 	// equal but for their names, which take long to compare.
 	Rank int32
+	// ready and softTaints are what Ready and SoftTaints say: they are asked too often to look into the
+	// node object each time.
+	ready, softTaints bool
 
-	Allocatable Resource
 	// Idle is allocatable less everything that stands on the node and has not ended. It may be
 	// negative and then means no room.
-	Idle Resource
-	// Releasing is what pods that are being deleted will set free; less those that are overdue.
-	Releasing Resource
+	Idle        Resource
+	Allocatable Resource
 	// Pipelined is what tasks placed on future room will take of it.
 	Pipelined Resource
 	// Aside is what a session keeps of the room for jobs that go first: gangs that have waited long, and
 	// those that pods were evicted for.
 	Aside Resource
+	// nominated are pods of other schedulers that wait for room here after preempting for it.
+	nominated []*TaskInfo
+	// ports are the tasks that take host ports; most nodes have few.
+	ports []*TaskInfo
+
+	// Releasing is what pods that are being deleted will set free; less those that are overdue.
+	Releasing Resource
 	// Outside is what pods that belong to no queue hold.
 	Outside Resource
 	// Members is what members of queues hold here, of which those being deleted hold nothing any more.
 	Members Resource
 
+	Name string
+	// Node is nil for a node that pods name but the API server does not show.
+	Node *v1.Node
 	// Generation changes when anything on the node does. No value is used twice, so it also
 	// tells a node from its predecessor at the same Index.
 	Generation uint64
-
 	// Tasks are all pods on the node or promised to it, by id.
 	Tasks map[TaskID]*TaskInfo
-	// ready and softTaints are what Ready and SoftTaints say: they are asked too often to look into the
-	// node object each time.
-	ready, softTaints bool
-	// ports are the tasks that take host ports; most nodes have few.
-	ports []*TaskInfo
-	// nominated are pods of other schedulers that wait for room here after preempting for it.
-	nominated []*TaskInfo
 }
 
 // Exists tells whether the API server shows the node.

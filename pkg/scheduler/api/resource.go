@@ -28,8 +28,9 @@ const MaxQuantity = int64(1) << 50
 
 // Dimensions gives every resource name a dense index, once for all of a process.
 type Dimensions struct {
-	names []v1.ResourceName
-	index map[v1.ResourceName]int
+	names  []v1.ResourceName
+	index  map[v1.ResourceName]int
+	shared []bool // by index
 }
 
 // NewDimensions returns the fixed dimensions alone.
@@ -49,6 +50,7 @@ func (d *Dimensions) Index(name v1.ResourceName) int {
 	i := len(d.names)
 	d.names = append(d.names, name)
 	d.index[name] = i
+	d.shared = append(d.shared, shared(name))
 	return i
 }
 
@@ -60,14 +62,11 @@ func (d *Dimensions) Len() int { return len(d.names) }
 
 // Shared tells whether queues share dimension i: cpu, memory and extended resources. The
 // number of pods, local storage and attachable volumes are room on nodes, not shares.
-func (d *Dimensions) Shared(i int) bool {
-	switch i {
-	case Pods, EphemeralStorage:
-		return false
-	case CPU, Memory:
-		return true
-	}
-	return !strings.HasPrefix(string(d.names[i]), v1.ResourceAttachableVolumesPrefix)
+func (d *Dimensions) Shared(i int) bool { return d.shared[i] }
+
+func shared(name v1.ResourceName) bool {
+	return name != v1.ResourcePods && name != v1.ResourceEphemeralStorage &&
+		!strings.HasPrefix(string(name), v1.ResourceAttachableVolumesPrefix)
 }
 
 // Vector converts a ResourceList: cpu in milli-units, all else in units, both rounded up.

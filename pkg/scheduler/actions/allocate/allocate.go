@@ -82,7 +82,7 @@ func (r *run) place(claim *api.Claim) bool {
 	failure := r.try(claim)
 	switch {
 	case failure == nil:
-		return true
+		return len(r.waiting(claim.Job)) > 0
 	case r.ssn.JobPipelined(claim.Job):
 		r.explainSurplus(claim)
 		return r.others(claim)

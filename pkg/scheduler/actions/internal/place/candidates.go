@@ -10,10 +10,6 @@ import (
 // it at all.
 type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (worth V, ok bool)
 
-// rebuildFrom is the part of the nodes from which on it is cheaper to put all of them in order anew than to
-// move each that was touched to its place: about three times as much is spent on one that is moved.
-const rebuildFrom = 3
-
 // candidates are the nodes that can take tasks of one class, by worth. They are true as of a
 // position in the model's journal; best judges again the nodes that were touched since.
 type candidates[V any] struct {
@@ -21,7 +17,7 @@ type candidates[V any] struct {
 	passing  *framework.NodeSet
 	measure  measure[V]
 	among    among
-	seen     seen
+	seen     *seen
 	position uint64
 	nodes    *tournament.Tree[V]
 }
@@ -29,8 +25,8 @@ type candidates[V any] struct {
 // among returns a set of nodes outside of which no node can take the task; nil: any could.
 type among func(*api.TaskInfo) *framework.NodeSet
 
-func newCandidates[V any](ssn *framework.Session, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
-	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, nodes: tournament.New(compare)}
+func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
+	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, seen: seen, nodes: tournament.New(compare)}
 	c.rebuild(t)
 	return c
 }
@@ -89,7 +85,8 @@ func (c *candidates[V]) judge(t *api.TaskInfo, index int) {
 	}
 }
 
-// seen tells which nodes come up for the first time in a round.
+// seen tells which nodes come up for the first time in a round. All candidates of a session share one, so
+// that it stays at hand.
 type seen struct {
 	round  uint32
 	rounds []uint32 // by node index: in which a node came up last

@@ -18,6 +18,7 @@ import (
 type Placer struct {
 	ssn    *framework.Session
 	kinds  map[kind]*candidates[api.Score]
+	seen   seen
 	domain Domain
 	seats  map[*api.TaskInfo]*api.NodeInfo
 
@@ -87,7 +88,7 @@ func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	k := kind{class, t.Priority, when}
 	c := p.kinds[k]
 	if c == nil {
-		c = newCandidates(p.ssn, t, p.score(when), highest, p.among(when))
+		c = newCandidates(p.ssn, &p.seen, t, p.score(when), highest, p.among(when))
 		p.kinds[k] = c
 	}
 	return c.best(t)

@@ -13,6 +13,7 @@ import (
 type Reserver struct {
 	ssn    *framework.Session
 	kinds  map[reservedKind]*candidates[wait]
+	seen   seen
 	domain Domain
 }
 
@@ -113,7 +114,7 @@ func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 	class := r.ssn.Cluster().ClassOf(t)
 	k := reservedKind{kind{class, t.Priority, api.Future}, t.Job}
 	if r.kinds[k] == nil || r.domain != nil || !class.Plain() {
-		r.kinds[k] = newCandidates(r.ssn, t, r.wait, soonest, anywhere)
+		r.kinds[k] = newCandidates(r.ssn, &r.seen, t, r.wait, soonest, anywhere)
 	}
 	return r.kinds[k].best(t)
 }
