@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -48,13 +49,24 @@ func compareWorld(t *rapid.T, w *world, theirs *peer, tally map[string]int) {
 	defer m.ssn.Close()
 	compare(t, w, m, theirs, api.Now, tally)
 	compare(t, w, m, theirs, api.Future, tally)
-	// A few placements within the session: what was just decided must be seen at once.
+	// What is decided within the session must be seen at once, and what is undone forgotten.
+	waited, ran := slices.Clone(w.waiting), slices.Clone(w.running)
 	for i := range w.waiting {
 		if m.placeSomewhere(w, i) {
 			compare(t, w, m, theirs, api.Now, tally)
 		}
 	}
+	for i := range w.running {
+		if m.evict(w, i) {
+			compare(t, w, m, theirs, when(t), tally)
+		}
+	}
+	m.stmt.RollbackTo(0)
+	w.waiting, w.running = waited, ran
+	compare(t, w, m, theirs, when(t), tally)
 }
+
+func when(t *rapid.T) api.When { return api.When(rapid.Bool().Draw(t, "future")) }
 
 // compare asks both sides about every waiting pod that has no node yet, and every node.
 func compare(t *rapid.T, w *world, m *model, p *peer, when api.When, tally map[string]int) {
@@ -152,6 +164,19 @@ func (m *model) placeSomewhere(w *world, i int) bool {
 		return true
 	}
 	return false
+}
+
+// evict lets a running pod of ours go, on both sides, and tells whether it could be.
+func (m *model) evict(w *world, i int) bool {
+	task := m.cluster.Tasks[api.TaskID(w.running[i].UID)]
+	if task == nil || !task.Evictable() {
+		return false
+	}
+	m.stmt.Evict(task, nil, api.Preempted)
+	leaving := w.running[i].DeepCopy()
+	leaving.DeletionTimestamp = new(metav1.Now())
+	w.running[i] = leaving
+	return true
 }
 
 // explain words a difference so that it can be understood without running anything.

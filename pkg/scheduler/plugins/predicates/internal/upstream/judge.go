@@ -4,12 +4,13 @@
 // The plugins see the model through a mirror, kept lazily: nothing is built before the first
 // question, and afterwards only nodes that the model touched are built anew. What a plugin
 // computes before it looks at nodes (PreFilter) is computed once per class and state of the
-// model, not once per task.
+// model, not once per task; where a plugin can be told of single pods that came or went, it is.
 package upstream
 
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
@@ -42,6 +43,9 @@ type Judge struct {
 type check struct {
 	plugin
 	reason api.UnfitReason
+	// follows tells that what the plugin computes before it looks at nodes can be kept up by telling it
+	// which pods came and went, anywhere and in any number, and is then the same as if computed anew.
+	follows bool
 }
 
 type plugin interface {
@@ -58,6 +62,7 @@ type question struct {
 // opinion is what the plugins think of a class before they look at single nodes.
 type opinion struct {
 	position uint64     // in the journal of touched nodes
+	changes  uint64     // of the mirror
 	nowhere  *api.Unfit // set when no node will do
 	state    fwk.CycleState
 	checks   []*check // those that want to look at nodes
@@ -90,6 +95,7 @@ func (j *Judge) Open(cluster *api.Cluster, log logr.Logger) {
 // mirrored of the nodes stays.
 func (j *Judge) Close() {
 	j.ctx, j.opinions, j.words = nil, nil, nil
+	j.mirror.changes.forget()
 }
 
 // Unfit returns why a pod of the class cannot go to the node, or nil. The node must exist.
@@ -109,26 +115,34 @@ func (j *Judge) Unfit(class *api.Class, pod *v1.Pod, n *api.NodeInfo, when api.W
 
 func (j *Judge) opinion(class *api.Class, pod *v1.Pod, when api.When) *opinion {
 	q := question{class, when}
-	o := j.opinions[q]
-	if o == nil || o.position != j.mirror.position {
-		j.mirror.list(when)
-		o = j.form(class, pod)
-		j.opinions[q] = o
+	old := j.opinions[q]
+	if old != nil && old.position == j.mirror.position {
+		return old
 	}
+	o := j.form(class, pod, when, old)
+	j.opinions[q] = o
 	return o
 }
 
-// form asks all plugins that the class concerns for their opinion. None of them narrows the set
-// of nodes in PreFilter, so its first result is not looked at.
-func (j *Judge) form(class *api.Class, pod *v1.Pod) *opinion {
-	o := &opinion{position: j.mirror.position}
+// form asks all plugins that the class concerns for their opinion; old is the last one, or nil. None of them
+// narrows the set of nodes in PreFilter, so its first result is not looked at.
+func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion) *opinion {
+	o := &opinion{position: j.mirror.position, changes: j.mirror.changes.count()}
 	if o.nowhere = j.unsupported(class.Shape, pod); o.nowhere != nil {
 		return o
 	}
 	o.state = schedulerframework.NewCycleState()
+	if old != nil && old.state != nil {
+		o.state = old.state // what is not kept is written anew
+	}
 	ask := func(checks []check) {
 		for i := range checks {
 			c := &checks[i]
+			if j.follow(old, c, pod, when) {
+				o.checks = append(o.checks, c)
+				continue
+			}
+			j.mirror.list(when)
 			_, status := c.PreFilter(j.ctx, o.state, pod, j.mirror.all)
 			switch {
 			case status.IsSkip():
@@ -146,6 +160,29 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod) *opinion {
 		ask(j.neighbours)
 	}
 	return o
+}
+
+// follow tells a plugin what has changed since an opinion was formed, if it had one then, can be told, and
+// the changes are still known. It reports whether the plugin is up to date.
+func (j *Judge) follow(old *opinion, c *check, pod *v1.Pod, when api.When) bool {
+	if old == nil || !c.follows || !slices.Contains(old.checks, c) {
+		return false
+	}
+	list, known := j.mirror.changes.since(old.changes)
+	if !known {
+		return false
+	}
+	told := c.PreFilterExtensions()
+	tell := func(news func(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status) func(fwk.PodInfo, fwk.NodeInfo) {
+		return func(p fwk.PodInfo, n fwk.NodeInfo) {
+			known = known && news(j.ctx, old.state, pod, p, n).IsSuccess()
+		}
+	}
+	gone, come := tell(told.RemovePod), tell(told.AddPod)
+	for _, c := range list {
+		c.visit(when, gone, come)
+	}
+	return known
 }
 
 // unsupported returns why nobody can answer for tasks of this shape, or nil.

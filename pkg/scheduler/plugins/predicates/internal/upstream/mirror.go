@@ -22,6 +22,7 @@ type mirror struct {
 	position uint64 // in the journal of touched nodes
 	nodes    []*reflection
 	leaving  int // nodes whose faces differ
+	changes  changes
 
 	// The face that is listed.
 	listed                              bool
@@ -87,17 +88,18 @@ func (m *mirror) rebuildNode(index int) {
 	if old != nil && n != nil && old.generation == n.Generation {
 		return
 	}
+	var r *reflection
+	if n != nil {
+		r = newReflection(n, old)
+	}
+	m.nodes[index] = r
 	if old != nil && old.future != old.now {
 		m.leaving--
 	}
-	m.nodes[index] = nil
-	if n == nil {
-		return
-	}
-	m.nodes[index] = newReflection(n, old)
-	if r := m.nodes[index]; r.future != r.now {
+	if r != nil && r.future != r.now {
 		m.leaving++
 	}
+	m.changes.add(old, r)
 }
 
 // newReflection builds a node; what the old one knew of its pods is taken over.

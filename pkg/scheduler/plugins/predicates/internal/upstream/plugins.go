@@ -21,17 +21,19 @@ import (
 
 // maker makes one plugin of kube-scheduler.
 type maker struct {
-	reason api.UnfitReason
-	args   apiruntime.Object // nil if the plugin takes none
-	make   func(context.Context, apiruntime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
+	reason  api.UnfitReason
+	follows bool              // see check
+	args    apiruntime.Object // nil if the plugin takes none
+	make    func(context.Context, apiruntime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
 }
 
 // neighbourChecks are asked about tasks that other pods have a say about.
 func neighbourChecks(h fwk.Handle, features feature.Features) ([]check, error) {
 	return makeAll(h, features, []maker{
 		// With list defaulting and an empty list, only constraints of the pod itself count.
-		{api.TopologySpread, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, podtopologyspread.New},
-		{api.PodAffinity, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, interpodaffinity.New},
+		// It follows only pods of one node.
+		{api.TopologySpread, false, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, podtopologyspread.New},
+		{api.PodAffinity, true, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, interpodaffinity.New},
 	})
 }
 
@@ -40,10 +42,10 @@ func neighbourChecks(h fwk.Handle, features feature.Features) ([]check, error) {
 func storageChecks(h fwk.Handle, features feature.Features) ([]check, error) {
 	const bindTimeoutSeconds = 600 // kube-scheduler's default; binding is not asked for yet
 	return makeAll(h, features, []maker{
-		{api.VolumeUnfit, nil, volumerestrictions.New},
-		{api.VolumeUnfit, &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeoutSeconds}, volumebinding.New},
-		{api.VolumeUnfit, nil, nodevolumelimits.NewCSI},
-		{api.VolumeUnfit, nil, volumezone.New},
+		{api.VolumeUnfit, false, nil, volumerestrictions.New},
+		{api.VolumeUnfit, false, &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeoutSeconds}, volumebinding.New},
+		{api.VolumeUnfit, false, nil, nodevolumelimits.NewCSI},
+		{api.VolumeUnfit, false, nil, volumezone.New},
 	})
 }
 
@@ -58,7 +60,7 @@ func makeAll(h fwk.Handle, features feature.Features, makers []maker) ([]check, 
 		if !ok {
 			return nil, fmt.Errorf("%s is no filter", made.Name())
 		}
-		checks = append(checks, check{p, m.reason})
+		checks = append(checks, check{p, m.reason, m.follows})
 	}
 	return checks, nil
 }
