@@ -110,7 +110,7 @@ func (j *JobInfo) commitment() *Commitment {
 		now.Queue = j.Queue.ID
 	}
 	if j.committed == nil || *j.committed != now {
-		j.committed = &now
+		j.committed = new(now) // not &now, which would be made on the heap each time
 	}
 	return j.committed
 }
