@@ -29,7 +29,7 @@ type offerKey struct {
 // offers are the nodes where evictions could make room for a kind of task, the cheapest first.
 type offers struct {
 	key      offerKey
-	heap     *tournament.Tree[cost]
+	nodes    *tournament.Tree[cost]
 	position uint64 // in the journal of touched nodes
 	dropped  map[*api.NodeInfo]bool
 }
@@ -41,7 +41,7 @@ func (a *attempt) offersFor(t *api.TaskInfo, giver *api.QueueInfo) *offers {
 	if o := a.offers[key]; o != nil && !key.class.Social() {
 		return o
 	}
-	o := &offers{key: key, heap: tournament.New(cost.compare), dropped: map[*api.NodeInfo]bool{}}
+	o := &offers{key: key, nodes: tournament.New(a.ssn.Cluster().Nodes(), cost.compare), dropped: map[*api.NodeInfo]bool{}}
 	o.fill(a, t)
 	a.offers[key] = o
 	return o
@@ -49,7 +49,7 @@ func (a *attempt) offersFor(t *api.TaskInfo, giver *api.QueueInfo) *offers {
 
 func (o *offers) fill(a *attempt, t *api.TaskInfo) {
 	all := a.ssn.Cluster().Nodes()
-	o.heap.Fill(func(add func(*api.NodeInfo, cost)) {
+	o.nodes.Fill(func(add func(*api.NodeInfo, cost)) {
 		a.ssn.Passing(t.Shape).Each(func(i int) {
 			if a.within(all[i]) && !o.dropped[all[i]] {
 				if units, ok := a.offer(t, all[i], o.key.giver); ok {
@@ -67,12 +67,12 @@ func (o *offers) fill(a *attempt, t *api.TaskInfo) {
 func (o *offers) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api.Unit) {
 	o.catchUp(a, t)
 	for {
-		first, before := o.heap.Best()
+		first, before := o.nodes.Best()
 		if first == nil {
 			return nil, nil
 		}
 		units := o.look(a, t, first)
-		if node, now := o.heap.Best(); node == first && now == before {
+		if node, now := o.nodes.Best(); node == first && now == before {
 			return node, slices.Clone(units)
 		}
 	}
@@ -100,17 +100,17 @@ func (o *offers) catchUp(a *attempt, t *api.TaskInfo) {
 // look makes the offer of a node again.
 func (o *offers) look(a *attempt, t *api.TaskInfo, node *api.NodeInfo) []api.Unit {
 	if units, ok := a.offer(t, node, o.key.giver); ok && !o.dropped[node] {
-		o.heap.Set(node, a.price(units))
+		o.nodes.Set(node, a.price(units))
 		return units
 	}
-	o.heap.Remove(node)
+	o.nodes.Remove(node)
 	return nil
 }
 
 // drop takes a node out for good.
 func (o *offers) drop(node *api.NodeInfo) {
 	o.dropped[node] = true
-	o.heap.Remove(node)
+	o.nodes.Remove(node)
 }
 
 // offer returns the cheapest units that make room for t on a node: low priority before high, surplus

@@ -3,7 +3,7 @@
 //
 // A plan is made on a statement. The tasks of the claim are placed one by one: on room that is
 // there if there is any, else on the node where the cheapest units set enough of it free. Nodes are
-// kept in a heap by that cost, and only those that have changed are looked at again. At the end
+// kept in the order of that cost, and only those that have changed are looked at again. At the end
 // units that turned out not to be needed are given back.
 package evict
 

@@ -26,7 +26,10 @@ type candidates[V any] struct {
 type among func(*api.TaskInfo) *framework.NodeSet
 
 func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
-	c := &candidates[V]{ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, seen: seen, nodes: tournament.New(compare)}
+	c := &candidates[V]{
+		ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, seen: seen,
+		nodes: tournament.New(ssn.Cluster().Nodes(), compare),
+	}
 	c.rebuild(t)
 	return c
 }

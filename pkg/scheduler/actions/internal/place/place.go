@@ -37,7 +37,7 @@ type kind struct {
 
 // New returns a placer.
 func New(ssn *framework.Session) *Placer {
-	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}, scanned: tournament.New(highest)}
+	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}, scanned: tournament.New(ssn.Cluster().Nodes(), highest)}
 }
 
 // IdleOnly keeps the placements that follow off room that is being released, until called with false.

@@ -19,8 +19,11 @@ const width = 8
 type Tree[V any] struct {
 	compare func(a, b V) int // negative if a is better
 	nodes   []*api.NodeInfo  // by index
-	// rounds are, by place, those who take part in each: in the first the place is the node's index, in
-	// the others the number of the match that was won. The last has one place.
+	// places are those of nodes in the first round, by index, in the order in which they first came; plus one,
+	// so that zero is none.
+	places []int32
+	// rounds are the entries of each round, which but for the first are the winners of matches in the round
+	// before. The last has one.
 	rounds [][]entry[V]
 	again  []matches // to be played again, by round
 }
@@ -28,7 +31,7 @@ type Tree[V any] struct {
 type entry[V any] struct {
 	worth V
 	rank  int32 // the node's
-	index int32 // the node's; nobody for an empty place
+	index int32 // the node's; nobody where a place is empty
 }
 
 const nobody = -1
@@ -46,30 +49,26 @@ func (m *matches) add(match int) {
 	}
 }
 
-// New returns an empty tree.
-func New[V any](compare func(a, b V) int) *Tree[V] { return &Tree[V]{compare: compare} }
+// New returns an empty tree for nodes that are given by index.
+func New[V any](nodes []*api.NodeInfo, compare func(a, b V) int) *Tree[V] {
+	return &Tree[V]{compare: compare, nodes: nodes, rounds: make([][]entry[V], 1)}
+}
 
 // Fill replaces what is in the tree by all nodes that add is called with.
 func (t *Tree[V]) Fill(each func(add func(*api.NodeInfo, V))) {
 	for _, round := range t.rounds {
-		vacate(round)
+		for i := range round {
+			round[i].index = nobody
+		}
 	}
 	each(t.Set)
-}
-
-func vacate[V any](round []entry[V]) {
-	for i := range round {
-		round[i].index = nobody
-	}
 }
 
 // Best returns the best node and its worth; nil if the tree is empty.
 func (t *Tree[V]) Best() (*api.NodeInfo, V) {
 	t.play()
-	if len(t.rounds) > 0 {
-		if best := &t.rounds[len(t.rounds)-1][0]; best.index != nobody {
-			return t.nodes[best.index], best.worth
-		}
+	if last := t.rounds[len(t.rounds)-1]; len(last) > 0 && last[0].index != nobody {
+		return t.nodes[last[0].index], last[0].worth
 	}
 	var none V
 	return nil, none
@@ -77,41 +76,47 @@ func (t *Tree[V]) Best() (*api.NodeInfo, V) {
 
 // Set adds a node, or changes its worth.
 func (t *Tree[V]) Set(n *api.NodeInfo, worth V) {
-	if n.Index >= len(t.nodes) {
-		t.grow(n.Index + 1)
+	if t.places == nil {
+		t.places = make([]int32, len(t.nodes))
 	}
-	t.nodes[n.Index] = n
-	t.rounds[0][n.Index] = entry[V]{worth, n.Rank, int32(n.Index)}
-	t.again[0].add(n.Index / width)
+	if t.places[n.Index] == 0 {
+		t.extend()
+		t.places[n.Index] = int32(len(t.rounds[0]))
+	}
+	t.put(n, entry[V]{worth, n.Rank, int32(n.Index)})
 }
 
 // Remove takes a node out, if it is in.
 func (t *Tree[V]) Remove(n *api.NodeInfo) {
-	if n.Index < len(t.nodes) && t.rounds[0][n.Index].index != nobody {
-		t.rounds[0][n.Index].index = nobody
-		t.again[0].add(n.Index / width)
+	if t.places != nil && t.places[n.Index] > 0 {
+		t.put(n, entry[V]{index: nobody})
 	}
 }
 
-// grow makes place for at least so many nodes, and for twice as many as before. All is played again.
-func (t *Tree[V]) grow(places int) {
-	places = max(places, 2*len(t.nodes), width)
-	t.nodes = append(t.nodes, make([]*api.NodeInfo, places-len(t.nodes))...)
-	first := make([]entry[V], places)
-	vacate(first)
-	if len(t.rounds) > 0 {
-		copy(first, t.rounds[0])
+func (t *Tree[V]) put(n *api.NodeInfo, e entry[V]) {
+	place := int(t.places[n.Index]) - 1
+	t.rounds[0][place] = e
+	if len(t.again) > 0 {
+		t.again[0].add(place / width)
 	}
-	t.rounds, t.again = [][]entry[V]{first}, nil
-	for places > 1 {
-		places = (places + width - 1) / width
-		round := make([]entry[V], places)
-		vacate(round)
-		t.rounds = append(t.rounds, round)
-		t.again = append(t.again, matches{listed: make([]bool, places)})
-	}
-	for i := range t.again[0].listed {
-		t.again[0].add(i)
+}
+
+// extend adds a place to the first round, and to the others what that takes.
+func (t *Tree[V]) extend() {
+	for r, place := 0, len(t.rounds[0]); ; r, place = r+1, place/width {
+		if r == len(t.rounds) {
+			t.rounds, t.again = append(t.rounds, nil), append(t.again, matches{})
+		}
+		if place < len(t.rounds[r]) {
+			return
+		}
+		t.rounds[r] = append(t.rounds[r], entry[V]{index: nobody})
+		if r > 0 {
+			t.again[r-1].listed = append(t.again[r-1].listed, false)
+		}
+		if place == 0 {
+			return
+		}
 	}
 }
 

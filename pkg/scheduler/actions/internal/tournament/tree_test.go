@@ -21,7 +21,11 @@ func TestBestIsBest(t *testing.T) {
 				nodes[i].Rank = int32(i + 1)
 			}
 		}
-		tree := New(cmp.Compare[int])
+		byIndex := make([]*api.NodeInfo, len(nodes))
+		for _, n := range nodes {
+			byIndex[n.Index] = n
+		}
+		tree := New(byIndex, cmp.Compare[int])
 		twin := map[*api.NodeInfo]int{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			n := rapid.SampledFrom(nodes).Draw(t, "node")
