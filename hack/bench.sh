@@ -32,7 +32,7 @@ status=0
 go run ./test/perf/decide -json "$figures" "$@" || status=1
 drain 500 100 "$pairs" || status=1
 if [[ ${#short[@]} -eq 0 ]]; then
-	drain 2000 400 1 || status=1
+	drain 2000 400 "$pairs" || status=1
 fi
 go run ./test/perf/live "${short[@]}" -json "$figures" "${profiles[@]}" || status=1
 exit $status

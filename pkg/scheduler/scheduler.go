@@ -25,8 +25,8 @@ import (
 )
 
 // gatherPause is how long a cycle that something has woken waits for more of the same: pods of
-// a gang arrive one by one.
-const gatherPause = 10 * time.Millisecond
+// a gang arrive one by one. The last of them waits for half of it on average.
+const gatherPause = 5 * time.Millisecond
 
 // stuckAfter is how long a cycle may take before Healthy reports it.
 const stuckAfter = 2 * time.Minute

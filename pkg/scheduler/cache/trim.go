@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"sync"
@@ -22,10 +23,16 @@ const maxTwins = 1024
 type trimmer struct {
 	mu sync.Mutex
 	// twins are pods seen lately, by namespace and image, with which the next ones are compared.
-	twins map[string]*v1.Pod
+	twins map[string]twin
+	spec  []byte // of the pod that is being compared; see encode
 }
 
-func newTrimmer() *trimmer { return &trimmer{twins: map[string]*v1.Pod{}} }
+type twin struct {
+	pod  *v1.Pod
+	spec []byte
+}
+
+func newTrimmer() *trimmer { return &trimmer{twins: map[string]twin{}} }
 
 // trim is the transform of all informers.
 func (t *trimmer) trim(obj any) (any, error) {
@@ -47,34 +54,50 @@ func (t *trimmer) share(pod *v1.Pod) {
 	key := pod.Namespace + "/" + pod.Spec.Containers[0].Image
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if twin := t.twins[key]; twin != nil && shareAll(pod, twin) {
+	t.encode(&pod.Spec)
+	twin := t.twins[key]
+	if twin.pod != nil && t.shareAll(pod, twin) {
 		return
 	}
 	if len(t.twins) >= maxTwins {
 		clear(t.twins) // the next pods are twins again
 	}
-	t.twins[key] = pod
+	twin.pod, twin.spec = pod, append(twin.spec[:0], t.spec...)
+	t.twins[key] = twin
+}
+
+// encode writes a spec in the encoding that API servers use between each other, but for what each pod has of its own.
+// Equal encodings mean equal specs, and to compare them costs a fraction of what comparing all fields
+// would.
+func (t *trimmer) encode(spec *v1.PodSpec) {
+	common := *spec
+	common.NodeName, common.Hostname = "", ""
+	size := common.Size()
+	t.spec = slices.Grow(t.spec[:0], size)[:size]
+	if _, err := common.MarshalToSizedBuffer(t.spec); err != nil {
+		t.spec = t.spec[:0] // like no other
+	}
 }
 
 // shareAll has a pod share with its twin whatever is equal, and reports whether all was.
-func shareAll(pod, twin *v1.Pod) bool {
-	labels := maps.Equal(pod.Labels, twin.Labels)
+func (t *trimmer) shareAll(pod *v1.Pod, twin twin) bool {
+	labels := maps.Equal(pod.Labels, twin.pod.Labels)
 	if labels {
-		pod.Labels = twin.Labels
+		pod.Labels = twin.pod.Labels
 	}
-	annotations := maps.Equal(pod.Annotations, twin.Annotations)
+	annotations := maps.Equal(pod.Annotations, twin.pod.Annotations)
 	if annotations {
-		pod.Annotations = twin.Annotations
+		pod.Annotations = twin.pod.Annotations
 	}
-	owners := equality.Semantic.DeepEqual(pod.OwnerReferences, twin.OwnerReferences)
+	owners := equality.Semantic.DeepEqual(pod.OwnerReferences, twin.pod.OwnerReferences)
 	if owners {
-		pod.OwnerReferences = twin.OwnerReferences
+		pod.OwnerReferences = twin.pod.OwnerReferences
 	}
-	spec := twin.Spec
-	spec.NodeName, spec.Hostname = pod.Spec.NodeName, pod.Spec.Hostname // their own, always
-	alike := equality.Semantic.DeepEqual(&pod.Spec, &spec)
+	alike := len(t.spec) > 0 && bytes.Equal(t.spec, twin.spec)
 	if alike {
-		pod.Spec = spec
+		node, host := pod.Spec.NodeName, pod.Spec.Hostname
+		pod.Spec = twin.pod.Spec
+		pod.Spec.NodeName, pod.Spec.Hostname = node, host
 	}
 	return labels && annotations && owners && alike
 }

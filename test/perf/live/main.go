@@ -23,6 +23,7 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
@@ -34,6 +35,7 @@ type options struct {
 	run      *regexp.Regexp
 	list     bool
 	short    bool
+	churn    time.Duration
 	json     string
 	profiles string
 }
@@ -47,6 +49,7 @@ type measurement struct {
 // bench is what a measurement is made with.
 type bench struct {
 	short    bool
+	churn    time.Duration
 	profiles string
 	say      testbed.Progress
 }
@@ -60,7 +63,7 @@ func measurements() []measurement {
 			return stream{nodes: 1000, lives: b.pick(3000, 600), seconds: b.pick(60, 15), share: 0.7}.measure(ctx, b)
 		}},
 		{"memory", "5,000 nodes and 100,000 pods, of which a part goes and comes", func(ctx context.Context, b bench) ([]figures.Figure, error) {
-			return memory{nodes: b.pick(5000, 1000), pods: b.pick(100_000, 20_000), churned: b.pick(5000, 1000)}.measure(ctx, b)
+			return memory{nodes: b.pick(5000, 1000), pods: b.pick(100_000, 20_000), churned: b.pick(5000, 1000), during: b.churn}.measure(ctx, b)
 		}},
 	}
 }
@@ -125,6 +128,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.BoolVar(&o.short, "short", false, "make them in a shorter form, with bounds to match")
 	fs.StringVar(&o.json, "json", "", "add the figures to the JSON array in this file, and print all of them")
 	fs.StringVar(&o.profiles, "profiles", "", "write profiles of the scheduler and of the cluster to this directory")
+	fs.DurationVar(&o.churn, "churn", 0, "for how long pods come and go where memory is measured; two rounds at least")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -148,7 +152,7 @@ func measureAll(ctx context.Context, chosen []measurement, o options, say testbe
 	var all []figures.Figure
 	for _, m := range chosen {
 		say("%s: %s", m.name, m.about)
-		list, err := m.run(ctx, bench{short: o.short, profiles: o.profiles, say: say})
+		list, err := m.run(ctx, bench{short: o.short, churn: o.churn, profiles: o.profiles, say: say})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}

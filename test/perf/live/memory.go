@@ -10,8 +10,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// memory is a big cluster full of gangs. Twice some of them go and others come, as many as churned pods.
-type memory struct{ nodes, pods, churned int }
+// memory is a big cluster full of gangs. In each round some of them go and others come, as many as churned pods;
+// there are two rounds at least, and as many as fit into a time.
+type memory struct {
+	nodes, pods, churned int
+	during               time.Duration
+}
 
 const (
 	mebibyte = 1 << 20
@@ -58,24 +62,29 @@ func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Fi
 	if err != nil {
 		return nil, err
 	}
-	var churned [2]taken // the first time, what was never needed before comes to stay
-	for i := range churned {
-		if err = m.churn(ctx, bed, fmt.Sprintf("round-%d-", i), gangs[i*m.gangsChurned():][:m.gangsChurned()], s.Done(), b); err != nil {
+	var first, last taken // after the first round, in which what was never needed before comes to stay, and after the last
+	rounds := 0
+	for began := time.Now(); rounds < 2 || time.Since(began) < m.during; rounds++ {
+		if gangs, err = m.churn(ctx, bed, fmt.Sprintf("round-%d-", rounds), gangs, s.Done(), b); err != nil {
 			return nil, err
 		}
-		if churned[i], err = m.look(ctx, s, b); err != nil {
+		if last, err = m.look(ctx, s, b); err != nil {
 			return nil, err
+		}
+		if rounds == 0 {
+			first = last
 		}
 	}
 	if err = profiled(); err != nil {
 		return nil, err
 	}
-	growth := 100 * (churned[1].inUse - churned[0].inUse) / churned[0].inUse
+	growth := 100 * (last.inUse - first.inUse) / first.inUse
 	return []figures.Figure{
 		atMost("resident", full.resident, "MiB", m.limit()),
-		atMost("resident-peak", churned[1].peak, "MiB", m.limit()),
+		atMost("resident-peak", last.peak, "MiB", m.limit()),
 		told("in-use", full.inUse, "MiB"),
 		atMost("in-use-growth", growth, "%", 5),
+		told("churned", float64(rounds*m.churned), "pods"),
 	}, s.End()
 }
 
@@ -98,27 +107,27 @@ func (m memory) look(ctx context.Context, s *testbed.Scheduler, b bench) (taken,
 	return t, err
 }
 
-func (m memory) gangsChurned() int { return m.churned / memoryGang }
-
-// churn removes gangs and has the scheduler start others in their place.
-func (m memory) churn(ctx context.Context, bed *testbed.Bed, prefix string, gangs []testbed.Gang, ended <-chan struct{}, b bench) error {
+// churn removes the first gangs and has the scheduler start others, which come last. It returns all that there
+// are then.
+func (m memory) churn(ctx context.Context, bed *testbed.Bed, prefix string, gangs []testbed.Gang, ended <-chan struct{}, b bench) ([]testbed.Gang, error) {
+	gone, stay := gangs[:m.churned/memoryGang], gangs[m.churned/memoryGang:]
 	b.say("removing %d pods", m.churned)
-	if err := bed.Remove(ctx, gangs...); err != nil {
-		return err
+	if err := bed.Remove(ctx, gone...); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	binds, err := bed.WatchBinds(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fresh := make([]testbed.Gang, len(gangs))
-	for i, gang := range gangs {
-		fresh[i] = testbed.Gang{Name: prefix + gang.Name, Size: gang.Size}
+	come := make([]testbed.Gang, len(gone))
+	for i, gang := range gone {
+		come[i] = testbed.Gang{Name: fmt.Sprint(prefix, i), Size: gang.Size}
 	}
 	b.say("creating as many")
-	if err := bed.Submit(ctx, fresh...); err != nil {
-		return err
+	if err := bed.Submit(ctx, come...); err != nil {
+		return nil, err
 	}
-	return binds.Wait(ctx, m.churned, ended)
+	return append(stay, come...), binds.Wait(ctx, m.churned, ended)
 }
