@@ -52,8 +52,14 @@ func (m idle) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
 	}, nil
 }
 
-// plain is how long plain clients, that know where to and wait for nothing, take for as many pods.
+// plain is how long plain clients, that know where to and wait for nothing, take for as many pods, while
+// somebody watches besides, as a scheduler must.
 func (m idle) plain(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := bed.WatchPods(ctx, testbed.Sights{}); err != nil {
+		return nil, err
+	}
 	clients, err := bed.PlainClients(ctx)
 	if err != nil {
 		return nil, err
