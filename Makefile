@@ -2,7 +2,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify test test-short test-long demo bench clean
+.PHONY: help build generate verify test test-short test-long fuzz demo bench clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test-short: ## Run the tests that need no API server.
 
 test-long: ## Run the tests that draw random cases with 2,000 of them each, which takes about five minutes.
 	hack/test-long.sh $(ARGS)
+
+fuzz: ## Fuzz each target for 30 seconds; FUZZTIME=10m for longer, ARGS=FuzzModel for one.
+	hack/fuzz.sh $(ARGS)
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
 	@echo "Building the demo. The first time all is compiled, which takes several minutes."

@@ -12,10 +12,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 figures=_artifacts/bench.json
-short=() profiles=() pairs=3
+short=() profiles=() pairs=(7 5) # of the drains of 5,000 and of 20,000 pods
 while [[ $# -gt 0 ]]; do
 	case $1 in
-	-short) short=(-short) pairs=1 ;;
+	-short) short=(-short) pairs=(1) ;;
 	-profiles) profiles=(-profiles _artifacts/profiles) ;;
 	*) break ;;
 	esac
@@ -30,9 +30,9 @@ drain() {
 rm -f "$figures"
 status=0
 go run ./test/perf/decide -json "$figures" "$@" || status=1
-drain 500 100 "$pairs" || status=1
+drain 500 100 "${pairs[0]}" || status=1
 if [[ ${#short[@]} -eq 0 ]]; then
-	drain 2000 400 "$pairs" || status=1
+	drain 2000 400 "${pairs[1]}" || status=1
 fi
 go run ./test/perf/live "${short[@]}" -json "$figures" "${profiles[@]}" || status=1
 exit $status

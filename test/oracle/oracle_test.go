@@ -105,9 +105,12 @@ func newModel(t *rapid.T, w *world) *model {
 	if err := registry.AddPlugin(predicates.Name, predicates.Spec()); err != nil {
 		t.Fatal(err)
 	}
-	profile, err := registry.NewProfile(&conf.Configuration{
-		Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: predicates.Name}}}},
-	}, framework.Handle{})
+	return newModelOf(t, w, registry, conf.Plugin{Name: predicates.Name})
+}
+
+// newModelOf opens a session with one plugin.
+func newModelOf(t *rapid.T, w *world, registry *framework.Registry, plugin conf.Plugin) *model {
+	profile, err := registry.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{plugin}}}}, framework.Handle{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,13 +193,7 @@ func explain(w *world, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs s
 	}
 	fmt.Fprintf(&b, "pod %s/%s on node %s (future: %v)\n  we say:             %s\n  kube-scheduler says: %s\n",
 		pod.Namespace, pod.Name, node.Name, bool(when), say(ours), say(theirs))
-	write := func(what string, object any) {
-		text, err := yaml.Marshal(object)
-		if err != nil {
-			text = []byte(err.Error())
-		}
-		fmt.Fprintf(&b, "--- %s\n%s", what, text)
-	}
+	write := func(what string, object any) { fmt.Fprintf(&b, "--- %s\n%s", what, asYAML(object)) }
 	write("the pod", pod)
 	for _, n := range w.nodes {
 		write("node", n)
@@ -205,4 +202,12 @@ func explain(w *world, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs s
 		write("standing pod", p)
 	}
 	return b.String()
+}
+
+func asYAML(object any) string {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }

@@ -17,31 +17,31 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
+func TestModelEqualsOneBuiltAfresh(t *testing.T) { rapid.Check(t, modelEqualsOneBuiltAfresh) }
+
 // Any sequence of events and decisions keeps the accounts right and leads to the model that the
 // final objects describe.
-func TestModelEqualsOneBuiltAfresh(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMachine()
-		t.Repeat(map[string]func(*rapid.T){
-			"set pod":         m.setPod,
-			"delete pod":      m.deletePod,
-			"set node":        m.setNode,
-			"delete node":     m.deleteNode,
-			"set group":       m.setGroup,
-			"delete group":    m.deleteGroup,
-			"set queue":       m.setQueue,
-			"delete queue":    m.deleteQueue,
-			"priority class":  m.priorityClass,
-			"namespace":       m.namespace,
-			"try and undo":    m.tryAndUndo,
-			"launch":          m.launch,
-			"refuse":          m.refuse,
-			"settle":          func(*rapid.T) { m.c.Settle() },
-			"repeat an event": m.repeat,
-			"":                m.check,
-		})
-		m.compare(t)
+func modelEqualsOneBuiltAfresh(t *rapid.T) {
+	m := newMachine()
+	t.Repeat(map[string]func(*rapid.T){
+		"set pod":         m.setPod,
+		"delete pod":      m.deletePod,
+		"set node":        m.setNode,
+		"delete node":     m.deleteNode,
+		"set group":       m.setGroup,
+		"delete group":    m.deleteGroup,
+		"set queue":       m.setQueue,
+		"delete queue":    m.deleteQueue,
+		"priority class":  m.priorityClass,
+		"namespace":       m.namespace,
+		"try and undo":    m.tryAndUndo,
+		"launch":          m.launch,
+		"refuse":          m.refuse,
+		"settle":          func(*rapid.T) { m.c.Settle() },
+		"repeat an event": m.repeat,
+		"":                m.check,
 	})
+	m.compare(t)
 }
 
 // machine drives a model, and remembers the objects that a fresh one would be told.

@@ -1,6 +1,7 @@
 package conf_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,15 @@ func FuzzParse(f *testing.F) {
 		c, _, err := conf.Parse("f", data, testCatalog())
 		if (c == nil) != (err != nil) {
 			t.Fatalf("configuration %v together with error %v", c, err)
+		}
+		var list *conf.Error
+		if errors.As(err, &list) {
+			last := 1 + strings.Count(string(data), "\n") + strings.Count(string(data), "\r")
+			for _, p := range list.Problems {
+				if p.Line < 1 || p.Line > last || p.Text == "" {
+					t.Errorf("a problem in line %d of %d: %q", p.Line, last, p.Text)
+				}
+			}
 		}
 		if c == nil {
 			return

@@ -136,6 +136,7 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 		return err
 	}
 	say("%d plain clients bind them", len(clients))
+	profiled := b.Profile(ctx, fmt.Sprintf("ceiling-%d", o.pods()), o.profiled())
 	if err = clients.Bind(limited, pods, o.nodes); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 		return err
 	}
 	say("%.0f pods/s by plain clients", p.Ceiling.PodsPerSecond)
-	return nil
+	return profiled()
 }
 
 // taken is the time that processes have taken.

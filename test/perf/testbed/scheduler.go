@@ -76,19 +76,26 @@ func (s *Scheduler) Usage() (Usage, error) { return UsageOf(s.PID()) }
 // of their memory, if profiles are asked for. The files are named after what is measured. It
 // returns at once, and a function that waits.
 func (s *Scheduler) Profile(ctx context.Context, name string, d time.Duration) (wait func() error) {
-	if s.bed.options.Profiles == "" {
+	scheduler, cluster := s.bed.profile(ctx, s.reader.Get, name+"-scheduler", d), s.bed.Profile(ctx, name, d)
+	return func() error { return errors.Join(scheduler(), cluster()) }
+}
+
+// Profile does so for the cluster alone.
+func (b *Bed) Profile(ctx context.Context, name string, d time.Duration) (wait func() error) {
+	return b.profile(ctx, b.get, name+"-cluster", d)
+}
+
+func (b *Bed) profile(ctx context.Context, get func(context.Context, string) ([]byte, error), name string, d time.Duration) (wait func() error) {
+	if b.options.Profiles == "" {
 		return func() error { return nil }
 	}
-	taken := make(chan error, 2)
-	for who, get := range map[string]func(context.Context, string) ([]byte, error){"scheduler": s.reader.Get, "cluster": s.bed.get} {
-		go func() {
-			base := filepath.Join(s.bed.options.Profiles, name+"-"+who)
-			taken <- errors.Join(
-				save(ctx, get, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(d.Seconds()))), base+"-cpu.pprof"),
-				save(ctx, get, "/debug/pprof/heap", base+"-heap.pprof"))
-		}()
-	}
-	return func() error { return errors.Join(<-taken, <-taken) }
+	taken, base := make(chan error, 1), filepath.Join(b.options.Profiles, name)
+	go func() {
+		taken <- errors.Join(
+			save(ctx, get, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(d.Seconds()))), base+"-cpu.pprof"),
+			save(ctx, get, "/debug/pprof/heap", base+"-heap.pprof"))
+	}()
+	return func() error { return <-taken }
 }
 
 // get returns what the API server answers on a path.

@@ -1,0 +1,98 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// TestRequestsEqualThoseOfKubeScheduler is about what a pod takes of a node: init containers, sidecars,
+// overhead, requests of the pod as a whole, and, once it is on a node, resizes under way.
+func TestRequestsEqualThoseOfKubeScheduler(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pod := drawPod(t, "p")
+		if seldom(t, "asks as a whole") {
+			pod.Spec.Resources = &v1.ResourceRequirements{Requests: drawRoom(t)}
+		}
+		if rapid.Bool().Draw(t, "on a node") {
+			pod.Spec.NodeName = "n"
+			drawResize(t, pod)
+		}
+		cluster := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+		cluster.SetPod(pod)
+		cluster.Settle()
+		info, err := schedulerframework.NewPodInfo(pod)
+		if err != nil {
+			t.Skip(err)
+		}
+		got, want := ours(cluster, pod), theirs(info)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("what the pod asks for (-kube-scheduler +we):\n%s%s", diff, asYAML(pod))
+		}
+	})
+}
+
+func drawRoom(t *rapid.T) v1.ResourceList {
+	list := v1.ResourceList{}
+	add(t, list, v1.ResourceCPU, "1m", "2", "20")
+	if often(t, "memory") {
+		add(t, list, v1.ResourceMemory, "1Gi", "20Gi")
+	}
+	return list
+}
+
+// drawResize has containers, and the pod as a whole, be given something else than they ask for.
+func drawResize(t *rapid.T, pod *v1.Pod) {
+	status := func(containers []v1.Container) (list []v1.ContainerStatus) {
+		for i := range containers {
+			if often(t, "started") {
+				s := v1.ContainerStatus{Name: containers[i].Name, AllocatedResources: drawRoom(t)}
+				if often(t, "actuated") {
+					s.Resources = &v1.ResourceRequirements{Requests: drawRoom(t)}
+				}
+				list = append(list, s)
+			}
+		}
+		return list
+	}
+	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = status(pod.Spec.Containers), status(pod.Spec.InitContainers)
+	if pod.Spec.Resources != nil && seldom(t, "the pod is resized") {
+		pod.Status.AllocatedResources, pod.Status.Resources = drawRoom(t), &v1.ResourceRequirements{Requests: drawRoom(t)}
+	}
+	if seldom(t, "resize waits") {
+		pod.Status.Conditions = []v1.PodCondition{{
+			Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: one(t, "why", v1.PodReasonDeferred, v1.PodReasonInfeasible),
+		}}
+	}
+}
+
+func ours(cluster *api.Cluster, pod *v1.Pod) map[v1.ResourceName]int64 {
+	amounts := map[v1.ResourceName]int64{}
+	for d, amount := range cluster.Tasks[api.TaskID(pod.UID)].Request {
+		if name := cluster.Dims.Name(d); amount > 0 && name != v1.ResourcePods {
+			amounts[name] = amount
+		}
+	}
+	return amounts
+}
+
+func theirs(info *schedulerframework.PodInfo) map[v1.ResourceName]int64 {
+	asked := info.CalculateResource().Resource
+	amounts := map[v1.ResourceName]int64{
+		v1.ResourceCPU: asked.GetMilliCPU(), v1.ResourceMemory: asked.GetMemory(), v1.ResourceEphemeralStorage: asked.GetEphemeralStorage(),
+	}
+	for name, amount := range asked.GetScalarResources() {
+		amounts[name] = amount
+	}
+	for name, amount := range amounts {
+		if amount == 0 {
+			delete(amounts, name)
+		}
+	}
+	return amounts
+}
