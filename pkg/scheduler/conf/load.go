@@ -85,8 +85,8 @@ func document(data []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	root := doc.Content[0]
-	if isNull(root) {
-		return &yaml.Node{Kind: yaml.MappingNode, Line: root.Line}, nil
+	if isNull(root) { // which the parser may say is in a line after the last
+		return &yaml.Node{Kind: yaml.MappingNode, Line: 1}, nil
 	}
 	return root, nil
 }
