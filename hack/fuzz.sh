@@ -11,6 +11,6 @@ status=0
 while IFS=: read -r file target; do
 	[[ $target =~ $pattern ]] || continue
 	echo "--- $target in $(dirname "$file")"
-	go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" "./$(dirname "$file")" || status=1
+	go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 1s "./$(dirname "$file")" || status=1
 done < <(grep -rno --include='*_test.go' '^func Fuzz[A-Za-z]*' cmd internal pkg test | sed -E 's/^([^:]+):[0-9]+:func (.*)$/\1:\2/')
 exit $status

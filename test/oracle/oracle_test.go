@@ -24,14 +24,20 @@ import (
 func TestVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
 	tally := map[string]int{}
 	theirs := newPeer(t)
-	rapid.Check(t, func(t *rapid.T) {
-		for range worldsPerCheck {
-			compareWorld(t, drawWorld(t), theirs, tally)
-		}
-	})
 	pairs := 0
-	for _, n := range tally {
-		pairs += n
+	for pairs < pairsAtLeast && !t.Failed() {
+		rapid.Check(t, func(t *rapid.T) {
+			for range worldsPerCheck {
+				compareWorld(t, drawWorld(t), theirs, tally)
+			}
+		})
+		pairs = 0
+		for _, n := range tally {
+			pairs += n
+		}
+		if testing.Short() {
+			break
+		}
 	}
 	t.Logf("%d pairs of pod and node: %v", pairs, tally)
 	for _, verdict := range []string{"fits", "room", "selector", "taint", "port", "affinity", "spread"} {
@@ -40,6 +46,9 @@ func TestVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
 		}
 	}
 }
+
+// pairsAtLeast is how many pairs are compared, in as many rounds of checks as that takes.
+const pairsAtLeast = 200_000
 
 // worldsPerCheck makes thousands of pairs of the hundred checks that are run by default.
 const worldsPerCheck = 3
