@@ -62,16 +62,22 @@ func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Fi
 	if err != nil {
 		return nil, err
 	}
-	var first, last taken // after the first round, in which what was never needed before comes to stay, and after the last
-	rounds := 0
-	for began := time.Now(); rounds < 2 || time.Since(began) < m.during; rounds++ {
+	// Memory is compared with that after the first round, in which what was never needed before comes to stay; where
+	// pods come and go for long, after the round by which all pods that there were have gone: those that the scheduler
+	// has bound itself take more, because of what it has written on them.
+	var first, last taken
+	rounds, base := 0, 0
+	if m.during > 0 {
+		base = m.pods / m.churned
+	}
+	for began := time.Now(); rounds < base+2 || time.Since(began) < m.during; rounds++ {
 		if gangs, err = m.churn(ctx, bed, fmt.Sprintf("round-%d-", rounds), gangs, s.Done(), b); err != nil {
 			return nil, err
 		}
 		if last, err = m.look(ctx, s, b); err != nil {
 			return nil, err
 		}
-		if rounds == 0 {
+		if rounds == base {
 			first = last
 		}
 	}
