@@ -59,6 +59,7 @@ func TestUse(t *testing.T) {
 		"a pod with an annotation of ours":  {"mary", "marys", makePod("own", annotated(v1alpha1.AnnotationQueue, "team")), notYours},
 		"a pod that gets one":               {"mary", namespace, patchPod("old-0", annotate), notYours},
 		"a pod that gets one by its status": {"mary", namespace, patchPod("old-0", annotate, "status"), notYours},
+		"a binding that brings one":         {"mary", namespace, bindPod("old-0", annotated(v1alpha1.AnnotationQueue, "other")), notYours},
 		"a job in a queue":                  {"john", "marys", makeJob("job"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +90,7 @@ func (w *world) policed(may, mayNot string) {
 	user := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
 	w.grant("editors", []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"podgroups"}, Verbs: []string{"create", "get", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status"}, Verbs: []string{"create", "get", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/binding"}, Verbs: []string{"create", "get", "patch"}},
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"jobs"}, Verbs: []string{"create"}},
 	}, user(may), user(mayNot))
 	use := func(group, resource, name string) []rbacv1.PolicyRule {
@@ -172,6 +173,16 @@ func patchPod(name, patch string, subresource ...string) func(*user) error {
 	return func(u *user) error {
 		_, err := u.client.CoreV1().Pods(u.namespace).Patch(u.ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresource...)
 		return err
+	}
+}
+
+// bindPod binds a pod with the annotations of another one.
+func bindPod(name string, like func(*corev1.Pod)) func(*user) error {
+	return func(u *user) error {
+		pod := newPod(name, "", like)
+		return u.client.CoreV1().Pods(u.namespace).Bind(u.ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: pod.Annotations}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"},
+		}, metav1.CreateOptions{})
 	}
 }
 

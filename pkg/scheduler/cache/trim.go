@@ -66,7 +66,7 @@ func (t *trimmer) share(pod *v1.Pod) {
 	t.twins[key] = twin
 }
 
-// encode writes a spec in the encoding that API servers use between each other, but for what each pod has of its own.
+// encode writes a spec, but for what each pod has of its own, as protobuf, whose maps Kubernetes sorts.
 // Equal encodings mean equal specs, and to compare them costs a fraction of what comparing all fields
 // would.
 func (t *trimmer) encode(spec *v1.PodSpec) {

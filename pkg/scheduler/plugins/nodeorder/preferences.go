@@ -23,10 +23,10 @@ func nodeAffinity(q *question, n *api.NodeInfo) api.Score {
 func softTaints(comparison bool) func(*question, *api.NodeInfo) api.Score {
 	log := klog.Background()
 	return func(q *question, n *api.NodeInfo) api.Score {
-		count := api.Score(0)
 		if !n.SoftTaints() {
 			return api.OneScore
 		}
+		count := api.Score(0)
 		for i := range n.Node.Spec.Taints {
 			taint := &n.Node.Spec.Taints[i]
 			if taint.Effect == v1.TaintEffectPreferNoSchedule &&

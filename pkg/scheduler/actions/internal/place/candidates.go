@@ -41,6 +41,7 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 	return n
 }
 
+// catchUp judges the nodes again that were touched; all of them when there is more to read in the journal.
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 	journal := c.ssn.Cluster().Touched()
 	touched, ok := journal.Since(c.position)
