@@ -17,6 +17,7 @@ import (
 var oddPods = map[string]func(*corev1.Pod){
 	"asks for more than there can be": asks("cpu", "9223372036854775807"),
 	"asks for more bytes than count":  asks("memory", "900E"),
+	"asks for too many to write out":  asks("example.com/unicorns", "1e99999"),
 	"asks for next to nothing":        asks("cpu", "1m"),
 	"asks for half a byte":            asks("memory", "500m"),
 	"asks for what nobody has":        asks("example.com/unicorns", "3"),

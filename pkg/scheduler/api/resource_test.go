@@ -178,6 +178,7 @@ func TestVectorReadsQuantities(t *testing.T) {
 		"cpu just below the maximum":    {"cpu", "1125899906842", 1125899906842000},
 		"cpu above the maximum":         {"cpu", "1200000000000", MaxQuantity},
 		"far above what an int64 holds": {"cpu", "1e30", MaxQuantity},
+		"what takes minutes to compare": {"memory", "1e99999999", MaxQuantity},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

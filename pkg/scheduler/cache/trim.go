@@ -19,7 +19,8 @@ const maxTwins = 1024
 // trimmer makes objects small before an informer keeps them. It drops what no scheduler reads:
 // managedFields, and of a pod what concerns only its kubelet. And it has pods that are alike, as those
 // of a gang are, share what they have in common, which nobody may write to anyway. Of 100,000 pods
-// that is most of the memory they take. Plugins get pods as they are after this.
+// that is most of the memory they take. Amounts that take seconds to reckon with are lowered before anybody does.
+// Plugins get pods as they are after this.
 type trimmer struct {
 	mu sync.Mutex
 	// twins are pods seen lately, by namespace and image, with which the next ones are compared.
@@ -39,9 +40,12 @@ func (t *trimmer) trim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil {
 		m.SetManagedFields(nil)
 	}
-	if pod, ok := obj.(*v1.Pod); ok {
-		trimPod(pod)
-		t.share(pod)
+	switch obj := obj.(type) {
+	case *v1.Pod:
+		trimPod(obj)
+		t.share(obj)
+	case *v1.PersistentVolumeClaim:
+		api.Tame(obj.Spec.Resources.Requests)
 	}
 	return obj, nil
 }
@@ -106,6 +110,10 @@ func trimPod(pod *v1.Pod) {
 	delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
+	api.Tame(pod.Spec.Overhead)
+	if pod.Spec.Resources != nil {
+		tame(pod.Spec.Resources)
+	}
 	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return !api.BindsToNodes(&v) })
 	if len(pod.Spec.Volumes) == 0 {
 		pod.Spec.Volumes = nil // lets go of the array
@@ -121,6 +129,7 @@ func trimContainers(containers []v1.Container) {
 	for i := range containers {
 		c := &containers[i]
 		*c = v1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy, Resources: c.Resources}
+		tame(&c.Resources)
 	}
 }
 
@@ -131,3 +140,5 @@ func trimStatuses(statuses []v1.ContainerStatus) {
 		*s = v1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources}
 	}
 }
+
+func tame(r *v1.ResourceRequirements) { api.Tame(r.Requests, r.Limits) }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 func TestTrim(t *testing.T) {
@@ -29,7 +32,29 @@ func TestTrim(t *testing.T) {
 	scratch := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
 	claimed := v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}
 
+	// What any sum or comparison would take minutes for comes out as the largest amount there is.
+	absurd := func() v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e99999999")} }
+	most := v1.ResourceList{v1.ResourceCPU: resource.MustParse(fmt.Sprint(api.MaxQuantity))}
+
 	for name, test := range map[string]struct{ given, want metav1.Object }{
+		"amounts without end": {
+			&v1.Pod{Spec: v1.PodSpec{
+				InitContainers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: absurd()}}},
+				Containers:     []v1.Container{{Resources: v1.ResourceRequirements{Requests: absurd(), Limits: absurd()}}},
+				Resources:      &v1.ResourceRequirements{Requests: absurd()},
+				Overhead:       absurd(),
+			}},
+			&v1.Pod{Spec: v1.PodSpec{
+				InitContainers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: most}}},
+				Containers:     []v1.Container{{Resources: v1.ResourceRequirements{Requests: most, Limits: most}}},
+				Resources:      &v1.ResourceRequirements{Requests: most},
+				Overhead:       most,
+			}},
+		},
+		"what a claim asks for without end": {
+			&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{Requests: absurd()}}},
+			&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{Requests: most}}},
+		},
 		"who wrote what in a node": {
 			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}}},
 			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
