@@ -128,7 +128,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.BoolVar(&o.short, "short", false, "make them in a shorter form, with bounds to match")
 	fs.StringVar(&o.json, "json", "", "add the figures to the JSON array in this file, and print all of them")
 	fs.StringVar(&o.profiles, "profiles", "", "write profiles of the scheduler and of the cluster to this directory")
-	fs.DurationVar(&o.churn, "churn", 0, "for how long pods come and go where memory is measured, but until none of the first is left and two rounds more at least")
+	fs.DurationVar(&o.churn, "churn", 0, "for how long pods come and go where memory is measured, but two rounds at least")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}

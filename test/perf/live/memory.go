@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
@@ -19,8 +20,8 @@ type memory struct {
 
 const (
 	mebibyte = 1 << 20
-	// memoryGang is the size of the gangs.
-	memoryGang = 50
+	// memoryGang is the size of the gangs, memoryChunk how many of them are created at once: more may be a lot of memory.
+	memoryGang, memoryChunk = 50, 400
 	// memoryPause is how long the scheduler is left alone before its memory is looked at.
 	memoryPause = 5 * time.Second
 )
@@ -44,9 +45,8 @@ func (m memory) measure(ctx context.Context, b bench) ([]figures.Figure, error) 
 }
 
 func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Figure, error) {
-	gangs := testbed.Gangs(m.pods/memoryGang, memoryGang)
-	b.say("creating %d pods that have nodes already", m.pods)
-	if err := bed.SubmitBound(ctx, gangs...); err != nil {
+	gangs, err := m.fill(ctx, bed, b)
+	if err != nil {
 		return nil, err
 	}
 	s, err := bed.StartScheduler(ctx)
@@ -62,22 +62,17 @@ func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Fi
 	if err != nil {
 		return nil, err
 	}
-	// Memory is compared with that after the first round, in which what was never needed before comes to stay; where
-	// pods come and go for long, after the round by which all pods that there were have gone: those that the scheduler
-	// has bound itself take more, because of what it has written on them.
+	// Memory is compared with that after the first round, in which what was never needed before comes to stay.
 	var first, last taken
-	rounds, base := 0, 0
-	if m.during > 0 {
-		base = m.pods / m.churned
-	}
-	for began := time.Now(); rounds < base+2 || time.Since(began) < m.during; rounds++ {
+	rounds := 0
+	for began := time.Now(); rounds < 2 || time.Since(began) < m.during; rounds++ {
 		if gangs, err = m.churn(ctx, bed, fmt.Sprintf("round-%d-", rounds), gangs, s.Done(), b); err != nil {
 			return nil, err
 		}
 		if last, err = m.look(ctx, s, b); err != nil {
 			return nil, err
 		}
-		if rounds == base {
+		if rounds == 0 {
 			first = last
 		}
 	}
@@ -92,6 +87,41 @@ func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Fi
 		atMost("in-use-growth", growth, "%", 5),
 		told("churned", float64(rounds*m.churned), "pods"),
 	}, s.End()
+}
+
+// fill has a scheduler bind the gangs of a full cluster, so that its pods are what a scheduler leaves. The one that is
+// measured comes after it.
+func (m memory) fill(ctx context.Context, bed *testbed.Bed, b bench) ([]testbed.Gang, error) {
+	gangs := testbed.Gangs(m.pods/memoryGang, memoryGang)
+	for i := range gangs {
+		gangs[i].Furnished = true
+	}
+	b.say("creating %d pods, and having a scheduler bind them", m.pods)
+	s, err := bed.StartScheduler(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Kill() // unless it has been stopped
+	for some := range slices.Chunk(gangs, memoryChunk) {
+		if err := m.start(ctx, bed, some, s.Done()); err != nil {
+			return nil, err
+		}
+	}
+	return gangs, s.End()
+}
+
+// start creates gangs and waits until all of them have started.
+func (m memory) start(ctx context.Context, bed *testbed.Bed, gangs []testbed.Gang, ended <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	binds, err := bed.WatchBinds(ctx)
+	if err != nil {
+		return err
+	}
+	if err := bed.Submit(ctx, gangs...); err != nil {
+		return err
+	}
+	return binds.Wait(ctx, memoryGang*len(gangs), ended)
 }
 
 // taken is the memory of the scheduler, in MiB.
@@ -121,19 +151,10 @@ func (m memory) churn(ctx context.Context, bed *testbed.Bed, prefix string, gang
 	if err := bed.Remove(ctx, gone...); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	binds, err := bed.WatchBinds(ctx)
-	if err != nil {
-		return nil, err
-	}
 	come := make([]testbed.Gang, len(gone))
 	for i, gang := range gone {
-		come[i] = testbed.Gang{Name: fmt.Sprint(prefix, i), Size: gang.Size}
+		come[i] = testbed.Gang{Name: fmt.Sprint(prefix, i), Size: gang.Size, Furnished: true}
 	}
 	b.say("creating as many")
-	if err := bed.Submit(ctx, come...); err != nil {
-		return nil, err
-	}
-	return append(stay, come...), binds.Wait(ctx, m.churned, ended)
+	return append(stay, come...), m.start(ctx, bed, come, ended)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +25,8 @@ type Gang struct {
 	Name        string
 	Size        int
 	Annotations map[string]string // of the pods
+	// Furnished pods have more to them than a scheduler needs, as real ones do.
+	Furnished bool
 }
 
 // Gangs returns equal gangs, numbered from 0.
@@ -39,7 +40,7 @@ func Gangs(count, size int) []Gang {
 
 // Pod returns a member; the first is number 0.
 func (g Gang) Pod(member int) *corev1.Pod {
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        fmt.Sprintf("%s-%03d", g.Name, member),
 			Labels:      map[string]string{v1alpha1.LabelPodGroup: g.Name},
@@ -52,6 +53,10 @@ func (g Gang) Pod(member int) *corev1.Pod {
 			}}},
 		},
 	}
+	if g.Furnished {
+		furnish(pod)
+	}
+	return pod
 }
 
 // Pods returns all members of all gangs, gang by gang.
@@ -71,27 +76,6 @@ func (b *Bed) Submit(ctx context.Context, gangs ...Gang) error {
 		return err
 	}
 	return b.Create(ctx, Pods(gangs))
-}
-
-// SubmitBound creates gangs that have started: their pods have nodes already, one after the other,
-// and more to their specs than the scheduler needs, as real pods do.
-func (b *Bed) SubmitBound(ctx context.Context, gangs ...Gang) error {
-	if err := b.createGroups(ctx, gangs); err != nil {
-		return err
-	}
-	next := 0
-	for some := range slices.Chunk(gangs, creators) { // all at once may be a lot of memory
-		pods := Pods(some)
-		for _, pod := range pods {
-			furnish(pod)
-			pod.Spec.NodeName = nodeName(next % b.options.Cluster.Nodes)
-			next++
-		}
-		if err := b.Create(ctx, pods); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // furnish gives a pod what pods usually have.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,27 +25,22 @@ const readyPatience = 2 * time.Minute
 // Scheduler is a scheduler that runs on a testbed, whose insides can be read.
 type Scheduler struct {
 	*scheduler.Scheduler
-	bed    *Bed
-	reader *scheduler.Reader
+	bed *Bed
 }
 
-// StartScheduler starts a scheduler and does not wait until it is ready.
+// StartScheduler starts a scheduler, one at a time, and does not wait until it is ready.
 func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) {
-	reader, err := scheduler.NewReader(ctx, b.Cluster, b.dir, "cluster-admin")
+	s, err := scheduler.Start(ctx, b.Cluster, scheduler.Options{Dir: b.dir, Args: append(slices.Clone(b.reader.Args), "--profiling")})
 	if err != nil {
 		return nil, err
 	}
-	s, err := scheduler.Start(ctx, b.Cluster, scheduler.Options{Dir: b.dir, Args: append(reader.Args, "--profiling")})
-	if err != nil {
-		return nil, err
-	}
-	return &Scheduler{Scheduler: s, bed: b, reader: reader}, nil
+	return &Scheduler{Scheduler: s, bed: b}, nil
 }
 
 // Ready returns when the scheduler has seen everything that there is.
 func (s *Scheduler) Ready(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, readyPatience, true, func(ctx context.Context) (bool, error) {
-		_, err := s.reader.Get(ctx, "/readyz")
+		_, err := s.bed.reader.Get(ctx, "/readyz")
 		select {
 		case <-s.Done():
 			return false, errors.New("the scheduler has ended")
@@ -76,7 +72,7 @@ func (s *Scheduler) Usage() (Usage, error) { return UsageOf(s.PID()) }
 // of their memory, if profiles are asked for. The files are named after what is measured. It
 // returns at once, and a function that waits.
 func (s *Scheduler) Profile(ctx context.Context, name string, d time.Duration) (wait func() error) {
-	scheduler, cluster := s.bed.profile(ctx, s.reader.Get, name+"-scheduler", d), s.bed.Profile(ctx, name, d)
+	scheduler, cluster := s.bed.profile(ctx, s.bed.reader.Get, name+"-scheduler", d), s.bed.Profile(ctx, name, d)
 	return func() error { return errors.Join(scheduler(), cluster()) }
 }
 
@@ -116,10 +112,10 @@ func save(ctx context.Context, get func(context.Context, string) ([]byte, error)
 
 // LiveHeap returns how many bytes of memory are in use after a collection of garbage.
 func (s *Scheduler) LiveHeap(ctx context.Context) (int64, error) {
-	if _, err := s.reader.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
+	if _, err := s.bed.reader.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err
 	}
-	body, err := s.reader.Get(ctx, "/metrics")
+	body, err := s.bed.reader.Get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
 	}

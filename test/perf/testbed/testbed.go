@@ -46,6 +46,7 @@ type Bed struct {
 	options Options
 	dir     string // of what is thrown away in the end
 	account string // path of a kubeconfig for the scheduler's service account
+	reader  *scheduler.Reader
 }
 
 // Use opens a testbed, has it used, and closes it.
@@ -80,6 +81,9 @@ func open(ctx context.Context, o Options) (_ *Bed, err error) {
 		return nil, err
 	}
 	if b.Batch, err = versioned.NewForConfig(b.Cluster.RESTConfig()); err != nil {
+		return nil, err
+	}
+	if b.reader, err = scheduler.NewReader(ctx, b.Cluster, b.dir, "cluster-admin"); err != nil {
 		return nil, err
 	}
 	b.account = b.dir + "/account.kubeconfig"

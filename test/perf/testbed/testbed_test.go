@@ -66,17 +66,17 @@ func TestSmall(t *testing.T) {
 	o := Options{Cluster: cluster.Options{Nodes: 1, NoKubelets: true}, Say: t.Logf}
 	err := Use(t.Context(), o, func(b *Bed) error {
 		early, late := Gang{Name: "early", Size: 1}, Gang{Name: "late", Size: 2}
-		if err := b.SubmitBound(t.Context(), early); err != nil {
-			return err
-		}
-		binds, err := b.WatchBinds(t.Context())
+		clients, err := b.PlainClients(t.Context())
 		if err != nil {
 			return err
 		}
-		if err = b.Create(t.Context(), Pods([]Gang{late})); err != nil {
+		if err = b.Submit(t.Context(), early, late); err != nil {
 			return err
 		}
-		clients, err := b.PlainClients(t.Context())
+		if err = clients.Bind(t.Context(), Pods([]Gang{early}), 1); err != nil {
+			return err
+		}
+		binds, err := b.WatchBinds(t.Context())
 		if err != nil {
 			return err
 		}
