@@ -68,7 +68,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 	if s.hopeless(claim) {
 		return false
 	}
-	if !p.anyVictim(rules) || rules.Reachable != nil && !rules.Reachable(claim) {
+	if !p.anybody(claim, rules) || rules.Reachable != nil && !rules.Reachable(claim) {
 		s.giveUp(claim)
 		return false
 	}
@@ -91,16 +91,29 @@ func completes(claim *api.Claim) bool {
 	return claim.Job.ReadyCount()+claim.Job.Count(api.Pipelined)+int32(len(claim.Tasks)) >= claim.Job.MinMember
 }
 
-// anyVictim tells whether there is anybody at all who could be asked to go.
-func (p *Planner) anyVictim(rules Rules) bool {
+// anybody tells whether there is anybody at all who may go. To find that out job by job costs much less than to
+// look for offers on all nodes, and where queues are full of equals it is mostly nobody.
+func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
 	for _, q := range rules.Givers() {
 		for _, j := range q.Jobs {
-			if victim(j) && rules.May(j) {
+			if victim(j) && rules.May(j) && p.anyUnit(claim, rules, j) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// anyUnit tells whether the plugins let anything of a job go: the rest of its gang as a whole, or one of its
+// surplus.
+func (p *Planner) anyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) bool {
+	rest := p.victims.rest(j).unit
+	if !rules.SurplusOnly && len(rest.Tasks) > 0 && rules.Admits(claim, rest) {
+		return true
+	}
+	return j.Surplus() > 0 && slices.ContainsFunc(rest.Tasks, func(t *api.TaskInfo) bool {
+		return rules.Admits(claim, api.NewUnit(j, []*api.TaskInfo{t}))
+	})
 }
 
 // result is what comes of an attempt.
