@@ -22,7 +22,7 @@ test: ## Vet, and run all tests with the race detector, the ones on a real API s
 test-short: ## Run the tests that need no API server.
 	go test -short $(ARGS) ./...
 
-test-long: ## Run the tests that draw random cases with 2,000 of them each, which takes about five minutes.
+test-long: ## Run the tests that draw random cases with many more of them, which takes about half an hour.
 	hack/test-long.sh $(ARGS)
 
 fuzz: ## Fuzz each target for 30 seconds; FUZZTIME=10m for longer, ARGS=FuzzModel for one.

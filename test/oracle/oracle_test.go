@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func TestVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
 	tally := map[string]int{}
 	theirs := newPeer(t)
 	pairs := 0
-	for pairs < pairsAtLeast && !t.Failed() {
+	for pairs < *pairsAtLeast && !t.Failed() {
 		rapid.Check(t, func(t *rapid.T) {
 			for range worldsPerCheck {
 				compareWorld(t, drawWorld(t), theirs, tally)
@@ -47,8 +48,8 @@ func TestVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
 	}
 }
 
-// pairsAtLeast is how many pairs are compared, in as many rounds of checks as that takes.
-const pairsAtLeast = 200_000
+// pairsAtLeast is reached in as many rounds of checks as that takes.
+var pairsAtLeast = flag.Int("pairs", 200_000, "how many pairs of pod and node are compared at least, but with -short")
 
 // worldsPerCheck makes thousands of pairs of the hundred checks that are run by default.
 const worldsPerCheck = 3
