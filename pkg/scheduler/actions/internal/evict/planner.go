@@ -68,7 +68,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 	if s.hopeless(claim) {
 		return false
 	}
-	if !p.anybody(claim, rules) || rules.Reachable != nil && !rules.Reachable(claim) {
+	if rules.Reachable != nil && !rules.Reachable(claim) || !p.anybody(claim, rules) {
 		s.giveUp(claim)
 		return false
 	}
