@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Dump writes the whole model as text: one line per queue, node, job and task, in the order of
+// Dump writes the whole model as text: one line per queue, node, job, task, and so on, in the order of
 // their names. Two models that no session could tell apart have equal dumps, whatever the order
 // of events was, provided that both are settled. It serves tests and debugging; no format is
 // promised.
@@ -25,7 +25,25 @@ func (c *Cluster) Dump() string {
 	for _, id := range sortedKeys(c.Tasks) {
 		c.dumpTask(&b, c.Tasks[id], classes)
 	}
+	c.dumpRest(&b)
 	return b.String()
+}
+
+// dumpRest writes what has no accounts.
+func (c *Cluster) dumpRest(b *strings.Builder) {
+	for _, name := range sortedKeys(c.namespaces) {
+		ns := c.namespaces[name]
+		fmt.Fprintf(b, "namespace %s terminating=%t labels=%q\n", name, ns.terminating, ns.labels.String())
+	}
+	for _, name := range sortedKeys(c.priorities) {
+		fmt.Fprintf(b, "priority class %s value=%d\n", name, c.priorities[name])
+	}
+	for _, namespace := range sortedKeys(c.budgets) {
+		for _, name := range sortedKeys(c.budgets[namespace]) {
+			of := c.budgets[namespace][name]
+			fmt.Fprintf(b, "budget %s/%s selector=%q allowed=%d unseen=%d\n", namespace, name, of.selector.String(), of.allowed, of.unseen)
+		}
+	}
 }
 
 func (c *Cluster) dumpQueue(b *strings.Builder, q *QueueInfo) {

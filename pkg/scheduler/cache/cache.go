@@ -206,7 +206,7 @@ func (c *Cache) replay() bool {
 		c.model.Resume(api.TaskID(uid), f.node, f.Commitment)
 	}
 	for uid := range c.leaving {
-		if t := c.model.Tasks[api.TaskID(uid)]; t != nil && t.Evictable() {
+		if t := c.model.Tasks[api.TaskID(uid)]; t != nil && t.Status.Holding() { // also on a node that is gone
 			c.model.Doom(t)
 		}
 	}
