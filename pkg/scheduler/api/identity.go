@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,8 +56,9 @@ func bindingOf(pod *v1.Pod) *Commitment {
 
 // memberOf is the one rule that assigns a pod to its job. The first match wins:
 //
-//  1. a binding of ours that names a group: that very group while it exists in that queue,
-//     else a shadow of it, in the queue of the binding;
+//  1. a binding of ours that names a group: that very group while it exists in that queue, else
+//     a shadow of it, in the queue of the binding. A group of another namespace, which nobody
+//     but a forger names, is as good as gone;
 //  2. the label scheduling.batch-scheduler.dev/pod-group;
 //  3. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano;
 //  4. one shadow job per controller owner and queue, else one per pod.
@@ -64,10 +66,10 @@ func bindingOf(pod *v1.Pod) *Commitment {
 // live returns the namespace/name and queue of the PodGroup with a UID, if there is one.
 func memberOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(types.UID) (group string, queue QueueID, ok bool)) Membership {
 	if binding != nil && binding.GroupUID != "" {
-		if group, queue, ok := live(binding.GroupUID); ok && queue == binding.Queue {
+		if group, queue, ok := live(binding.GroupUID); ok && queue == binding.Queue && strings.HasPrefix(group, pod.Namespace+"/") {
 			return Membership{Job: groupJob(group), Group: group}
 		}
-		id := JobID("former/" + string(binding.GroupUID) + "/" + string(binding.Queue))
+		id := JobID("former/" + string(binding.GroupUID) + "/" + pod.Namespace + "/" + string(binding.Queue))
 		return Membership{Job: id, Queue: binding.Queue, MinMember: 1}
 	}
 	if binding == nil {

@@ -48,14 +48,17 @@ func TestMemberOf(t *testing.T) {
 		"bound by us":                     {aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")), group},
 		"bound by us, then relabelled":    {aPod("p", inGroup("other"), boundBy("q", "uid-g", "n")), group},
 		"bound by us, label taken off":    {aPod("p", boundBy("q", "uid-g", "n")), group},
-		"bound by us, group gone":         {aPod("p", inGroup("g"), boundBy("q", "uid-old", "n")), shadow("former/uid-old/q", "q", 1)},
-		"bound by us, group moved":        {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), shadow("former/uid-g/r", "r", 1)},
+		"bound by us, group gone":         {aPod("p", inGroup("g"), boundBy("q", "uid-old", "n")), shadow("former/uid-old/ns/q", "q", 1)},
+		"bound by us, group moved":        {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), shadow("former/uid-g/ns/r", "r", 1)},
 		"bound by us as a shadow":         {aPod("p", boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that joins a group":     {aPod("p", inGroup("g"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that changes its queue": {aPod("p", withLabel(v1alpha1.LabelQueue, "r"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"bound by somebody else":          {aPod("p", inGroup("g"), on("n")), group},
 		"waits, with our annotations forged": {
 			aPod("p", inGroup("g"), boundBy("q", "uid-other", "")), group,
+		},
+		"bound, with the UID of another namespace's group forged": {
+			aPod("p", boundBy("q", "uid-g", "n"), func(p *v1.Pod) { p.Namespace = "other" }), shadow("former/uid-g/other/q", "q", 1),
 		},
 		"half of our annotations": {aPod("p", inGroup("g"), on("n"), annotated(v1alpha1.AnnotationPodGroupUID, "uid-other")), group},
 	}
@@ -184,7 +187,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 				c.SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
 				c.DeletePodGroup("ns/g", "uid-g")
 			},
-			"former/uid-g/q", "q",
+			"former/uid-g/ns/q", "q",
 		},
 		"group deleted while its bind is in flight": {
 			func(c *Cluster) {
@@ -193,7 +196,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 				launch(c)
 				c.DeletePodGroup("ns/g", "uid-g")
 			},
-			"former/uid-g/q", "q",
+			"former/uid-g/ns/q", "q",
 		},
 		"group deleted and recreated in another queue while it runs": {
 			func(c *Cluster) {
@@ -202,7 +205,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 				c.DeletePodGroup("ns/g", "uid-g")
 				c.SetPodGroup(reborn("r"))
 			},
-			"former/uid-g/q", "q",
+			"former/uid-g/ns/q", "q",
 		},
 		"group recreated, the deletion unseen": {
 			func(c *Cluster) {
@@ -210,7 +213,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 				c.SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
 				c.SetPodGroup(reborn("q"))
 			},
-			"former/uid-g/q", "q",
+			"former/uid-g/ns/q", "q",
 		},
 		"group recreated, the deletion seen too late": {
 			func(c *Cluster) {
