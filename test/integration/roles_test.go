@@ -35,14 +35,12 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		may.remove(resource, "patch", "update")
 	}
 	want := rights{
-		"configmaps [extension-apiserver-authentication] in kube-system": reads, // who signs client certificates
-		"csidrivers.storage.k8s.io":                                      reads,
-		"csinodes.storage.k8s.io":                                        reads,
-		"csistoragecapacities.storage.k8s.io":                            reads,
-		"deviceclasses.resource.k8s.io":                                  reads,
-		"events":                                                         "create patch",
-		"events.events.k8s.io":                                           "create patch",
-		"leases.coordination.k8s.io [batch-scheduler] in batch-scheduler-system": "get patch update",
+		"csidrivers.storage.k8s.io":           reads,
+		"csinodes.storage.k8s.io":             reads,
+		"csistoragecapacities.storage.k8s.io": reads,
+		"deviceclasses.resource.k8s.io":       reads,
+		"events.events.k8s.io":                "create patch",
+		"leases.coordination.k8s.io [batch-scheduler] in batch-scheduler-system": "get update",
 		"leases.coordination.k8s.io in batch-scheduler-system":                   "create",
 		"namespaces":                        reads,
 		"nodes":                             reads,
@@ -50,14 +48,14 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"persistentvolumes":                 reads,
 		"poddisruptionbudgets.policy":       reads,
 		"podgroups":                         reads,
-		"podgroups/status":                  "patch update",
+		"podgroups/status":                  "update",
 		"pods":                              reads,
 		"pods/binding":                      "create",
 		"pods/eviction":                     "create",
-		"pods/status":                       "patch update",
+		"pods/status":                       "patch",
 		"priorityclasses.scheduling.k8s.io": reads,
 		"queues":                            reads,
-		"queues/status":                     "patch update",
+		"queues/status":                     "update",
 		"resourceclaims.resource.k8s.io":    reads,
 		"resourceslices.resource.k8s.io":    reads,
 		"selfsubjectaccessreviews.authorization.k8s.io": "create", // as everybody
@@ -71,14 +69,23 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 	if diff := cmp.Diff(want, may); diff != "" {
 		t.Errorf("what the scheduler may do (-want +got):\n%s", diff)
 	}
-	spare := rights{}
+	unused := rights{}
 	for what, verbs := range may {
 		resource, _, _ := strings.Cut(what, " ")
-		if unused := missing(verbs, used[resource]); unused != "" {
-			spare[what] = unused
+		did := used[resource]
+		if strings.Contains(did, "watch") {
+			did += " " + reads // a watch begins with a list, on older API servers in a request of its own; who may list may get
+		}
+		if rest := missing(verbs, did); rest != "" && !strings.HasPrefix(what, "selfsubject") {
+			unused[what] = rest
 		}
 	}
-	if diff := cmp.Diff(rights{}, spare); diff != "" {
+	if diff := cmp.Diff(rights{
+		"deviceclasses.resource.k8s.io":  reads,   // for pods with resource claims
+		"events.events.k8s.io":           "patch", // for events that come again
+		"resourceclaims.resource.k8s.io": reads,
+		"resourceslices.resource.k8s.io": reads,
+	}, unused); diff != "" {
 		t.Errorf("what it may do and never does (-want +got):\n%s", diff)
 	}
 }

@@ -26,9 +26,10 @@ type Reader struct {
 	// Args have a scheduler serve so that the reader finds and trusts it.
 	Args []string
 
-	client  *http.Client
-	address string
-	token   string
+	// Address is the host and port; Token is that of the account.
+	Address, Token string
+
+	client *http.Client
 }
 
 const reader = "reader"
@@ -60,8 +61,8 @@ func NewReader(ctx context.Context, c *cluster.Cluster, dir, role string) (*Read
 	return &Reader{
 		Args:    []string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile},
 		client:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}},
-		address: "https://" + net.JoinHostPort("127.0.0.1", port),
-		token:   token,
+		Address: net.JoinHostPort("127.0.0.1", port),
+		Token:   token,
 	}, nil
 }
 
@@ -103,19 +104,27 @@ func readerToken(ctx context.Context, c *cluster.Cluster, path, role string) (st
 
 // Get returns what the scheduler answers on a path, and an error unless it is with code 200.
 func (r *Reader) Get(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.address+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+r.token)
-	response, err := r.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", path, response.Status, body)
+	code, body, err := r.Ask(ctx, path, r.Token)
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("%s: %d %s: %s", path, code, http.StatusText(code), body)
 	}
 	return body, err
+}
+
+// Ask returns what the scheduler answers to somebody else, who has a token, or none if it is empty.
+func (r *Reader) Ask(ctx context.Context, path, token string) (code int, body []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+r.Address+path, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, err
 }

@@ -1,6 +1,9 @@
 package api
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Share is a non-negative fraction, compared exactly: no floats, no rounding. Anything of
 // nothing is above every finite share; nothing of nothing is zero.
@@ -56,6 +59,13 @@ func Parts(dimension int) int64 {
 		return 1
 	}
 	return 1000
+}
+
+// InParts converts units, which may be many more than there are parts to count them in: no queue is to
+// look poor for asking for too much.
+func InParts(dimension int, units int64) int64 {
+	parts := Parts(dimension)
+	return min(max(units, math.MinInt64/parts), math.MaxInt64/parts) * parts
 }
 
 // Units rounds parts to whole units, for people.

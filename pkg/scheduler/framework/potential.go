@@ -153,7 +153,7 @@ func (p *plan) queuesRise() bool {
 func (p *plan) share(q *api.QueueInfo, held api.Resource) api.Share {
 	var most api.Share
 	for d, n := range held {
-		if s := (api.Share{Part: n * api.Parts(d), Whole: p.ssn.deserved[q].At(d)}); p.ssn.cluster.Dims.Shared(d) && s.Compare(most) > 0 {
+		if s := (api.Share{Part: api.InParts(d, n), Whole: p.ssn.deserved[q].At(d)}); p.ssn.cluster.Dims.Shared(d) && s.Compare(most) > 0 {
 			most = s
 		}
 	}
@@ -178,7 +178,7 @@ func (p *plan) auditEntitlement() error {
 
 // over tells whether a queue that holds that much has more of dimension d than it deserves.
 func (p *plan) over(q *api.QueueInfo, held api.Resource, d int) bool {
-	return p.ssn.cluster.Dims.Shared(d) && held.At(d)*api.Parts(d) > p.ssn.deserved[q].At(d)
+	return p.ssn.cluster.Dims.Shared(d) && api.InParts(d, held.At(d)) > p.ssn.deserved[q].At(d)
 }
 
 // borrowed tells whether a queue had more than it deserves, of something that the plan asks for,

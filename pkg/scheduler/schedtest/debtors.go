@@ -61,7 +61,7 @@ func (r *replica) checkDebtor(ssn *framework.Session, t *api.TaskInfo, result *c
 		return
 	}
 	for d, n := range t.Request {
-		held := t.Job.Queue.Allocated.At(d) * api.Parts(d)
+		held := api.InParts(d, t.Job.Queue.Allocated.At(d))
 		if n > 0 && r.model.Dims.Shared(d) && held > ssn.Deserved(t.Job.Queue).At(d) {
 			result.fault("%s is placed, although %s was evicted because queue %s deserves what queue %s had borrowed for it",
 				result.cluster.podName(t), result.cluster.jobName(t.Job), debt.taker, t.Job.Queue.ID)

@@ -146,7 +146,7 @@ func (f *former) deserves(claim *api.Claim) bool {
 	}
 	dims := f.ssn.Cluster().Dims
 	for d, n := range claim.Request {
-		if n > 0 && dims.Shared(d) && (claim.QueueHeld.At(d)+n)*api.Parts(d) > deserved.At(d) {
+		if n > 0 && dims.Shared(d) && api.InParts(d, claim.QueueHeld.At(d)+n) > deserved.At(d) {
 			return false
 		}
 	}

@@ -102,14 +102,13 @@ func (s *shares) compute() {
 		if !s.dims.Shared(d) {
 			continue
 		}
-		unit := api.Parts(d)
 		for i, q := range queues {
-			parties[i] = party{weight: q.Weight, request: requests[q].At(d) * unit, guarantee: q.Guarantee.At(d) * unit}
+			parties[i] = party{weight: q.Weight, request: api.InParts(d, requests[q].At(d)), guarantee: api.InParts(d, q.Guarantee.At(d))}
 			if d < len(q.Capability) && q.Capability[d] != api.Unlimited {
-				parties[i].request = min(parties[i].request, q.Capability[d]*unit)
+				parties[i].request = min(parties[i].request, api.InParts(d, q.Capability[d]))
 			}
 		}
-		divide(max(total.At(d), 0)*unit, parties)
+		divide(max(api.InParts(d, total.At(d)), 0), parties)
 		for i, q := range queues {
 			s.deserved[q][d] = parties[i].deserved
 		}
@@ -131,7 +130,7 @@ func (s *shares) shareOf(held, deserved api.Resource) api.Share {
 	var most api.Share
 	for d, n := range held {
 		if n > 0 && s.dims.Shared(d) {
-			if share := (api.Share{Part: n * api.Parts(d), Whole: deserved.At(d)}); share.Compare(most) > 0 {
+			if share := (api.Share{Part: api.InParts(d, n), Whole: deserved.At(d)}); share.Compare(most) > 0 {
 				most = share
 			}
 		}
@@ -150,7 +149,7 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 		if n <= 0 || !s.dims.Shared(d) {
 			continue
 		}
-		if s.Held(q).At(d)*api.Parts(d) >= s.deserved[q].At(d) {
+		if api.InParts(d, s.Held(q).At(d)) >= s.deserved[q].At(d) {
 			over = append(over, d)
 		} else {
 			under = append(under, d)
@@ -179,7 +178,7 @@ func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When
 		return true
 	}
 	for d, n := range request {
-		if n > 0 && s.dims.Shared(d) && (s.Held(q).At(d)+n)*api.Parts(d) > s.deserved[q].At(d) {
+		if n > 0 && s.dims.Shared(d) && api.InParts(d, s.Held(q).At(d)+n) > s.deserved[q].At(d) {
 			return false
 		}
 	}

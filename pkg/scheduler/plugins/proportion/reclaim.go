@@ -44,7 +44,7 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	}
 	left := s.Held(giver).Minus(unit.Request)
 	for d, n := range unit.Request {
-		if n > 0 && left.At(d)*api.Parts(d) < s.floor(giver, d) {
+		if n > 0 && api.InParts(d, left.At(d)) < s.floor(giver, d) {
 			return api.Reject
 		}
 	}
@@ -98,7 +98,7 @@ func (s *shares) standing(claim *api.Claim) *standing {
 	if len(on.short) == 0 {
 		on.short = asked
 	}
-	on.guaranteed = !slices.ContainsFunc(on.short, func(d int) bool { return held.At(d)*api.Parts(d) > s.floor(claim.Job.Queue, d) })
+	on.guaranteed = !slices.ContainsFunc(on.short, func(d int) bool { return api.InParts(d, held.At(d)) > s.floor(claim.Job.Queue, d) })
 	s.last = on
 	return &s.last
 }
@@ -106,13 +106,13 @@ func (s *shares) standing(claim *api.Claim) *standing {
 // floor is a queue's guarantee in parts of a unit, scaled down as in what the queue deserves if all
 // guarantees together exceed the total.
 func (s *shares) floor(q *api.QueueInfo, d int) int64 {
-	return min(q.Guarantee.At(d)*api.Parts(d), s.deserved[q].At(d))
+	return min(api.InParts(d, q.Guarantee.At(d)), s.deserved[q].At(d))
 }
 
 // isEntitled tells whether what a queue would hold with the claim is within what it deserves.
 func (s *shares) isEntitled(claim *api.Claim, held, deserved api.Resource) bool {
 	for d, n := range held {
-		if n > 0 && s.dims.Shared(d) && s.Judged(claim, d) && n*api.Parts(d) > deserved.At(d) {
+		if n > 0 && s.dims.Shared(d) && s.Judged(claim, d) && api.InParts(d, n) > deserved.At(d) {
 			return false
 		}
 	}
@@ -127,7 +127,7 @@ func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool 
 		if unit.Request.At(d) <= 0 {
 			continue
 		}
-		if s.Held(giver).At(d)*api.Parts(d) <= s.deserved[giver].At(d) {
+		if api.InParts(d, s.Held(giver).At(d)) <= s.deserved[giver].At(d) {
 			return false
 		}
 		helps = true
@@ -141,7 +141,7 @@ func (s *shares) harmless(claim *api.Claim) bool {
 	q := claim.Job.Queue
 	for d, n := range q.Allocated {
 		deserved := s.deserved[q].At(d)
-		if s.dims.Shared(d) && n > claim.QueueHeld.At(d) && n*api.Parts(d) > deserved && claim.QueueHeld.At(d)*api.Parts(d) <= deserved {
+		if s.dims.Shared(d) && n > claim.QueueHeld.At(d) && api.InParts(d, n) > deserved && api.InParts(d, claim.QueueHeld.At(d)) <= deserved {
 			return false
 		}
 	}
