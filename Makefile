@@ -2,7 +2,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify test test-short test-long fuzz demo bench clean
+.PHONY: help build generate verify test test-short test-long fuzz vuln demo bench clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test-long: ## Run the tests that draw random cases with many more of them, which
 
 fuzz: ## Fuzz each target for 30 seconds; FUZZTIME=10m for longer, ARGS=FuzzModel for one.
 	hack/fuzz.sh $(ARGS)
+
+vuln: ## Look for known vulnerabilities in dependencies; says so and passes where the database cannot be reached.
+	hack/vuln.sh $(ARGS)
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
 	@echo "Building the demo. The first time all is compiled, which takes several minutes."

@@ -26,6 +26,10 @@ const (
 // that sums over any real cluster stay far away from overflow.
 const MaxQuantity = int64(1) << 50
 
+// MaxRequest is the largest amount that one pod can ask for in one dimension (64 TiB of memory). A sum that has
+// saturated is wrong for good once it shrinks again, and this many pods in one dimension are below that: 1 << 17.
+const MaxRequest = int64(1) << 46
+
 // Dimensions gives every resource name a dense index, once for all of a process.
 type Dimensions struct {
 	names  []v1.ResourceName

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
 
@@ -254,6 +256,56 @@ func TestSharedDimensions(t *testing.T) {
 		t.Run(string(name), func(t *testing.T) {
 			if got := dims.Shared(dims.Index(name)); got != shared {
 				t.Errorf("shared: %t", got)
+			}
+		})
+	}
+}
+
+// However many pods ask for however much, the accounts are right again when they are gone.
+func TestAbsurdRequestsLeaveNoTraces(t *testing.T) {
+	c := newTestCluster()
+	c.SetQueue(aQueue("default"))
+	c.SetNode(aNode("n", "cpu", "4", "memory", "8Gi"))
+	c.Settle()
+	before := c.Dump()
+	const pods = 9_000 // at 1 << 50 each, an int64 holds 8191
+	name := func(i int) string { return fmt.Sprint("p", i) }
+	for i := range pods {
+		c.SetPod(aPod(name(i), requesting("cpu", "1e30", "memory", "9e40"), ownedBy("rs"), on("n")))
+	}
+	c.Settle()
+	if held := c.Queues["default"].Allocated.At(CPU); held != pods*MaxRequest {
+		t.Errorf("the queue holds %d", held)
+	}
+	if err := c.Audit(); err != nil {
+		t.Error(err)
+	}
+	for i := range pods {
+		c.DeletePod(types.UID("uid-" + name(i)))
+	}
+	c.Settle()
+	if diff := cmp.Diff(before, c.Dump()); diff != "" {
+		t.Errorf("traces are left:\n%s", diff)
+	}
+}
+
+func TestInParts(t *testing.T) {
+	for name, test := range map[string]struct {
+		dimension   int
+		units, want int64
+	}{
+		"thousandths":          {CPU, 4_000, 4_000_000},
+		"bytes are whole":      {Memory, math.MaxInt64, math.MaxInt64},
+		"more than can be":     {CPU, math.MaxInt64 - 5, math.MaxInt64 / 1000 * 1000},
+		"less than can be":     {CPU, math.MinInt64 + 5, math.MinInt64 / 1000 * 1000},
+		"just not too much":    {CPU, math.MaxInt64 / 1000, math.MaxInt64 / 1000 * 1000},
+		"a queue of giants":    {CPU, 1 << 60, math.MaxInt64 / 1000 * 1000},
+		"nothing":              {CPU, 0, 0},
+		"less than nothing, a": {CPU, -3, -3_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := InParts(test.dimension, test.units); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
 	}

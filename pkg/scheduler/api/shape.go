@@ -238,6 +238,9 @@ func (d *Dimensions) requestOf(pod *v1.Pod) Resource {
 		UseStatusResources: resizable,
 		InPlacePodLevelResourcesVerticalScalingEnabled: resizable,
 	}))
+	for i := range request {
+		request[i] = min(request[i], MaxRequest)
+	}
 	request[Pods] = 1
 	return request
 }

@@ -112,6 +112,7 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	line := func(name string, v *api.Verdict) {
 		text := "waits " + name + " " + v.Reason
 		if message := outcome.Message(v, r.model.Dims); message != "" {
+			r.checkDiscretion(j, message)
 			text += ": " + message
 		}
 		r.waits = append(r.waits, text)

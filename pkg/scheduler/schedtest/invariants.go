@@ -1,6 +1,8 @@
 package schedtest
 
 import (
+	"strings"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -14,6 +16,7 @@ import (
 //   - no queue exceeds its capability by what was placed (checkQueues);
 //   - no gang is bound below its minMember (checkGangs);
 //   - no eviction leaves a gang running below its minMember (checkEvictions);
+//   - nobody is told names of another namespace (checkDiscretion);
 //   - no task is decided twice or bound where its job may not run (cycle.Commit);
 //   - what was not committed is undone (Cluster.launch);
 //   - the same objects in any order lead to the same decisions (Cluster.Cycle).
@@ -118,6 +121,15 @@ func (r *cycle) checkEvictions() {
 	for j, n := range gone {
 		if ready := j.ReadyCount(); j.Holding() > 0 && ready < j.MinMember && ready+n >= j.MinMember {
 			r.fault("evictions leave %d of the %d members that %s needs", ready, j.MinMember, r.cluster.jobName(j))
+		}
+	}
+}
+
+// checkDiscretion looks at what the owner of a job is told.
+func (r *cycle) checkDiscretion(j *api.JobInfo, message string) {
+	for _, t := range r.model.Tasks {
+		if foreign := t.Pod.Namespace; foreign != j.Namespace && (strings.Contains(message, t.Pod.Name) || strings.Contains(message, foreign+"/")) {
+			r.fault("%s is told of namespace %s: %s", r.cluster.jobName(j), foreign, message)
 		}
 	}
 }

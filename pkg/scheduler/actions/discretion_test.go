@@ -1,0 +1,44 @@
+package actions_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// Who waits is told of others in numbers alone: the runner looks for their names in all messages.
+func TestNamespacesAreToldNothingOfEachOther(t *testing.T) {
+	for name, test := range map[string]struct {
+		given []Row
+		want  string
+	}{
+		"who waits for victims": {
+			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+				Group("q/victim", 1, In("secret"), Running(2, "1cpu", "n1", Priority(1))),
+				Group("q/taker", 1, Pending(1, "1cpu", Priority(9)))),
+			want: "waits q/taker Preempting: waits for 1 pod that is evicted for it",
+		},
+		"who finds no room": {
+			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+				Group("q/holder", 1, In("secret"), Running(2, "1cpu", "n1", Priority(9))),
+				Group("q/late", 1, Pending(1, "1cpu", Priority(1)))),
+			want: "waits q/late NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 not enough cpu",
+		},
+		"whose queue others have filled": {
+			given: Given(Node("n1", "4cpu"), Queue("q", 1, Capability("2cpu")),
+				Group("q/holder", 1, In("secret"), Running(2, "1cpu", "n1", Priority(9))),
+				Group("q/late", 1, Pending(1, "1cpu", Priority(1)))),
+			want: "waits q/late QueueFull: queue q is full: capability 2 cpu, allocated 2, needs 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, builtIn(t), test.given, WithConfig(allFour))
+			c.Cycle()
+			if diff := cmp.Diff(test.want, c.Waits()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
