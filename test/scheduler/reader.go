@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -127,4 +129,24 @@ func (r *Reader) Ask(ctx context.Context, path, token string) (code int, body []
 	defer response.Body.Close()
 	body, err = io.ReadAll(response.Body)
 	return response.StatusCode, body, err
+}
+
+// Metrics returns the metrics that the scheduler serves, by series: the name with its labels as they are printed.
+func (r *Reader) Metrics(ctx context.Context) (map[string]float64, error) {
+	body, err := r.Get(ctx, "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	metrics := map[string]float64{}
+	for line := range strings.Lines(string(body)) {
+		line = strings.TrimSpace(line)
+		i := strings.LastIndexByte(line, ' ')
+		if i < 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if metrics[line[:i]], err = strconv.ParseFloat(line[i+1:], 64); err != nil {
+			return nil, fmt.Errorf("metric %q: %w", line, err)
+		}
+	}
+	return metrics, nil
 }

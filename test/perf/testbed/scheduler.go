@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -115,15 +113,13 @@ func (s *Scheduler) LiveHeap(ctx context.Context) (int64, error) {
 	if _, err := s.bed.reader.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err
 	}
-	body, err := s.bed.reader.Get(ctx, "/metrics")
+	metrics, err := s.bed.reader.Metrics(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(body)) {
-		if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
-			bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			return int64(bytes), err
-		}
+	bytes, ok := metrics["go_memstats_heap_alloc_bytes"]
+	if !ok {
+		return 0, errors.New("the metrics of the scheduler do not tell its memory")
 	}
-	return 0, errors.New("the metrics of the scheduler do not tell its memory")
+	return int64(bytes), nil
 }

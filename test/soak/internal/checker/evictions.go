@@ -1,0 +1,147 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+const (
+	// planLasts is how far apart evictions for one job may be to count as one plan.
+	planLasts = 2 * time.Second
+	// vain is how many plans in a row may bring their taker nothing, with and without something that upset them.
+	vain, vainUpset = 2, 6
+)
+
+// job is a group or a pod without one, as a taker and as a victim.
+type job struct {
+	waited    time.Time // when a pod of it was last seen without a node
+	disturbed time.Time // when somebody else last took pods away from it or changed it
+	plan      *plan     // the last for it
+	indebted  bool      // a queue took room back from it
+}
+
+// plan is evictions for one job at one time.
+type plan struct {
+	began, last time.Time
+	served      bool // a pod of the job got a node since
+	upset       bool // something came between
+	calm        int  // plans in a row without fruit that nothing had upset
+	vain        int  // plans in a row without fruit
+}
+
+// eviction is a pod that was evicted, for a reason that is not known yet.
+type eviction struct {
+	at      time.Time
+	pod     *corev1.Pod
+	excused bool // the scheduler was stopped before it could say
+	forWhom string
+}
+
+func (c *Checker) job(key string) *job {
+	j := c.jobs[key]
+	if j == nil {
+		j = &job{}
+		c.jobs[key] = j
+	}
+	return j
+}
+
+// evicted looks at a pod that was just evicted.
+func (c *Checker) evicted(p *corev1.Pod) {
+	c.counts[Cause]++
+	taker := p.Annotations[v1alpha1.AnnotationEvictedFor]
+	c.say(p, fmt.Sprintf("is evicted for %q", taker), "job "+taker)
+	keys := append(podKeys(p), "job "+taker)
+	if taker == "" {
+		c.fail(Cause, keys, "pod %s was evicted, and does not say for whom", name(p))
+		return
+	}
+	known := c.jobs[taker]
+	if known == nil || c.now.Sub(known.waited) > 2*Lag && !c.waits(taker) {
+		c.fail(Cause, keys, "pod %s was evicted for %s, of which no pod waits", name(p), taker)
+	}
+	if taker == jobKey(p) {
+		c.fail(Cause, keys, "pod %s was evicted for its own job", name(p))
+	}
+	c.evictions[p.UID] = &eviction{at: c.now, pod: p, forWhom: taker, excused: c.down}
+	c.planned(taker, keys)
+}
+
+// waits tells whether a pod of the job has no node.
+func (c *Checker) waits(key string) bool {
+	for _, p := range c.pods {
+		if c.ours(p) && p.Spec.NodeName == "" && jobKey(p) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// planned counts plans for a job that brought it nothing.
+func (c *Checker) planned(taker string, keys []string) {
+	c.counts[Fruit]++
+	j := c.job(taker)
+	last := j.plan
+	if last != nil && c.now.Sub(last.last) < planLasts {
+		last.last = c.now
+		return
+	}
+	j.plan = &plan{began: c.now, last: c.now}
+	if last == nil || last.served || j.disturbed.After(last.began) {
+		return
+	}
+	c.tally.FruitlessPlans++
+	j.plan.vain = last.vain + 1
+	if !c.shock.After(last.began) {
+		j.plan.calm = last.calm + 1
+	}
+	if j.plan.calm >= vain || j.plan.vain >= vainUpset {
+		c.fail(Fruit, append([]string{"job " + taker}, keys...), "pods are evicted for %s again and again, %d times without a pod of it getting a node", taker, j.plan.vain)
+	}
+}
+
+// served takes note that a job got a node.
+func (c *Checker) served(key string) {
+	if j := c.job(key); j.plan != nil {
+		j.plan.served = true
+	}
+}
+
+// caused takes the event that says why a pod was evicted.
+func (c *Checker) caused(e *eventsv1.Event) {
+	victim := c.evictions[e.Regarding.UID]
+	if victim == nil {
+		return
+	}
+	switch e.Reason {
+	case "Preempted", "Reclaimed", v1alpha1.ReasonGangStale:
+		c.tally.Evictions[e.Reason]++
+		delete(c.evictions, e.Regarding.UID)
+		if e.Reason == "Reclaimed" {
+			c.job(jobKey(victim.pod)).indebted = true
+		}
+		c.say(victim.pod, "was evicted: "+e.Reason+", "+e.Note)
+	}
+}
+
+// overdueCauses finds evictions that nobody has given a reason for.
+func (c *Checker) overdueCauses() {
+	for uid, e := range c.evictions {
+		e.excused = e.excused || c.down || c.upAt.After(e.at)
+		if c.now.Sub(e.at) <= CauseGrace {
+			continue
+		}
+		delete(c.evictions, uid)
+		if e.excused {
+			c.tally.Evictions["reason lost in a restart"]++
+			c.job(jobKey(e.pod)).indebted = true // for all that is known
+			continue
+		}
+		c.fail(Cause, podKeys(e.pod), "pod %s was evicted for %s, and no event says why", name(e.pod), e.forWhom)
+	}
+}

@@ -1,0 +1,137 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
+)
+
+// group is what is known of a PodGroup.
+type group struct {
+	object *v1alpha1.PodGroup
+	start  *start
+}
+
+// start is a gang of which some members have nodes, and none had.
+type start struct {
+	at          time.Time
+	interrupted bool // the scheduler was stopped meanwhile
+}
+
+// Group shows a PodGroup, or that it is gone.
+func (c *Checker) Group(at time.Time, object *v1alpha1.PodGroup, gone bool) {
+	c.now = at
+	key := object.Namespace + "/" + object.Name
+	g := c.groups[key]
+	if gone {
+		delete(c.groups, key)
+		c.log.add(at, "group "+key+" is gone", "job "+key)
+		return
+	}
+	if g == nil || g.object.UID != object.UID {
+		c.tally.GroupsSeen++
+		g = &group{object: object}
+		c.groups[key] = g
+		c.log.add(at, fmt.Sprintf("group %s is created: minMember %d, queue %s", key, object.Spec.MinMember, object.Spec.Queue), "job "+key)
+	}
+	if object.Spec.MinMember != g.object.Spec.MinMember {
+		c.log.add(at, fmt.Sprintf("group %s: minMember %d becomes %d", key, g.object.Spec.MinMember, object.Spec.MinMember), "job "+key)
+		c.spoil(key)
+	}
+	g.object = object
+	c.lookAtStart(key)
+}
+
+// begin looks whether a pod that has just been bound is the first of its gang.
+func (c *Checker) begin(p *corev1.Pod) {
+	g := c.groups[jobKey(p)]
+	if g == nil || g.object.UID != types.UID(p.Annotations[v1alpha1.AnnotationPodGroupUID]) || g.start != nil {
+		return
+	}
+	if holding, _ := c.members(g); holding > 1 {
+		return
+	}
+	g.start = &start{at: c.now, interrupted: c.down}
+	c.counts[Whole]++
+	if n := c.nodes[p.Spec.NodeName]; n == nil || !n.fit {
+		c.spoil(jobKey(p)) // it was lost while the pod was on its way
+	}
+}
+
+// members returns how many pods of a group hold a node, and how many have succeeded.
+func (c *Checker) members(g *group) (holding, succeeded int) {
+	for _, p := range c.pods {
+		if types.UID(p.Annotations[v1alpha1.AnnotationPodGroupUID]) != g.object.UID || p.Spec.NodeName == "" {
+			continue
+		}
+		switch {
+		case p.Status.Phase == corev1.PodSucceeded:
+			succeeded++
+		case !room.Ended(p) && p.DeletionTimestamp == nil:
+			holding++
+		}
+	}
+	return holding, succeeded
+}
+
+// lookAtStart ends a start that has become whole.
+func (c *Checker) lookAtStart(key string) {
+	g := c.groups[key]
+	if g == nil || g.start == nil {
+		return
+	}
+	if holding, succeeded := c.members(g); holding+succeeded >= int(g.object.Spec.MinMember) {
+		g.start = nil
+		if g.object.Spec.MinMember > 1 {
+			c.tally.Started++
+			c.tally.LargestStart = max(c.tally.LargestStart, int(g.object.Spec.MinMember))
+		}
+	}
+}
+
+// spoil excuses a start: somebody else has taken something away from the gang.
+func (c *Checker) spoil(key string) {
+	if g := c.groups[key]; g != nil && g.start != nil {
+		g.start = nil
+		c.tally.Excused++
+		c.log.add(c.now, "the start of "+key+" is spoilt from outside", "job "+key)
+	}
+	c.job(key).disturbed = c.now
+}
+
+// excuseStarts excuses the gangs with members on a node that is lost.
+func (c *Checker) excuseStarts(node string) {
+	for _, p := range c.pods {
+		if p.Spec.NodeName == node && c.ours(p) && !room.Ended(p) {
+			c.spoil(jobKey(p))
+		}
+	}
+}
+
+// overdueStarts finds gangs that should be whole by now.
+func (c *Checker) overdueStarts() {
+	if c.down {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
+		g := c.groups[key]
+		if g.start == nil || c.now.Sub(g.start.at) <= StartGrace || c.now.Sub(c.upAt) <= StartGrace {
+			continue
+		}
+		if g.start.interrupted && c.shock.After(g.start.at) && !c.shock.Equal(c.upAt) {
+			c.spoil(key) // its room may have gone while nobody looked after it
+			continue
+		}
+		holding, succeeded := c.members(g)
+		c.fail(Whole, []string{"job " + key}, "gang %s has held nodes for %d pods of %d since %s", key, holding+succeeded, g.object.Spec.MinMember,
+			g.start.at.UTC().Format("15:04:05"))
+		g.start = nil
+	}
+}

@@ -1,0 +1,122 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// remembered is how many lines the journal keeps, and shown how many of them go with a violation.
+	remembered = 50_000
+	shown      = 40
+	// everything is the key of what concerns every object.
+	everything = "*"
+)
+
+// journal is what has happened, with the objects that each line concerns.
+type journal struct {
+	lines []line
+}
+
+type line struct {
+	at   time.Time
+	text string
+	keys []string
+}
+
+func (j *journal) add(at time.Time, text string, keys ...string) {
+	if len(j.lines) >= 2*remembered {
+		j.lines = slices.Clone(j.lines[remembered:])
+	}
+	j.lines = append(j.lines, line{at, text, keys})
+}
+
+// about returns the last lines that concern any of the objects.
+func (j *journal) about(keys []string) []string {
+	var found []string
+	for _, l := range slices.Backward(j.lines) {
+		if len(found) == shown {
+			break
+		}
+		if slices.ContainsFunc(l.keys, func(k string) bool { return k == everything || slices.Contains(keys, k) }) {
+			found = append(found, l.at.UTC().Format("15:04:05.000 ")+l.text)
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// amounts writes a list in the order of names.
+func amounts(list corev1.ResourceList) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		q := list[name]
+		parts = append(parts, q.String()+" "+string(name))
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, " + ")
+}
+
+func sameAmounts(a, b corev1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(x, y resourceQuantity) bool { return x.Cmp(y) == 0 })
+}
+
+// Tally is what has been seen.
+type Tally struct {
+	Started, Excused         int // gangs that started whole, and whose start somebody else has spoilt
+	Bound, Foreign           int // pods
+	Finished, Deleted        int // pods of the scheduler, the latter not by eviction
+	Evictions                map[string]int
+	FruitlessPlans           int
+	NodesLost, Restarts      int
+	RacesLost                int // nodes too full because a pod of others came at the same time
+	GroupsSeen, LargestStart int
+}
+
+// Count returns how often a check was made.
+func (c *Checker) Count(check Check) int { return c.counts[check] }
+
+// Tally returns what has been seen so far.
+func (c *Checker) Tally() Tally {
+	t := c.tally
+	t.Evictions = maps.Clone(t.Evictions)
+	return t
+}
+
+// Table returns counts and checks in lines for people.
+func (c *Checker) Table() string {
+	var b strings.Builder
+	t := c.tally
+	row := func(name string, value any) { fmt.Fprintf(&b, "  %-52s %8v\n", name, value) }
+	row("groups seen", t.GroupsSeen)
+	row("gangs started", t.Started)
+	row("  largest of them, in pods", t.LargestStart)
+	row("  starts that somebody else has spoilt", t.Excused)
+	row("pods bound", t.Bound)
+	row("  bound by a plain client", t.Foreign)
+	row("pods that ended well", t.Finished)
+	row("pods deleted by their owners", t.Deleted)
+	for _, cause := range slices.Sorted(maps.Keys(t.Evictions)) {
+		row("evictions: "+cause, t.Evictions[cause])
+	}
+	row("plans whose taker got nothing from them", t.FruitlessPlans)
+	row("nodes lost", t.NodesLost)
+	row("nodes where a plain client was faster", t.RacesLost)
+	row("restarts of the scheduler", t.Restarts)
+	found := map[Check]int{}
+	for _, v := range c.violations {
+		found[v.Check]++
+	}
+	fmt.Fprintf(&b, "  %-52s %8s %10s\n", "check", "made", "violations")
+	for _, check := range Checks() {
+		fmt.Fprintf(&b, "  %-52s %8d %10d\n", check, c.counts[check], found[check])
+	}
+	return b.String()
+}

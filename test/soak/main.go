@@ -1,0 +1,236 @@
+// Soak lets a random course of events run against the scheduler and looks whether it keeps its promises.
+//
+//	make soak MINUTES=20
+//	go run ./test/soak -minutes 20 -seed 7
+//
+// It has a real API server with simulated kubelets, the scheduler as its own process under its own service account and
+// with all four actions, and a checker that knows only what watches show. Jobs come, grow, shrink and go, nodes are lost
+// and come back, queues and priorities change, others bind pods, and the scheduler is stopped and killed. In the end
+// everything is put in order, and what fits must run. The exit code is 1 if a promise was broken.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
+	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/course"
+	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/stage"
+)
+
+// reportPeriod is how often progress is reported.
+const reportPeriod = 30 * time.Second
+
+const usage = `Soak lets a random course of events run against the scheduler on a local cluster, and looks whether it keeps its
+promises. Exit codes: 0 all kept, 1 a promise broken, 2 the soak itself failed. Ctrl-C ends it with the counts so far.
+
+  -minutes n   how long the course takes; to put things in order takes 1 to 3 minutes more (default 10)
+  -seed n      the course to take; 0 draws one (default 0)
+  -plain       run the scheduler as it is shipped, without race detector and audits of its model
+  -steps       only print the course
+`
+
+// options are the flags as given.
+type options struct {
+	minutes float64
+	seed    uint64
+	plain   bool
+	steps   bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	code := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, out io.Writer) int {
+	o, err := parse(args)
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(out, "soak: %v\n\n", err)
+		}
+		fmt.Fprint(out, usage)
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	length := time.Duration(o.minutes * float64(time.Minute))
+	steps := course.Draw(o.seed, length)
+	if o.steps {
+		for _, s := range steps {
+			fmt.Fprintf(out, "%9.3f  %s\n", s.At.Seconds(), s)
+		}
+		return 0
+	}
+	began := time.Now()
+	var mu sync.Mutex
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(out, "%7s  %s\n", time.Since(began).Round(time.Second), fmt.Sprintf(format, args...))
+	}
+	say("seed %d: %d steps in %s", o.seed, len(steps), length)
+	code, err := soak(ctx, o, steps, say)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		say("interrupted")
+	case err != nil:
+		say("the soak failed: %v", err)
+		code = max(code, 2)
+	}
+	say("seed %d: exit code %d", o.seed, code)
+	return code
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Float64Var(&o.minutes, "minutes", 10, "")
+	fs.Uint64Var(&o.seed, "seed", 0, "")
+	fs.BoolVar(&o.plain, "plain", false, "")
+	fs.BoolVar(&o.steps, "steps", false, "")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if !(o.minutes > 0 && o.minutes <= 7*24*60) {
+		return o, fmt.Errorf("-minutes %v: want more than 0, and a week at most", o.minutes)
+	}
+	if o.seed == 0 {
+		o.seed = 1 + uint64(rand.IntN(1_000_000))
+	}
+	return o, nil
+}
+
+// soak sets the stage, plays the course, and tells what became of it.
+func soak(ctx context.Context, o options, steps []course.Step, say func(string, ...any)) (code int, err error) {
+	dir, err := os.MkdirTemp("", "soak-")
+	if err != nil {
+		return 2, err
+	}
+	s, err := stage.Set(ctx, stage.Options{Dir: dir, Race: !o.plain, Say: say})
+	if err != nil {
+		return 2, err
+	}
+	r := &reporter{stage: s, say: say}
+	err = play(ctx, s, r, steps)
+	if ctx.Err() == nil && err == nil {
+		s.Close() // a scheduler may have said something bad in the end
+	} else {
+		defer s.Close()
+	}
+	code = r.conclude()
+	if code == 0 && err == nil || ctx.Err() != nil && code == 0 {
+		return code, errors.Join(err, os.RemoveAll(dir))
+	}
+	say("the logs are in %s", dir)
+	return code, err
+}
+
+// play has everything happen, with progress reported beside.
+func play(ctx context.Context, s *stage.Stage, r *reporter, steps []course.Step) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel(nil)
+	before, err := s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	beside.Go(func() { s.Ticks(ctx) })
+	beside.Go(func() { r.progress(ctx) })
+	beside.Go(func() {
+		select {
+		case lost := <-s.Lost():
+			cancel(lost)
+		case <-ctx.Done():
+		}
+	})
+	if err = s.Play(ctx, steps); err != nil {
+		return err
+	}
+	return s.End(ctx, before)
+}
+
+// reporter tells how it goes.
+type reporter struct {
+	stage *stage.Stage
+	say   func(string, ...any)
+	told  int // violations
+}
+
+// progress reports at times, until ctx ends.
+func (r *reporter) progress(ctx context.Context) {
+	look, report := time.NewTicker(time.Second), time.NewTicker(reportPeriod)
+	defer look.Stop()
+	defer report.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			r.violations()
+		case <-report.C:
+			r.report(ctx)
+		}
+	}
+}
+
+func (r *reporter) report(ctx context.Context) {
+	vitals := "the scheduler is away"
+	if v, err := r.stage.Vitals(ctx); err == nil {
+		vitals = fmt.Sprintf("%.0f goroutines, %.1f MiB", v.Goroutines, v.Heap)
+	}
+	r.stage.Check(func(c *checker.Checker, _ time.Time) {
+		t := c.Tally()
+		evictions := 0
+		for _, n := range t.Evictions {
+			evictions += n
+		}
+		r.say("%d gangs started, %d pods bound, %d evicted; %d nodes lost, %d restarts; %d jobs wait; %s; %d violations",
+			t.Started, t.Bound, evictions, t.NodesLost, t.Restarts, len(c.Waiting()), vitals, len(c.Violations()))
+	})
+}
+
+// violations tells those that have not been told.
+func (r *reporter) violations() {
+	var found []checker.Violation
+	r.stage.Check(func(c *checker.Checker, _ time.Time) {
+		all := c.Violations()
+		found = all[r.told:]
+		r.told = len(all)
+	})
+	for _, v := range found {
+		r.say("VIOLATION of %q at %s: %s\n    %s", v.Check, v.At.UTC().Format("15:04:05.000"), v.Text, strings.Join(v.Transcript, "\n    "))
+	}
+}
+
+// conclude tells everything, and returns the exit code.
+func (r *reporter) conclude() int {
+	r.violations()
+	code := 0
+	r.stage.Check(func(c *checker.Checker, _ time.Time) {
+		r.say("what was seen:\n%s", c.Table())
+		if len(c.Violations()) > 0 {
+			code = 1
+		}
+	})
+	return code
+}
