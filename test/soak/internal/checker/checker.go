@@ -117,10 +117,12 @@ type capability struct {
 func (c *Checker) Scheduler(at time.Time, up bool) {
 	c.now = at
 	if up {
+		if !c.upAt.IsZero() {
+			c.tally.Restarts++
+		}
 		c.upAt = at
 		c.log.add(at, "the scheduler is ready", everything)
 	} else {
-		c.tally.Restarts++
 		c.log.add(at, "the scheduler is stopped", everything)
 		for _, g := range c.groups {
 			if g.start != nil {

@@ -143,14 +143,13 @@ type planned struct {
 // Draw draws up a course of the given length.
 func Draw(seed uint64, length time.Duration) []Step {
 	p := &plan{random: rand.New(rand.NewPCG(seed, 0)), nodes: map[string]time.Duration{}}
-	p.now = 0
 	for _, q := range Queues() {
 		p.add(Step{Kind: Queue, Name: q, Limit: p.limit()})
 	}
 	for p.now < length {
 		p.jobs = slices.DeleteFunc(p.jobs, func(j planned) bool { return j.until <= p.now })
 		p.draw()
-		p.now += time.Duration(p.random.ExpFloat64() * float64(550*time.Millisecond))
+		p.now += time.Duration(p.random.ExpFloat64() * float64(450*time.Millisecond))
 	}
 	p.restarts(length)
 	slices.SortStableFunc(p.steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
@@ -222,7 +221,7 @@ func (p *plan) submit() {
 	if p.random.IntN(5) == 0 {
 		j.GPU, j.Milli = 1+p.random.IntN(2), 500
 	} else if p.random.IntN(5) == 0 {
-		j.Zone = "zone-" + string(rune('a'+p.random.IntN(Zones)))
+		j.Zone = zone(p.random.IntN(Zones))
 	}
 	j.Size = one(p, []int{1, 2, 3, 4, 6, 8, 12, 16})
 	j.Min = 1
@@ -231,11 +230,11 @@ func (p *plan) submit() {
 	} else {
 		j.Size = min(j.Size, 6)
 	}
-	if p.random.IntN(3) > 0 {
+	if p.random.IntN(2) == 0 {
 		j.RunFor = p.seconds(3, 30)
 	}
 	j.Terminate = one(p, []time.Duration{0, 0, time.Second, 3 * time.Second})
-	life := p.seconds(5, 90)
+	life := p.seconds(5, 120)
 	p.jobs = append(p.jobs, planned{j, p.now + life})
 	p.add(Step{Kind: Submit, Name: j.Name, Job: j})
 	p.add(Step{Kind: Remove, Name: j.Name, At: life})
@@ -325,26 +324,36 @@ func (p *plan) restarts(length time.Duration) {
 	}
 }
 
-// limit of what is asked for in the end, as a part of what there is, so that all of it can run.
+// ample is the part of what there is that jobs ask for in the end, so that all of them can run.
 const ample = 0.4
 
-// Keep returns how many of the jobs, from the first on, can run together with ease: of cpu and GPUs, and in each zone.
-func Keep(jobs []Job) int {
-	used := map[string]int{}
-	limits := map[string]int{"cpu": NodeCPU * 1000 * (Plain + GPUNodes), "gpu": NodeGPU * GPUNodes}
+// Keep tells which of the jobs can run together with ease, the first ones first: by cpu and GPUs, and in each zone.
+func Keep(jobs []Job) []bool {
+	left := map[string]int{"cpu": NodeCPU * 1000 * (Plain + GPUNodes), "gpu": NodeGPU * GPUNodes}
+	for i := range Zones {
+		left[zone(i)] = left["cpu"] / Zones
+	}
+	for what, n := range left {
+		left[what] = int(ample * float64(n))
+	}
+	stay := make([]bool, len(jobs))
 	for i, j := range jobs {
-		used["cpu"] += j.Size * j.Milli
-		used["gpu"] += j.Size * j.GPU
-		used["zone "+j.Zone] += j.Size * j.Milli
-		for what, amount := range used {
-			limit, whole := limits[what]
-			if !whole && what != "zone " {
-				limit, whole = limits["cpu"]/Zones, true
-			}
-			if whole && float64(amount) > ample*float64(limit) {
-				return i
-			}
+		asked := map[string]int{"cpu": j.Size * j.Milli, "gpu": j.Size * j.GPU}
+		if j.Zone != "" {
+			asked[j.Zone] = j.Size * j.Milli
+		}
+		stay[i] = true
+		for what, n := range asked {
+			stay[i] = stay[i] && n <= left[what]
+		}
+		if !stay[i] {
+			continue
+		}
+		for what, n := range asked {
+			left[what] -= n
 		}
 	}
-	return len(jobs)
+	return stay
 }
+
+func zone(i int) string { return "zone-" + string(rune('a'+i)) }

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ const (
 	settling = 3 * time.Minute
 	// More goroutines and memory than that, in MiB, may be in use in the end than in the beginning: connections, and
 	// what is kept for when it is needed again.
-	moreGoroutines, moreHeap = 30, 24
+	moreGoroutines, moreHeap = 30, 12
 )
 
 // Begin starts the scheduler and returns what it takes when there is nothing to do.
@@ -101,13 +102,17 @@ func (s *Stage) lighten(ctx context.Context) error {
 	for _, j := range s.jobs {
 		jobs = append(jobs, j.Job)
 	}
-	keep := course.Keep(jobs)
-	s.options.Say("%d of %d jobs stay, which fit with ease", keep, len(jobs))
-	for len(s.jobs) > keep {
-		if err := s.remove(ctx, s.jobs[keep]); err != nil {
+	stay, deleted := course.Keep(jobs), 0
+	for i, j := range slices.Clone(s.jobs) {
+		if stay[i] {
+			continue
+		}
+		deleted++
+		if err := s.remove(ctx, j); err != nil {
 			return err
 		}
 	}
+	s.options.Say("%d of %d jobs are deleted, the rest fits with ease", deleted, len(stay))
 	return nil
 }
 
