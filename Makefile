@@ -2,7 +2,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify test test-short test-long fuzz vuln demo bench clean
+.PHONY: help build generate verify test test-short test-long fuzz soak vuln demo bench clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ fuzz: ## Fuzz each target for 30 seconds; FUZZTIME=10m for longer, ARGS=FuzzMode
 
 vuln: ## Look for known vulnerabilities in dependencies; says so and passes where the database cannot be reached.
 	hack/vuln.sh $(ARGS)
+
+soak: ## Let a random course of events run against the scheduler for MINUTES=10; SEED=7 repeats one, ARGS=-h tells more.
+	go run ./test/soak -minutes $(or $(MINUTES),10) $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
 	@echo "Building the demo. The first time all is compiled, which takes several minutes."

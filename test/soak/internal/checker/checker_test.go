@@ -91,6 +91,9 @@ func TestViolations(t *testing.T) {
 			given: []happening{at(0, node("n", "9"), queue("q", "1")), at(minute, pod("a", on("n")), pod("b", on("n")))},
 			want:  "no queue bound over its capability: queue q holds more than its capability with pod ns/b: 2 cpu of 1",
 		},
+		"a queue is too full of what the pod does not ask for": {
+			given: []happening{at(0, node("n", "9"), queue("q", "2"), pod("x", on("n")), pod("y", on("n")), queue("q", "1")), at(minute, pod("a", asks("gpu"), on("n")))},
+		},
 		"a cap has just come down": {
 			given: []happening{at(0, node("n", "9"), queue("q", "2")), at(minute, queue("q", "1")), at(minute+4*second, pod("a", on("n")), pod("b", on("n")))},
 		},

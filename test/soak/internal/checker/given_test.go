@@ -30,7 +30,7 @@ func at(after time.Duration, shows ...func(*checker.Checker, time.Time)) happeni
 
 func node(name, cpus string, changes ...func(*corev1.Node)) func(*checker.Checker, time.Time) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse(cpus), "pods": resource.MustParse("9")}
+	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse(cpus), "gpu": resource.MustParse("1"), "pods": resource.MustParse("9")}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	for _, change := range changes {
 		change(n)
@@ -144,3 +144,10 @@ func tick(c *checker.Checker, now time.Time) { c.Tick(now) }
 func atRest(c *checker.Checker, _ time.Time) { c.AtRest() }
 
 func allRun(c *checker.Checker, _ time.Time) { c.AllRun() }
+
+// asks has a pod ask for one of something, and for no cpu.
+func asks(name corev1.ResourceName) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{name: resource.MustParse("1")}
+	}
+}

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -171,7 +172,11 @@ func (c *Checker) withinCap(p *corev1.Pod, name string) {
 		return
 	}
 	c.counts[Caps]++
-	held := c.held(name)
+	held, asked := c.held(name), room.Of(p)
+	maps.DeleteFunc(held, func(resource corev1.ResourceName, _ resourceQuantity) bool { // a cap may have come down below what is held
+		amount := asked[resource]
+		return amount.IsZero()
+	})
 	var text string
 	for i := len(q.caps) - 1; i >= 0; i-- {
 		limit := q.caps[i]

@@ -35,6 +35,14 @@ const (
 	Kill     Kind = "restart the scheduler with SIGKILL"
 )
 
+// Kinds returns all kinds of steps.
+func Kinds() []Kind {
+	return []Kind{
+		Submit, Remove, Scale, Reduce, Lose, Evacuate, Delete, Cordon, Return, Queue, Unqueue, Priority, Budget, Unbudget,
+		Foreign, Leave, Term, Kill,
+	}
+}
+
 // Step is one thing that happens.
 type Step struct {
 	At   time.Duration // since the beginning
