@@ -21,7 +21,7 @@ const (
 	// StartGrace is how long a gang may take from its first pod with a node to the last one it needs.
 	StartGrace = 15 * time.Second
 	// CauseGrace is how long the event may take that says why a pod was evicted.
-	CauseGrace = 60 * time.Second
+	CauseGrace = 2 * time.Minute
 )
 
 // Check is one of the promises that are watched.

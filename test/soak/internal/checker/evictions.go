@@ -61,8 +61,11 @@ func (c *Checker) evicted(p *corev1.Pod) {
 		c.fail(Cause, keys, "pod %s was evicted, and does not say for whom", name(p))
 		return
 	}
-	known := c.jobs[taker]
-	if known == nil || c.now.Sub(known.waited) > 2*Lag && !c.waits(taker) {
+	known, waits := c.jobs[taker], c.waits(taker)
+	if !waits {
+		c.tally.Late++
+	}
+	if known == nil || c.now.Sub(known.waited) > 2*Lag && !waits {
 		c.fail(Cause, keys, "pod %s was evicted for %s, of which no pod waits", name(p), taker)
 	}
 	if taker == jobKey(p) {

@@ -74,6 +74,7 @@ type Tally struct {
 	Bound, Foreign           int // pods
 	Finished, Deleted        int // pods of the scheduler, the latter not by eviction
 	Evictions                map[string]int
+	Late                     int // evictions for jobs of which no pod waited any more
 	FruitlessPlans           int
 	NodesLost, Restarts      int
 	RacesLost                int // nodes too full because a pod of others came at the same time
@@ -106,6 +107,7 @@ func (c *Checker) Table() string {
 	for _, cause := range slices.Sorted(maps.Keys(t.Evictions)) {
 		row("evictions: "+cause, t.Evictions[cause])
 	}
+	row("  evictions whose taker did not wait any more", t.Late)
 	row("plans whose taker got nothing from them", t.FruitlessPlans)
 	row("nodes lost", t.NodesLost)
 	row("nodes where a plain client was faster", t.RacesLost)

@@ -46,8 +46,8 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 
 // follow looks at what has become of a pod of the scheduler.
 func (c *Checker) follow(before, p *corev1.Pod, gone bool) {
-	if p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
-		c.job(jobKey(p)).waited = c.now
+	if before.Spec.NodeName == "" && before.DeletionTimestamp == nil {
+		c.job(jobKey(p)).waited = c.now // until now at least
 	}
 	if disrupted(p) && !disrupted(before) {
 		c.evicted(p)
