@@ -257,6 +257,9 @@ func (c *Cache) evict(p *plan, d api.Decision) {
 	if p.beneficiary = d.For.Key; d.For.Group != nil {
 		p.group = referenceTo(d.For.Group)
 	}
+	if p.taker == nil {
+		p.taker = takerOf(d.For)
+	}
 	c.leaving[pod.UID] = struct{}{}
 }
 

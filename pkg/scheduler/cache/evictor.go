@@ -35,6 +35,20 @@ const (
 	pardonLimit = 64 * time.Second
 )
 
+// takerOf names the first of the tasks of a job for which room is being made.
+func takerOf(j *api.JobInfo) *v1.ObjectReference {
+	var first *v1.Pod
+	for _, t := range j.Tasks {
+		if t.Status == api.Pipelined && (first == nil || t.Pod.Name < first.Name) {
+			first = t.Pod
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return &v1.ObjectReference{Namespace: first.Namespace, Name: first.Name, UID: first.UID}
+}
+
 // eviction is one victim of a plan.
 type eviction struct {
 	namespace, name string
@@ -49,6 +63,7 @@ func (e *eviction) String() string { return e.namespace + "/" + e.name }
 type plan struct {
 	beneficiary string              // namespace/name of the group, or of the owner of its pods
 	group       *v1.ObjectReference // of the beneficiary; nil for a job without PodGroup
+	taker       *v1.ObjectReference // the first of the pods that are to get the room; nil if none was told
 	victims     []*eviction
 }
 
@@ -139,7 +154,7 @@ func (e *evictor) carryOut(ctx context.Context, p *plan) {
 	calls := context.WithoutCancel(ctx)
 	for i, victim := range p.victims {
 		begins := i == 0 || victim.job != p.victims[i-1].job
-		if begins && ctx.Err() != nil {
+		if begins && (ctx.Err() != nil || !e.wanted(calls, p)) {
 			e.spare(p.victims[i:], nil)
 			return
 		}
@@ -155,6 +170,21 @@ func (e *evictor) carryOut(ctx context.Context, p *plan) {
 	}
 	e.log.V(2).Info("Evicted", "pods", len(p.victims), "for", p.beneficiary)
 	e.recorder.madeRoom(p)
+}
+
+// wanted tells whether the room is still needed. Plans wait for those before them, and meanwhile the taker may
+// have found another node, or have gone.
+func (e *evictor) wanted(ctx context.Context, p *plan) bool {
+	if p.taker == nil {
+		return true
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pod, err := e.kube.CoreV1().Pods(p.taker.Namespace).Get(call, p.taker.Name, metav1.GetOptions{})
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return pod.UID == p.taker.UID && pod.DeletionTimestamp == nil && pod.Spec.NodeName == ""
 }
 
 // rehearse tries all evictions without effect. If any is refused, all pods are spared.

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // court is an evictor with the API server that it asks. It is also the bailiff.
@@ -188,6 +190,51 @@ func TestEvictorNamesTheBeneficiary(t *testing.T) {
 	})
 }
 
+// TestEvictorStopsForATakerThatDoesNotWait: while a plan waits for those before it, or is half carried out, its taker
+// may find another node. Victims of a job that has been begun go, so that no gang is evicted in part.
+func TestEvictorStopsForATakerThatDoesNotWait(t *testing.T) {
+	bound := func(p *v1.Pod) { p.Spec.NodeName = "n" }
+	for name, test := range map[string]struct {
+		taker  types.UID
+		before func(*v1.Pod) // what the taker has become
+		midway func(*v1.Pod) // what becomes of it when the first pod has been evicted
+		want   []string
+	}{
+		"it waits":             {taker: "t", want: []string{"evicted a-0", "evicted a-1", "evicted b-0"}},
+		"it has a node":        {taker: "t", before: bound, want: []string{"spared a-0", "spared a-1", "spared b-0"}},
+		"it gets a node":       {taker: "t", midway: bound, want: []string{"evicted a-0", "evicted a-1", "spared b-0"}},
+		"it is another by now": {taker: "old", want: []string{"spared a-0", "spared a-1", "spared b-0"}},
+		"it is being deleted":  {taker: "t", before: func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, want: []string{"spared a-0", "spared a-1", "spared b-0"}},
+		"it is not there":      {taker: "t", before: func(p *v1.Pod) { p.Name = "other" }, want: []string{"spared a-0", "spared a-1", "spared b-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				taker := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "taker", UID: "t"}}
+				var c *court
+				c = newCourt(t, func(pod string, dryRun bool, _ int) error {
+					if pod != "a-0" || dryRun || test.midway == nil {
+						return nil
+					}
+					test.midway(taker)
+					return c.kube.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), taker, "ns")
+				})
+				if test.before != nil {
+					test.before(taker)
+				}
+				if err := c.kube.Tracker().Add(taker); err != nil {
+					t.Fatal(err)
+				}
+				p := threeVictims()
+				p.taker = &v1.ObjectReference{Namespace: "ns", Name: "taker", UID: test.taker}
+				c.carryOut(t.Context(), p)
+				if diff := cmp.Diff(test.want, c.events); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestStoppingEvictorFinishesTheJobThatItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -202,4 +249,18 @@ func TestStoppingEvictorFinishesTheJobThatItBegan(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+func TestTheTakerIsTheFirstThatWaitsForRoom(t *testing.T) {
+	task := func(name string, status api.TaskStatus) *api.TaskInfo {
+		return &api.TaskInfo{Status: status, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}}}
+	}
+	job := &api.JobInfo{Tasks: []*api.TaskInfo{task("a", api.Running), task("d", api.Pipelined), task("c", api.Pipelined), task("b", api.Pending)}}
+	want := &v1.ObjectReference{Namespace: "ns", Name: "c", UID: "c"}
+	if diff := cmp.Diff(want, takerOf(job)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := takerOf(&api.JobInfo{}); got != nil {
+		t.Errorf("a job of which none waits for room has the taker %v", got)
+	}
 }
