@@ -157,6 +157,7 @@ func TestEvictions(t *testing.T) {
 		"for who has just got a node": {given: []happening{runs, at(minute, member("t", "b", on("n"))), at(minute+9*second, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted"))}},
 		"for itself": {given: []happening{runs, at(minute, member("g", "w"), member("g", "a", on("n"), evicted("ns/g")), says("a", "Preempted"))},
 			want: "no eviction without its cause: pod ns/a was evicted for its own job"},
+		"for a more important pod of its own job": {given: []happening{runs, at(minute, member("g", "w", important), member("g", "a", on("n"), evicted("ns/g")), says("a", "Preempted"))}},
 		"of others": {given: []happening{runs, at(minute, pod("f", foreign, put("n")), pod("f", foreign, put("n"), evicted("ns/t")))},
 			want: "no eviction without its cause: pod ns/f was evicted, which is not the scheduler's to evict"},
 		"without an event": {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/t"))), at(4*minute, tick)},

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -68,7 +69,7 @@ func (c *Checker) evicted(p *corev1.Pod) {
 	if known == nil || c.now.Sub(known.waited) > 2*Lag && !waits {
 		c.fail(Cause, keys, "pod %s was evicted for %s, of which no pod waits", name(p), taker)
 	}
-	if taker == jobKey(p) {
+	if taker == jobKey(p) && !c.outranked(p) {
 		c.fail(Cause, keys, "pod %s was evicted for its own job", name(p))
 	}
 	c.evictions[p.UID] = &eviction{at: c.now, pod: p, forWhom: taker, excused: c.down}
@@ -79,6 +80,16 @@ func (c *Checker) evicted(p *corev1.Pod) {
 func (c *Checker) waits(key string) bool {
 	for _, p := range c.pods {
 		if c.ours(p) && p.Spec.NodeName == "" && jobKey(p) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// outranked tells whether a pod of the same job has a higher priority.
+func (c *Checker) outranked(p *corev1.Pod) bool {
+	for _, other := range c.pods {
+		if c.ours(other) && jobKey(other) == jobKey(p) && ptr.Deref(other.Spec.Priority, 0) > ptr.Deref(p.Spec.Priority, 0) {
 			return true
 		}
 	}

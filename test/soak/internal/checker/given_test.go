@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
@@ -113,6 +114,8 @@ func phase(phase corev1.PodPhase, reason string) func(*corev1.Pod) {
 }
 
 func terminating(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: start} }
+
+func important(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](7) }
 
 func zone(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": name} }
