@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
@@ -26,37 +25,22 @@ func (v *view) invariants(short ...string) error {
 func (v *view) roomKept(pods []*corev1.Pod) error {
 	used := map[string]corev1.ResourceList{}
 	for _, p := range pods {
-		if p.Spec.NodeName == "" || ended(p) {
+		if p.Spec.NodeName == "" || room.Ended(p) {
 			continue
 		}
 		if used[p.Spec.NodeName] == nil {
 			used[p.Spec.NodeName] = corev1.ResourceList{}
 		}
-		add(used[p.Spec.NodeName], resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}))
-		add(used[p.Spec.NodeName], corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
+		room.Add(used[p.Spec.NodeName], room.Of(p))
 	}
 	nodes, _ := v.nodes.List(labels.Everything())
 	var errs []error
 	for _, n := range nodes {
-		for name, amount := range used[n.Name] {
-			if room := n.Status.Allocatable[name]; amount.Cmp(room) > 0 {
-				errs = append(errs, fmt.Errorf("node %s holds %s of %s %s", n.Name, amount.String(), room.String(), name))
-			}
+		if lacking := room.Lacking(used[n.Name], n.Status.Allocatable); lacking != "" {
+			errs = append(errs, fmt.Errorf("node %s holds %s", n.Name, lacking))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-}
-
-func add(sum, list corev1.ResourceList) {
-	for name, amount := range list {
-		q := sum[name]
-		q.Add(amount)
-		sum[name] = q
-	}
 }
 
 // noneRejected: no kubelet has turned away what the scheduler sent.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
 // oddPods are pods that nobody should make, and that the API server accepts (most of them).
@@ -145,7 +146,7 @@ func asks(name corev1.ResourceName, amount string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		q := resource.MustParse(amount)
 		r := &p.Spec.Containers[0].Resources
-		add(r.Requests, corev1.ResourceList{name: q})
+		room.Add(r.Requests, corev1.ResourceList{name: q})
 		r.Limits = r.Requests.DeepCopy()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
 // TestBesideStock is A20: the stock kube-scheduler fills the same nodes at the same time. Neither
@@ -148,7 +149,7 @@ func (s *shared) settledFull() {
 	s.must(s.await(func() error {
 		held := map[string]int{}
 		for _, p := range s.podsNow() {
-			if p.Spec.NodeName != "" && !ended(p) {
+			if p.Spec.NodeName != "" && !room.Ended(p) {
 				held[p.Spec.NodeName]++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
 // Settling is how long the cluster may take to carry out one decision of the scheduler, or to
@@ -108,13 +109,13 @@ func (j *Judge) observeOrders() {
 // observeRoom holds nodes to their room and queues to their caps, by what pods ask for.
 func (j *Judge) observeRoom() {
 	for _, n := range j.last.Nodes {
-		if text := excess(n.Used, n.Allocatable); text != "" {
-			j.fault(checkRoom, "node %s: %s", n.Name, text)
+		if text := room.Excess(n.Used, n.Allocatable); text != "" {
+			j.fault(checkRoom, "node %s: its pods hold %s", n.Name, text)
 		}
 	}
 	for _, q := range j.last.Queues {
-		if text := excess(q.Held, q.Capability); text != "" {
-			j.fault(checkRoom, "queue %s: %s", q.Name, text)
+		if text := room.Excess(q.Held, q.Capability); text != "" {
+			j.fault(checkRoom, "queue %s: its pods hold %s", q.Name, text)
 		}
 	}
 }

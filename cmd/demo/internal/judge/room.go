@@ -8,19 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
-
-// excess says in which resource the amounts exceed the limits; empty if in none. What the
-// limits do not name is not limited.
-func excess(amounts, limits corev1.ResourceList) string {
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		amount, limit := amounts[name], limits[name]
-		if amount.Cmp(limit) > 0 {
-			return fmt.Sprintf("its pods hold %s %s of %s", amount.String(), name, limit.String())
-		}
-	}
-	return ""
-}
 
 // queueDifferences says where what queues say of themselves cannot be, or is not what their
 // pods hold. Right after a decision such differences are natural.
@@ -28,20 +17,20 @@ func (j *Judge) queueDifferences() []string {
 	var differences []string
 	allocated, deserved, total := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for _, n := range j.last.Nodes {
-		add(total, n.Allocatable)
+		room.Add(total, n.Allocatable)
 	}
 	for _, q := range j.last.Queues {
-		add(allocated, q.Allocated)
-		add(deserved, q.Deserved)
+		room.Add(allocated, q.Allocated)
+		room.Add(deserved, q.Deserved)
 		differences = append(differences, differs(q)...)
-		if text := excess(q.Deserved, q.Capability); text != "" {
+		if text := room.Excess(q.Deserved, q.Capability); text != "" {
 			differences = append(differences, fmt.Sprintf("queue %s deserved more than its capability", q.Name))
 		}
 	}
-	if excess(allocated, total) != "" {
+	if room.Excess(allocated, total) != "" {
 		differences = append(differences, "the queues together said that they hold more than the cluster has")
 	}
-	if excess(deserved, total) != "" {
+	if room.Excess(deserved, total) != "" {
 		differences = append(differences, "the queues together deserved more than the cluster has")
 	}
 	return differences
@@ -52,7 +41,7 @@ func (j *Judge) queueDifferences() []string {
 func differs(q scene.Queue) []string {
 	var differences []string
 	names := maps.Clone(q.Held)
-	add(names, q.Allocated)
+	room.Add(names, q.Allocated)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if name == corev1.ResourcePods || name == corev1.ResourceEphemeralStorage {
 			continue
@@ -63,12 +52,4 @@ func differs(q scene.Queue) []string {
 		}
 	}
 	return differences
-}
-
-func add(sum, amounts corev1.ResourceList) {
-	for name, amount := range amounts {
-		total := sum[name]
-		total.Add(amount)
-		sum[name] = total
-	}
 }

@@ -16,6 +16,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
 // Scene is the cluster at one moment. All lists are sorted by name.
@@ -140,7 +141,7 @@ func groupOf(g *v1alpha1.PodGroup, pods []*corev1.Pod, defaultQueue string) Grou
 		if p.Spec.NodeName != "" {
 			group.Bound++
 		}
-		if ended(p) {
+		if room.Ended(p) {
 			group.Ended++
 		}
 		if p.Status.Phase == corev1.PodFailed {
@@ -170,18 +171,10 @@ func queueOf(q *v1alpha1.Queue, pods []*corev1.Pod) Queue {
 func held(pods []*corev1.Pod, belongs func(*corev1.Pod) bool) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, p := range pods {
-		if p.Spec.NodeName == "" || ended(p) || p.DeletionTimestamp != nil || !belongs(p) {
+		if p.Spec.NodeName == "" || room.Ended(p) || p.DeletionTimestamp != nil || !belongs(p) {
 			continue
 		}
-		for name, quantity := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
-			total := sum[name]
-			total.Add(quantity)
-			sum[name] = total
-		}
+		room.Add(sum, resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}))
 	}
 	return sum
-}
-
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

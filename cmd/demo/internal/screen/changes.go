@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
 // Changes remembers what was told, and tells what is new. The zero value has told nothing.
@@ -67,7 +68,7 @@ func shares(q scene.Queue) string {
 	if all == nil {
 		all = q.Allocated.DeepCopy()
 	}
-	add(all, q.Allocated)
+	room.Add(all, q.Allocated)
 	var parts []string
 	for _, name := range shared(all) {
 		parts = append(parts, fmt.Sprintf("%s %s of %s deserved", short(name), amount(q.Allocated[name]), amount(q.Deserved[name])))

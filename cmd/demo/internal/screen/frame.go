@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
 // Size is that of a terminal, in characters.
@@ -55,8 +56,8 @@ func frame(s scene.Scene, elapsed time.Duration, width, noteLines int, fold bool
 func headline(s scene.Scene, elapsed time.Duration) string {
 	used, total := corev1.ResourceList{}, corev1.ResourceList{}
 	for _, n := range s.Nodes {
-		add(used, n.Used)
-		add(total, n.Allocatable)
+		room.Add(used, n.Used)
+		room.Add(total, n.Allocatable)
 	}
 	parts := []string{clock(elapsed), fmt.Sprintf("%d nodes", len(s.Nodes))}
 	for _, name := range shared(total) {
@@ -141,8 +142,8 @@ func state(w scene.Work) string {
 func queues(list []scene.Queue) table {
 	all := corev1.ResourceList{}
 	for _, q := range list {
-		add(all, q.Deserved)
-		add(all, q.Allocated)
+		room.Add(all, q.Deserved)
+		room.Add(all, q.Allocated)
 	}
 	t := table{titles: []string{"QUEUE", "WEIGHT"}, right: []bool{false, true}}
 	names := shared(all)
@@ -202,14 +203,6 @@ func amount(q resource.Quantity) string {
 		}
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + unit
-}
-
-func add(sum, amounts corev1.ResourceList) {
-	for name, amount := range amounts {
-		total := sum[name]
-		total.Add(amount)
-		sum[name] = total
-	}
 }
 
 // clock words a time as minutes and seconds.
