@@ -23,6 +23,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/course"
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/stage"
@@ -49,6 +52,7 @@ type options struct {
 }
 
 func main() {
+	klog.SetLogger(logr.Discard()) // clients tell of requests that end with the soak
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	code := run(ctx, os.Args[1:], os.Stdout)
