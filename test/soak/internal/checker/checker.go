@@ -19,7 +19,9 @@ const (
 	// before may still be carried out.
 	Lag = 5 * time.Second
 	// StartGrace is how long a gang may take from its first pod with a node to the last one it needs.
-	StartGrace = 15 * time.Second
+	StartGrace = 6 * time.Second
+	// UpGrace is how long a scheduler that has just become ready may take to finish what the one before began.
+	UpGrace = 15 * time.Second
 	// CauseGrace is how long the event may take that says why a pod was evicted.
 	CauseGrace = 2 * time.Minute
 )

@@ -117,7 +117,7 @@ func TestGangs(t *testing.T) {
 		given []happening
 		want  string
 	}{
-		"becomes whole in time": {given: []happening{begun, at(14*second, tick, member("g", "c", on("n"))), at(minute, tick)}},
+		"becomes whole in time": {given: []happening{begun, at(5*second, tick, member("g", "c", on("n"))), at(minute, tick)}},
 		"is left in part":       {given: []happening{begun, at(minute, tick)}, want: left},
 		"loses a member":        {given: []happening{begun, at(second, gone("a", func(p *corev1.Pod) { p.Labels = map[string]string{"scheduling.batch-scheduler.dev/pod-group": "g"} }, on("n"))), at(minute, tick)}},
 		"loses a node":          {given: []happening{begun, at(second, node("n", "9", notReady)), at(minute, tick)}},

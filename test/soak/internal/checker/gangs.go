@@ -88,11 +88,14 @@ func (c *Checker) lookAtStart(key string) {
 		return
 	}
 	if holding, succeeded := c.members(g); holding+succeeded >= int(g.object.Spec.MinMember) {
-		g.start = nil
 		if g.object.Spec.MinMember > 1 {
 			c.tally.Started++
+			if !g.start.interrupted {
+				c.tally.SlowestStart = max(c.tally.SlowestStart, c.now.Sub(g.start.at))
+			}
 			c.tally.LargestStart = max(c.tally.LargestStart, int(g.object.Spec.MinMember))
 		}
+		g.start = nil
 	}
 }
 
@@ -122,7 +125,7 @@ func (c *Checker) overdueStarts() {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[key]
-		if g.start == nil || c.now.Sub(g.start.at) <= StartGrace || c.now.Sub(c.upAt) <= StartGrace {
+		if g.start == nil || c.now.Sub(g.start.at) <= StartGrace || c.now.Sub(c.upAt) <= UpGrace {
 			continue
 		}
 		if g.start.interrupted && c.shock.After(g.start.at) && !c.shock.Equal(c.upAt) {

@@ -79,6 +79,7 @@ type Tally struct {
 	NodesLost, Restarts      int
 	RacesLost                int // nodes too full because a pod of others came at the same time
 	GroupsSeen, LargestStart int
+	SlowestStart             time.Duration // from the first pod with a node to the last that was needed
 }
 
 // Count returns how often a check was made.
@@ -99,6 +100,7 @@ func (c *Checker) Table() string {
 	row("groups seen", t.GroupsSeen)
 	row("gangs started", t.Started)
 	row("  largest of them, in pods", t.LargestStart)
+	row("  slowest of them, in ms", t.SlowestStart.Milliseconds())
 	row("  starts that somebody else has spoilt", t.Excused)
 	row("pods bound", t.Bound)
 	row("  bound by a plain client", t.Foreign)
