@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,6 +41,7 @@ promises. Exit codes: 0 all kept, 1 a promise broken, 2 the soak itself failed. 
   -minutes n   how long the course takes; to put things in order takes 1 to 3 minutes more (default 10)
   -seed n      the course to take; 0 draws one (default 0)
   -plain       run the scheduler as it is shipped, without race detector and audits of its model
+  -keep        keep the logs and a journal of all that happened, also if all goes well
   -steps       only print the course
 `
 
@@ -49,6 +51,7 @@ type options struct {
 	seed    uint64
 	plain   bool
 	steps   bool
+	keep    bool
 }
 
 func main() {
@@ -107,6 +110,7 @@ func parse(args []string) (options, error) {
 	fs.Float64Var(&o.minutes, "minutes", 10, "")
 	fs.Uint64Var(&o.seed, "seed", 0, "")
 	fs.BoolVar(&o.plain, "plain", false, "")
+	fs.BoolVar(&o.keep, "keep", false, "")
 	fs.BoolVar(&o.steps, "steps", false, "")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -141,11 +145,11 @@ func soak(ctx context.Context, o options, steps []course.Step, say func(string, 
 		defer s.Close()
 	}
 	code = r.conclude()
-	if code == 0 && err == nil || ctx.Err() != nil && code == 0 {
+	if code == 0 && (err == nil || ctx.Err() != nil) && !o.keep {
 		return code, errors.Join(err, os.RemoveAll(dir))
 	}
-	say("the logs are in %s", dir)
-	return code, err
+	say("the logs and a journal of all that happened are in %s", dir)
+	return code, errors.Join(err, r.write(filepath.Join(dir, "journal.txt")))
 }
 
 // play has everything happen, with progress reported beside.
@@ -237,4 +241,11 @@ func (r *reporter) conclude() int {
 		}
 	})
 	return code
+}
+
+// write writes the journal to a file.
+func (r *reporter) write(path string) error {
+	var text string
+	r.stage.Check(func(c *checker.Checker, _ time.Time) { text = c.Journal() })
+	return os.WriteFile(path, []byte(text), 0o644)
 }

@@ -44,11 +44,22 @@ func (j *journal) about(keys []string) []string {
 			break
 		}
 		if slices.ContainsFunc(l.keys, func(k string) bool { return k == everything || slices.Contains(keys, k) }) {
-			found = append(found, l.at.UTC().Format("15:04:05.000 ")+l.text)
+			found = append(found, l.String())
 		}
 	}
 	slices.Reverse(found)
 	return found
+}
+
+func (l line) String() string { return l.at.UTC().Format("15:04:05.000 ") + l.text }
+
+// Journal returns all that has happened, or the last part of it, one line for each thing.
+func (c *Checker) Journal() string {
+	var b strings.Builder
+	for _, l := range c.log.lines {
+		fmt.Fprintln(&b, l)
+	}
+	return b.String()
 }
 
 // amounts writes a list in the order of names.
