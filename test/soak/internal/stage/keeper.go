@@ -60,8 +60,8 @@ func (k *keeper) start(ctx context.Context) error {
 			return false, errors.New("the scheduler has ended")
 		default:
 		}
-		_, err := k.reader.Get(ctx, "/readyz")
-		return err == nil, nil
+		_, unready := k.reader.Get(ctx, "/readyz")
+		return unready == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("starting the scheduler: %w", err)

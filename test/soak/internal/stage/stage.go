@@ -130,8 +130,8 @@ func (s *Stage) furnish(ctx context.Context) error {
 			return err
 		}
 		err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, err := s.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-			return err == nil, nil
+			_, missing := s.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+			return missing == nil, nil
 		})
 		if err != nil {
 			return fmt.Errorf("waiting for the service account of namespace %s: %w", name, err)
