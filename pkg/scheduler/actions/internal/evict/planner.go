@@ -27,7 +27,8 @@ type Rules struct {
 	May func(*api.JobInfo) bool
 	// Admits asks the plugins whether a unit may go, given what the plan has taken so far.
 	Admits func(*api.Claim, api.Unit) bool
-	// Reachable is a necessary condition, asked before a plan is looked for; nil: there is none.
+	// Reachable is a necessary condition, asked before a plan is looked for. Without one the plugins are asked first
+	// whether anything may go; then Admits must not remember that.
 	Reachable func(*api.Claim) bool
 	// Accepts has the last word on a plan as a whole; nil: all are good.
 	Accepts func(*api.Claim) bool
@@ -68,7 +69,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 	if s.hopeless(claim) {
 		return false
 	}
-	if rules.Reachable != nil && !rules.Reachable(claim) || !p.anybody(claim, rules) {
+	if !p.anybody(claim, rules) {
 		s.giveUp(claim)
 		return false
 	}
@@ -92,11 +93,15 @@ func completes(claim *api.Claim) bool {
 }
 
 // anybody tells whether there is anybody at all who may go. To find that out job by job costs much less than to
-// look for offers on all nodes, and where queues are full of equals it is mostly nobody.
+// look for offers on all nodes, and where queues are full of equals it is mostly nobody. Where the action has a
+// condition of its own, that is asked instead of the plugins: some remember whom they let go.
 func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
+	if rules.Reachable != nil && !rules.Reachable(claim) {
+		return false
+	}
 	for _, q := range rules.Givers() {
 		for _, j := range q.Jobs {
-			if victim(j) && rules.May(j) && p.anyUnit(claim, rules, j) {
+			if victim(j) && rules.May(j) && (rules.Reachable != nil || p.anyUnit(claim, rules, j)) {
 				return true
 			}
 		}
