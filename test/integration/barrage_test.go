@@ -22,7 +22,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-var seed = flag.Uint64("seed", 1, "seed of the random order in TestWrongInput")
+var seed = flag.Uint64("seed", 1, "seed of what tests leave to chance")
 
 // oddNames is how many names there are for odd nodes, groups and queues: each is taken again and
 // again.

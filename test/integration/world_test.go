@@ -92,17 +92,24 @@ func (w *world) do(list ...row) {
 // start starts the scheduler, and has it stopped and its log looked through when the test ends.
 func (w *world) start(args ...string) {
 	w.t.Helper()
+	w.scheduler = w.launch(args...)
+	w.view.note() // from here on something can be expected of it
+	w.t.Cleanup(func() {
+		if w.scheduler != nil {
+			w.stop()
+		}
+	})
+}
+
+// launch starts a scheduler that the case stops by itself, and has its log looked through when the
+// test ends.
+func (w *world) launch(args ...string) *scheduler.Scheduler {
+	w.t.Helper()
 	args = append([]string{"--schedule-period=" + period.String(), "--v=2"}, args...)
 	s, err := scheduler.Start(w.ctx, w.cluster, scheduler.Options{Dir: w.dir, Race: true, Args: args})
 	w.must(err)
-	w.scheduler = s
-	w.view.note() // from here on something can be expected of it
-	w.t.Cleanup(func() {
-		if w.scheduler == s {
-			w.stop()
-		}
-		w.judge(s)
-	})
+	w.t.Cleanup(func() { w.judge(s) })
+	return s
 }
 
 // stop asks the scheduler to stop, which must end with code 0.

@@ -1,0 +1,152 @@
+package integration
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/faults"
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+)
+
+var rounds = flag.Int("rounds", 10, "how many leaders TestKilled kills")
+
+// The gangs of a round fill the cluster to the last slot, so that room that is lost shows.
+const (
+	killedGangs = 20
+	killedSize  = 5
+	killedPods  = killedGangs * killedSize
+)
+
+// TestKilled is A23: a leader is killed while it binds twenty gangs, after a number of binds that
+// is drawn by lot, and before it hears of the last of them. The replica that stood by has to finish
+// what was begun, to start the rest, and to bind nothing twice; then it is killed in its turn.
+func TestKilled(t *testing.T) {
+	w := newWorld(t, noControllers)
+	w.do(nodes("n", 20, "5cpu"))
+	p, args := w.newProxy()
+	k := &killing{world: w, proxy: p, random: rand.New(rand.NewPCG(*seed, 0)), args: append(args,
+		"--leader-elect=true", "--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")}
+	k.leader = w.launch(k.args...)
+	w.eventually(k.somebodyLeads)
+	k.standby = w.launch(k.args...)
+	for round := range *rounds {
+		k.round(fmt.Sprint("round-", round+1))
+	}
+	w.must(p.BoundTwice())
+	t.Logf("killed %d leaders with -seed %d; %d of them left gangs half bound, %d in all", *rounds, *seed, k.rounds, k.halves)
+	for _, s := range []*scheduler.Scheduler{k.leader, k.standby} {
+		w.must(s.Stop(patience))
+	}
+}
+
+type killing struct {
+	*world
+	proxy           *faults.Proxy
+	random          *rand.Rand
+	args            []string
+	leader, standby *scheduler.Scheduler
+
+	rounds, halves int // rounds in which gangs were left half bound, and how many gangs
+}
+
+func (k *killing) somebodyLeads() error {
+	lease, err := k.client.CoordinationV1().Leases(scheduler.Namespace).Get(k.ctx, "batch-scheduler", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+		return errors.New("nobody leads")
+	}
+	return nil
+}
+
+// round kills a leader and lets the next one do the rest.
+func (k *killing) round(job string) {
+	k.t.Helper()
+	last := 1 + k.random.IntN(killedPods-1)
+	leader := k.leader
+	k.proxy.OnBind(func(n int) {
+		if n == last {
+			leader.Kill()
+		}
+	})
+	k.gangs(job)
+	select {
+	case <-leader.Done():
+	case <-time.After(patience):
+		k.t.Fatalf("%s: the leader did not bind %d pods", job, last)
+	}
+	killed := time.Now()
+	bound, halves := k.leftBehind()
+	k.leader, k.standby = k.standby, k.launch(k.args...)
+	k.eventually(func() error {
+		return differs(fmt.Sprintf("%s: %d Running Scheduled; %d running", job, killedGangs, killedPods), k.view.picture(""))
+	})
+	k.must(k.view.invariants())
+	k.t.Logf("%s: killed at bind %d; %d pods were bound then and %d gangs half bound; all was well %s later",
+		job, last, bound, halves, time.Since(killed).Round(time.Second/10))
+	k.clear()
+}
+
+// gangs makes the gangs of a round: the pods first, so that the groups start close together.
+func (k *killing) gangs(job string) {
+	k.t.Helper()
+	var groups []row
+	for i := range killedGangs {
+		name := fmt.Sprintf("%s-%02d", job, i)
+		parts := []part{pods(killedSize, "1cpu"), labelled(job)}
+		members(name, parts...)(k.world)
+		groups = append(groups, group(name, killedSize, parts...))
+	}
+	k.do(groups...)
+}
+
+// leftBehind counts what a leader has left: pods that are bound, and gangs of which some are. The
+// view may lag behind, so it reads from the API server.
+func (k *killing) leftBehind() (bound, halves int) {
+	k.t.Helper()
+	list, err := k.client.CoreV1().Pods(namespace).List(k.ctx, metav1.ListOptions{})
+	k.must(err)
+	gangs := map[string]int{}
+	for _, p := range list.Items {
+		if p.Spec.NodeName != "" {
+			bound++
+			gangs[p.Labels[v1alpha1.LabelPodGroup]]++
+		}
+	}
+	for _, n := range gangs {
+		if n < killedSize {
+			halves++
+		}
+	}
+	if halves > 0 {
+		k.rounds++
+		k.halves += halves
+	}
+	return bound, halves
+}
+
+// clear deletes all gangs.
+func (k *killing) clear() {
+	k.t.Helper()
+	now, all := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}
+	k.must(k.client.CoreV1().Pods(namespace).DeleteCollection(k.ctx, now, all))
+	k.must(k.batch.SchedulingV1alpha1().PodGroups(namespace).DeleteCollection(k.ctx, now, all))
+	k.eventually(func() error {
+		pods, _ := k.view.pods.List(labels.Everything())
+		groups, _ := k.view.groups.List(labels.Everything())
+		if len(pods)+len(groups) > 0 {
+			return fmt.Errorf("%d pods and %d groups are still there", len(pods), len(groups))
+		}
+		return nil
+	})
+}
