@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,15 +36,18 @@ func TestKilled(t *testing.T) {
 	w.do(nodes("n", 20, "5cpu"))
 	p, args := w.newProxy()
 	k := &killing{world: w, proxy: p, random: rand.New(rand.NewPCG(*seed, 0)), args: append(args,
-		"--leader-elect=true", "--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")}
+		"--leader-elect=true", "--bind-workers=4", "--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")}
 	k.leader = w.launch(k.args...)
 	w.eventually(k.somebodyLeads)
 	k.standby = w.launch(k.args...)
-	for round := range *rounds {
-		k.round(fmt.Sprint("round-", round+1))
+	for k.killed < *rounds {
+		k.round(fmt.Sprint("round-", k.killed+k.resigned+1))
+		if k.resigned > *rounds {
+			t.Fatalf("%d leaders have lost their lease before they could be killed", k.resigned)
+		}
 	}
 	w.must(p.BoundTwice())
-	t.Logf("killed %d leaders with -seed %d; %d of them left gangs half bound, %d in all", *rounds, *seed, k.rounds, k.halves)
+	t.Logf("killed %d leaders with -seed %d; %d of them left gangs half bound, %d in all", k.killed, *seed, k.cripplers, k.halves)
 	for _, s := range []*scheduler.Scheduler{k.leader, k.standby} {
 		w.must(s.Stop(patience))
 	}
@@ -55,7 +60,8 @@ type killing struct {
 	args            []string
 	leader, standby *scheduler.Scheduler
 
-	rounds, halves int // rounds in which gangs were left half bound, and how many gangs
+	killed, resigned  int // leaders; on a busy machine one may lose its lease before it is killed
+	cripplers, halves int // leaders that left gangs half bound, and how many gangs
 }
 
 func (k *killing) somebodyLeads() error {
@@ -74,8 +80,9 @@ func (k *killing) round(job string) {
 	k.t.Helper()
 	last := 1 + k.random.IntN(killedPods-1)
 	leader := k.leader
+	var killed atomic.Bool
 	k.proxy.OnBind(func(n int) {
-		if n == last {
+		if n == last && killed.CompareAndSwap(false, true) {
 			leader.Kill()
 		}
 	})
@@ -85,7 +92,8 @@ func (k *killing) round(job string) {
 	case <-time.After(patience):
 		k.t.Fatalf("%s: the leader did not bind %d pods", job, last)
 	}
-	killed := time.Now()
+	ended := time.Now()
+	k.count(leader, killed.Swap(true))
 	bound, halves := k.leftBehind()
 	k.leader, k.standby = k.standby, k.launch(k.args...)
 	k.eventually(func() error {
@@ -93,8 +101,21 @@ func (k *killing) round(job string) {
 	})
 	k.must(k.view.invariants())
 	k.t.Logf("%s: killed at bind %d; %d pods were bound then and %d gangs half bound; all was well %s later",
-		job, last, bound, halves, time.Since(killed).Round(time.Second/10))
+		job, last, bound, halves, time.Since(ended).Round(time.Second/10))
 	k.clear()
+}
+
+// count counts a leader that has ended: killed, or because its lease was lost, which ends it with an error.
+func (k *killing) count(leader *scheduler.Scheduler, killed bool) {
+	k.t.Helper()
+	if killed {
+		k.killed++
+		return
+	}
+	if code, err := leader.Wait(); code != 1 || !strings.Contains(err.Error(), "lost the leader lease") {
+		k.t.Fatalf("the leader has ended before it was killed: %v", err)
+	}
+	k.resigned++
 }
 
 // gangs makes the gangs of a round: the pods first, so that the groups start close together.
@@ -129,7 +150,7 @@ func (k *killing) leftBehind() (bound, halves int) {
 		}
 	}
 	if halves > 0 {
-		k.rounds++
+		k.cripplers++
 		k.halves += halves
 	}
 	return bound, halves

@@ -139,6 +139,9 @@ func (w *world) judge(s *scheduler.Scheduler) {
 		w.t.Error(err)
 	}
 	const most = 20_000
+	if at := strings.Index(string(log), "DATA RACE"); at >= 0 {
+		w.t.Logf("the scheduler's log, from the first data race on:\n%s", log[at:min(len(log), at+most)])
+	}
 	w.t.Logf("the scheduler's log, its last part:\n%s", log[max(0, len(log)-most):])
 }
 

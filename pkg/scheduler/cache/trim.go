@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -21,6 +22,9 @@ const maxTwins = 1024
 // of a gang are, share what they have in common, which nobody may write to anyway. Of 100,000 pods
 // that is most of the memory they take. Amounts that take seconds to reckon with are lowered before anybody does.
 // Plugins get pods as they are after this.
+//
+// An informer that lists anew by a watch trims what it gets twice. By the second time a pod shares with
+// others that are being read, so whatever is trimmed already must not be written to.
 type trimmer struct {
 	mu sync.Mutex
 	// twins are pods seen lately, by namespace and image, with which the next ones are compared.
@@ -107,7 +111,9 @@ func (t *trimmer) shareAll(pod *v1.Pod, twin twin) bool {
 }
 
 func trimPod(pod *v1.Pod) {
-	delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
+	if _, there := pod.Annotations[v1.LastAppliedConfigAnnotation]; there {
+		delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
+	}
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
 	api.Tame(pod.Spec.Overhead)
@@ -128,7 +134,9 @@ func trimPod(pod *v1.Pod) {
 func trimContainers(containers []v1.Container) {
 	for i := range containers {
 		c := &containers[i]
-		*c = v1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy, Resources: c.Resources}
+		if kept := (v1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy, Resources: c.Resources}); !reflect.DeepEqual(*c, kept) {
+			*c = kept
+		}
 		tame(&c.Resources)
 	}
 }

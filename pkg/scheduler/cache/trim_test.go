@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,6 +153,34 @@ func TestTwinsShare(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTrimmedAgain needs the race detector. An informer that lists anew by a watch transforms pods twice;
+// by the second time they share with pods that others read.
+func TestTrimmedAgain(t *testing.T) {
+	trimmer := newTrimmer()
+	trimmed := func(name string) *v1.Pod {
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1.LastAppliedConfigAnnotation: "{}"}},
+			Spec: v1.PodSpec{
+				InitContainers: []v1.Container{{Image: "image", ImagePullPolicy: v1.PullAlways}},
+				Containers:     []v1.Container{{Image: "image", Command: []string{"train"}}},
+				Volumes:        []v1.Volume{{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+				Overhead:       v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e99999999")},
+			},
+		}
+		if _, err := trimmer.trim(pod); err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	first, second := trimmed("p-0"), trimmed("p-1")
+	var reading sync.WaitGroup
+	reading.Go(func() { first.DeepCopy() })
+	if _, err := trimmer.trim(second); err != nil {
+		t.Fatal(err)
+	}
+	reading.Wait()
 }
 
 func TestTwinsAreForgotten(t *testing.T) {
