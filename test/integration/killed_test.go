@@ -93,29 +93,31 @@ func (k *killing) round(job string) {
 		k.t.Fatalf("%s: the leader did not bind %d pods", job, last)
 	}
 	ended := time.Now()
-	k.count(leader, killed.Swap(true))
+	how := k.count(leader, killed.Swap(true), last)
 	bound, halves := k.leftBehind()
 	k.leader, k.standby = k.standby, k.launch(k.args...)
 	k.eventually(func() error {
 		return differs(fmt.Sprintf("%s: %d Running Scheduled; %d running", job, killedGangs, killedPods), k.view.picture(""))
 	})
 	k.must(k.view.invariants())
-	k.t.Logf("%s: killed at bind %d; %d pods were bound then and %d gangs half bound; all was well %s later",
-		job, last, bound, halves, time.Since(ended).Round(time.Second/10))
+	k.t.Logf("%s: %s; %d pods were bound then, %d gangs half; all was well %s later",
+		job, how, bound, halves, time.Since(ended).Round(time.Second/10))
 	k.clear()
 }
 
-// count counts a leader that has ended: killed, or because its lease was lost, which ends it with an error.
-func (k *killing) count(leader *scheduler.Scheduler, killed bool) {
+// count counts a leader that has ended, and says how: killed, or because its lease was lost, which ends
+// it with an error.
+func (k *killing) count(leader *scheduler.Scheduler, killed bool, last int) string {
 	k.t.Helper()
 	if killed {
 		k.killed++
-		return
+		return fmt.Sprint("killed at bind ", last)
 	}
 	if code, err := leader.Wait(); code != 1 || !strings.Contains(err.Error(), "lost the leader lease") {
 		k.t.Fatalf("the leader has ended before it was killed: %v", err)
 	}
 	k.resigned++
+	return "lost its lease"
 }
 
 // gangs makes the gangs of a round: the pods first, so that the groups start close together.

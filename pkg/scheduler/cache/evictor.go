@@ -222,23 +222,26 @@ func (e *evictor) spare(victims []*eviction, refused map[types.UID]bool) {
 	}
 }
 
-// evict evicts a pod and returns nil once that is certain. It tries again while nobody answers.
+// evict evicts a pod and returns nil once that is certain. It tries again while nobody answers. After an
+// error it looks whether the pod is on its way: the answer may have been lost, and a conflict may be about
+// another pod of that name or about somebody else's write to this one.
 func (e *evictor) evict(ctx context.Context, victim *eviction) error {
 	pause := evictPause
 	for attempt := 1; ; attempt++ {
 		err := e.call(ctx, victim)
 		switch {
-		case err == nil, over(err):
+		case err == nil, apierrors.IsNotFound(err):
 			return nil
-		case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), needsPerson(err), attempt == evictAttempts:
+		case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), needsPerson(err):
+			return err
+		case e.gone(ctx, victim):
+			return nil
+		case attempt == evictAttempts:
 			return err
 		}
 		timer := e.clock.NewTimer(max(pause, retryAfter(err)))
 		<-timer.C()
 		pause *= 2
-		if e.gone(ctx, victim) {
-			return nil
-		}
 	}
 }
 
@@ -255,7 +258,7 @@ func (e *evictor) call(ctx context.Context, victim *eviction, dryRun ...string) 
 	})
 }
 
-// over tells whether an error says that there is nobody to evict any more.
+// over tells whether an error may say that there is nobody to evict any more.
 func over(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 // gone tells whether the pod is certainly on its way.

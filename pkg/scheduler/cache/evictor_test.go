@@ -66,11 +66,19 @@ func (c *court) answer(action clienttesting.Action) (bool, runtime.Object, error
 		return true, nil, errors.New("not the pod of that UID")
 	}
 	err := c.rule(eviction.Name, dry, attempt)
-	if err == nil && !dry {
+	var lost lost
+	if (err == nil || errors.As(err, &lost)) && !dry {
 		c.event("evicted " + eviction.Name)
+		err = errors.Join(err, c.kube.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), "ns", eviction.Name))
+	}
+	if lost.error != nil {
+		err = lost.error
 	}
 	return true, eviction, err
 }
+
+// lost is an error that is answered although the eviction takes effect.
+type lost struct{ error }
 
 func (c *court) event(text string) {
 	c.mu.Lock()
@@ -142,6 +150,36 @@ func TestEvictor(t *testing.T) {
 					return apierrors.NewInternalError(errors.New("busy"))
 				}
 				return nil
+			},
+			[]string{"evicted a-0", "evicted a-1", "evicted b-0"},
+		},
+		"a conflict does not say that the pod is gone": {
+			func(pod string, dryRun bool, attempt int) error {
+				if pod == "a-1" && !dryRun && attempt < 3 {
+					return apierrors.NewConflict(v1.Resource("pods"), pod, errors.New("somebody else was faster"))
+				}
+				return nil
+			},
+			[]string{"evicted a-0", "evicted a-1", "evicted b-0"},
+		},
+		"an eviction whose answer was lost is found": {
+			func(pod string, dryRun bool, attempt int) error {
+				if pod == "a-0" && !dryRun {
+					return lost{apierrors.NewConflict(v1.Resource("pods"), pod, errors.New("somebody else was faster"))}
+				}
+				return nil
+			},
+			[]string{"evicted a-0", "evicted a-1", "evicted b-0"},
+		},
+		"one whose last answer was lost is no reason to stop": {
+			func(pod string, dryRun bool, attempt int) error {
+				switch {
+				case pod != "a-0" || dryRun:
+					return nil
+				case attempt == evictAttempts:
+					return lost{apierrors.NewTimeoutError("no answer", 0)}
+				}
+				return apierrors.NewTimeoutError("no answer", 0)
 			},
 			[]string{"evicted a-0", "evicted a-1", "evicted b-0"},
 		},
