@@ -65,8 +65,9 @@ type Scheduler struct {
 	settled uint64
 	// wake is when a cycle is due even so; zero if time alone changes nothing.
 	wake time.Time
-	// busySince is when the running cycle began, in nanoseconds since 1970; 0 between cycles.
-	busySince atomic.Int64
+	// busySince is when the running cycle began; nil between cycles. Not a number: a time also
+	// knows what a clock that is set meanwhile does not change.
+	busySince atomic.Pointer[time.Time]
 }
 
 // New wires a scheduler; nothing runs until Start.
@@ -108,10 +109,10 @@ func (s *Scheduler) Synced() bool { return s.cache.Synced() }
 // Healthy returns an error while a cycle takes so long that it must be stuck.
 func (s *Scheduler) Healthy() error {
 	since := s.busySince.Load()
-	if since == 0 {
+	if since == nil {
 		return nil
 	}
-	if took := s.Clock.Since(time.Unix(0, since)); took > stuckAfter {
+	if took := s.Clock.Since(*since); took > stuckAfter {
 		return fmt.Errorf("the scheduling cycle has been running for %s", took.Round(time.Second))
 	}
 	return nil
@@ -176,8 +177,8 @@ func (s *Scheduler) pause(ctx context.Context, d time.Duration) {
 // logged, and the model is rebuilt from what the API server shows.
 func (s *Scheduler) RunOnce(ctx context.Context) {
 	began := s.Clock.Now()
-	s.busySince.Store(began.UnixNano())
-	defer s.busySince.Store(0)
+	s.busySince.Store(&began)
+	defer s.busySince.Store(nil)
 	defer s.recoverCycle()
 
 	// 1. Take over a new configuration.

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
@@ -47,12 +46,13 @@ type world struct {
 	kube    *fake.Clientset
 	batch   *batchfake.Clientset
 	metrics *prometheus.Registry
+	clock   *setClock
 }
 
 func inWorld(t *testing.T, config string, probe probe, test func(*world), objects ...runtime.Object) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, batch: batchfake.NewClientset(queue, group), kube: fake.NewClientset(append(objects, namespace)...), metrics: prometheus.NewRegistry()}
+		w := &world{t: t, batch: batchfake.NewClientset(queue, group), kube: fake.NewClientset(append(objects, namespace)...), metrics: prometheus.NewRegistry(), clock: &setClock{}}
 		w.kube.PrependReactor("create", "pods", w.bind)
 		registry, err := builtin.NewRegistry()
 		err = errors.Join(err, registry.AddAction(probe))
@@ -63,7 +63,7 @@ func inWorld(t *testing.T, config string, probe probe, test func(*world), object
 		w.Scheduler, err = New(Options{
 			SchedulerName: "us", DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
 			Kube: w.kube, Batch: w.batch, Config: policy, Registry: registry,
-			Metrics: metrics.New(w.metrics), Clock: clock.RealClock{}, Log: testr.New(t),
+			Metrics: metrics.New(w.metrics), Clock: w.clock, Log: testr.New(t),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,10 @@ func TestPromises(t *testing.T) {
 		},
 		"nobody waits for ever": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3"); c.Wait(50 * time.Second) },
+			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
+				want: `pipeline q/high-0 n1
+				       waits q/high Preempting: waits for 1 pod that is evicted for it, until 2026-01-01T00:00:30Z`},
+			{happens: func(c *Cluster) { c.Wait(50 * time.Second) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
 			{happens: func(c *Cluster) { c.Wait(time.Second) },
 				want: `evict q/low-2 for q/high

@@ -26,6 +26,7 @@ type memory struct {
 
 	promises map[api.JobID]*promise
 	pauses   map[api.JobID]pause
+	endings  map[api.TaskID]ending   // of pods that are being deleted
 	starving map[api.JobID]time.Time // since when
 	hopeless hopeless
 	aside    map[api.JobID]Seats // where room was set aside

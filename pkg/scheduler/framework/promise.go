@@ -5,12 +5,14 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 const (
-	// overdue is how long after its deletion should have ended a victim is waited for.
+	// overdue is how long after its deletion should have ended a pod is waited for.
 	overdue = 30 * time.Second
 
 	// Who has evicted in vain evicts again after a while, longer each time.
@@ -223,12 +225,12 @@ func (ssn *Session) awaits(p *promise) (left int, until time.Time) {
 		if t == nil || t.Status != api.Releasing || t.Node == nil || !t.Node.Ready() {
 			continue
 		}
-		if end := t.Pod.DeletionTimestamp; end != nil {
-			if !ssn.Now.Before(end.Add(overdue)) {
+		if e, said := ssn.memory.endings[id]; said {
+			if !ssn.Now.Before(e.last) {
 				continue
 			}
-			if end.After(until) {
-				until = end.Time
+			if e.shown.After(until) {
+				until = e.shown
 			}
 		}
 		left++
@@ -262,16 +264,31 @@ func (ssn *Session) leaving(seats []Seat) []api.TaskID {
 	return list
 }
 
+// ending is the end of a pod that is being deleted.
+type ending struct {
+	shown time.Time // as the API server shows it, by its own clock
+	last  time.Time // by when it must have happened, by ours
+}
+
 // giveUpOverdue takes pods that outstay their deletion out of the room to come, until the session closes:
-// whoever waited for that would hold its other places for nothing.
+// whoever waited for that would hold its other places for nothing. How long a pod may take counts from when
+// its deletion was first seen, since clocks differ and are set: after a restart it begins anew.
 func (ssn *Session) giveUpOverdue() {
+	before := ssn.memory.endings
+	ssn.memory.endings = map[api.TaskID]ending{}
 	ssn.cluster.EachReleasing(func(t *api.TaskInfo) {
-		end := t.Pod.DeletionTimestamp
-		if end == nil { // the API server has not said yet
+		shown := t.Pod.DeletionTimestamp
+		if shown == nil { // the API server has not said yet
 			return
 		}
-		if last := end.Add(overdue); ssn.Now.Before(last) {
-			ssn.WakeAt(last)
+		e, known := before[t.ID]
+		if !known || !e.shown.Equal(shown.Time) {
+			grace := time.Duration(ptr.Deref(t.Pod.DeletionGracePeriodSeconds, 0)) * time.Second
+			e = ending{shown.Time, ssn.Now.Add(grace + overdue)}
+		}
+		ssn.memory.endings[t.ID] = e
+		if ssn.Now.Before(e.last) {
+			ssn.WakeAt(e.last)
 		} else {
 			ssn.overdue = append(ssn.overdue, t)
 		}

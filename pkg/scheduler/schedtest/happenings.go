@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -159,7 +160,7 @@ func (c *Cluster) Ending(grace time.Duration, pods ...string) {
 	for _, name := range pods {
 		c.edit(name, func(p *v1.Pod) {
 			end := metav1.NewTime(c.clock.Now().Add(grace))
-			p.DeletionTimestamp = &end
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &end, ptr.To(int64(grace/time.Second))
 		})
 	}
 }
