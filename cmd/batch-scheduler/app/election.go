@@ -66,8 +66,8 @@ func (e *election) run(ctx context.Context, lead func(context.Context) error) er
 	var stage atomic.Int32
 	result := make(chan error, 1)
 	elector, err := e.elector(ctx, func(held context.Context) {
-		if !stage.CompareAndSwap(waiting, leading) {
-			return
+		if ctx.Err() != nil || !stage.CompareAndSwap(waiting, leading) {
+			return // withdrawn, or about to be
 		}
 		work, cancel := context.WithCancel(ctx)
 		defer cancel()

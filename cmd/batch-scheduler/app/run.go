@@ -39,7 +39,7 @@ func (p *program) run(ctx context.Context, opts *Options) error {
 	// 2. Serve, record events and watch the configuration, until the scheduler has stopped.
 	beside := newBackground(ctx)
 	if err = proc.accompany(beside); err != nil {
-		beside.stop()
+		proc.dismiss(beside)
 		return err
 	}
 
@@ -48,8 +48,7 @@ func (p *program) run(ctx context.Context, opts *Options) error {
 	if errors.Is(err, errLeaseLost) {
 		return err // Another replica may lead by now: wait for nothing.
 	}
-	beside.stop()
-	proc.broadcaster.Shutdown()
+	proc.dismiss(beside)
 	if err != nil {
 		return err
 	}
@@ -104,6 +103,7 @@ func (p *program) assemble(opts *Options) (*process, error) {
 		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock,
 	})
 	if err != nil {
+		broadcaster.Shutdown()
 		return nil, err
 	}
 	election := newElection(opts.LeaderElection, api.lease, p.clock)
@@ -148,6 +148,12 @@ func (p *process) accompany(beside *background) error {
 		})
 	}
 	return nil
+}
+
+// dismiss ends what accompany started, as far as it came.
+func (p *process) dismiss(beside *background) {
+	beside.stop()
+	p.broadcaster.Shutdown()
 }
 
 // schedule runs the scheduler until ctx ends or leadership is lost. The informers come first, so

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
@@ -200,7 +201,8 @@ const stubbornKey = "APP_TEST_STUBBORN"
 func TestMain(m *testing.M) {
 	how, ok := os.LookupEnv(stubbornKey)
 	if !ok {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m) // no program that has ended leaves a goroutine behind
+		return
 	}
 	s := &fakeScheduler{work: func(ctx context.Context) error {
 		fmt.Println("running")
