@@ -63,28 +63,33 @@ func TestBindsGoWrong(t *testing.T) {
 	p, args := w.newProxy()
 	metrics, more := w.newScraper()
 	w.start(append(args, more...)...)
-	w.settle(``, "")
-	before := w.goroutines(metrics)
+	w.do(gang("small", 1, pods(1, "")))
+	w.settle(`small: Running Scheduled; 1 running`, "") // now everything in the scheduler runs
+	before, err := w.goroutines(metrics)
+	w.must(err)
 
 	wrong(p)
 	w.gangsOfAllSizes("first", 40)
 	w.settle(`
-		first: 40 Running Scheduled; 240 running`, "")
+		first: 40 Running Scheduled; 240 running
+		small: Running Scheduled; 1 running`, "")
 	w.must(w.view.invariants())
 	w.remove(jobLabel+"=first", 10)
 	w.gangsOfAllSizes("second", 10)
 	w.settle(`
 		first: 30 Running Scheduled; 180 running
-		second: 10 Running Scheduled; 60 running`, "")
+		second: 10 Running Scheduled; 60 running
+		small: Running Scheduled; 1 running`, "")
 	w.must(w.view.invariants())
 	w.must(p.BoundTwice())
 
 	p.Set()
 	w.eventually(func() error {
-		if after := w.goroutines(metrics); after > before {
-			return fmt.Errorf("%d goroutines, %d before anything went wrong", after, before)
+		after, err := w.goroutines(metrics)
+		if err == nil && after > before {
+			err = fmt.Errorf("%d goroutines, %d before anything went wrong", after, before)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -215,11 +220,12 @@ func (w *world) pass(d time.Duration) {
 }
 
 // goroutines is how many the scheduler has.
-func (w *world) goroutines(metrics scraper) int {
-	w.t.Helper()
+func (w *world) goroutines(metrics scraper) (int, error) {
 	all, err := metrics.read(w)
-	w.must(err)
-	return int(all["go_goroutines"].GetMetric()[0].GetGauge().GetValue())
+	if err != nil {
+		return 0, err
+	}
+	return int(all["go_goroutines"].GetMetric()[0].GetGauge().GetValue()), nil
 }
 
 func groupLabel(name string) string {

@@ -1,0 +1,202 @@
+package faults
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	binding = "/api/v1/namespaces/ns/pods/p/binding"
+	watch   = "/api/v1/pods?watch=true"
+)
+
+// server counts the binds that reach it; watches tell one thing and then nothing.
+func server(t *testing.T) (target *rest.Config, binds *atomic.Int32) {
+	binds = &atomic.Int32{}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			fmt.Fprintln(w, "first")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		binds.Add(1)
+		w.WriteHeader(http.StatusCreated)
+	}))
+	t.Cleanup(s.Close)
+	config := &rest.Config{Host: s.URL}
+	config.CAData = pemOf(s)
+	return config, binds
+}
+
+// proxy returns a proxy and a client that goes through it.
+func proxy(t *testing.T, target *rest.Config, seed uint64) (*Proxy, *http.Client, string) {
+	t.Helper()
+	p, err := Start(Options{Target: target, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	direct, through := filepath.Join(t.TempDir(), "direct"), filepath.Join(t.TempDir(), "through")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: target.Host, CertificateAuthorityData: target.CAData}
+	config.Contexts["c"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c"}, "c"
+	if err = clientcmd.WriteToFile(*config, direct); err != nil {
+		t.Fatal(err)
+	}
+	if err = p.Kubeconfig(direct, through); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := clientcmd.BuildConfigFromFlags("", through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, client, changed.Host
+}
+
+func TestFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		given Fault
+		code  int // 0: no answer
+		binds int32
+		twice bool // a second bind, which nothing is wrong with, is one too many
+	}{
+		"an answer instead of the effect": {Fault{Code: 409}, 409, 0, false},
+		"an answer after the effect":      {Fault{Code: 500, Done: true}, 500, 1, true},
+		"no answer and no effect":         {Fault{}, 0, 0, false},
+		"no answer after the effect":      {Fault{Done: true}, 0, 1, true},
+		"an effect after the answer":      {Fault{Code: 504, Done: true, Late: time.Millisecond}, 504, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, binds := server(t)
+			p, client, address := proxy(t, target, 1)
+			landed := make(chan int, 2)
+			p.OnBind(func(n int) { landed <- n })
+			p.Set(Rule{Kinds: []Kind{Bind}, Percent: 100, Faults: []Fault{test.given}})
+			if code := post(client, address+binding); code != test.code {
+				t.Errorf("answered with %d, want %d", code, test.code)
+			}
+			if test.binds > 0 {
+				<-landed
+			}
+			if n := binds.Load(); n != test.binds {
+				t.Errorf("%d binds have reached the server, want %d", n, test.binds)
+			}
+			p.Set()
+			if code := post(client, address+binding); code != http.StatusCreated {
+				t.Errorf("answered with %d though nothing is wrong", code)
+			}
+			if err := p.BoundTwice(); (err != nil) != test.twice {
+				t.Errorf("bound twice: %v, want %v", err, test.twice)
+			}
+		})
+	}
+}
+
+func TestWatches(t *testing.T) {
+	target, _ := server(t)
+	p, client, address := proxy(t, target, 1)
+	response, err := client.Get(address + watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	first := make([]byte, 5)
+	if _, err = io.ReadFull(response.Body, first); err != nil || string(first) != "first" {
+		t.Fatalf("read %q: %v", first, err)
+	}
+	if n := p.CutWatches(); n != 1 {
+		t.Errorf("cut %d watches, want 1", n)
+	}
+	if rest, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("the watch has ended well, after %q", rest)
+	}
+	p.Set(Rule{Kinds: []Kind{Watch}, Percent: 100, Faults: []Fault{{Code: 410, Done: true}}})
+	response, err = client.Get(address + watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	all, err := io.ReadAll(response.Body)
+	if err != nil || !strings.Contains(string(all), `"type":"ERROR"`) || !strings.Contains(string(all), `"reason":"Expired"`) {
+		t.Errorf("the watch has shown %q: %v", all, err)
+	}
+}
+
+func TestDown(t *testing.T) {
+	target, _ := server(t)
+	p, client, address := proxy(t, target, 1)
+	if err := p.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if code := post(client, address+binding); code != 0 {
+		t.Errorf("answered with %d by nobody", code)
+	}
+	if err := p.Up(); err != nil {
+		t.Fatal(err)
+	}
+	if code := post(client, address+binding); code != http.StatusCreated {
+		t.Errorf("answered with %d after coming back", code)
+	}
+}
+
+// TestTheSeedDecides: the same seed, the same faults, whatever the order of requests is.
+func TestTheSeedDecides(t *testing.T) {
+	fate := func(seed uint64, paths ...string) map[string]string {
+		f := newFates(seed)
+		f.set([]Rule{{Kinds: []Kind{Bind}, Percent: 10, Faults: All}})
+		found := map[string]string{}
+		for _, path := range paths {
+			for turn := range 3 {
+				if fault := f.choose(request{Bind, path}); fault != nil {
+					found[fmt.Sprint(path, turn)] = fault.String()
+				}
+			}
+		}
+		return found
+	}
+	var there, back []string
+	for i := range 1000 {
+		there, back = append(there, fmt.Sprint(i)), append(back, fmt.Sprint(999-i))
+	}
+	first, second, other := fate(1, there...), fate(1, back...), fate(2, there...)
+	if fmt.Sprint(first) != fmt.Sprint(second) {
+		t.Error("the same seed has chosen others in another order")
+	}
+	if fmt.Sprint(first) == fmt.Sprint(other) {
+		t.Error("another seed has chosen the same")
+	}
+	if n := len(first); n < 240 || n > 360 {
+		t.Errorf("%d of 3000 requests go wrong, want about 300", n)
+	}
+}
+
+// post returns the code of the answer, 0 if there is none.
+func post(client *http.Client, url string) int {
+	response, err := client.Post(url, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+func pemOf(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
