@@ -70,6 +70,9 @@ func checkCommand(t *testing.T, words []string) error {
 		if len(words) > 2 && words[1] == "run" && strings.HasPrefix(words[2], "./test/perf/") {
 			return checkBenchmark(words[2], words[3:])
 		}
+		if len(words) > 2 && words[1] == "test" {
+			return checkTest(words[2], words[3:])
+		}
 	}
 	return errors.New("this test does not know how to check the command; teach it")
 }
@@ -98,6 +101,34 @@ func checkBenchmark(dir string, words []string) error {
 	for _, word := range words {
 		if name, ok := strings.CutPrefix(word, "-"); ok && !strings.Contains(string(source), `"`+name+`", `) {
 			return fmt.Errorf("%s has no flag -%s", dir, name)
+		}
+	}
+	return nil
+}
+
+// checkTest looks for the tests and the flags; to run them takes minutes.
+func checkTest(dir string, words []string) error {
+	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("there are no tests in %s: %w", dir, err)
+	}
+	var source strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		source.Write(data)
+	}
+	for i, word := range words {
+		switch name, isFlag := strings.CutPrefix(word, "-"); {
+		case !isFlag || slices.Contains([]string{"args", "v", "race", "timeout"}, name):
+		case name == "run" && i+1 < len(words):
+			if !regexp.MustCompile(`(?m)^func (` + words[i+1] + `)\(`).MatchString(source.String()) {
+				return fmt.Errorf("%s has no test %s", dir, words[i+1])
+			}
+		case !regexp.MustCompile(`flag\.\w+\("` + name + `", `).MatchString(source.String()):
+			return fmt.Errorf("the tests of %s have no flag -%s", dir, name)
 		}
 	}
 	return nil
