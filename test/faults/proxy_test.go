@@ -124,8 +124,8 @@ func TestWatches(t *testing.T) {
 	if n := p.CutWatches(); n != 1 {
 		t.Errorf("cut %d watches, want 1", n)
 	}
-	if rest, err := io.ReadAll(response.Body); err == nil {
-		t.Errorf("the watch has ended well, after %q", rest)
+	if _, err = io.ReadAll(response.Body); err == nil {
+		t.Error("the watch has ended well")
 	}
 	p.Set(Rule{Kinds: []Kind{Watch}, Percent: 100, Faults: []Fault{{Code: 410, Done: true}}})
 	response, err = client.Get(address + watch)
