@@ -97,7 +97,7 @@ func New(options Options) (*Scheduler, error) {
 }
 
 func (s *Scheduler) handle() framework.Handle {
-	return framework.Handle{Informers: s.informers, Clock: s.Clock, GangGrace: s.GangGrace}
+	return framework.Handle{Informers: s.informers, Kube: s.Kube, Clock: s.Clock, GangGrace: s.GangGrace}
 }
 
 // Start starts the informers and returns when all of them have synced.
@@ -241,7 +241,7 @@ func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *f
 }
 
 func waitsForVolumes(j *api.JobInfo) bool {
-	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && (t.Shape.Volumes || t.Shape.Claims) })
+	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Shape.LooksOutside() })
 }
 
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {

@@ -31,6 +31,17 @@ func (c *Cluster) addJob(m Membership, t *TaskInfo) *JobInfo {
 	return j
 }
 
+// PutOff sets why the job must not be tried for the time being; empty readmits it.
+func (c *Cluster) PutOff(id JobID, why string) {
+	j := c.Jobs[id]
+	if j == nil || j.putOff == why {
+		return
+	}
+	j.putOff = why
+	c.generation++
+	c.markDirty(j)
+}
+
 func (c *Cluster) newJob(id JobID, group string) *JobInfo {
 	j := &JobInfo{ID: id, GroupName: group, Key: group, MinMember: 1}
 	if group != "" {

@@ -1,5 +1,7 @@
 package api
 
+import "context"
+
 // Decision is one thing that the scheduler wants to happen.
 type Decision struct {
 	Kind DecisionKind
@@ -8,6 +10,25 @@ type Decision struct {
 	// For is the job for which a victim is evicted, and Cause is why.
 	For   *JobInfo
 	Cause EvictionCause
+	// Reservations are what a placement takes besides room; mostly none.
+	Reservations []Reservation
+}
+
+// Reservation is something that a placement takes besides room on its node, such as volumes. It is held from
+// the decision on. Whoever has the decision uses it from one goroutine at a time.
+type Reservation interface {
+	// Fulfil does what must be done before the task may be bound, and returns when that has taken effect, which
+	// may take minutes. An error says for people to read what is missing, and is followed by Cancel.
+	Fulfil(ctx context.Context) error
+	// Cancel gives back what is held.
+	Cancel()
+}
+
+// Cancel gives back what the decision holds besides room.
+func (d *Decision) Cancel() {
+	for _, r := range d.Reservations {
+		r.Cancel()
+	}
 }
 
 // EvictionCause is why a pod is evicted.

@@ -46,6 +46,7 @@ type JobInfo struct {
 	// Requested sums members that wait and are not gated.
 	Requested Resource
 
+	putOff        string // why the job must not be tried now; empty if it may be
 	groupPriority *int32 // of the group's priority class
 	committed     *Commitment
 	dirty         bool

@@ -54,6 +54,10 @@ func (s *Shape) Members() bool { return s.members > 0 }
 // Dead tells whether the last task of this shape is gone: what is remembered for it may go too.
 func (s *Shape) Dead() bool { return s.refs == 0 }
 
+// LooksOutside tells whether the answer where the shape may go depends on objects that are not in the model:
+// volumes, and claims of both kinds.
+func (s *Shape) LooksOutside() bool { return s.Volumes || s.Claims }
+
 // TogetherIn returns the topology key of a required affinity of the shape to its own pods: they
 // must all be in one domain of it. Empty if there is none.
 func (s *Shape) TogetherIn() string { return s.togetherIn }

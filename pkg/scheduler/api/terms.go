@@ -136,7 +136,7 @@ func (c *Class) Social() bool { return c.Selected || len(c.Shape.Terms) > 0 }
 
 // Plain tells whether nobody but a node itself has a say in whether tasks of the class may go there: no
 // pods elsewhere, and nothing that is not in the model.
-func (c *Class) Plain() bool { return !c.Social() && !c.Shape.Volumes && !c.Shape.Claims }
+func (c *Class) Plain() bool { return !c.Social() && !c.Shape.LooksOutside() }
 
 // terms is the register of terms of all living shapes. Looking up by one required label keeps
 // the cost of a class at the number of a pod's labels, not at the number of terms.

@@ -197,7 +197,7 @@ func plural(n int, one, many string) string {
 }
 
 // Admissible returns why no task of the job can be placed whatever its plugins say: its group or
-// queue does not exist, or its namespace is being deleted. Nil if it can.
+// queue does not exist, its namespace is being deleted, or it is put off. Nil if it can.
 func (c *Cluster) Admissible(j *JobInfo) *Verdict {
 	switch {
 	case j.GroupName != "" && j.Group == nil:
@@ -206,6 +206,8 @@ func (c *Cluster) Admissible(j *JobInfo) *Verdict {
 		return &Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
 	case c.Terminating(j.Namespace):
 		return &Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
+	case j.putOff != "":
+		return &Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.putOff}
 	}
 	return nil
 }

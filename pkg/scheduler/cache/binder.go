@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 const (
@@ -31,8 +32,13 @@ const (
 // unit is the binds of one statement: they are sent one after the other without anything in
 // between, and once the first was sent all are.
 type unit struct {
+	job     api.JobID
 	group   *v1.ObjectReference // nil for a job without PodGroup
 	flights []*flight
+
+	reserves  bool    // some flights have reservations, see prepare
+	forms     bool    // the gang was not complete before
+	followers []*unit // guarded by binder.mu: wait until this one is prepared
 
 	sent, finished int // guarded by binder.mu
 }
@@ -43,6 +49,7 @@ type flight struct {
 	unit            *unit
 	namespace, name string
 	uid             types.UID
+	reservations    []api.Reservation
 
 	// waited is set once the flight has been through its back-off.
 	waited bool
@@ -67,6 +74,9 @@ func (f *flight) binding() *v1.Binding {
 type tower interface {
 	refused(*flight)
 	vanished(*flight)
+	// putOff says that nothing of a job was bound, and why; readmitted that it may be tried again.
+	putOff(job api.JobID, flights []*flight, why string)
+	readmitted(api.JobID)
 }
 
 // binder sends binds: unit after unit, in the order of their commits, by a fixed number of
@@ -84,8 +94,11 @@ type binder struct {
 	// settling holds flights of which nobody knows yet whether they have landed.
 	settling workqueue.TypedDelayingInterface[*flight]
 
-	mu       sync.Mutex
-	changed  *sync.Cond    // the fields below did
+	mu         sync.Mutex
+	changed    *sync.Cond // the fields below did
+	unprepared []*unit    // whose preparation has not begun
+	forming    map[api.JobID]*unit
+
 	queue    []*unit       // of which not all binds were sent
 	waiting  int           // binds in queue that were not sent
 	sending  int           // binds that are being sent
@@ -100,6 +113,7 @@ func newBinder(o Options, recorder *recorder, tower tower) *binder {
 		kube: o.Kube, workers: o.BindWorkers, clock: o.Clock, log: o.Log.WithName("bind"), metrics: o.Metrics,
 		recorder: recorder, tower: tower,
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](backoffBase, backoffLimit),
+		forming: map[api.JobID]*unit{},
 		quiet:   make(chan struct{}),
 		drained: make(chan struct{}),
 	}
@@ -116,6 +130,11 @@ func (b *binder) enqueue(u *unit) {
 		b.log.Info("Dropped a gang because the scheduler is stopping", "first", u.flights[0].String(), "pods", len(u.flights))
 		return
 	}
+	b.accept(u)
+}
+
+// submit lets workers take the unit up. The caller holds mu.
+func (b *binder) submit(u *unit) {
 	if b.waiting+b.sending == 0 {
 		b.quiet = make(chan struct{})
 	}
@@ -192,6 +211,7 @@ func (b *binder) run(ctx context.Context) {
 			}
 		})
 	}
+	running.Go(func() { b.prepareAll(ctx) })
 	for range settlers {
 		running.Go(func() {
 			for f, shutdown := b.settling.Get(); !shutdown; f, shutdown = b.settling.Get() {
@@ -233,10 +253,10 @@ func (b *binder) drop() {
 		}
 		b.waiting -= len(u.flights)
 	}
-	if dropped := len(b.queue) - len(begun); dropped > 0 {
+	if dropped := len(b.unprepared) + len(b.queue) - len(begun); dropped > 0 {
 		b.log.Info("Dropped gangs of which nothing was bound yet because the scheduler is stopping", "gangs", dropped)
 	}
-	b.queue = begun
+	b.queue, b.unprepared = begun, nil
 	b.checkQuiet()
 	if b.open == 0 {
 		close(b.drained)

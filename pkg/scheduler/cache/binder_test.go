@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // TestBind binds a pod "p" to n1 once, under one condition, and looks what the model thinks and
@@ -279,6 +280,12 @@ type control struct{ lines []string }
 
 func (c *control) refused(f *flight)  { c.lines = append(c.lines, "refused "+f.name) }
 func (c *control) vanished(f *flight) { c.lines = append(c.lines, "vanished "+f.name) }
+
+func (c *control) putOff(job api.JobID, _ []*flight, why string) {
+	c.lines = append(c.lines, "put off "+string(job)+": "+why)
+}
+
+func (c *control) readmitted(job api.JobID) { c.lines = append(c.lines, "readmitted "+string(job)) }
 
 // TestWhatBecomesOfABind looks at the binder alone: what it tells the model, whether it counts
 // the pod as bound by us, and whether it has forgotten the pod in the end.

@@ -79,6 +79,8 @@ type Cache struct {
 	flights map[types.UID]landing
 	// leaving are pods whose eviction was committed and that the model has not yet seen the end of.
 	leaving map[types.UID]struct{}
+	// off are jobs that are put off, and why.
+	off map[api.JobID]string
 
 	changes changes
 	wake    chan struct{}
@@ -111,6 +113,7 @@ func New(o Options) (*Cache, error) {
 		shown:          map[objectKey]change{},
 		flights:        map[types.UID]landing{},
 		leaving:        map[types.UID]struct{}{},
+		off:            map[api.JobID]string{},
 		wake:           make(chan struct{}, 1),
 		groupInformers: externalversions.NewSharedInformerFactory(o.Batch, 0),
 		trimmer:        newTrimmer(),
@@ -210,6 +213,9 @@ func (c *Cache) replay() bool {
 			c.model.Doom(t)
 		}
 	}
+	for job, why := range c.off {
+		c.model.PutOff(job, why)
+	}
 	return true
 }
 
@@ -238,7 +244,8 @@ func (c *Cache) launch(u *unit, d api.Decision) {
 	job, pod := d.Task.Job, d.Task.Pod
 	f := &flight{
 		unit: u, namespace: pod.Namespace, name: pod.Name, uid: pod.UID,
-		landing: landing{node: d.Node.Name, Commitment: api.Commitment{GroupUID: job.GroupUID()}},
+		reservations: d.Reservations,
+		landing:      landing{node: d.Node.Name, Commitment: api.Commitment{GroupUID: job.GroupUID()}},
 	}
 	if job.Queue != nil {
 		f.Queue = job.Queue.ID
@@ -247,6 +254,9 @@ func (c *Cache) launch(u *unit, d api.Decision) {
 		u.group = referenceTo(job.Group)
 	}
 	u.flights = append(u.flights, f)
+	u.reserves = u.reserves || len(f.reservations) > 0
+	u.job = job.ID
+	u.forms = job.ReadyCount()-int32(len(u.flights)) < job.MinMember
 	c.flights[f.uid] = f.landing
 	c.statuses.pods.drop(f.uid)
 }
@@ -288,9 +298,23 @@ func (c *Cache) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// refused and vanished are how the binder tells what became of a bind that failed; see tower.
+// refused, vanished, putOff and readmitted are how the binder tells what became of binds that failed; see tower.
 func (c *Cache) refused(f *flight) {
 	c.changes.add(bindRefused{f.uid})
+	c.wakeUp()
+}
+
+func (c *Cache) putOff(job api.JobID, flights []*flight, why string) {
+	p := putOff{job: job, why: why}
+	for _, f := range flights {
+		p.refused = append(p.refused, bindRefused{f.uid})
+	}
+	c.changes.add(p)
+	c.wakeUp()
+}
+
+func (c *Cache) readmitted(job api.JobID) {
+	c.changes.add(readmitted{job})
 	c.wakeUp()
 }
 

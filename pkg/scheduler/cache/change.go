@@ -133,6 +133,37 @@ func (b bindRefused) about() (objectKey, bool) { return objectKey{}, false }
 func (b bindRefused) ends() bool               { return false }
 func (b bindRefused) String() string           { return "refused bind of the pod with UID " + string(b.uid) }
 
+// putOff says that binds of ours were not even sent, and that their job is to wait until it is readmitted.
+type putOff struct {
+	job     api.JobID
+	refused []bindRefused
+	why     string
+}
+
+func (p putOff) apply(c *Cache) {
+	for _, b := range p.refused {
+		b.apply(c)
+	}
+	c.off[p.job] = p.why
+	c.model.PutOff(p.job, p.why)
+}
+
+func (p putOff) about() (objectKey, bool) { return objectKey{}, false }
+func (p putOff) ends() bool               { return false }
+func (p putOff) String() string           { return "job put off " + string(p.job) }
+
+// readmitted says that a job that was put off may be tried again.
+type readmitted struct{ job api.JobID }
+
+func (r readmitted) apply(c *Cache) {
+	delete(c.off, r.job)
+	c.model.PutOff(r.job, "")
+}
+
+func (r readmitted) about() (objectKey, bool) { return objectKey{}, false }
+func (r readmitted) ends() bool               { return false }
+func (r readmitted) String() string           { return "job readmitted " + string(r.job) }
+
 // evictionFailed says that an eviction of ours certainly has not taken effect.
 type evictionFailed struct {
 	uid     types.UID

@@ -53,6 +53,9 @@ type world struct {
 	version   int64
 	writes    []string // status writes and events, with their time
 	conflicts int      // status writes that came too late
+
+	errands    map[string][]api.Reservation // of the next placements, by pod
+	errandsRun []string
 }
 
 // inWorld runs a test in a bubble of its own. Objects exist before the informers start.
@@ -147,7 +150,8 @@ func (w *world) place(group, node string) {
 		if task.Waiting() && task.Job != nil && strings.HasSuffix(task.Job.GroupName, group) {
 			n := w.Model().Node(node)
 			w.Model().Place(task, api.Allocated, n)
-			decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: n})
+			decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: n, Reservations: w.errands[task.Pod.Name]})
+			delete(w.errands, task.Pod.Name)
 		}
 	}
 	w.Commit(decisions)

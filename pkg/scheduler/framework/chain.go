@@ -31,6 +31,11 @@ type FilterFn func(*api.Shape, *api.NodeInfo) *api.Unfit
 // is not its business. Answers must be equal for all tasks of a class.
 type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 
+// ReserveFn sets aside what a task takes on a node besides room, or returns nil if it takes nothing. It is asked
+// about tasks whose shape looks outside of the model, once the predicates have let them through, and before
+// the model shows them there. What it cannot set aside fails when the reservation is to be fulfilled.
+type ReserveFn func(*api.TaskInfo, *api.NodeInfo) api.Reservation
+
 // ScoreFn says how good a node is for a task, weights included; more is better. Answers must
 // be equal for all tasks of a class, and depend on no node but this one unless the class is
 // social.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -32,7 +33,8 @@ type Action interface {
 
 // Effects carries out what statements have decided. Commit takes the decisions of one
 // statement; a gang's decisions come in one call and are carried out together. It must not
-// keep references to the model: it copies what it needs before it returns.
+// keep references to the model: it copies what it needs before it returns, and takes over the
+// reservations.
 type Effects interface {
 	Commit(decisions []api.Decision)
 }
@@ -41,6 +43,8 @@ type Effects interface {
 type Handle struct {
 	// Informers serve upstream's plugins, which read claims, volumes and services from listers.
 	Informers informers.SharedInformerFactory
+	// Kube writes what must be written before pods are bound; nil: nobody is asked to.
+	Kube kubernetes.Interface
 	// Clock says when sessions are; nil: the clock of the machine.
 	Clock clock.PassiveClock
 	// GangGrace is how long a gang may run with fewer members than it needs before it is stale; 0: for

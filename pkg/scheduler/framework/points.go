@@ -20,6 +20,7 @@ type points struct {
 	allocatable  chain[CapFn]
 	filter       chain[FilterFn]
 	predicate    chain[PredicateFn]
+	reserving    chain[ReserveFn]
 	nodeOrder    chain[ScoreFn]
 	preemptable  chain[VictimFn]
 	reclaimable  chain[VictimFn]
@@ -100,6 +101,11 @@ func (ssn *Session) AddFilterFn(name string, fn FilterFn) {
 // AddPredicateFn excludes nodes for a task.
 func (ssn *Session) AddPredicateFn(name string, fn PredicateFn) {
 	register(ssn, &ssn.predicate, conf.Predicate, name, fn, fn == nil)
+}
+
+// AddReserveFn sets aside what tasks take besides room. It shares the switch of the predicates.
+func (ssn *Session) AddReserveFn(name string, fn ReserveFn) {
+	register(ssn, &ssn.reserving, conf.Predicate, name, fn, fn == nil)
 }
 
 // AddNodeOrderFn scores nodes for a task; scores of all plugins add up.
@@ -216,6 +222,20 @@ func (ssn *Session) Predicate(t *api.TaskInfo, n *api.NodeInfo, when api.When) *
 		}
 	}
 	return nil
+}
+
+// reserve sets aside what the task takes on the node besides room; nothing for most tasks.
+func (ssn *Session) reserve(t *api.TaskInfo, n *api.NodeInfo) []api.Reservation {
+	if !t.Shape.LooksOutside() {
+		return nil
+	}
+	var reservations []api.Reservation
+	for i := range ssn.reserving {
+		if r := ssn.reserving[i].fn(t, n); r != nil {
+			reservations = append(reservations, r)
+		}
+	}
+	return reservations
 }
 
 // NodeScore sums the plugins' scores.

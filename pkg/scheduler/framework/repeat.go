@@ -57,5 +57,5 @@ func (ssn *Session) leaveRepeat() {
 }
 
 func looksOutside(j *api.JobInfo) bool {
-	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Shape.Volumes || t.Shape.Claims })
+	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Shape.LooksOutside() })
 }

@@ -26,12 +26,12 @@ func (s *Statement) Mark() Mark { return Mark(len(s.ops)) }
 
 // Allocate places t on idle room of n.
 func (s *Statement) Allocate(t *api.TaskInfo, n *api.NodeInfo) {
-	s.do(api.Decision{Kind: api.Allocate, Task: t, Node: n})
+	s.do(api.Decision{Kind: api.Allocate, Task: t, Node: n, Reservations: s.ssn.reserve(t, n)})
 }
 
 // Pipeline places t on room of n that is being released.
 func (s *Statement) Pipeline(t *api.TaskInfo, n *api.NodeInfo) {
-	s.do(api.Decision{Kind: api.Pipeline, Task: t, Node: n})
+	s.do(api.Decision{Kind: api.Pipeline, Task: t, Node: n, Reservations: s.ssn.reserve(t, n)})
 }
 
 // Evict takes t off its node for the sake of a job.
@@ -52,6 +52,7 @@ func (s *Statement) do(d api.Decision) {
 func (s *Statement) undo() {
 	last := s.ops[len(s.ops)-1]
 	s.ops = s.ops[:len(s.ops)-1]
+	last.Cancel()
 	s.ssn.cluster.Place(last.Task, last.status, last.node)
 	s.ssn.announce(last.Task, last.Kind == api.Evict)
 }
@@ -71,6 +72,7 @@ func (s *Statement) Revoke(t *api.TaskInfo) {
 	for i := range s.ops {
 		if o := s.ops[i]; o.Task == t {
 			s.ops = append(s.ops[:i], s.ops[i+1:]...)
+			o.Cancel()
 			s.ssn.cluster.Place(t, o.status, o.node)
 			s.ssn.announce(t, o.Kind == api.Evict)
 			return

@@ -13,12 +13,16 @@
 //     that taint is let through here too.
 //   - Topology spread has no default constraints: pods without constraints of their own are not
 //     spread by what services and controllers select them.
-//   - Claims that wait for their first consumer, and resource claims, are not supported yet:
-//     tasks that use them fit nowhere, and the reason says so.
+//   - Resource claims are not supported yet: tasks that use them fit nowhere, and the reason says
+//     so.
+//
+// Claims that wait for their first consumer are bound with their pods: what kube-scheduler's plugin
+// chooses for a placement is reserved with it, and written when the placement is carried out.
 package predicates
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -34,12 +38,17 @@ import (
 // Name of the plugin in configurations.
 const Name = "predicates"
 
-// Arguments of the plugin, named as in kube-batch. The zero value is the default.
+// Arguments of the plugin; what kube-batch has is named as there.
 type Arguments struct {
 	// MemoryPressure, DiskPressure and PIDPressure refuse nodes that report the condition. The
 	// node lifecycle controller also taints such nodes, so this matters only without it.
 	MemoryPressure, DiskPressure, PIDPressure bool
+	// VolumeBindTimeout is how long claims may take to be bound before their pods are placed anew.
+	VolumeBindTimeout time.Duration
 }
+
+// maxBindTimeoutSeconds is a day: nobody waits longer for a volume.
+const maxBindTimeoutSeconds = 24 * 60 * 60
 
 func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) {
 	d := args.Decoder(path)
@@ -47,6 +56,8 @@ func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) 
 		MemoryPressure: d.Bool("predicate.MemoryPressureEnable", false),
 		DiskPressure:   d.Bool("predicate.DiskPressureEnable", false),
 		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false),
+
+		VolumeBindTimeout: time.Duration(d.Int("predicate.VolumeBindTimeoutSeconds", 600, 1, maxBindTimeoutSeconds)) * time.Second,
 	}
 	return a, d.Done()
 }
@@ -82,7 +93,9 @@ type plugin struct {
 
 func newPlugin(a Arguments, handle framework.Handle) (*plugin, error) {
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	judge, err := upstream.NewJudge(handle.Informers, features)
+	judge, err := upstream.NewJudge(upstream.Options{
+		Informers: handle.Informers, Kube: handle.Kube, Features: features, BindTimeout: a.VolumeBindTimeout,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("building the plugins of kube-scheduler: %w", err)
 	}
@@ -101,6 +114,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	n := &neighbours{plugin: p, cluster: ssn.Cluster()}
 	ssn.AddFilterFn(Name, p.filter.unfit)
 	ssn.AddPredicateFn(Name, n.unfit)
+	ssn.AddReserveFn(Name, n.reserve)
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) { p.judge.Close() }
@@ -125,12 +139,20 @@ func (s *neighbours) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api
 	}
 	if t != s.task {
 		s.task, s.class = t, s.cluster.ClassOf(t)
-		s.upward = s.class.Social() || t.Shape.Volumes || t.Shape.Claims
+		s.upward = s.class.Social() || t.Shape.LooksOutside()
 	}
 	if !s.upward {
 		return nil
 	}
 	return s.judge.Unfit(s.class, t.Pod, n, when)
+}
+
+// reserve sets the volumes aside that t takes on n.
+func (s *neighbours) reserve(t *api.TaskInfo, n *api.NodeInfo) api.Reservation {
+	if !t.Shape.Volumes {
+		return nil
+	}
+	return s.judge.Reserve(t.Pod, n)
 }
 
 // pressures returns the node conditions that refuse a node.

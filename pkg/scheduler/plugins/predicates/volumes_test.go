@@ -47,14 +47,32 @@ func TestVolumes(t *testing.T) {
 		},
 		"the claim waits for the pod": {
 			objects: []runtime.Object{unbound("data", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
-			pod:     pod("p", claim("data")), want: both("binding volumes is not supported yet: claim data waits for its first consumer"),
+			pod:     pod("p", claim("data")), want: both(fits),
+		},
+		"the claim waits for the pod, and its volume can be made in one zone": {
+			objects: []runtime.Object{unbound("data", "later"), allowedIn("a", class("later", storagev1.VolumeBindingWaitForFirstConsumer))},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "no volume there for a claim"},
+		},
+		"the claim waits for the pod, and there is a volume in one zone": {
+			objects: []runtime.Object{unbound("data", "local"), local("disk", "b"), unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer))},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": "no volume there for a claim", "n2": fits},
+		},
+		"the claim waits for the pod, and its volume is made on the node that was chosen before": {
+			objects: []runtime.Object{selected("n2", unbound("data", "later")), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": "no volume there for a claim", "n2": fits},
+		},
+		"the claim waits for the pod, and one node has storage for it": {
+			objects: []runtime.Object{
+				unbound("data", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer), counting("driver"), storage("a", "5Gi"), storage("b", "1Mi"),
+			},
+			pod: pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "not enough storage for a claim"},
 		},
 		"the claim of an ephemeral volume waits for the pod": {
 			objects: []runtime.Object{unbound("p-scratch", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
 			pod: pod("p", func(p *v1.Pod) {
 				p.Spec.Volumes = []v1.Volume{{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
 			}),
-			want: both("binding volumes is not supported yet: claim p-scratch waits for its first consumer"),
+			want: both(fits),
 		},
 		"the claim is for one pod only, and that pod runs": {
 			objects: []runtime.Object{exclusively(bound("data", "disk")), disk("disk", "")},
@@ -115,7 +133,11 @@ func unbound(name, class string) *v1.PersistentVolumeClaim {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid("claim-" + name), OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Pod", Name: "p", UID: uid("p"), Controller: ptr.To(true)},
 		}},
-		Spec: v1.PersistentVolumeClaimSpec{StorageClassName: &class},
+		Spec: v1.PersistentVolumeClaimSpec{
+			StorageClassName: &class,
+			AccessModes:      []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+			Resources:        v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
 	}
 }
 
@@ -123,6 +145,12 @@ func bound(name, volume string) *v1.PersistentVolumeClaim {
 	claim := unbound(name, "")
 	claim.Annotations = map[string]string{storagehelpers.AnnBindCompleted: "yes"}
 	claim.Spec.VolumeName, claim.Status.Phase = volume, v1.ClaimBound
+	return claim
+}
+
+// selected says on which node the volume of a claim is to be made.
+func selected(node string, claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
+	claim.Annotations = map[string]string{storagehelpers.AnnSelectedNode: node}
 	return claim
 }
 
@@ -146,6 +174,42 @@ func disk(name, zone string) *v1.PersistentVolume {
 		}}}
 	}
 	return volume
+}
+
+// local is a volume of the class local that waits for a claim.
+func local(name, zone string) *v1.PersistentVolume {
+	volume := disk(name, zone)
+	volume.Spec.StorageClassName, volume.Status.Phase = "local", v1.VolumeAvailable
+	volume.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+	return volume
+}
+
+// unprovisioned makes a class of volumes that people make.
+func unprovisioned(class *storagev1.StorageClass) *storagev1.StorageClass {
+	class.Provisioner = storagehelpers.NotSupportedProvisioner
+	return class
+}
+
+// allowedIn has volumes of a class made in one zone only.
+func allowedIn(zone string, class *storagev1.StorageClass) *storagev1.StorageClass {
+	class.AllowedTopologies = []v1.TopologySelectorTerm{{
+		MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelTopologyZone, Values: []string{zone}}},
+	}}
+	return class
+}
+
+// counting is a driver that says how much it can still store.
+func counting(name string) *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}
+}
+
+// storage is what can still be stored in a zone for the class later.
+func storage(zone, capacity string) *storagev1.CSIStorageCapacity {
+	return &storagev1.CSIStorageCapacity{
+		ObjectMeta:       metav1.ObjectMeta{Namespace: "default", Name: "in-" + zone},
+		StorageClassName: "later", Capacity: ptr.To(resource.MustParse(capacity)),
+		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelTopologyZone: zone}},
+	}
 }
 
 func class(name string, mode storagev1.VolumeBindingMode) *storagev1.StorageClass {

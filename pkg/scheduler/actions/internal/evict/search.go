@@ -56,7 +56,7 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, memorable 
 	}
 	for _, t := range claim.Tasks {
 		if last == nil || t.Shape != last.Shape || p.ssn.Cluster().ClassOf(t) != p.ssn.Cluster().ClassOf(last) {
-			memorable = memorable && !t.Shape.Volumes && !t.Shape.Claims && !p.ssn.Cluster().ClassOf(t).Social()
+			memorable = memorable && !t.Shape.LooksOutside() && !p.ssn.Cluster().ClassOf(t).Social()
 		}
 		if last == nil || t.Shape != last.Shape || t.Priority != last.Priority || preempts(t) != preempts(last) {
 			flush()

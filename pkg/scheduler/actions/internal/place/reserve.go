@@ -107,7 +107,7 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // have a say that would take long, and might be in vain; except that all nodes of a domain can be
 // judged, for gangs that must stay in one.
 func reservable(class *api.Class) bool {
-	return class.Plain() || class.Shape.TogetherIn() != "" && !class.Shape.Volumes && !class.Shape.Claims
+	return class.Plain() || class.Shape.TogetherIn() != "" && !class.Shape.LooksOutside()
 }
 
 func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {

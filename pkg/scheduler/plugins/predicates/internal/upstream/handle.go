@@ -22,14 +22,15 @@ type handle struct {
 	fwk.Handle
 	mirror  *mirror
 	factory informers.SharedInformerFactory
+	kube    kubernetes.Interface
 }
 
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h.mirror }
 
 func (h *handle) Parallelizer() fwk.Parallelizer { return parallelizer{} }
 
-// ClientSet is nil: plugins use it to bind volumes, which is not asked of them.
-func (h *handle) ClientSet() kubernetes.Interface { return nil }
+// ClientSet is used to bind volumes, and for nothing else.
+func (h *handle) ClientSet() kubernetes.Interface { return h.kube }
 
 func (h *handle) SharedCSIManager() fwk.CSIManager {
 	return nodevolumelimits.NewCSIManager(h.factory.Storage().V1().CSINodes().Lister())

@@ -11,10 +11,12 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -31,6 +33,8 @@ type Judge struct {
 	// neighbours look at other pods, storage at volumes; storage is empty without informers.
 	neighbours, storage []check
 	claims              *claims
+	binding             binding // one of storage; nil without informers
+	timeout             time.Duration
 
 	// For one session:
 	ctx      context.Context
@@ -68,19 +72,33 @@ type opinion struct {
 	checks   []*check // those that want to look at nodes
 }
 
-// NewJudge builds the plugins. Without informers nothing is known about volumes.
-func NewJudge(factory informers.SharedInformerFactory, features feature.Features) (*Judge, error) {
-	j := &Judge{mirror: &mirror{}}
-	h := &handle{mirror: j.mirror, factory: factory}
+// Options are what plugins are made of.
+type Options struct {
+	// Informers may be nil: then nothing is known about volumes.
+	Informers informers.SharedInformerFactory
+	// Kube writes claims and volumes that are to be bound; nil where nothing is.
+	Kube     kubernetes.Interface
+	Features feature.Features
+	// BindTimeout is how long claims may take to be bound.
+	BindTimeout time.Duration
+}
+
+// NewJudge builds the plugins.
+func NewJudge(o Options) (*Judge, error) {
+	j := &Judge{mirror: &mirror{}, timeout: o.BindTimeout}
+	h := &handle{mirror: j.mirror, factory: o.Informers, kube: o.Kube}
 	var err error
-	if j.neighbours, err = neighbourChecks(h, features); err != nil {
+	if j.neighbours, err = neighbourChecks(h, o.Features); err != nil {
 		return nil, err
 	}
-	if factory == nil {
+	if o.Informers == nil {
 		return j, nil
 	}
-	j.claims = newClaims(factory)
-	j.storage, err = storageChecks(h, features)
+	j.claims = newClaims(o.Informers)
+	if j.storage, err = storageChecks(h, o.Features, o.BindTimeout); err != nil {
+		return nil, err
+	}
+	j.binding, err = bindingOf(j.storage)
 	return j, err
 }
 
@@ -194,9 +212,6 @@ func (j *Judge) unsupported(shape *api.Shape, pod *v1.Pod) *api.Unfit {
 		return nil
 	case j.claims == nil:
 		return j.say(api.VolumeUnfit, "nothing is known about volumes")
-	}
-	if name := j.claims.delayed(pod); name != "" {
-		return j.say(api.VolumeUnfit, "binding volumes is not supported yet: claim "+name+" waits for its first consumer")
 	}
 	return nil
 }

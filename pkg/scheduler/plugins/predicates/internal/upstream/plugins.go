@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -39,11 +40,10 @@ func neighbourChecks(h fwk.Handle, features feature.Features) ([]check, error) {
 
 // storageChecks are asked about tasks with volumes. Restrictions and binding come first: they
 // say it best when a claim does not exist.
-func storageChecks(h fwk.Handle, features feature.Features) ([]check, error) {
-	const bindTimeoutSeconds = 600 // kube-scheduler's default; binding is not asked for yet
+func storageChecks(h fwk.Handle, features feature.Features, bindTimeout time.Duration) ([]check, error) {
 	return makeAll(h, features, []maker{
 		{api.VolumeUnfit, false, nil, volumerestrictions.New},
-		{api.VolumeUnfit, false, &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeoutSeconds}, volumebinding.New},
+		{api.VolumeUnfit, false, &config.VolumeBindingArgs{BindTimeoutSeconds: int64(bindTimeout / time.Second)}, volumebinding.New},
 		{api.VolumeUnfit, false, nil, nodevolumelimits.NewCSI},
 		{api.VolumeUnfit, false, nil, volumezone.New},
 	})
@@ -80,6 +80,10 @@ func wording(message string) string {
 		return "no label to spread over"
 	case string(volumebinding.ErrReasonNodeConflict), volumezone.ErrReasonConflict:
 		return "volume bound elsewhere"
+	case string(volumebinding.ErrReasonBindConflict):
+		return "no volume there for a claim"
+	case string(volumebinding.ErrReasonNotEnoughSpace):
+		return "not enough storage for a claim"
 	case volumebinding.ErrReasonPVNotExist:
 		return "claim bound to a volume that does not exist"
 	case nodevolumelimits.ErrReasonMaxVolumeCountExceeded:

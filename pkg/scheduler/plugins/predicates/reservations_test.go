@@ -1,0 +1,259 @@
+package predicates
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// store is an API server with nodes n1 and n2 in zones a and b, where tests play the volume controller.
+type store struct {
+	t       *testing.T
+	kube    *fake.Clientset
+	profile *framework.Profile
+	given   given
+	version int
+}
+
+// inStore runs a test in a bubble of its own, over the objects and pods that wait.
+func inStore(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*testing.T, *store)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{t: t, given: given{nodes: []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))}, pods: pods}}
+		s.given.arguments = conf.Arguments{"predicate.VolumeBindTimeoutSeconds": "60"}
+		for _, n := range s.given.nodes {
+			objects = append(objects, n)
+		}
+		for _, p := range pods {
+			objects = append(objects, p)
+		}
+		for _, o := range objects {
+			s.stamp(o)
+		}
+		s.kube = fake.NewClientset(objects...)
+		s.kube.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			object := action.(clienttesting.UpdateAction).GetObject().DeepCopyObject()
+			s.stamp(object)
+			return true, object, s.kube.Tracker().Update(action.GetResource(), object, action.GetNamespace())
+		})
+		factory := informers.NewSharedInformerFactory(s.kube, 0)
+		s.given.handle = framework.Handle{Informers: factory, Kube: s.kube}
+		s.profile = s.given.profile(t)
+		factory.Core().V1().Pods().Informer()
+		factory.Core().V1().Nodes().Informer()
+		factory.Start(t.Context().Done())
+		synctest.Wait()
+		test(t, s)
+	})
+}
+
+func (s *store) stamp(object runtime.Object) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.version++
+	m.SetResourceVersion(strconv.Itoa(s.version))
+}
+
+// claim shows a claim as the API server has it.
+func (s *store) claim(name string) *v1.PersistentVolumeClaim {
+	s.t.Helper()
+	claim, err := s.kube.CoreV1().PersistentVolumeClaims("default").Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return claim
+}
+
+func (s *store) update(claim *v1.PersistentVolumeClaim) {
+	s.t.Helper()
+	if _, err := s.kube.CoreV1().PersistentVolumeClaims("default").Update(s.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// bind does what the volume controller does in the end.
+func (s *store) bind(name, volume string) {
+	claim := s.claim(name)
+	claim.Spec.VolumeName, claim.Status.Phase = volume, v1.ClaimBound
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[storagehelpers.AnnBindCompleted] = "yes"
+	s.update(claim)
+}
+
+// TestReservationsOfASession places two pods, one after the other, and looks where the second one could go
+// before, meanwhile, and once the first placement is undone.
+func TestReservationsOfASession(t *testing.T) {
+	locals := unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer))
+	none := "no volume there for a claim"
+	type places map[string]string
+	tests := map[string]struct {
+		objects []runtime.Object
+		pods    []*v1.Pod
+		free    places
+		taken   places
+	}{
+		"a volume is for one claim": {
+			objects: []runtime.Object{locals, local("disk", ""), unbound("one", "local"), unbound("two", "local")},
+			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": none, "n2": none},
+		},
+		"of two volumes each claim gets one": {
+			objects: []runtime.Object{locals, local("first", "a"), local("second", "b"), unbound("one", "local"), unbound("two", "local")},
+			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": none, "n2": fits},
+		},
+		"volumes that are made are no one's in advance": {
+			objects: []runtime.Object{class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later"), unbound("two", "later")},
+			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
+		},
+		"volumes that are made are attached, too": {
+			objects: []runtime.Object{
+				class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later"), unbound("two", "later"),
+				attachable("n1", 1), attachable("n2", 1),
+			},
+			pods: []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
+			free: places{"n1": fits, "n2": fits}, taken: places{"n1": "too many volumes attached", "n2": fits},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inStore(t, tt.objects, tt.pods, func(t *testing.T, s *store) {
+				ssn, cluster := s.given.openWith(t, s.profile)
+				expect(t, tt.free, verdicts(ssn, "q", api.Now))
+				stmt := ssn.Statement()
+				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
+				expect(t, tt.taken, verdicts(ssn, "q", api.Now))
+				stmt.Discard()
+				expect(t, tt.free, verdicts(ssn, "q", api.Now))
+				stmt.Pipeline(taskNamed(cluster, "p"), cluster.Node("n1"))
+				expect(t, tt.taken, verdicts(ssn, "q", api.Now))
+				stmt.Revoke(taskNamed(cluster, "p"))
+				expect(t, tt.free, verdicts(ssn, "q", api.Now))
+			})
+		})
+	}
+}
+
+// TestFulfil places the pod p on n1 and has its claim data bound.
+func TestFulfil(t *testing.T) {
+	later := class("later", storagev1.VolumeBindingWaitForFirstConsumer)
+	tests := map[string]struct {
+		objects []runtime.Object
+		// controller does the rest once the claim or the volume is written.
+		controller func(*store)
+		want       string        // the error
+		takes      time.Duration // until it is known
+	}{
+		"the volume is made": {
+			objects:    []runtime.Object{later, unbound("data", "later"), disk("made", "a")},
+			controller: func(s *store) { s.bind("data", "made") },
+			takes:      time.Second,
+		},
+		"the volume is made elsewhere": {
+			objects:    []runtime.Object{later, unbound("data", "later"), disk("made", "b")},
+			controller: func(s *store) { s.bind("data", "made") },
+			want:       `the volumes of pod p on node n1: binding volumes: pv "made" node affinity doesn't match node "n1": no matching NodeSelectorTerms`,
+			takes:      time.Second,
+		},
+		"the provisioner gives up": {
+			objects: []runtime.Object{later, unbound("data", "later")},
+			controller: func(s *store) {
+				claim := s.claim("data")
+				if node := claim.Annotations[storagehelpers.AnnSelectedNode]; node != "n1" {
+					s.t.Errorf("the node selected for the claim is %q, want n1", node)
+				}
+				claim.Annotations = nil
+				s.update(claim)
+			},
+			want:  `claim data of pod p on node n1: binding volumes: selectedNode annotation reset for PVC "data"`,
+			takes: time.Second,
+		},
+		"nobody makes the volume": {
+			objects:    []runtime.Object{later, unbound("data", "later")},
+			controller: func(*store) {},
+			want:       "claim data of pod p on node n1: not bound within 1m0s",
+			takes:      time.Minute,
+		},
+		"there is a volume": {
+			objects: []runtime.Object{
+				unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer)), unbound("data", "local"), local("disk", "a"),
+			},
+			controller: func(s *store) {
+				volume, err := s.kube.CoreV1().PersistentVolumes().Get(s.t.Context(), "disk", metav1.GetOptions{})
+				if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Name != "data" {
+					s.t.Errorf("the volume is not for the claim: %v", volume.Spec.ClaimRef)
+				}
+				s.bind("data", "disk")
+			},
+			takes: time.Second,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inStore(t, tt.objects, []*v1.Pod{pod("p", claim("data"))}, func(t *testing.T, s *store) {
+				ssn, cluster := s.given.openWith(t, s.profile)
+				stmt := ssn.Statement()
+				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
+				reservations := stmt.Decisions()[0].Reservations
+				if len(reservations) != 1 {
+					t.Fatalf("%d reservations, want 1", len(reservations))
+				}
+				began, failed := time.Now(), make(chan error, 1)
+				go func() { failed <- reservations[0].Fulfil(t.Context()) }()
+				synctest.Wait()
+				tt.controller(s)
+				got := ""
+				if err := <-failed; err != nil {
+					got = err.Error()
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("error (-want +got):\n%s", diff)
+				}
+				if took := time.Since(began); took != tt.takes {
+					t.Errorf("known after %s, want %s", took, tt.takes)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsReservedWithoutNeed(t *testing.T) {
+	tests := map[string]*v1.Pod{
+		"a pod without volumes":   pod("p"),
+		"a pod with a bound one":  pod("p", claim("data")),
+		"a pod with a plain disk": pod("p", image("pool/image")),
+	}
+	for name, p := range tests {
+		t.Run(name, func(t *testing.T) {
+			inStore(t, []runtime.Object{bound("data", "disk"), disk("disk", "")}, []*v1.Pod{p}, func(t *testing.T, s *store) {
+				ssn, cluster := s.given.openWith(t, s.profile)
+				stmt := ssn.Statement()
+				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
+				if got := stmt.Decisions()[0].Reservations; got != nil {
+					t.Errorf("%d reservations, want none", len(got))
+				}
+			})
+		})
+	}
+}
