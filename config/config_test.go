@@ -57,6 +57,8 @@ func TestTheSchedulerWritesNothingElse(t *testing.T) {
 		"patch events",
 		"patch pods/status",
 		"update leases [batch-scheduler]",
+		"update persistentvolumeclaims", // which wait for their first consumer
+		"update persistentvolumes",
 		"update podgroups/status",
 		"update queues/status",
 	}

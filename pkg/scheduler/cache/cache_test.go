@@ -258,6 +258,33 @@ func TestWhatWakesTheCycle(t *testing.T) {
 	}
 }
 
+// TestWhatPluginsReadWakesTheCycle makes objects that are in no model.
+func TestWhatPluginsReadWakesTheCycle(t *testing.T) {
+	name := metav1.ObjectMeta{Name: "n"}
+	objects := map[string]runtime.Object{
+		"claim":      &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "n"}},
+		"volume":     &v1.PersistentVolume{ObjectMeta: name},
+		"class":      &storagev1.StorageClass{ObjectMeta: name},
+		"node":       &storagev1.CSINode{ObjectMeta: name},
+		"driver":     &storagev1.CSIDriver{ObjectMeta: name},
+		"capacity":   &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "n"}},
+		"attachment": &storagev1.VolumeAttachment{ObjectMeta: name},
+	}
+	for name, object := range objects {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, nil, func(w *world) {
+				w.woken()
+				generation := w.Model().Generation()
+				w.create(object)
+				w.settle()
+				if !w.woken() || w.Model().Generation() == generation {
+					t.Error("no cycle")
+				}
+			})
+		})
+	}
+}
+
 func TestAPodThatVanishedIsForgottenBeforeTheWatchSaysSo(t *testing.T) {
 	c, h := newCache(t)
 	h.pods.OnAdd(member("", "p"), true)

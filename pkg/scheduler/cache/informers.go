@@ -44,6 +44,9 @@ func (c *Cache) listen() error {
 		c.attach("persistentvolumeclaims", core.PersistentVolumeClaims().Informer(), c.bumper()),
 		c.attach("storageclasses", storage.StorageClasses().Informer(), c.bumper()),
 		c.attach("csinodes", storage.CSINodes().Informer(), c.bumper()),
+		c.attach("csidrivers", storage.CSIDrivers().Informer(), c.bumper()),
+		c.attach("csistoragecapacities", storage.CSIStorageCapacities().Informer(), c.bumper()),
+		c.attach("volumeattachments", storage.VolumeAttachments().Informer(), c.bumper()),
 	)
 }
 
