@@ -78,6 +78,12 @@ func TestVolumes(t *testing.T) {
 				want: `a: Running Scheduled; 3 running`,
 			}},
 		},
+		"a gang shares a claim over several nodes": {
+			given: rows(
+				nodes("n", 2, "1cpu", inZone("zone-a")), storageClass("zoned", driver), claims("zoned", "shared"), provisioner(nil),
+				gang("a", 2, pods(2, "1cpu", sharing("shared")))),
+			step: step{want: `a: Running Scheduled; 2 running (n1 1, n2 1)`, by: host},
+		},
 		"a node takes as many volumes as its driver says": {
 			given: rows(
 				node("n1", "8cpu"), node("n2", "8cpu"),
@@ -141,6 +147,14 @@ func claiming(gang string) func(*corev1.Pod) {
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: gang + "-" + p.Name},
 		}})
+	}
+}
+
+// sharing gives all pods the same claim.
+func sharing(claim string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		claiming("")(p)
+		p.Spec.Volumes[len(p.Spec.Volumes)-1].PersistentVolumeClaim.ClaimName = claim
 	}
 }
 

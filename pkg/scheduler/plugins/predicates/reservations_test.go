@@ -127,6 +127,16 @@ func TestReservationsOfASession(t *testing.T) {
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
 		},
+		"a claim whose volume is made for another pod has no say": {
+			objects: []runtime.Object{class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later")},
+			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("one"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
+		},
+		"a claim that gets a volume for another pod is where that is": {
+			objects: []runtime.Object{locals, local("first", "a"), local("second", "b"), unbound("one", "local")},
+			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("one"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": none},
+		},
 		"volumes that are made are attached, too": {
 			objects: []runtime.Object{
 				class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later"), unbound("two", "later"),
@@ -232,6 +242,56 @@ func TestFulfil(t *testing.T) {
 				}
 				if took := time.Since(began); took != tt.takes {
 					t.Errorf("known after %s, want %s", took, tt.takes)
+				}
+			})
+		})
+	}
+}
+
+// TestFulfilShared places the pods p on n1 and q on n2, which share the claim data.
+func TestFulfilShared(t *testing.T) {
+	tests := map[string]struct {
+		volume string // zone of the volume that is made
+		gone   bool   // p is not placed after all
+		want   []string
+	}{
+		"a volume that is everywhere": {want: []string{"", ""}},
+		"a volume of one node": {volume: "a", want: []string{
+			"", `the volumes of pod q on node n2: shared claim data is bound to volume made, which is elsewhere: no matching NodeSelectorTerms`,
+		}},
+		"a volume that is not made, because the other pod is not placed": {gone: true, want: []string{
+			"", "claim data of pod q on node n2: claim data is not going to be bound for the pod that shares it",
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("data", "later"), disk("made", tt.volume)}
+			pods := []*v1.Pod{pod("p", claim("data")), pod("q", claim("data"))}
+			inStore(t, objects, pods, func(t *testing.T, s *store) {
+				ssn, cluster := s.given.openWith(t, s.profile)
+				stmt := ssn.Statement()
+				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
+				stmt.Allocate(taskNamed(cluster, "q"), cluster.Node("n2"))
+				got := make([]string, 2)
+				for i, d := range stmt.Decisions() {
+					if i == 0 && tt.gone {
+						d.Cancel()
+						continue
+					}
+					go func() {
+						if err := d.Reservations[0].Fulfil(t.Context()); err != nil {
+							got[i] = err.Error()
+						}
+					}()
+				}
+				synctest.Wait()
+				if !tt.gone {
+					s.bind("data", "made")
+				}
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("errors (-want +got):\n%s", diff)
 				}
 			})
 		})

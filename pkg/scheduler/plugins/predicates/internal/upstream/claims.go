@@ -1,19 +1,124 @@
 package upstream
 
 import (
+	"fmt"
+	"sync"
+
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// claims looks up what pods claim.
+// claims looks up what pods claim, and knows which claims reservations are about to have bound.
+//
+// Where several pods share a claim whose volume is yet to be made, kube-scheduler has the first of them choose
+// the node for it, and the others wait until it is bound. Members of a gang cannot wait for each other. So
+// the others are placed as if the claim had no say, and when it is bound they must prove to be where its
+// volume can be used; if one is not, the gang is placed anew, by then knowing where the volume is.
 type claims struct {
-	claims corelisters.PersistentVolumeClaimLister
+	claims  corelisters.PersistentVolumeClaimLister
+	volumes corelisters.PersistentVolumeLister
+	classes storagelisters.StorageClassLister
+
+	mu      sync.Mutex
+	holders map[string]*reservation // by namespace/name of claims whose volume is made for them
 }
 
 func newClaims(factory informers.SharedInformerFactory) *claims {
-	return &claims{factory.Core().V1().PersistentVolumeClaims().Lister()}
+	return &claims{
+		claims:  factory.Core().V1().PersistentVolumeClaims().Lister(),
+		volumes: factory.Core().V1().PersistentVolumes().Lister(),
+		classes: factory.Storage().V1().StorageClasses().Lister(),
+		holders: map[string]*reservation{},
+	}
+}
+
+// hold notes for which claims of a pod the reservation has volumes made. Claims that get a volume that exists
+// are not among them: the plugin knows where they can be used.
+func (c *claims) hold(pod *v1.Pod, r *reservation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range c.unbound(pod) {
+		claim, err := c.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
+		if err != nil {
+			continue
+		}
+		class, err := c.classes.Get(storagehelpers.GetPersistentVolumeClaimClass(claim))
+		if err == nil && class.Provisioner != storagehelpers.NotSupportedProvisioner {
+			c.holders[pod.Namespace+"/"+name] = r
+		}
+	}
+}
+
+// release ends what hold began.
+func (c *claims) release(r *reservation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, holder := range c.holders {
+		if holder == r {
+			delete(c.holders, key)
+		}
+	}
+}
+
+// unshared returns the pod without the volumes whose claims reservations hold, and the names of those claims.
+func (c *claims) unshared(pod *v1.Pod) (rest *v1.Pod, shared []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.holders) == 0 {
+		return pod, nil
+	}
+	var volumes []v1.Volume
+	for i := range pod.Spec.Volumes {
+		name := claimName(pod, &pod.Spec.Volumes[i])
+		if name != "" && c.holders[pod.Namespace+"/"+name] != nil {
+			shared = append(shared, name)
+		} else {
+			volumes = append(volumes, pod.Spec.Volumes[i])
+		}
+	}
+	if len(shared) == 0 {
+		return pod, nil
+	}
+	other := *pod
+	other.Spec.Volumes = volumes
+	return &other, shared
+}
+
+// boundFor tells whether shared claims are bound. It fails if nobody has them bound any more, or if one is
+// bound to a volume that cannot be used on the node.
+func (c *claims) boundFor(pod *v1.Pod, node *v1.Node, shared []string) (bool, error) {
+	for _, name := range shared {
+		held := c.held(pod.Namespace + "/" + name) // before the look at the claim: release comes after the claim is bound
+		claim, err := c.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
+		if err != nil {
+			return false, err
+		}
+		if claim.Spec.VolumeName == "" || !metav1.HasAnnotation(claim.ObjectMeta, storagehelpers.AnnBindCompleted) {
+			if !held {
+				return false, fmt.Errorf("claim %s is not going to be bound for the pod that shares it", name)
+			}
+			return false, nil
+		}
+		volume, err := c.volumes.Get(claim.Spec.VolumeName)
+		if err != nil {
+			return false, err
+		}
+		if err := storagehelpers.CheckNodeAffinity(volume, node.Labels); err != nil {
+			return false, fmt.Errorf("shared claim %s is bound to volume %s, which is elsewhere: %w", name, volume.Name, err)
+		}
+	}
+	return true, nil
+}
+
+func (c *claims) held(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holders[key] != nil
 }
 
 // unbound returns the names of the pod's claims that exist and are not bound, in the pod's order.

@@ -161,7 +161,7 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion)
 				continue
 			}
 			j.mirror.list(when)
-			_, status := c.PreFilter(j.ctx, o.state, pod, j.mirror.all)
+			_, status := c.PreFilter(j.ctx, o.state, j.asSeenBy(c, pod), j.mirror.all)
 			switch {
 			case status.IsSkip():
 			case status.IsSuccess():
@@ -178,6 +178,15 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion)
 		ask(j.neighbours)
 	}
 	return o
+}
+
+// asSeenBy returns what a plugin is to know of a pod: the one that binds volumes has no say about claims that
+// are bound for others already.
+func (j *Judge) asSeenBy(c *check, pod *v1.Pod) *v1.Pod {
+	if c.plugin == plugin(j.binding) {
+		pod, _ = j.claims.unshared(pod)
+	}
+	return pod
 }
 
 // follow tells a plugin what has changed since an opinion was formed, if it had one then, can be told, and

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
@@ -37,12 +38,14 @@ func bindingOf(checks []check) (binding, error) {
 // reservation is the volumes that one placement takes.
 type reservation struct {
 	binding
-	state   fwk.CycleState
-	pod     *v1.Pod // as it will be on its node
+	state   fwk.CycleState // nil if there is nothing for the plugin to bind
+	pod     *v1.Pod        // as it will be on its node
+	node    *v1.Node
 	claims  *claims
 	timeout time.Duration
 	log     logr.Logger
-	failed  error // why there is nothing to fulfil
+	shared  []string // claims that other reservations have bound
+	failed  error    // why there is nothing to fulfil
 }
 
 // Reserve sets the volumes aside that a pod takes on a node, nil if all of its volumes are bound. The opinion
@@ -53,40 +56,60 @@ func (j *Judge) Reserve(pod *v1.Pod, n *api.NodeInfo) api.Reservation {
 	}
 	assumed := *pod
 	assumed.Spec.NodeName = n.Name
-	r := &reservation{
-		binding: j.binding, state: schedulerframework.NewCycleState(), pod: &assumed,
-		claims: j.claims, timeout: j.timeout, log: j.log,
-	}
-	node := schedulerframework.NewNodeInfo()
-	node.SetNode(n.Node)
-	_, status := r.PreFilter(j.ctx, r.state, r.pod, nil)
-	if status.IsSkip() {
-		return nil
-	}
-	if status.IsSuccess() {
-		status = r.Filter(j.ctx, r.state, r.pod, node)
-	}
-	if status.IsSuccess() {
-		status = r.binding.Reserve(j.ctx, r.state, r.pod, n.Name)
-	}
-	if !status.IsSuccess() { // something has changed since the placement was found
+	r := &reservation{binding: j.binding, pod: &assumed, node: n.Node, claims: j.claims, timeout: j.timeout, log: j.log}
+	own, shared := j.claims.unshared(r.pod)
+	r.shared = shared
+	status := r.choose(j.ctx, own)
+	if !status.IsSuccess() && !status.IsSkip() { // something has changed since the placement was found
 		r.failed = fmt.Errorf("%s cannot be reserved: %w", r.describe(), status.AsError())
 		return r
 	}
-	if _, status = r.PreBindPreFlight(j.ctx, r.state, r.pod, n.Name); status.IsSkip() {
+	if r.state == nil && len(r.shared) == 0 {
 		return nil
+	}
+	if r.state != nil {
+		j.claims.hold(own, r)
 	}
 	return r
 }
 
+// choose lets the plugin choose and keep volumes for a pod.
+func (r *reservation) choose(ctx context.Context, pod *v1.Pod) *fwk.Status {
+	state, node := schedulerframework.NewCycleState(), schedulerframework.NewNodeInfo()
+	node.SetNode(r.node)
+	_, status := r.PreFilter(ctx, state, pod, nil)
+	if status.IsSuccess() {
+		status = r.Filter(ctx, state, pod, node)
+	}
+	if status.IsSuccess() {
+		status = r.binding.Reserve(ctx, state, pod, r.node.Name)
+	}
+	if status.IsSuccess() {
+		_, status = r.PreBindPreFlight(ctx, state, pod, r.node.Name)
+	}
+	if status.IsSuccess() {
+		r.state = state
+	}
+	return status
+}
+
 // Fulfil writes which volume or node each claim is for, and waits until all of them are bound.
 func (r *reservation) Fulfil(ctx context.Context) error {
-	if r.failed != nil {
-		return r.failed
+	err := r.failed
+	if err != nil {
+		return err
 	}
-	status := r.PreBind(klog.NewContext(ctx, r.log), r.state, r.pod, r.pod.Spec.NodeName)
-	switch err := status.AsError(); {
+	if r.state != nil {
+		err = r.PreBind(klog.NewContext(ctx, r.log), r.state, r.pod, r.node.Name).AsError()
+	}
+	if err == nil && len(r.shared) > 0 {
+		err = wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, false, func(context.Context) (bool, error) {
+			return r.claims.boundFor(r.pod, r.node, r.shared)
+		})
+	}
+	switch {
 	case err == nil:
+		r.claims.release(r)
 		return nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return fmt.Errorf("%s: not bound within %s", r.describe(), r.timeout)
@@ -98,8 +121,9 @@ func (r *reservation) Fulfil(ctx context.Context) error {
 // Cancel forgets what was chosen for the pod. What the API server has been told already stays: a claim that
 // is bound meanwhile, or that a provisioner works on, is where the pod has to go next time.
 func (r *reservation) Cancel() {
-	if r.failed == nil {
-		r.Unreserve(context.Background(), r.state, r.pod, r.pod.Spec.NodeName)
+	if r.state != nil {
+		r.Unreserve(context.Background(), r.state, r.pod, r.node.Name)
+		r.claims.release(r)
 	}
 }
 
@@ -109,5 +133,5 @@ func (r *reservation) describe() string {
 	if names := r.claims.unbound(r.pod); len(names) > 0 {
 		subject = "claim " + strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s of pod %s on node %s", subject, r.pod.Name, r.pod.Spec.NodeName)
+	return fmt.Sprintf("%s of pod %s on node %s", subject, r.pod.Name, r.node.Name)
 }
