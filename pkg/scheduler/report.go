@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -67,7 +68,8 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 }
 
 // groupReport says how far a group has come. While binds are in flight the condition is left as
-// it is: it turns to Scheduled when the API server shows the members on their nodes.
+// it is: it turns to Scheduled when the API server shows the members on their nodes. Only if volumes
+// have to be bound before, which can take minutes, it says so.
 func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 	g := api.GroupReport{
 		Namespace:  j.Group.Namespace,
@@ -90,11 +92,23 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 			g.Reason = v1alpha1.ReasonGangStale
 			g.Message = fmt.Sprintf("%d of the %d pods that must run together have done so for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
 		}
+	case slices.ContainsFunc(j.Tasks, takesVolumes) && !saysWhichClaim(j.Group):
+		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "has its nodes, and waits until the claims of its pods are bound there"
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
 		g.Message += fmt.Sprintf("; there is no priority class %s, so the highest priority of its pods counts", class)
 	}
 	return g
+}
+
+// takesVolumes tells whether a task is on its way to a node where volumes may have to be bound first.
+func takesVolumes(t *api.TaskInfo) bool { return t.InFlight() && t.Shape.Volumes }
+
+// saysWhichClaim tells whether the group's condition is about claims already. After a failure it names the
+// claim, and keeps doing so while that is tried again.
+func saysWhichClaim(g *v1alpha1.PodGroup) bool {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
+	return c != nil && c.Reason == v1alpha1.ReasonClaimsNotReady
 }
 
 // podReports says why each waiting member waits. Reason Unschedulable makes autoscalers buy

@@ -18,7 +18,7 @@ import (
 func TestVolumes(t *testing.T) {
 	host := corev1.LabelHostname
 	zone := corev1.LabelTopologyZone
-	var healthy atomic.Bool
+	var healthy, awake atomic.Bool
 	play(t, map[string]scenario{
 		"A19: a claim whose class has volumes in one zone brings its pod there": {
 			given: rows(
@@ -67,7 +67,12 @@ func TestVolumes(t *testing.T) {
 		"A19: if the volume of one pod cannot be made, nobody of its gang is bound": {
 			given: rows(
 				nodes("n", 3, "8cpu", inZone("zone-a")), storageClass("zoned", driver), claims("zoned", "a-0", "a-1", "a-2"),
-				provisioner(func(claim string) bool { return claim == "a-1" && !healthy.Load() }),
+				provisioner(func(claim string) answer {
+					if claim == "a-1" && !healthy.Load() {
+						return fails
+					}
+					return makes
+				}),
 				gang("a", 3, pods(3, "1cpu", claiming("a")))),
 			step: step{
 				want: `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`,
@@ -76,6 +81,25 @@ func TestVolumes(t *testing.T) {
 			then: []step{{
 				do:   rows(func(*world) { healthy.Store(true) }),
 				want: `a: Running Scheduled; 3 running`,
+			}},
+		},
+		"while volumes are made it says so": {
+			given: rows(
+				nodes("n", 2, "8cpu", inZone("zone-a")), storageClass("zoned", driver), claims("zoned", "a-0", "a-1"),
+				provisioner(func(string) answer {
+					if awake.Load() {
+						return makes
+					}
+					return sleeps
+				}),
+				gang("a", 2, pods(2, "1cpu", claiming("a")))),
+			step: step{
+				want: `a: Pending ClaimsNotReady; 2 waiting`,
+				says: map[string]string{"a": "has its nodes, and waits until the claims of its pods are bound there"},
+			},
+			then: []step{{
+				do:   rows(func(*world) { awake.Store(true) }),
+				want: `a: Running Scheduled; 2 running`,
 			}},
 		},
 		"a gang shares a claim over several nodes": {
@@ -209,10 +233,21 @@ func (w *world) bindClaim(c *corev1.PersistentVolumeClaim, volume string) error 
 	return err
 }
 
-// provisioner stands for a CSI driver and the volume controller until the test ends: it makes volumes for
-// claims that have a node, where that node is, unless fails says that it cannot, and binds claims to the
-// volumes that are made or chosen for them.
-func provisioner(fails func(claim string) bool) row {
+// answer is what a provisioner does about a claim that has a node.
+type answer int
+
+const (
+	makes  answer = iota // a volume where the node is
+	fails                // and says so
+	sleeps               // and says nothing
+)
+
+// provisioner stands for a CSI driver and the volume controller until the test ends: it answers claims that
+// have a node, by default with a volume, and binds claims to the volumes that are made or chosen for them.
+func provisioner(does func(claim string) answer) row {
+	if does == nil {
+		does = func(string) answer { return makes }
+	}
 	return func(w *world) {
 		stopped := make(chan struct{})
 		go func() {
@@ -225,7 +260,7 @@ func provisioner(fails func(claim string) bool) row {
 					return
 				case <-tick.C:
 				}
-				if err := w.provision(fails); err != nil && !apierrors.IsConflict(err) && w.ctx.Err() == nil {
+				if err := w.provision(does); err != nil && !apierrors.IsConflict(err) && w.ctx.Err() == nil {
 					w.t.Errorf("provisioning: %v", err)
 					return
 				}
@@ -235,7 +270,7 @@ func provisioner(fails func(claim string) bool) row {
 	}
 }
 
-func (w *world) provision(fails func(claim string) bool) error {
+func (w *world) provision(does func(claim string) answer) error {
 	claims, err := w.client.CoreV1().PersistentVolumeClaims(namespace).List(w.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -254,8 +289,8 @@ func (w *world) provision(fails func(claim string) bool) error {
 		case c.Spec.VolumeName != "":
 		case chosen >= 0:
 			err = w.bindClaim(c, volumes.Items[chosen].Name)
-		case node == "":
-		case fails != nil && fails(c.Name):
+		case node == "", does(c.Name) == sleeps:
+		case does(c.Name) == fails:
 			delete(c.Annotations, storagehelpers.AnnSelectedNode)
 			_, err = w.client.CoreV1().PersistentVolumeClaims(namespace).Update(w.ctx, c, metav1.UpdateOptions{})
 		default:

@@ -115,12 +115,20 @@ func newModel(t *rapid.T, w *world) *model {
 	if err := registry.AddPlugin(predicates.Name, predicates.Spec()); err != nil {
 		t.Fatal(err)
 	}
-	return newModelOf(t, w, registry, conf.Plugin{Name: predicates.Name})
+	return newModelOf(t, w, registry, conf.Plugin{Name: predicates.Name}, framework.Handle{})
+}
+
+// failer is a test, random or not.
+type failer interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
 }
 
 // newModelOf opens a session with one plugin.
-func newModelOf(t *rapid.T, w *world, registry *framework.Registry, plugin conf.Plugin) *model {
-	profile, err := registry.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{plugin}}}}, framework.Handle{})
+func newModelOf(t failer, w *world, registry *framework.Registry, plugin conf.Plugin, handle framework.Handle) *model {
+	t.Helper()
+	profile, err := registry.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{plugin}}}}, handle)
 	if err != nil {
 		t.Fatal(err)
 	}

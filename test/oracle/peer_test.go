@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -16,6 +17,7 @@ import (
 	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"pgregory.net/rapid"
@@ -32,6 +34,12 @@ type peer struct {
 type snapshot struct{ *schedulercache.Snapshot }
 
 func newPeer(t *testing.T) *peer {
+	client := fake.NewClientset()
+	return newPeerOf(t.Context(), t, client, informers.NewSharedInformerFactory(client, 0))
+}
+
+// newPeerOf makes a peer that reads what is not in its snapshot from informers, if they are started.
+func newPeerOf(ctx context.Context, t *testing.T, client kubernetes.Interface, factory informers.SharedInformerFactory) *peer {
 	metrics.Register()
 	defaults, err := latest.Default()
 	if err != nil {
@@ -43,16 +51,15 @@ func newPeer(t *testing.T) *peer {
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p config.Plugin) bool {
 		return p.Name == names.DynamicResources
 	})
-	client := fake.NewClientset()
-	factory := informers.NewSharedInformerFactory(client, 0)
 	p := &peer{
 		snapshot:   &snapshot{schedulercache.NewEmptySnapshot()},
 		namespaces: factory.Core().V1().Namespaces().Informer().GetIndexer(),
 	}
-	p.framework, err = runtime.NewFramework(t.Context(), plugins.NewInTreeRegistry(), &profile,
+	p.framework, err = runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), &profile,
 		runtime.WithSnapshotSharedLister(p.snapshot),
 		runtime.WithInformerFactory(factory),
 		runtime.WithClientSet(client),
+		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +68,7 @@ func newPeer(t *testing.T) *peer {
 }
 
 // show lets kube-scheduler see a cluster with these pods on its nodes.
-func (p *peer) show(t *rapid.T, w *world, standing []*v1.Pod) {
+func (p *peer) show(t failer, w *world, standing []*v1.Pod) {
 	p.snapshot.Snapshot = schedulercache.NewSnapshot(standing, w.nodes)
 	objects := make([]any, len(w.namespaces))
 	for i, ns := range w.namespaces {

@@ -125,7 +125,7 @@ func newScoringModel(t *rapid.T, w *world, scorer string) *model {
 	if err := registry.AddPlugin(nodeorder.Name, nodeorder.Spec()); err != nil {
 		t.Fatal(err)
 	}
-	return newModelOf(t, w, registry, conf.Plugin{Name: nodeorder.Name, Arguments: arguments})
+	return newModelOf(t, w, registry, conf.Plugin{Name: nodeorder.Name, Arguments: arguments}, framework.Handle{})
 }
 
 // theirScores are by node, before they are normalized; empty if the plugin has nothing to say.

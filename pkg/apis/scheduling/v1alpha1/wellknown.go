@@ -44,8 +44,8 @@ const (
 	ReasonQueueFull = "QueueFull"
 	// ReasonPreempting: the group has its nodes and waits for the pods there to end.
 	ReasonPreempting = "Preempting"
-	// ReasonClaimsNotReady: the group has its nodes, but a claim of one of its pods was not bound there. It is
-	// tried again soon.
+	// ReasonClaimsNotReady: the group has its nodes, and waits for claims of its pods to be bound there, or one
+	// was not, and it is tried again soon.
 	ReasonClaimsNotReady = "ClaimsNotReady"
 	// ReasonGangStale: fewer than minMember pods have been running for a while, and the missing ones find
 	// no room.

@@ -228,7 +228,7 @@ func (j *Judge) unsupported(shape *api.Shape, pod *v1.Pod) *api.Unfit {
 // unfit translates a refusal. A plugin that fails rather than refuses is logged, once a session.
 func (j *Judge) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 	before := len(j.words)
-	unfit := j.say(c.reason, wording(status.Message()))
+	unfit := j.say(c.reason, wording(status.Reasons()))
 	if err := status.AsError(); status.Code() == fwk.Error && len(j.words) > before {
 		j.log.Error(err, "A plugin of kube-scheduler failed, the pod is kept waiting", "plugin", c.Name(), "pod", klog.KObj(pod))
 	}

@@ -66,7 +66,18 @@ func makeAll(h fwk.Handle, features feature.Features, makers []maker) ([]check, 
 }
 
 // wording shortens what plugins say about a node to what fits into "17 of 120 nodes: …".
-func wording(message string) string {
+func wording(reasons []string) string {
+	if len(reasons) == 1 {
+		return shortened(reasons[0])
+	}
+	words := make([]string, 0, len(reasons))
+	for _, reason := range reasons {
+		words = append(words, shortened(reason))
+	}
+	return strings.Join(words, " and ")
+}
+
+func shortened(message string) string {
 	switch message {
 	case interpodaffinity.ErrReasonAffinityRulesNotMatch:
 		return "pod affinity"
