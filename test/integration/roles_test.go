@@ -31,8 +31,8 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 	may := w.allowed("", "system:serviceaccount:"+scheduler.Namespace+":"+scheduler.Account,
 		"system:serviceaccounts", "system:serviceaccounts:"+scheduler.Namespace)
 	used := w.doEverything()
-	for _, resource := range []string{"persistentvolumeclaims", "persistentvolumes"} { // binding volumes is tested elsewhere
-		may.remove(resource, "patch", "update")
+	for _, resource := range []string{"persistentvolumeclaims", "persistentvolumes"} { // binding volumes is in TestVolumes
+		may.remove(resource, "update")
 	}
 	want := rights{
 		"csidrivers.storage.k8s.io":           reads,
