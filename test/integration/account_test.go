@@ -71,8 +71,8 @@ func TestTheAccountOfTheScheduler(t *testing.T) {
 		"deletes an event":                  {"delete", "events.k8s.io/v1", "events", "default", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := ask.do(w.ctx, client); !apierrors.IsForbidden(err) {
-				t.Errorf("got %v, want a refusal", err)
+			if got := ask.do(w.ctx, client); !apierrors.IsForbidden(got) {
+				t.Errorf("got %v, want a refusal", got)
 			}
 		})
 	}
@@ -149,9 +149,9 @@ func TestWhoReadsMetrics(t *testing.T) {
 		"profiles, which are off":                 {"/debug/pprof/", metrics.Token, http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, _, err := metrics.Ask(w.ctx, test.path, test.token)
-			if err != nil || code != test.want {
-				t.Errorf("got code %d, error %v, want code %d", code, err, test.want)
+			code, _, failed := metrics.Ask(w.ctx, test.path, test.token)
+			if failed != nil || code != test.want {
+				t.Errorf("got code %d, error %v, want code %d", code, failed, test.want)
 			}
 		})
 	}
