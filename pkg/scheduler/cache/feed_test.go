@@ -90,11 +90,9 @@ func (f *feed[T]) put(obj T) {
 func (f *feed[T]) remove(obj T) { delete(f.server, keyOf(obj)) }
 
 func (f *feed[T]) deliverOne(t *rapid.T) {
-	keys := f.keys()
-	if len(keys) == 0 {
-		t.Skip("nothing to show")
+	if keys := f.keys(); len(keys) > 0 {
+		f.deliver(t, one(t, "key", keys...))
 	}
-	f.deliver(t, one(t, "key", keys...))
 }
 
 func (f *feed[T]) deliverAll(t *rapid.T) {
