@@ -16,30 +16,16 @@ type taker struct {
 	places  int      // that its plans have for it
 	bound   int      // of its members since then
 	since   int      // the cycle after which the last victim was gone
-	waits   bool     // the last cycle has placed members of it on room to come
 }
 
-// A taker must be bound in the next cycle after its last victim is gone. It may take a few more where somebody took
-// some of its room and has others evicted for that, whose room on the same node is what the taker waits for then.
-const (
-	soon = 1
-	late = 5
-)
+// soon is how many cycles a taker may need to be bound once its last victim is gone: the next one must do.
+const soon = 1
 
 // decided takes down what a cycle has decided.
 func (ts takers) decided(transcript string, plans []Plan) {
-	for _, t := range ts {
-		t.waits = false
-	}
 	for line := range strings.Lines(transcript) {
-		words := strings.Fields(line)
-		if words[0] != "bind" && words[0] != "pipeline" {
-			continue
-		}
-		if t := ts[groupOf(words[1])]; t != nil && words[0] == "bind" {
-			t.bound++
-		} else if t != nil {
-			t.waits = true
+		if words := strings.Fields(line); words[0] == "bind" && ts[groupOf(words[1])] != nil {
+			ts[groupOf(words[1])].bound++
 		}
 	}
 	for _, plan := range plans {
@@ -76,15 +62,11 @@ func (ts takers) spared(pod string) {
 // check returns an error if pods were evicted for somebody who does not get the room.
 func (ts takers) check(cycle int) error {
 	for name, t := range ts {
-		limit := soon
-		if t.waits {
-			limit = late
-		}
 		switch {
 		case t.bound >= t.places:
 			delete(ts, name)
-		case len(t.victims) == 0 && cycle > t.since+limit:
-			return fmt.Errorf("%s has %d of %d members bound, %d cycles after the last pod that was evicted for it is gone", name, t.bound, t.places, limit)
+		case len(t.victims) == 0 && cycle > t.since+soon:
+			return fmt.Errorf("%s has %d of %d members bound, %d cycles after the last pod that was evicted for it is gone", name, t.bound, t.places, soon)
 		}
 	}
 	return nil
