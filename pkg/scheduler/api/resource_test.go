@@ -294,14 +294,14 @@ func TestInParts(t *testing.T) {
 		dimension   int
 		units, want int64
 	}{
-		"thousandths":          {CPU, 4_000, 4_000_000},
-		"bytes are whole":      {Memory, math.MaxInt64, math.MaxInt64},
-		"more than can be":     {CPU, math.MaxInt64 - 5, math.MaxInt64 / 1000 * 1000},
-		"less than can be":     {CPU, math.MinInt64 + 5, math.MinInt64 / 1000 * 1000},
-		"just not too much":    {CPU, math.MaxInt64 / 1000, math.MaxInt64 / 1000 * 1000},
-		"a queue of giants":    {CPU, 1 << 60, math.MaxInt64 / 1000 * 1000},
-		"nothing":              {CPU, 0, 0},
-		"less than nothing, a": {CPU, -3, -3_000},
+		"thousandths":       {CPU, 4_000, 4_000_000},
+		"bytes are whole":   {Memory, math.MaxInt64, math.MaxInt64},
+		"more than can be":  {CPU, math.MaxInt64 - 5, math.MaxInt64 / 1000 * 1000},
+		"less than can be":  {CPU, math.MinInt64 + 5, math.MinInt64 / 1000 * 1000},
+		"just not too much": {CPU, math.MaxInt64 / 1000, math.MaxInt64 / 1000 * 1000},
+		"a queue of giants": {CPU, 1 << 60, math.MaxInt64 / 1000 * 1000},
+		"nothing":           {CPU, 0, 0},
+		"less than nothing": {CPU, -3, -3_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := InParts(test.dimension, test.units); got != test.want {
