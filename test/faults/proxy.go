@@ -159,19 +159,18 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 
 // pass hands the request on, and the answer back.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, request request) {
-	noted := &noting{ResponseWriter: w}
-	p.forward.ServeHTTP(noted, r)
-	p.journal.answered(request, noted.code)
+	p.forward.ServeHTTP(&noting{w, func(code int) { p.journal.answered(request, code) }}, r)
 }
 
-// noting remembers the code of an answer.
+// noting has the code of an answer noted before the client gets it: who asks the journal after that
+// must find it there.
 type noting struct {
 	http.ResponseWriter
-	code int
+	note func(code int)
 }
 
 func (n *noting) WriteHeader(code int) {
-	n.code = code
+	n.note(code)
 	n.ResponseWriter.WriteHeader(code)
 }
 
