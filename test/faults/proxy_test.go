@@ -34,6 +34,7 @@ func server(t *testing.T) (target *rest.Config, binds *atomic.Int32) {
 		}
 		binds.Add(1)
 		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintln(w, `{"kind":"Status","status":"Success"}`)
 	}))
 	t.Cleanup(s.Close)
 	config := &rest.Config{Host: s.URL}
