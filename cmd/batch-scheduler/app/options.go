@@ -17,6 +17,8 @@ import (
 	componentbaseconfig "k8s.io/component-base/config"
 	componentbaseoptions "k8s.io/component-base/config/options"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache"
 )
 
 // maxBindWorkers bounds --bind-workers; beyond some hundreds an API server only gets slower.
@@ -67,7 +69,7 @@ func NewOptions() *Options {
 		SchedulerName:  "batch-scheduler",
 		SchedulePeriod: time.Second,
 		DefaultQueue:   "default",
-		BindWorkers:    32,
+		BindWorkers:    cache.DefaultBindWorkers,
 		GangGrace:      time.Minute,
 		BindAddress:    "0.0.0.0",
 		SecurePort:     10259,

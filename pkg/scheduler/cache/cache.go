@@ -41,8 +41,9 @@ type Options struct {
 	Metrics Metrics // none by default
 }
 
-// DefaultBindWorkers keeps an API server busy while each request waits for its storage.
-const DefaultBindWorkers = 32
+// DefaultBindWorkers keeps an API server busy while each request waits for its storage, which writes
+// the more requests at once the more there are (docs/performance.md).
+const DefaultBindWorkers = 128
 
 func (o *Options) complete() error {
 	switch {
