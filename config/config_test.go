@@ -61,6 +61,9 @@ func TestTheSchedulerWritesNothingElse(t *testing.T) {
 		"update persistentvolumes",
 		"update podgroups/status",
 		"update queues/status",
+		"update resourceclaims",
+		"update resourceclaims/binding",
+		"update resourceclaims/status",
 	}
 	var got []string
 	for _, rule := range schedulerRules(t) {

@@ -92,7 +92,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 			g.Reason = v1alpha1.ReasonGangStale
 			g.Message = fmt.Sprintf("%d of the %d pods that must run together have done so for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
 		}
-	case slices.ContainsFunc(j.Tasks, takesVolumes) && !saysWhichClaim(j.Group):
+	case slices.ContainsFunc(j.Tasks, takesClaims) && !saysWhichClaim(j.Group):
 		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "has its nodes, and waits until the claims of its pods are bound there"
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
@@ -101,8 +101,8 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 	return g
 }
 
-// takesVolumes tells whether a task is on its way to a node where volumes may have to be bound first.
-func takesVolumes(t *api.TaskInfo) bool { return t.InFlight() && t.Shape.Volumes }
+// takesClaims tells whether a task is on its way to a node where claims may have to be bound first.
+func takesClaims(t *api.TaskInfo) bool { return t.InFlight() && t.Shape.LooksOutside() }
 
 // saysWhichClaim tells whether the group's condition is about claims already. After a failure it names the
 // claim, and keeps doing so while that is tried again.

@@ -20,7 +20,7 @@ type Reservation interface {
 	// Fulfil does what must be done before the task may be bound, and returns when that has taken effect, which
 	// may take minutes. An error says for people to read what is missing, and is followed by Cancel.
 	Fulfil(ctx context.Context) error
-	// Cancel gives back what is held.
+	// Cancel gives back what is held, also what was fulfilled already if the task is not bound after all.
 	Cancel()
 }
 

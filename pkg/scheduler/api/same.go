@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // SameNode tells whether two versions of a node are equal to everybody who decides; heartbeats
@@ -39,10 +40,17 @@ func SamePod(a, b *v1.Pod) bool {
 }
 
 // SameAsk tells whether two versions of a pod ask for the same: equal in spec, labels,
-// annotations and controller, whatever has become of them.
+// annotations, controller and the claims that were made for them, whatever has become of them.
 func SameAsk(a, b *v1.Pod) bool {
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
-		sameController(a, b) && sameSpec(a, b)
+		sameController(a, b) && sameSpec(a, b) && sameClaims(a, b)
+}
+
+// sameClaims compares which resource claims were made for the pods.
+func sameClaims(a, b *v1.Pod) bool {
+	return slices.EqualFunc(a.Status.ResourceClaimStatuses, b.Status.ResourceClaimStatuses, func(x, y v1.PodResourceClaimStatus) bool {
+		return x.Name == y.Name && ptr.Equal(x.ResourceClaimName, y.ResourceClaimName)
+	})
 }
 
 func sameController(a, b *v1.Pod) bool {

@@ -40,7 +40,8 @@ func TestSamePod(t *testing.T) {
 		"a resize that must wait": {func(p *v1.Pod) {
 			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonDeferred}}
 		}, false},
-		"another pod of the name": {func(p *v1.Pod) { p.UID = "second" }, false},
+		"a claim that was made for it": {func(p *v1.Pod) { p.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "gpu"}} }, false},
+		"another pod of the name":      {func(p *v1.Pod) { p.UID = "second" }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

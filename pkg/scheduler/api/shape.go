@@ -8,12 +8,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/utils/ptr"
 )
 
 // Shape is everything of a pod's spec that decides where it may go and where it should:
 // namespace, requests, selectors, affinity, tolerations, ports, spread, volumes, claims and
-// images. Never its labels or its name. Tasks of equal spec share one Shape, so what is found
-// out for one of them holds for all.
+// images; and the names of claims that were made for it. Never its labels or its name. Tasks of
+// equal spec share one Shape, so what is found out for one of them holds for all.
 type Shape struct {
 	// Exemplar is the spec of one pod of this shape; read only.
 	Exemplar  *v1.PodSpec
@@ -103,6 +104,10 @@ func shapeKey(pod *v1.Pod, request Resource) string {
 		}
 	}
 	key = appendJSON(key, "claims", spec.ResourceClaims, len(spec.ResourceClaims) > 0)
+	for i := range pod.Status.ResourceClaimStatuses { // claims made from templates are the pod's own
+		claim := &pod.Status.ResourceClaimStatuses[i]
+		key = appendStrings(key, claim.Name, ptr.Deref(claim.ResourceClaimName, ""))
+	}
 	for i := range spec.Volumes {
 		if BindsToNodes(&spec.Volumes[i]) {
 			key = appendJSON(key, "volume", spec.Volumes[i], true)

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 func affinity(a v1.Affinity) podChange { return func(p *v1.Pod) { p.Spec.Affinity = &a } }
@@ -34,6 +35,14 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 	ephemeral := spec(func(s *v1.PodSpec) {
 		s.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
 	})
+	devices := func(claim string) podChange {
+		return func(p *v1.Pod) {
+			p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("template")}}
+			if claim != "" {
+				p.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}}
+			}
+		}
+	}
 	configMap := spec(func(s *v1.PodSpec) {
 		s.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}}}
 	})
@@ -67,7 +76,11 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 		"volumes from claims matter":      {aPod("a"), aPod("b", claimVolume), false},
 		"one claim, one shape":            {aPod("a", claimVolume), aPod("b", claimVolume), true},
 		"ephemeral volumes: one per pod":  {aPod("a", ephemeral), aPod("b", ephemeral), false},
-		"volumes without place do not":    {aPod("a"), aPod("b", configMap), true},
+		"resource claims matter":          {aPod("a"), aPod("b", devices("")), false},
+		"claims made from a template: one per pod": {
+			aPod("a", devices("a-gpu")), aPod("b", devices("b-gpu")), false,
+		},
+		"volumes without place do not": {aPod("a"), aPod("b", configMap), true},
 		"selector and toleration are not confused": {
 			aPod("a", spec(func(s *v1.PodSpec) { s.NodeSelector = map[string]string{"a": "b", "c": "d"} })),
 			aPod("b", spec(func(s *v1.PodSpec) {

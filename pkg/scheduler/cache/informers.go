@@ -31,6 +31,7 @@ type source struct {
 func (c *Cache) listen() error {
 	core := c.options.Informers.Core().V1()
 	storage := c.options.Informers.Storage().V1()
+	resources := c.options.Informers.Resource().V1()
 	groups := c.groupInformers.Scheduling().V1alpha1()
 	return errors.Join(
 		listenTo(c, "pods", core.Pods().Informer(), c.podKind()),
@@ -47,6 +48,9 @@ func (c *Cache) listen() error {
 		c.attach("csidrivers", storage.CSIDrivers().Informer(), c.bumper()),
 		c.attach("csistoragecapacities", storage.CSIStorageCapacities().Informer(), c.bumper()),
 		c.attach("volumeattachments", storage.VolumeAttachments().Informer(), c.bumper()),
+		c.attach("deviceclasses", resources.DeviceClasses().Informer(), c.bumper()),
+		c.attach("resourceclaims", resources.ResourceClaims().Informer(), c.bumper()),
+		c.attach("resourceslices", resources.ResourceSlices().Informer(), c.bumper()),
 	)
 }
 

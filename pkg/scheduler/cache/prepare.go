@@ -11,10 +11,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Some pods need more than room: their volumes have to be bound before they are. That takes seconds, at times
-// minutes, and may fail. So a unit with reservations is prepared first, on goroutines of its own, which mostly
-// wait; it joins the queue of binds when all of its reservations are fulfilled. If one is not, nothing of the
-// unit is bound, and its job is put off for a while.
+// Some pods need more than room: their volumes have to be bound, and their devices allocated, before they are
+// bound. That takes seconds, at times minutes, and may fail. So a unit with reservations is prepared first, on
+// goroutines of its own, which mostly wait; it joins the queue of binds when all of its reservations are fulfilled.
+// If one is not, nothing of the unit is bound, and its job is put off for a while.
 
 // accept takes over a unit: to be prepared, or to be bound at once. Whatever is decided for a gang that is not
 // complete before its first unit is prepared shares the fate of that. The caller holds mu.
@@ -114,19 +114,26 @@ func (u *unit) fulfil(ctx context.Context) *unfulfilled {
 	return first
 }
 
-// prepared lets the unit be bound, and those that had to wait for it go on.
+// prepared lets the unit be bound, and those that had to wait for it go on, unless the binder is draining.
 func (b *binder) prepared(u *unit) {
+	if !b.goOn(u) {
+		b.unprepare(u)
+		b.log.Info("Dropped a gang because the scheduler is stopping", "first", u.flights[0].String(), "pods", len(u.flights))
+	}
+}
+
+func (b *binder) goOn(u *unit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settleForming(u)
 	if b.draining {
-		b.log.Info("Dropped a gang because the scheduler is stopping", "first", u.flights[0].String(), "pods", len(u.flights))
-		return
+		return false
 	}
+	b.settleForming(u)
 	b.submit(u)
 	for _, follower := range u.followers {
 		b.accept(follower)
 	}
+	return true
 }
 
 // unprepare gives back what the unit and its followers have reserved, and returns their flights, none of which
@@ -139,12 +146,19 @@ func (b *binder) unprepare(u *unit) []*flight {
 	for _, follower := range u.followers {
 		flights = append(flights, follower.flights...)
 	}
+	var running sync.WaitGroup
 	for _, f := range flights {
-		for _, r := range f.reservations {
-			r.Cancel()
-		}
+		running.Go(f.cancel)
 	}
+	running.Wait()
 	return flights
+}
+
+// cancel gives back what the flight has reserved.
+func (f *flight) cancel() {
+	for _, r := range f.reservations {
+		r.Cancel()
+	}
 }
 
 // settleForming lets nobody follow the unit any more. The caller holds mu.

@@ -98,6 +98,15 @@ func TestPreparation(t *testing.T) {
 			ran:   []string{"1s g-0 fulfilled", "2s g-0 cancelled", "2s g-1 cancelled", "2s g-2 broken off", "2s g-2 cancelled"},
 			model: []string{"g-0 Pending", "g-1 Pending", "g-2 Pending"},
 		},
+		"who is prepared and cannot be bound gives back what was prepared": {
+			given: func(w *world) {
+				w.pods.faults["g-1"] = []fault{{err: errDenied}}
+				w.errand("g-1", 2*time.Second, nil)
+				w.place("g", "n1")
+			},
+			ran:   []string{"2s g-0 to n1", "2s g-1 fulfilled", "2s g-1 to n1", "2s g-2 to n1", "2.5s g-1 cancelled"},
+			model: []string{"g-0 Bound n1", "g-1 Pending", "g-2 Bound n1"},
+		},
 		"other gangs do not wait": {
 			given: func(w *world) {
 				w.errand("g-0", 2*time.Second, nil)

@@ -79,6 +79,7 @@ func (b *binder) unbound(ctx context.Context, f *flight) {
 	case draining: // there will be no other cycle to place it
 		b.send(ctx, f)
 	default:
+		f.cancel() // the pod may have to go elsewhere
 		b.tower.refused(f)
 		b.finish(f)
 	}

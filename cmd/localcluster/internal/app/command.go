@@ -105,7 +105,7 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.IntVar(&o.zones, "zones", o.zones,
 		fmt.Sprintf("deal the nodes out over this many zones (zone-a, zone-b, ...), at most %d; 0 labels none", nodes.MaxZones))
 	flags.BoolVar(&o.controllerManager, "controller-manager", o.controllerManager,
-		"run kube-controller-manager with the controllers for service accounts, namespaces, garbage, Jobs, ReplicaSets, Deployments and disruption budgets")
+		"run kube-controller-manager with the controllers for service accounts, namespaces, garbage, Jobs, ReplicaSets, Deployments, disruption budgets and resource claims")
 	flags.BoolVar(&o.scheduler, "kube-scheduler", o.scheduler, "run the stock kube-scheduler as default-scheduler")
 	flags.BoolVar(&o.noKubelets, "no-kubelets", o.noKubelets, "simulate no kubelets: bound pods stay Pending")
 	flags.IntVar(&o.kubeletParallelism, "kubelet-parallelism", o.kubeletParallelism,

@@ -87,6 +87,7 @@ func controllers() []string {
 		"replicaset-controller",
 		"deployment-controller",
 		"disruption-controller",
+		"resourceclaim-controller",
 		"pod-garbage-collector-controller",
 	}
 }

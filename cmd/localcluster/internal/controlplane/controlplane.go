@@ -34,7 +34,7 @@ type Config struct {
 
 	// ControllerManager starts the controllers that batch work needs: service accounts,
 	// namespaces, garbage collection, Jobs, ReplicaSets, Deployments, disruption budgets,
-	// pod garbage collection.
+	// pod garbage collection, resource claims.
 	ControllerManager bool
 
 	// Scheduler starts the stock kube-scheduler under its own name, default-scheduler.

@@ -53,8 +53,13 @@ func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Se
 
 func (g given) profile(t testing.TB) *framework.Profile {
 	t.Helper()
+	return g.profileOf(t, Spec())
+}
+
+func (g given) profileOf(t testing.TB, spec framework.PluginSpec) *framework.Profile {
+	t.Helper()
 	registry := framework.NewRegistry()
-	if err := registry.AddPlugin(Name, Spec()); err != nil {
+	if err := registry.AddPlugin(Name, spec); err != nil {
 		t.Fatal(err)
 	}
 	profile, err := registry.NewProfile(&conf.Configuration{

@@ -125,12 +125,9 @@ func TestNeighbours(t *testing.T) {
 			}},
 			want: map[string]string{"n1": lopsided, "n2": lopsided},
 		},
-		"who asks for devices through claims waits": {
-			given: given{nodes: two, pods: []*v1.Pod{pod("p", func(p *v1.Pod) { p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}} })}},
-			want: map[string]string{
-				"n1": "resource claims are not supported yet: claim gpu",
-				"n2": "resource claims are not supported yet: claim gpu",
-			},
+		"without informers nothing is known about devices": {
+			given: given{nodes: two, pods: []*v1.Pod{pod("p", using("gpu"))}},
+			want:  map[string]string{"n1": "nothing is known about resource claims", "n2": "nothing is known about resource claims"},
 		},
 		"without informers nothing is known about volumes": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", claim("data"))}},

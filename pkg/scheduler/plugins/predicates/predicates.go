@@ -4,8 +4,9 @@
 // What a shape and a node object decide alone (readiness, cordons, taints, selectors and node
 // affinity) is answered by code of this package, once per shape and version of a node: the
 // framework remembers it. Host ports are answered from the model's own list. Everything that
-// depends on other pods or on volumes is put to kube-scheduler's plugins themselves, but only
-// about tasks that use such a feature or that an existing pod may have something to say about.
+// depends on other pods, on volumes or on devices is put to kube-scheduler's plugins themselves,
+// but only about tasks that use such a feature or that an existing pod may have something to say
+// about.
 //
 // It differs from kube-scheduler in three points, each on purpose:
 //   - A node whose Ready condition is False or Unknown is refused at once. kube-scheduler waits
@@ -13,11 +14,12 @@
 //     that taint is let through here too.
 //   - Topology spread has no default constraints: pods without constraints of their own are not
 //     spread by what services and controllers select them.
-//   - Resource claims are not supported yet: tasks that use them fit nowhere, and the reason says
-//     so.
+//   - Of resource claims, those are not supported that a scheduler makes for extended resources,
+//     nor are devices with binding conditions: such pods find no room.
 //
-// Claims that wait for their first consumer are bound with their pods: what kube-scheduler's plugin
-// chooses for a placement is reserved with it, and written when the placement is carried out.
+// Claims that wait for their first consumer are bound with their pods, and so are resource claims:
+// what kube-scheduler's plugin chooses for a placement is reserved with it, and written when the
+// placement is carried out.
 package predicates
 
 import (
@@ -43,7 +45,7 @@ type Arguments struct {
 	// MemoryPressure, DiskPressure and PIDPressure refuse nodes that report the condition. The
 	// node lifecycle controller also taints such nodes, so this matters only without it.
 	MemoryPressure, DiskPressure, PIDPressure bool
-	// VolumeBindTimeout is how long claims may take to be bound before their pods are placed anew.
+	// VolumeBindTimeout is how long claims of either kind may take to be bound before their pods are placed anew.
 	VolumeBindTimeout time.Duration
 }
 
@@ -65,17 +67,25 @@ func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) 
 // Spec registers the plugin.
 //
 // The handle's informers serve volumes: persistent volumes and claims, storage classes, CSI
-// nodes, drivers and capacities, and volume attachments. Making the plugin asks for them, so
-// their factory must be started afterwards, also when a reload made the plugin. Without
-// informers, tasks with volumes fit nowhere.
+// nodes, drivers and capacities, and volume attachments; and devices: resource claims and
+// slices, and device classes. Making the plugin asks for them, so their factory must be started
+// afterwards, also when a reload made the plugin. Without informers, tasks with volumes or
+// resource claims fit nowhere.
 func Spec() framework.PluginSpec {
+	var devices *upstream.Devices // those of the last plugin
 	return framework.PluginSpec{
 		New: func(args conf.Arguments, handle framework.Handle) (framework.Plugin, error) {
 			a, errs := decode(args, nil)
 			if len(errs) > 0 {
 				return nil, errs.ToAggregate()
 			}
-			return newPlugin(a, handle)
+			if handle.Informers != nil && !devices.Of(handle.Informers) {
+				var err error
+				if devices, err = upstream.NewDevices(handle.Informers); err != nil {
+					return nil, err
+				}
+			}
+			return newPlugin(a, handle, devices)
 		},
 		Check: func(args conf.Arguments, path *field.Path) field.ErrorList {
 			_, errs := decode(args, path)
@@ -91,10 +101,10 @@ type plugin struct {
 	portTaken *api.Unfit
 }
 
-func newPlugin(a Arguments, handle framework.Handle) (*plugin, error) {
+func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) (*plugin, error) {
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	judge, err := upstream.NewJudge(upstream.Options{
-		Informers: handle.Informers, Kube: handle.Kube, Features: features, BindTimeout: a.VolumeBindTimeout,
+		Informers: handle.Informers, Devices: devices, Kube: handle.Kube, Features: features, BindTimeout: a.VolumeBindTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building the plugins of kube-scheduler: %w", err)
@@ -115,6 +125,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddFilterFn(Name, p.filter.unfit)
 	ssn.AddPredicateFn(Name, n.unfit)
 	ssn.AddReserveFn(Name, n.reserve)
+	ssn.AddReserveFn(Name, n.reserveDevices)
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) { p.judge.Close() }
@@ -153,6 +164,14 @@ func (s *neighbours) reserve(t *api.TaskInfo, n *api.NodeInfo) api.Reservation {
 		return nil
 	}
 	return s.judge.Reserve(t.Pod, n)
+}
+
+// reserveDevices sets the devices aside that t takes on n.
+func (s *neighbours) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.Reservation {
+	if !t.Shape.Claims {
+		return nil
+	}
+	return s.judge.ReserveDevices(t.Pod, n)
 }
 
 // pressures returns the node conditions that refuse a node.

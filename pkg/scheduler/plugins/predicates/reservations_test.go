@@ -1,7 +1,9 @@
 package predicates
 
 import (
+	"errors"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +31,9 @@ type store struct {
 	kube    *fake.Clientset
 	profile *framework.Profile
 	given   given
+	refuse  func(resource, name string) error // updates; nil refuses none
+
+	mu      sync.Mutex
 	version int
 }
 
@@ -49,6 +55,9 @@ func inStore(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*
 		s.kube = fake.NewClientset(objects...)
 		s.kube.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			object := action.(clienttesting.UpdateAction).GetObject().DeepCopyObject()
+			if err := s.objection(action, object); err != nil {
+				return true, nil, err
+			}
 			s.stamp(object)
 			return true, object, s.kube.Tracker().Update(action.GetResource(), object, action.GetNamespace())
 		})
@@ -64,12 +73,33 @@ func inStore(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*
 }
 
 func (s *store) stamp(object runtime.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	s.access(object).SetResourceVersion(strconv.Itoa(s.version))
+}
+
+func (s *store) access(object runtime.Object) metav1.Object {
 	m, err := meta.Accessor(object)
 	if err != nil {
-		s.t.Fatal(err)
+		panic(err)
 	}
-	s.version++
-	m.SetResourceVersion(strconv.Itoa(s.version))
+	return m
+}
+
+// objection is why the API server does not take an update: somebody else was faster, or the test says so.
+func (s *store) objection(action clienttesting.Action, object runtime.Object) error {
+	m, what := s.access(object), action.GetResource()
+	if s.refuse != nil {
+		if err := s.refuse(what.Resource+"/"+action.GetSubresource(), m.GetName()); err != nil {
+			return err
+		}
+	}
+	current, err := s.kube.Tracker().Get(what, action.GetNamespace(), m.GetName())
+	if err == nil && s.access(current).GetResourceVersion() != m.GetResourceVersion() {
+		err = apierrors.NewConflict(what.GroupResource(), m.GetName(), errors.New("it has changed"))
+	}
+	return err
 }
 
 // claim shows a claim as the API server has it.
@@ -136,6 +166,26 @@ func TestReservationsOfASession(t *testing.T) {
 			objects: []runtime.Object{locals, local("first", "a"), local("second", "b"), unbound("one", "local")},
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("one"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": none},
+		},
+		"a device is for one claim": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), wants("one", 1), wants("two", 1)},
+			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("two"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": noDevice, "n2": fits},
+		},
+		"of two devices each claim gets one": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a", "b"), wants("one", 1), wants("two", 1)},
+			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("two"))},
+			free:    places{"n1": fits, "n2": noDevice}, taken: places{"n1": fits, "n2": noDevice},
+		},
+		"a claim that gets devices for another pod is where they are": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), wants("one", 1)},
+			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("one"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": elsewhere},
+		},
+		"a claim may get a device that all nodes reach": {
+			objects: []runtime.Object{gpuClass(), gpus("", "a"), wants("one", 1)},
+			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("one"))},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
 		},
 		"volumes that are made are attached, too": {
 			objects: []runtime.Object{

@@ -23,18 +23,21 @@ type handle struct {
 	mirror  *mirror
 	factory informers.SharedInformerFactory
 	kube    kubernetes.Interface
+	devices *Devices
 }
 
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h.mirror }
 
 func (h *handle) Parallelizer() fwk.Parallelizer { return parallelizer{} }
 
-// ClientSet is used to bind volumes, and for nothing else.
+// ClientSet is used to bind volumes and to allocate devices, and for nothing else.
 func (h *handle) ClientSet() kubernetes.Interface { return h.kube }
 
 func (h *handle) SharedCSIManager() fwk.CSIManager {
 	return nodevolumelimits.NewCSIManager(h.factory.Storage().V1().CSINodes().Lister())
 }
+
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return h.devices }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 	return factory{h.factory, h.mirror}

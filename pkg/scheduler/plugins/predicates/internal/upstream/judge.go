@@ -1,5 +1,5 @@
 // Package upstream puts questions about tasks of the model to filter plugins of kube-scheduler:
-// inter-pod affinity, topology spread, and those about volumes.
+// inter-pod affinity, topology spread, and those about volumes and devices.
 //
 // The plugins see the model through a mirror, kept lazily: nothing is built before the first
 // question, and afterwards only nodes that the model touched are built anew. What a plugin
@@ -30,11 +30,16 @@ import (
 // configuration, and answers between Open and Close, for one goroutine.
 type Judge struct {
 	mirror *mirror
-	// neighbours look at other pods, storage at volumes; storage is empty without informers.
-	neighbours, storage []check
-	claims              *claims
-	binding             binding // one of storage; nil without informers
-	timeout             time.Duration
+	// neighbours look at other pods, storage at volumes, hardware at devices; without informers there are
+	// neighbours only.
+	neighbours, storage, hardware []check
+
+	claims     *claims
+	devices    *Devices
+	kube       kubernetes.Interface
+	binding    binding // one of storage; nil without informers
+	allocating binding // one of hardware; nil without informers
+	timeout    time.Duration
 
 	// For one session:
 	ctx      context.Context
@@ -74,8 +79,10 @@ type opinion struct {
 
 // Options are what plugins are made of.
 type Options struct {
-	// Informers may be nil: then nothing is known about volumes.
+	// Informers may be nil: then nothing is known about volumes and devices.
 	Informers informers.SharedInformerFactory
+	// Devices are of the same informers.
+	Devices *Devices
 	// Kube writes claims and volumes that are to be bound; nil where nothing is.
 	Kube     kubernetes.Interface
 	Features feature.Features
@@ -85,8 +92,8 @@ type Options struct {
 
 // NewJudge builds the plugins.
 func NewJudge(o Options) (*Judge, error) {
-	j := &Judge{mirror: &mirror{}, timeout: o.BindTimeout}
-	h := &handle{mirror: j.mirror, factory: o.Informers, kube: o.Kube}
+	j := &Judge{mirror: &mirror{}, timeout: o.BindTimeout, kube: o.Kube}
+	h := &handle{mirror: j.mirror, factory: o.Informers, kube: o.Kube, devices: o.Devices}
 	var err error
 	if j.neighbours, err = neighbourChecks(h, o.Features); err != nil {
 		return nil, err
@@ -98,7 +105,14 @@ func NewJudge(o Options) (*Judge, error) {
 	if j.storage, err = storageChecks(h, o.Features, o.BindTimeout); err != nil {
 		return nil, err
 	}
-	j.binding, err = bindingOf(j.storage)
+	if j.binding, err = bindingOf(j.storage); err != nil {
+		return nil, err
+	}
+	j.devices = o.Devices
+	if j.hardware, err = deviceChecks(h, o.Features); err != nil {
+		return nil, err
+	}
+	j.allocating, err = bindingOf(j.hardware)
 	return j, err
 }
 
@@ -109,7 +123,7 @@ func (j *Judge) Open(cluster *api.Cluster, log logr.Logger) {
 	j.opinions, j.words = map[question]*opinion{}, map[api.Unfit]*api.Unfit{}
 }
 
-// Close ends the session. Opinions go with it: claims and volumes may change in between. What is
+// Close ends the session. Opinions go with it: claims, volumes and devices may change in between. What is
 // mirrored of the nodes stays.
 func (j *Judge) Close() {
 	j.ctx, j.opinions, j.words = nil, nil, nil
@@ -146,7 +160,7 @@ func (j *Judge) opinion(class *api.Class, pod *v1.Pod, when api.When) *opinion {
 // narrows the set of nodes in PreFilter, so its first result is not looked at.
 func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion) *opinion {
 	o := &opinion{position: j.mirror.position, changes: j.mirror.changes.count()}
-	if o.nowhere = j.unsupported(class.Shape, pod); o.nowhere != nil {
+	if o.nowhere = j.unsupported(class.Shape); o.nowhere != nil {
 		return o
 	}
 	o.state = schedulerframework.NewCycleState()
@@ -173,6 +187,9 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion)
 	}
 	if class.Shape.Volumes {
 		ask(j.storage)
+	}
+	if class.Shape.Claims {
+		ask(j.hardware)
 	}
 	if class.Social() {
 		ask(j.neighbours)
@@ -213,13 +230,13 @@ func (j *Judge) follow(old *opinion, c *check, pod *v1.Pod, when api.When) bool 
 }
 
 // unsupported returns why nobody can answer for tasks of this shape, or nil.
-func (j *Judge) unsupported(shape *api.Shape, pod *v1.Pod) *api.Unfit {
+func (j *Judge) unsupported(shape *api.Shape) *api.Unfit {
 	switch {
-	case shape.Claims:
-		return j.say(api.ClaimUnfit, "resource claims are not supported yet: claim "+pod.Spec.ResourceClaims[0].Name)
-	case !shape.Volumes:
-		return nil
-	case j.claims == nil:
+	case shape.Claims && j.devices == nil:
+		return j.say(api.ClaimUnfit, "nothing is known about resource claims")
+	case shape.Claims && !j.devices.read():
+		return j.say(api.ClaimUnfit, "resource claims are still being read")
+	case shape.Volumes && j.claims == nil:
 		return j.say(api.VolumeUnfit, "nothing is known about volumes")
 	}
 	return nil

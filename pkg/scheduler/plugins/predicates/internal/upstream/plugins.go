@@ -6,9 +6,11 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
@@ -48,6 +50,21 @@ func storageChecks(h fwk.Handle, features feature.Features, bindTimeout time.Dur
 		{api.VolumeUnfit, false, nil, volumezone.New},
 	})
 }
+
+// deviceChecks are asked about tasks with resource claims. Left out is what would need more than the plugin is
+// given: claims that a scheduler makes for extended resources, and devices that are attached once they are allocated.
+func deviceChecks(h fwk.Handle, features feature.Features) ([]check, error) {
+	features.EnableDRAExtendedResource, features.EnableDRADeviceBindingConditions = false, false
+	args := &config.DynamicResourcesArgs{}
+	if features.EnableDRASchedulerFilterTimeout {
+		args.FilterTimeout = &metav1.Duration{Duration: deviceTimeout}
+	}
+	return makeAll(h, features, []maker{{api.ClaimUnfit, false, args, dynamicresources.New}})
+}
+
+// deviceTimeout is how long the search for the devices of one pod on one node may take. Some searches would take
+// for ever, and the cycle waits for them.
+const deviceTimeout = time.Second
 
 func makeAll(h fwk.Handle, features feature.Features, makers []maker) ([]check, error) {
 	checks := make([]check, 0, len(makers))
@@ -103,6 +120,10 @@ func shortened(message string) string {
 		return "disk in use there"
 	case volumerestrictions.ErrReasonReadWriteOncePodConflict:
 		return "claim for one pod only is in use"
+	case "cannot allocate all claims":
+		return "no free device for a claim"
+	case "resourceclaim not available on the node":
+		return "device of a claim is elsewhere"
 	}
 	return strings.TrimPrefix(message, "node(s) ")
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// binding is the plugin that binds volumes. What it has reserved for one pod it keeps from all others,
-// until the API server shows it or the reservation is cancelled.
+// binding is a plugin that binds volumes, or allocates devices. What it has reserved for one pod it keeps from all
+// others, until the API server shows it or the reservation is cancelled.
 type binding interface {
 	plugin
 	fwk.ReservePlugin
 	fwk.PreBindPlugin
 }
 
-// bindingOf returns the one of the checks that binds volumes.
+// bindingOf returns the one of the checks that binds.
 func bindingOf(checks []check) (binding, error) {
 	for _, c := range checks {
 		if b, ok := c.plugin.(binding); ok {
 			return b, nil
 		}
 	}
-	return nil, errors.New("no plugin binds volumes")
+	return nil, errors.New("none of the plugins binds")
 }
 
 // reservation is the volumes that one placement takes.
@@ -59,7 +59,8 @@ func (j *Judge) Reserve(pod *v1.Pod, n *api.NodeInfo) api.Reservation {
 	r := &reservation{binding: j.binding, pod: &assumed, node: n.Node, claims: j.claims, timeout: j.timeout, log: j.log}
 	own, shared := j.claims.unshared(r.pod)
 	r.shared = shared
-	status := r.choose(j.ctx, own)
+	var status *fwk.Status
+	r.state, status = choose(j.ctx, r.binding, own, r.node)
 	if !status.IsSuccess() && !status.IsSkip() { // something has changed since the placement was found
 		r.failed = fmt.Errorf("%s cannot be reserved: %w", r.describe(), status.AsError())
 		return r
@@ -73,24 +74,25 @@ func (j *Judge) Reserve(pod *v1.Pod, n *api.NodeInfo) api.Reservation {
 	return r
 }
 
-// choose lets the plugin choose and keep volumes for a pod.
-func (r *reservation) choose(ctx context.Context, pod *v1.Pod) *fwk.Status {
+// choose lets a plugin choose and keep what a pod takes on a node. There is a state only if there is something
+// to bind.
+func choose(ctx context.Context, b binding, pod *v1.Pod, on *v1.Node) (fwk.CycleState, *fwk.Status) {
 	state, node := schedulerframework.NewCycleState(), schedulerframework.NewNodeInfo()
-	node.SetNode(r.node)
-	_, status := r.PreFilter(ctx, state, pod, nil)
+	node.SetNode(on)
+	_, status := b.PreFilter(ctx, state, pod, nil)
 	if status.IsSuccess() {
-		status = r.Filter(ctx, state, pod, node)
+		status = b.Filter(ctx, state, pod, node)
 	}
 	if status.IsSuccess() {
-		status = r.binding.Reserve(ctx, state, pod, r.node.Name)
+		status = b.Reserve(ctx, state, pod, on.Name)
 	}
 	if status.IsSuccess() {
-		_, status = r.PreBindPreFlight(ctx, state, pod, r.node.Name)
+		_, status = b.PreBindPreFlight(ctx, state, pod, on.Name)
 	}
-	if status.IsSuccess() {
-		r.state = state
+	if !status.IsSuccess() {
+		return nil, status
 	}
-	return status
+	return state, nil
 }
 
 // Fulfil writes which volume or node each claim is for, and waits until all of them are bound.

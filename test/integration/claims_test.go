@@ -1,0 +1,238 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// TestClaims: pods get the devices of their resource claims with their nodes, all of a gang or none.
+func TestClaims(t *testing.T) {
+	host := corev1.LabelHostname
+	play(t, map[string]scenario{
+		"a gang shares out the devices of two nodes": {
+			given: rows(
+				nodes("n", 3, "8cpu"), deviceClass, devices("n1", 1), devices("n2", 2), deviceClaims("a-0", "a-1", "a-2"),
+				gang("a", 3, pods(3, "1cpu", usingOwn("a")))),
+			step: step{want: `a: Running Scheduled; 3 running (n1 1, n2 2)`, by: host},
+			then: []step{{do: rows(hold("a-0: n", "a-1: n", "a-2: n")), want: `a: Running Scheduled; 3 running`}},
+		},
+		"a gang with one claim more than there are devices takes none": {
+			given: rows(
+				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), deviceClaims("a-0", "a-1", "b-0"),
+				gang("a", 2, pods(2, "1cpu", usingOwn("a")))),
+			step: step{
+				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				says: map[string]string{"a": "no free device for a claim"},
+			},
+			then: []step{{
+				do: rows(hold("a-0: nothing", "a-1: nothing"), gang("b", 1, pods(1, "1cpu", usingOwn("b")))),
+				want: `
+					a: Pending Unschedulable; 2 waiting Unschedulable
+					b: Running Scheduled; 1 running`,
+			}, {
+				do: rows(devices("n2", 2)),
+				want: `
+					a: Running Scheduled; 2 running
+					b: Running Scheduled; 1 running`,
+			}},
+		},
+		"a gang that shares a claim is where its device is": {
+			given: rows(
+				nodes("n", 3, "4cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
+				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
+			step: step{want: `a: Running Scheduled; 3 running (n2 3)`, by: host},
+			then: []step{{do: rows(hold("shared: n2 for a-0 a-1 a-2")), want: `a: Running Scheduled; 3 running`}},
+		},
+		"a gang that shares a claim and finds no room where its device is waits": {
+			given: rows(
+				nodes("n", 3, "2cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
+				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
+			step: step{
+				want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
+				says: map[string]string{"a": "of 3 nodes"},
+			},
+			then: []step{{do: rows(hold("shared: nothing")), want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`}},
+		},
+		"a claim that nobody has written is a reason, until somebody does": {
+			given: rows(
+				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 1),
+				gang("a", 1, pods(1, "1cpu", usingOwn("a")))),
+			step: step{
+				want: `a: Pending Unschedulable; 1 waiting Unschedulable`,
+				says: map[string]string{"a": `could not find ResourceClaim "default/a-0"`},
+			},
+			then: []step{{do: rows(deviceClaims("a-0")), want: `a: Running Scheduled; 1 running`}},
+		},
+		"claims are made from a template, and given back": {
+			cluster: controllers,
+			given: rows(
+				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), devices("n2", 1), claimTemplate,
+				gang("a", 2, pods(2, "1cpu", usingTemplate)), gang("b", 1, pods(1, "1cpu", usingTemplate))),
+			step: step{want: `
+				a: Running Scheduled; 2 running
+				b: Pending Unschedulable; 1 waiting Unschedulable`},
+			then: []step{{
+				do:   rows(func(w *world) { w.remove(jobLabel+"=a", 1) }),
+				want: `b: Running Scheduled; 1 running`,
+			}},
+		},
+		"if one pod does not get its device, nobody of its gang is bound": {
+			given: rows(
+				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 3), deviceClaims("a-0", "a-1", "a-2"), refusing("a-1"),
+				gang("a", 3, pods(3, "1cpu", usingOwn("a")))),
+			step: step{
+				want: `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`,
+				says: map[string]string{"a": "claim a-1 of pod a-1 on node n1"},
+			},
+			then: []step{{
+				do:   rows(hold("a-0: nothing", "a-1: nothing", "a-2: nothing"), refusingNoMore),
+				want: `a: Running Scheduled; 3 running`,
+			}},
+		},
+	})
+}
+
+const gpu = "gpu"
+
+// deviceClass is all devices.
+func deviceClass(w *world) {
+	_, err := w.client.ResourceV1().DeviceClasses().Create(w.ctx, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: gpu}}, metav1.CreateOptions{})
+	w.must(err)
+}
+
+// devices are what the driver of a node publishes.
+func devices(node string, count int) row {
+	return func(w *world) {
+		s := &resourcev1.ResourceSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: node},
+			Spec:       resourcev1.ResourceSliceSpec{Driver: driver, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, NodeName: &node},
+		}
+		for i := range count {
+			s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint(gpu, i)})
+		}
+		_, err := w.client.ResourceV1().ResourceSlices().Create(w.ctx, s, metav1.CreateOptions{})
+		w.must(err)
+	}
+}
+
+// oneDevice asks for one device.
+func oneDevice() resourcev1.ResourceClaimSpec {
+	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
+		{Name: gpu, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: gpu}},
+	}}}
+}
+
+// deviceClaims are claims for one device each.
+func deviceClaims(names ...string) row {
+	return func(w *world) {
+		for _, name := range names {
+			c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: oneDevice()}
+			_, err := w.client.ResourceV1().ResourceClaims(namespace).Create(w.ctx, c, metav1.CreateOptions{})
+			w.must(err)
+		}
+	}
+}
+
+// claimTemplate is what claims for one device are made from.
+func claimTemplate(w *world) {
+	c := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: gpu}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: oneDevice()}}
+	_, err := w.client.ResourceV1().ResourceClaimTemplates(namespace).Create(w.ctx, c, metav1.CreateOptions{})
+	w.must(err)
+}
+
+// usingOwn gives each pod of a gang the claim that has the name of the pod.
+func usingOwn(gang string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { usingClaim(gang + "-" + p.Name)(p) }
+}
+
+// usingClaim gives all pods the same claim.
+func usingClaim(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: gpu, ResourceClaimName: &name}}
+	}
+}
+
+func usingTemplate(p *corev1.Pod) {
+	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: gpu, ResourceClaimTemplateName: ptr.To(gpu)}}
+}
+
+// refusing has the API server refuse to write the status of a claim.
+func refusing(claim string) row {
+	return func(w *world) {
+		admission := w.client.AdmissionregistrationV1()
+		_, err := admission.ValidatingAdmissionPolicies().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: refusal},
+			Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{resourcev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims/status"}},
+				}}}},
+				Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", claim), Message: "not this one"}},
+			},
+		}, metav1.CreateOptions{})
+		w.must(err)
+		_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: refusal},
+			Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: refusal, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		}, metav1.CreateOptions{})
+		w.must(err)
+		w.eventually(func() error { // until it is in force
+			c, err := w.client.ResourceV1().ResourceClaims(namespace).Get(w.ctx, claim, metav1.GetOptions{})
+			w.must(err)
+			if _, err = w.client.ResourceV1().ResourceClaims(namespace).UpdateStatus(w.ctx, c, metav1.UpdateOptions{}); err == nil {
+				return fmt.Errorf("the status of claim %s can be written", claim)
+			}
+			return nil
+		})
+	}
+}
+
+const refusal = "refusal"
+
+func refusingNoMore(w *world) {
+	w.must(w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(w.ctx, refusal, metav1.DeleteOptions{}))
+}
+
+// hold waits until claims hold what is wanted: a device of a node, for whom, or nothing. What is left out at the end
+// of a line is not looked at.
+func hold(want ...string) row {
+	return func(w *world) {
+		w.t.Helper()
+		w.eventually(func() error {
+			got := make([]string, len(want))
+			for i := range want {
+				name, _, _ := strings.Cut(want[i], ":")
+				if got[i] = w.holding(name); strings.HasPrefix(got[i], want[i]) {
+					got[i] = want[i]
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				return fmt.Errorf("claims (-want +got):\n%s", diff)
+			}
+			return nil
+		})
+	}
+}
+
+func (w *world) holding(name string) string {
+	c, err := w.client.ResourceV1().ResourceClaims(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	w.must(err)
+	if c.Status.Allocation == nil {
+		return name + ": nothing"
+	}
+	var users []string
+	for _, user := range c.Status.ReservedFor {
+		users = append(users, user.Name)
+	}
+	slices.Sort(users)
+	return fmt.Sprintf("%s: %s for %s", name, c.Status.Allocation.Devices.Results[0].Pool, strings.Join(users, " "))
+}
