@@ -47,10 +47,10 @@ func TestClaims(t *testing.T) {
 		},
 		"a gang that shares a claim is where its device is": {
 			given: rows(
-				nodes("n", 3, "4cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
-				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
-			step: step{want: `a: Running Scheduled; 3 running (n2 3)`, by: host},
-			then: []step{{do: rows(hold("shared: n2 for a-0 a-1 a-2")), want: `a: Running Scheduled; 3 running`}},
+				nodes("n", 3, "64cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
+				gang("a", 40, pods(40, "1cpu", usingClaim("shared")))),
+			step: step{want: `a: Running Scheduled; 40 running (n2 40)`, by: host},
+			then: []step{{do: rows(hold("shared: n2 for a-0 a-1 a-10")), want: `a: Running Scheduled; 40 running`}},
 		},
 		"a gang that shares a claim and finds no room where its device is waits": {
 			given: rows(

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -80,6 +82,17 @@ func TestDevices(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDevicesAreReadFirst asks before the informers have started.
+func TestDevicesAreReadFirst(t *testing.T) {
+	unread := "resource claims are still being read"
+	g := given{
+		nodes: []*v1.Node{node("n1")}, pods: []*v1.Pod{pod("p", using("one"))},
+		handle: framework.Handle{Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)},
+	}
+	ssn, _ := g.open(t)
+	expect(t, map[string]string{"n1": unread}, verdicts(ssn, "p", api.Now))
 }
 
 // TestFulfilDevices places the pods p on n1 and q on n2, or where their claims let them, and has all of their
