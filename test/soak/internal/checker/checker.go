@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -70,8 +71,9 @@ type Checker struct {
 	queues map[string]*queue
 	jobs   map[string]*job // by namespace/name of the group or of the pod without one
 
-	evictions map[types.UID]*eviction // whose cause is not known yet
-	told      map[types.UID]int       // events that say that the pod was bound
+	evictions map[types.UID]*eviction       // whose cause is not known yet
+	early     map[types.UID]*eventsv1.Event // why pods are evicted that do not show it yet
+	told      map[types.UID]int             // events that say that the pod was bound
 
 	down  bool      // no scheduler runs, or not for long
 	upAt  time.Time // when the last one was ready
@@ -89,7 +91,8 @@ func New(schedulerName, defaultQueue string) *Checker {
 	return &Checker{
 		schedulerName: schedulerName, defaultQueue: defaultQueue,
 		nodes: map[string]*node{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]*group{}, queues: map[string]*queue{},
-		jobs: map[string]*job{}, evictions: map[types.UID]*eviction{}, told: map[types.UID]int{},
+		jobs: map[string]*job{}, evictions: map[types.UID]*eviction{}, early: map[types.UID]*eventsv1.Event{},
+		told:   map[types.UID]int{},
 		counts: map[Check]int{}, tally: Tally{Evictions: map[string]int{}}, failed: map[string]bool{},
 	}
 }

@@ -148,8 +148,9 @@ func TestEvictions(t *testing.T) {
 		given []happening
 		want  string
 	}{
-		"with a cause": {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted")), at(4*minute, tick)}},
-		"for nobody":   {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("")))}, want: "no eviction without its cause: pod ns/a was evicted, and does not say for whom"},
+		"with a cause":              {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted")), at(4*minute, tick)}},
+		"whose event is seen first": {given: []happening{runs, at(minute, says("a", "Preempted"), member("g", "a", on("n"), evicted("ns/t"))), at(4*minute, tick)}},
+		"for nobody":                {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("")))}, want: "no eviction without its cause: pod ns/a was evicted, and does not say for whom"},
 		"for somebody unknown": {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/x")), says("a", "Preempted"))},
 			want: "no eviction without its cause: pod ns/a was evicted for ns/x, of which no pod waits"},
 		"for who does not wait": {given: []happening{runs, at(0, member("t", "b", on("n"))), at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted"))},

@@ -74,6 +74,10 @@ func (c *Checker) evicted(p *corev1.Pod) {
 	}
 	c.evictions[p.UID] = &eviction{at: c.now, pod: p, forWhom: taker, excused: c.down}
 	c.planned(taker, keys)
+	if e := c.early[p.UID]; e != nil {
+		delete(c.early, p.UID)
+		c.caused(e)
+	}
 }
 
 // waits tells whether a pod of the job has no node.
@@ -126,21 +130,28 @@ func (c *Checker) served(key string) {
 	}
 }
 
-// caused takes the event that says why a pod was evicted.
+// caused takes the event that says why a pod was evicted. Events have a watch of their own, which may be ahead of
+// that of the pods.
 func (c *Checker) caused(e *eventsv1.Event) {
-	victim := c.evictions[e.Regarding.UID]
-	if victim == nil {
-		return
-	}
 	switch e.Reason {
 	case "Preempted", "Reclaimed", v1alpha1.ReasonGangStale:
-		c.tally.Evictions[e.Reason]++
-		delete(c.evictions, e.Regarding.UID)
-		if e.Reason == "Reclaimed" {
-			c.job(jobKey(victim.pod)).indebted = true
-		}
-		c.say(victim.pod, "was evicted: "+e.Reason+", "+e.Note)
+	default:
+		return
 	}
+	uid := e.Regarding.UID
+	victim := c.evictions[uid]
+	if victim == nil {
+		if c.pods[uid] != nil {
+			c.early[uid] = e
+		}
+		return
+	}
+	c.tally.Evictions[e.Reason]++
+	delete(c.evictions, uid)
+	if e.Reason == "Reclaimed" {
+		c.job(jobKey(victim.pod)).indebted = true
+	}
+	c.say(victim.pod, "was evicted: "+e.Reason+", "+e.Note)
 }
 
 // overdueCauses finds evictions that nobody has given a reason for.

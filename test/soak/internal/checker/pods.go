@@ -40,6 +40,7 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 		c.say(p, "is gone")
 		delete(c.pods, p.UID)
 		delete(c.told, p.UID)
+		delete(c.early, p.UID)
 	}
 	c.lookAtStart(jobKey(p))
 }
