@@ -221,7 +221,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	// 7. Until the model changes there is nothing more to decide; except about volumes and
 	// claims, which upstream's plugins look up outside of the model.
 	s.settled, s.wake = cluster.Generation(), ssn.Wake()
-	if slices.ContainsFunc(waiting, waitsForVolumes) {
+	if slices.ContainsFunc(waiting, waitsForClaims) {
 		s.settled = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))
@@ -240,7 +240,7 @@ func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *f
 	return err
 }
 
-func waitsForVolumes(j *api.JobInfo) bool {
+func waitsForClaims(j *api.JobInfo) bool {
 	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Shape.LooksOutside() })
 }
 

@@ -61,8 +61,7 @@ func (b *binder) nextUnprepared() *unit {
 // prepare fulfils what a unit has reserved. If that fails, it puts the job off.
 func (b *binder) prepare(ctx context.Context, u *unit) {
 	err := u.fulfil(ctx)
-	if err == nil {
-		b.prepared(u)
+	if err == nil && b.prepared(u) {
 		return
 	}
 	failed := b.unprepare(u)
@@ -114,15 +113,9 @@ func (u *unit) fulfil(ctx context.Context) *unfulfilled {
 	return first
 }
 
-// prepared lets the unit be bound, and those that had to wait for it go on, unless the binder is draining.
-func (b *binder) prepared(u *unit) {
-	if !b.goOn(u) {
-		b.unprepare(u)
-		b.log.Info("Dropped a gang because the scheduler is stopping", "first", u.flights[0].String(), "pods", len(u.flights))
-	}
-}
-
-func (b *binder) goOn(u *unit) bool {
+// prepared lets the unit be bound, and those that had to wait for it go on; except if the binder is draining, of
+// which it tells.
+func (b *binder) prepared(u *unit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.draining {

@@ -20,9 +20,13 @@ type errand struct {
 	pod   string
 	takes time.Duration
 	err   error
+	deaf  bool // does not notice that it should break off
 }
 
 func (e *errand) Fulfil(ctx context.Context) error {
+	if e.deaf {
+		ctx = context.WithoutCancel(ctx)
+	}
 	select {
 	case <-time.After(e.takes):
 	case <-ctx.Done():
@@ -49,7 +53,7 @@ func (w *world) errand(pod string, takes time.Duration, err error) {
 	if w.errands == nil {
 		w.errands = map[string][]api.Reservation{}
 	}
-	w.errands[pod] = []api.Reservation{&errand{w, pod, takes, err}}
+	w.errands[pod] = []api.Reservation{&errand{w: w, pod: pod, takes: takes, err: err}}
 }
 
 // ran returns what became of errands, and which binds were sent, with their times.
@@ -234,6 +238,21 @@ func TestStopWhilePreparing(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{}, w.bound()); diff != "" {
 			t.Errorf("bound (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestStopOncePrepared stops before a gang is prepared, which ends well all the same: what was done is given back.
+func TestStopOncePrepared(t *testing.T) {
+	inWorld(t, 1, objects(gang("g", 2)), func(w *world) {
+		w.errand("g-0", 2*time.Second, nil)
+		w.errands["g-0"][0].(*errand).deaf = true
+		w.place("g", "n1")
+		w.wait(time.Second)
+		w.stop()
+		<-w.ended
+		if diff := cmp.Diff([]string{"2s g-0 cancelled", "2s g-0 fulfilled"}, w.ran()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})
 }

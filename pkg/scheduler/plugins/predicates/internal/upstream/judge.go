@@ -160,7 +160,7 @@ func (j *Judge) opinion(class *api.Class, pod *v1.Pod, when api.When) *opinion {
 // narrows the set of nodes in PreFilter, so its first result is not looked at.
 func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion) *opinion {
 	o := &opinion{position: j.mirror.position, changes: j.mirror.changes.count()}
-	if o.nowhere = j.unsupported(class.Shape); o.nowhere != nil {
+	if o.nowhere = j.unknown(class.Shape); o.nowhere != nil {
 		return o
 	}
 	o.state = schedulerframework.NewCycleState()
@@ -229,8 +229,8 @@ func (j *Judge) follow(old *opinion, c *check, pod *v1.Pod, when api.When) bool 
 	return known
 }
 
-// unsupported returns why nobody can answer for tasks of this shape, or nil.
-func (j *Judge) unsupported(shape *api.Shape) *api.Unfit {
+// unknown returns why nobody can answer for tasks of this shape, or nil.
+func (j *Judge) unknown(shape *api.Shape) *api.Unfit {
 	switch {
 	case shape.Claims && j.devices == nil:
 		return j.say(api.ClaimUnfit, "nothing is known about resource claims")
