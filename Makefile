@@ -2,15 +2,19 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify test test-short test-long fuzz soak vuln demo bench clean
+.PHONY: help build image generate verify test test-short test-long fuzz soak vuln demo bench clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build the scheduler into bin/.
+build: ## Build the scheduler and the kubectl plugin into bin/.
 	go build -trimpath -o bin/batch-scheduler ./cmd/batch-scheduler
+	go build -trimpath -o bin/kubectl-batch ./cmd/kubectl-batch
 
-generate: ## Write deep copies, clients and CRDs from the types in pkg/apis.
+image: ## Build the container image for amd64 and arm64 as _artifacts/image.tar; PUSH=REFERENCE also pushes it.
+	go run ./hack/image $(if $(PUSH),-push $(PUSH))
+
+generate: ## Write what is generated: clients and CRDs from the types, docs/metrics.md, and what the chart shares with config/.
 	hack/generate.sh
 
 verify: ## Fail if generated files, formatting, go.mod or the architecture are not in order.

@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/image"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -35,7 +35,7 @@ func TestEveryObjectIsKnownToItsLastField(t *testing.T) {
 	want := []string{
 		"ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole",
 		"ClusterRoleBinding", "ClusterRoleBinding", "ConfigMap",
-		"CustomResourceDefinition", "CustomResourceDefinition", "Deployment", "Namespace", "PodDisruptionBudget",
+		"Deployment", "Namespace", "PodDisruptionBudget", "PriorityClass",
 		"Queue", "Role", "RoleBinding", "ServiceAccount",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,6 +139,15 @@ func TestTheDeploymentIsRestricted(t *testing.T) {
 	}
 }
 
+// TestTheImageIsTheOneThatIsBuilt lets who loads the image that "make image" has built apply config/default as it is.
+func TestTheImageIsTheOneThatIsBuilt(t *testing.T) {
+	t.Parallel()
+	got := find[*appsv1.Deployment](t).Spec.Template.Spec.Containers[0].Image
+	if diff := cmp.Diff(image.Name, got); diff != "" {
+		t.Errorf("the image of the Deployment (-built +named):\n%s", diff)
+	}
+}
+
 // TestTheShippedPolicyIsTheBuiltInOne holds because a user who deletes the flag must not get another policy.
 func TestTheShippedPolicyIsTheBuiltInOne(t *testing.T) {
 	t.Parallel()
@@ -209,7 +218,7 @@ func find[T runtime.Object](t *testing.T) T {
 func build(t *testing.T) []runtime.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Writes everything that is generated from the types in pkg/apis: deep copies, apply configurations, clientset,
-# listers and informers (pkg/client), and the CustomResourceDefinitions (config/crd). The generators are tools of
-# the module, so their versions are in go.mod and nothing needs to be installed.
+# Writes everything that is generated: from the types in pkg/apis deep copies, apply configurations, clientset, listers
+# and informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the metrics in pkg/scheduler/metrics
+# their reference (docs/metrics.md); from the alerts in config/alerts a PrometheusRule; and
+# what the chart has in common with config/. The generators are tools of the module, so their versions
+# are in go.mod and nothing needs to be installed.
 #
 #   hack/generate.sh [ROOT]    ROOT is the root of the module, by default the one that this script is in.
 set -euo pipefail
@@ -15,6 +17,7 @@ types=$module/pkg/apis/scheduling/v1alpha1
 rm -rf pkg/client
 find pkg/apis -name 'zz_generated.*' -delete
 rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
+rm -rf charts/batch-scheduler/crds charts/batch-scheduler/templates/{rbac,admission}
 
 go tool deepcopy-gen --output-file zz_generated.deepcopy.go "$types"
 
@@ -41,3 +44,36 @@ go tool controller-gen crd paths=./pkg/apis/... output:crd:dir=config/crd
 sed -i 's/^\( *\)pattern: \^(\\+|-)?((\[0-9\]+.*/\1maxLength: 64\n&/' config/crd/scheduling.batch-scheduler.dev_*.yaml
 
 gofmt -w pkg/client
+
+go run ./hack/metrics >docs/metrics.md
+
+# Indented, the rules are the spec of the object.
+{
+	cat <<-END
+		# Generated from rules.yaml by "make generate".
+		apiVersion: monitoring.coreos.com/v1
+		kind: PrometheusRule
+		metadata:
+		  name: batch-scheduler
+		  namespace: batch-scheduler-system
+		  labels:
+		    app.kubernetes.io/name: batch-scheduler
+		spec:
+	END
+	sed -e '/^#/d' -e 's/^/  /' config/alerts/rules.yaml
+} >config/alerts/prometheusrule.yaml
+
+# In the chart the namespace is that of the release.
+chart=charts/batch-scheduler
+mkdir "$chart/crds" "$chart/templates/rbac" "$chart/templates/admission"
+cp config/crd/scheduling.batch-scheduler.dev_*.yaml "$chart/crds"
+for file in config/{rbac,admission}/*.yaml; do
+	if [[ $file == */kustomization.yaml ]]; then
+		continue
+	fi
+	{
+		[[ $file == config/rbac/* ]] || echo '{{- if .Values.admission.enabled }}'
+		sed 's/batch-scheduler-system/{{ .Release.Namespace }}/g' "$file"
+		[[ $file == config/rbac/* ]] || echo '{{- end }}'
+	} >"$chart/templates/${file#config/}"
+done

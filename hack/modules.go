@@ -6,8 +6,8 @@
 package hack
 
 import (
-	_ "k8s.io/cli-runtime/pkg/printers"
 	_ "k8s.io/code-generator/pkg/namer"
 	_ "k8s.io/cri-streaming/pkg/streaming"
+	_ "k8s.io/kubectl/pkg/cmd" // of k8s.io/kubernetes/cmd/kubectl, which test/docs builds
 	_ "k8s.io/sample-apiserver/pkg/apis/wardle"
 )

@@ -24,16 +24,16 @@ generated() {
 	copy=$(mktemp -d)
 	# shellcheck disable=SC2064 # the directory of now
 	trap "rm -rf '$copy'" RETURN
-	mkdir -p "$copy/config" "$copy/hack"
+	mkdir -p "$copy/docs" "$copy/hack" "$copy/pkg/scheduler"
 	cp go.mod go.sum "$copy"
-	cp hack/generate.sh "$copy/hack"
-	cp -r config/crd "$copy/config"
-	mkdir "$copy/pkg"
+	cp -r hack/generate.sh hack/metrics "$copy/hack"
+	cp -r config charts "$copy"
 	cp -r pkg/apis "$copy/pkg"
+	cp -r pkg/scheduler/api pkg/scheduler/metrics "$copy/pkg/scheduler"
 	hack/generate.sh "$copy" || return 1
 	local same=true
-	for dir in pkg/apis pkg/client config/crd; do
-		diff -r -u "$dir" "$copy/$dir" || same=false
+	for path in pkg/apis pkg/client config/crd config/alerts charts docs/metrics.md; do
+		diff -r -u "$path" "$copy/$path" || same=false
 	done
 	$same
 }
@@ -57,6 +57,7 @@ check "gofmt" "run gofmt -w on the files above" formatted
 check "go.mod" "run go mod tidy" go mod tidy -diff
 check "go vet" "see above" go vet ./...
 check "shadowed err" "assign to the outer err with =, or give the inner one a name" shadowed
+check "chart" "see above; what it has in common with config/ is written by make generate" go test ./charts
 check "architecture" "see above; the rules are in internal/architecture" go test ./internal/architecture
 
 if ((${#failed[@]})); then

@@ -30,12 +30,17 @@ var importRules = []importRule{
 	{
 		from:    []string{"pkg/...", "cmd/..."},
 		except:  []string{"pkg/scheduler/schedtest/...", "cmd/demo/..."}, // the demo is not shipped either
-		never:   []string{"pkg/scheduler/schedtest/...", "test/...", "testing", "pgregory.net/rapid"},
+		never:   []string{"pkg/scheduler/schedtest/...", "test/...", "testing", "pgregory.net/rapid", "github.com/prometheus/prometheus/..."},
 		because: "what only tests need is not shipped",
 	},
 	{
 		from: []string{"cmd/demo/..."}, never: []string{"pkg/scheduler/...", "cmd/batch-scheduler/...", "cmd/localcluster/...", "testing"},
 		because: "the demo judges from outside: it runs the commands as processes, and reads the API as any client",
+	},
+	{
+		from:    []string{"cmd/kubectl-batch/..."},
+		only:    []string{"cmd/kubectl-batch/...", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
+		because: "the plugin is a client: of the scheduler it knows the API, and the rule that says which pods are members",
 	},
 	{
 		from: []string{"pkg/apis/..."}, never: []string{"pkg/scheduler/...", "pkg/client/..."},
@@ -73,6 +78,14 @@ var importRules = []importRule{
 		because: "an action asks the session, whichever plugins are configured",
 	},
 	{
+		from: []string{"pkg/scheduler/simulate/..."},
+		only: []string{
+			"internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
+			"pkg/scheduler/framework/...",
+		},
+		because: "a simulation runs sessions as the scheduler does, and is told by the command which plugins there are",
+	},
+	{
 		from: []string{"pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."}, never: []string{"pkg/scheduler/cache/...", "pkg/scheduler/framework/..."},
 		because: "the framework imports them",
 	},
@@ -87,11 +100,17 @@ func TestImportsRunDownwards(t *testing.T) {
 	}
 }
 
-// TestTheBinaryIsLean holds because an API server linked into the scheduler would bring its flags, its metrics
-// and 100 MB along.
-func TestTheBinaryIsLean(t *testing.T) {
+// TestBinariesAreLean holds because an API server linked into a program would bring its flags, its metrics and
+// 100 MB along.
+func TestBinariesAreLean(t *testing.T) {
 	t.Parallel()
-	const command = "cmd/batch-scheduler"
+	for _, command := range []string{"cmd/batch-scheduler", "cmd/kubectl-batch"} {
+		t.Run(command, func(t *testing.T) { checkLean(t, command) })
+	}
+}
+
+func checkLean(t *testing.T, command string) {
+	t.Helper()
 	root := moduleRoot(t)
 	if _, err := os.Stat(filepath.Join(root, command)); os.IsNotExist(err) {
 		t.Skipf("there is no %s", command)
@@ -106,7 +125,8 @@ func TestTheBinaryIsLean(t *testing.T) {
 	never := []string{
 		"go.etcd.io/etcd/server/v3/...", "k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/controlplane/...",
 		"k8s.io/apiextensions-apiserver/pkg/apiserver/...", "sigs.k8s.io/kwok/...", "pgregory.net/rapid/...",
-		"go.uber.org/goleak/...",
+		"go.uber.org/goleak/...", "github.com/prometheus/prometheus/...",
+		"helm.sh/helm/v4/...", "github.com/google/go-containerregistry/...",
 	}
 	for dependency := range strings.FieldsSeq(string(out)) {
 		if withinAny(dependency, never) {

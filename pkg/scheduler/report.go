@@ -11,7 +11,6 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
 // reporter turns what a session found out into a report. It remembers what it has said, so that
@@ -55,12 +54,14 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 	if j.Group != nil {
 		report.Groups = append(report.Groups, groupReport(ssn, j))
 	}
-	outcome := ssn.Outcome(j)
-	if outcome == nil {
+	pods := failedBinds(j)
+	if outcome := ssn.Outcome(j); outcome != nil {
+		pods = append(pods, podReports(ssn, j, outcome)...)
+	}
+	if len(pods) == 0 {
 		delete(r.said, j.ID)
 		return
 	}
-	pods := podReports(ssn, j, outcome)
 	if text := digest(pods); text != r.said[j.ID] {
 		r.said[j.ID] = text
 		report.Pods = append(report.Pods, pods...)
@@ -82,16 +83,19 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 		Succeeded:  j.Count(api.Succeeded),
 		Failed:     j.Count(api.Failed),
 	}
-	switch outcome := ssn.Outcome(j); {
+	switch outcome, failed := ssn.Outcome(j), failedBinds(j); {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():
 		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
 		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
 	case outcome != nil && outcome.Job != nil:
-		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, ssn.Cluster().Dims)
+		dims := ssn.Cluster().Dims
+		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.Nearest(dims)
 		if outcome.Stale && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangStale
 			g.Message = fmt.Sprintf("%d of the %d pods that must run together have done so for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
 		}
+	case len(failed) > 0:
+		g.Reason, g.Message = failed[0].Reason, failed[0].Message
 	case slices.ContainsFunc(j.Tasks, takesClaims) && !saysWhichClaim(j.Group):
 		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "has its nodes, and waits until the claims of its pods are bound there"
 	}
@@ -109,6 +113,20 @@ func takesClaims(t *api.TaskInfo) bool { return t.InFlight() && t.Shape.LooksOut
 func saysWhichClaim(g *v1alpha1.PodGroup) bool {
 	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	return c != nil && c.Reason == v1alpha1.ReasonClaimsNotReady
+}
+
+// failedBinds are of the pods that are to be bound once more, because the last attempt has failed.
+func failedBinds(j *api.JobInfo) []api.PodReport {
+	var reports []api.PodReport
+	for _, t := range j.Tasks {
+		if t.InFlight() && t.Refusal() != "" {
+			reports = append(reports, api.PodReport{
+				Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID,
+				Reason: v1alpha1.ReasonBindFailed, Message: t.Refusal() + "; it is tried again with growing pauses",
+			})
+		}
+	}
+	return reports
 }
 
 // podReports says why each waiting member waits. Reason Unschedulable makes autoscalers buy
@@ -179,42 +197,4 @@ func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report 
 			Groups:    q.Groups,
 		},
 	})
-}
-
-// queueMetrics is what the metrics say of the queues.
-func (r *reporter) queueMetrics(ssn *framework.Session) []metrics.Queue {
-	dims := ssn.Cluster().Dims
-	pending := map[*api.QueueInfo]map[string]int{}
-	for _, j := range ssn.Cluster().WaitingJobs() {
-		if o := ssn.Outcome(j); o != nil && o.Job != nil && j.Queue != nil {
-			if pending[j.Queue] == nil {
-				pending[j.Queue] = map[string]int{}
-			}
-			pending[j.Queue][o.Job.Reason]++
-		}
-	}
-	var queues []metrics.Queue
-	for _, q := range ssn.Cluster().SortedQueues() {
-		m := metrics.Queue{Name: string(q.ID), Weight: int32(q.Weight), Allocated: amounts(dims, q.Allocated), Deserved: amounts(dims, api.Units(ssn.Deserved(q)))}
-		for reason, n := range pending[q] {
-			m.Pending = append(m.Pending, metrics.Pending{Reason: reason, Groups: n})
-		}
-		slices.SortFunc(m.Pending, func(a, b metrics.Pending) int { return strings.Compare(a.Reason, b.Reason) })
-		queues = append(queues, m)
-	}
-	return queues
-}
-
-func amounts(dims *api.Dimensions, r api.Resource) []metrics.Amount {
-	var list []metrics.Amount
-	for d, n := range r {
-		if dims.Shared(d) {
-			value := float64(n)
-			if d == api.CPU {
-				value /= 1000
-			}
-			list = append(list, metrics.Amount{Resource: string(dims.Name(d)), Value: value})
-		}
-	}
-	return list
 }

@@ -180,6 +180,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.busySince.Store(&began)
 	defer s.busySince.Store(nil)
 	defer s.recoverCycle()
+	s.Metrics.CycleBegan(began)
 
 	// 1. Take over a new configuration.
 	if next := s.next.Swap(nil); next != nil {
@@ -216,7 +217,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	changed = append(changed, cluster.Settle()...)
 	waiting := cluster.WaitingJobs()
 	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
-	s.Metrics.PublishQueues(s.reporter.queueMetrics(ssn))
+	s.Metrics.Publish(measure(ssn))
 
 	// 7. Until the model changes there is nothing more to decide; except about volumes and
 	// claims, which upstream's plugins look up outside of the model.

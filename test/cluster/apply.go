@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
@@ -44,27 +45,59 @@ func (c *Cluster) Apply(ctx context.Context, dir string, skipKinds ...string) er
 // of its objects, for two seconds each; that is its own doing. Objects applied here are
 // not held back.
 func ApplyKustomization(ctx context.Context, config *rest.Config, dir string, skipKinds ...string) error {
-	objects, err := render(dir)
+	objects, err := Render(dir)
 	if err != nil {
 		return err
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return slices.Contains(skipKinds, o.GetKind())
 	})
-	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	if err := ApplyObjects(ctx, config, objects); err != nil {
+		return fmt.Errorf("applying %s: %w", dir, err)
+	}
+	return nil
+}
+
+// ApplyObjects applies objects as ApplyKustomization does.
+func ApplyObjects(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
 	applier, err := newApplier(config)
 	if err != nil {
 		return err
 	}
-	for _, object := range objects {
+	for _, object := range inOrder(objects) {
 		if err := applier.apply(ctx, object); err != nil {
-			return fmt.Errorf("applying %s %s from %s: %w", object.GetKind(), object.GetName(), dir, err)
+			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
 }
 
-func render(dir string) ([]*unstructured.Unstructured, error) {
+// DeleteObjects deletes objects in the reverse order of ApplyObjects, and does not wait until they are gone.
+func DeleteObjects(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
+	applier, err := newApplier(config)
+	if err != nil {
+		return err
+	}
+	for _, object := range slices.Backward(inOrder(objects)) {
+		resource, err := applier.resource(object)
+		if err == nil {
+			err = resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+		}
+		if err != nil {
+			return fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func inOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	sorted := slices.Clone(objects)
+	slices.SortStableFunc(sorted, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	return sorted
+}
+
+// Render returns the objects of a kustomize directory.
+func Render(dir string) ([]*unstructured.Unstructured, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("rendering %s: %w", dir, err)

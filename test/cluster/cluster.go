@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -71,6 +72,9 @@ type Options struct {
 	// Unthrottled switches the API server's flow control off.
 	Unthrottled bool
 
+	// Restartable keeps the state until Stop, so that Kill and Restart are possible.
+	Restartable bool
+
 	// Profiling serves profiles of the control plane on /debug/pprof/ of the API server.
 	Profiling bool
 
@@ -84,6 +88,7 @@ type Cluster struct {
 	// Kubeconfig is the path of a kubeconfig for an administrator.
 	Kubeconfig string
 
+	options Options
 	dir     string
 	process *Process
 	config  *rest.Config
@@ -101,18 +106,37 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a local cluster: %w", err)
 	}
-	c := &Cluster{Kubeconfig: filepath.Join(dir, "kubeconfig"), dir: dir}
 	if o.LogFile == "" {
 		o.LogFile = filepath.Join(dir, "log")
 	}
-	if err := c.start(ctx, binary, o); err != nil {
+	c := &Cluster{Kubeconfig: filepath.Join(dir, "kubeconfig"), options: o, dir: dir}
+	if err := c.start(ctx, binary); err != nil {
 		_ = c.Stop() // what it could say, err says
 		return nil, fmt.Errorf("starting a local cluster: %w", err)
 	}
 	return c, nil
 }
 
-func (c *Cluster) start(ctx context.Context, binary string, o Options) error {
+// Kill kills the control plane of a cluster that is Restartable, and returns when it has ended.
+func (c *Cluster) Kill() {
+	c.process.Kill()
+	<-c.process.Done()
+}
+
+// Restart starts the control plane again after Kill, at the same address, and returns when it
+// is ready. All credentials stay valid.
+func (c *Cluster) Restart(ctx context.Context) error {
+	binary, err := Localcluster(ctx)
+	if err == nil {
+		err = c.start(ctx, binary)
+	}
+	if err != nil {
+		return fmt.Errorf("starting a local cluster again: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) start(ctx context.Context, binary string) error {
 	ready, readyWriter, err := os.Pipe()
 	if err != nil {
 		return err
@@ -120,7 +144,7 @@ func (c *Cluster) start(ctx context.Context, binary string, o Options) error {
 	defer ready.Close()
 	c.process, err = StartProcess(ProcessOptions{
 		Path:   binary,
-		Args:   o.args(c.Kubeconfig),
+		Args:   append(c.options.args(c.Kubeconfig), c.place()...),
 		Output: filepath.Join(c.dir, "stderr"),
 		stdout: readyWriter,
 		leash:  true,
@@ -143,6 +167,19 @@ func (c *Cluster) start(ctx context.Context, binary string, o Options) error {
 	}
 	c.config.QPS = -1
 	return nil
+}
+
+// place is where the control plane has its state and listens, if it may be restarted: the second
+// time as the first time.
+func (c *Cluster) place() []string {
+	if !c.options.Restartable {
+		return nil
+	}
+	args := []string{"--state-dir=" + filepath.Join(c.dir, "state")}
+	if c.config != nil {
+		args = append(args, "--port="+c.config.Host[strings.LastIndexByte(c.config.Host, ':')+1:])
+	}
+	return args
 }
 
 func (o Options) args(kubeconfig string) []string {

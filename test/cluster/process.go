@@ -27,8 +27,18 @@ type ProcessOptions struct {
 	// standard error. Empty, it is thrown away.
 	Output string
 
+	// Container is what the process sees instead of this machine; nil, it sees all. Only root can start one.
+	Container *Container
+
 	stdout *os.File // instead of Output, for standard output
 	leash  bool     // it stops by itself when its standard input ends, and so with this process
+}
+
+// Container is a process with a root directory, a user and an environment of its own. Path is below the root, and
+// Env is all of the environment.
+type Container struct {
+	Root     string
+	UID, GID uint32
 }
 
 // Process is a child process. On Linux it does not outlive this process.
@@ -45,6 +55,11 @@ func StartProcess(o ProcessOptions) (*Process, error) {
 	p := &Process{command: exec.Command(o.Path, o.Args...), output: o.Output, done: make(chan struct{})}
 	p.command.Env = append(os.Environ(), o.Env...)
 	p.command.SysProcAttr = apart(o.leash)
+	if c := o.Container; c != nil {
+		p.command.Env, p.command.Dir = o.Env, "/"
+		p.command.SysProcAttr.Chroot = c.Root
+		p.command.SysProcAttr.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID}
+	}
 	if o.Output != "" {
 		output, err := os.Create(o.Output)
 		if err != nil {

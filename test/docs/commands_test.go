@@ -3,6 +3,7 @@ package docs_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,13 +12,19 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
+	plugin "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/app"
+	"github.com/batch-scheduler/batch-scheduler/test/chart"
 )
 
-// TestCommands checks each line of each shell block, and the commands within the prose.
+// TestCommands checks each line of each shell block, and the commands within the prose. What TestTutorials and
+// TestTroubleshooting run is not looked at here.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	type command struct{ at, line string }
@@ -25,7 +32,11 @@ func TestCommands(t *testing.T) {
 	for _, b := range blocks(t) {
 		switch b.language {
 		case "sh":
-			for line := range strings.Lines(b.text) {
+			text := b.text
+			if run := append(tutorials(t), filepath.Join(root, troubleshooting)); slices.ContainsFunc(run, b.isOf) {
+				text = strings.Join(elsewhere.FindAllString(text, -1), "\n")
+			}
+			for line := range strings.Lines(text) {
 				commands = append(commands, command{b.at, line})
 			}
 		case "yaml", "text":
@@ -33,7 +44,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: a block must say whether it is sh, yaml or text, not %q", b.at, b.language)
 		}
 	}
-	for _, line := range spans(t, "make", "kubectl", "batch-scheduler", "go run") {
+	for _, line := range spans(t, "make", "kubectl", "helm", "batch-scheduler", "go run") {
 		commands = append(commands, command{"prose", line})
 	}
 	if len(commands) < 10 {
@@ -59,8 +70,8 @@ func checkCommand(t *testing.T, words []string) error {
 		return checkMake(t, words[1:])
 	case "kubectl":
 		return checkKubectl(t, words[1:])
-	case "docker":
-		return checkDocker(words[1:])
+	case "helm":
+		return checkHelm(t, words[1:])
 	case "batch-scheduler", "bin/batch-scheduler":
 		return checkScheduler(words[1:])
 	case "go":
@@ -134,19 +145,44 @@ func checkTest(dir string, words []string) error {
 	return nil
 }
 
-// checkDocker looks for what is built; there is no Docker here.
-func checkDocker(words []string) error {
-	data, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
+// checkHelm renders the chart with the values.
+func checkHelm(t *testing.T, words []string) error {
+	t.Helper()
+	var operands []string
+	var namespace string
+	values := map[string]any{}
+	for i := 1; i < len(words); i++ {
+		switch words[i] {
+		case "--create-namespace":
+			if words[0] != "install" {
+				return errors.New("only install makes the namespace")
+			}
+		case "--namespace":
+			i++
+			namespace = words[i]
+		case "--values":
+			i++
+			text, found := fileOf(t, words[i])
+			if !found {
+				return fmt.Errorf("there is no file %s, and no block that begins with it as a comment", words[i])
+			}
+			if err := yaml.UnmarshalStrict([]byte(text), &values); err != nil {
+				return err
+			}
+		default:
+			operands = append(operands, words[i])
+		}
+	}
+	switch {
+	case namespace == "":
+		return errors.New("the namespace is missing")
+	case words[0] == "uninstall" && len(operands) == 1:
+		return nil
+	case (words[0] == "install" || words[0] == "upgrade") && len(operands) == 2:
+		_, err := chart.Render(filepath.Join(root, operands[1]), namespace, values)
 		return err
 	}
-	if len(words) == 0 || words[0] != "build" && words[0] != "push" {
-		return errors.New("this test knows only build and push")
-	}
-	if !strings.Contains(string(data), "./cmd/batch-scheduler") {
-		return errors.New("the Dockerfile does not build the scheduler")
-	}
-	return nil
+	return errors.New("this test does not know how to check the command; teach it")
 }
 
 // checkScheduler runs what needs no cluster, and parses the flags of what does.
@@ -154,6 +190,9 @@ func checkScheduler(words []string) error {
 	command := app.NewSchedulerCommand()
 	if len(words) == 0 {
 		return nil
+	}
+	if words[0] == "simulate" {
+		return checkSimulate(words[1:])
 	}
 	if words[0] != "config" && words[0] != "version" {
 		return parseFlags(command.ParseFlags, words)
@@ -167,6 +206,29 @@ func checkScheduler(words []string) error {
 	return nil
 }
 
+// checkSimulate runs what needs no cluster.
+func checkSimulate(words []string) error {
+	if len(words) == 0 || slices.Equal(words, []string{"--help"}) {
+		return nil
+	}
+	for i := 1; i < len(words); i++ {
+		if slices.Contains([]string{"--objects", "--config", "--compare"}, words[i-1]) {
+			words[i] = filepath.Join(root, words[i])
+		}
+	}
+	if slices.Contains(words, "--from-cluster") {
+		command, _, err := app.NewSchedulerCommand().Find([]string{"simulate"})
+		if err != nil {
+			return err
+		}
+		return command.ParseFlags(words)
+	}
+	if code, output := scheduler(append([]string{"simulate"}, words...)...); code != 0 {
+		return errors.New(output)
+	}
+	return nil
+}
+
 func parseFlags(parse func([]string) error, words []string) error {
 	if slices.Equal(words, []string{"--help"}) {
 		return nil
@@ -174,8 +236,46 @@ func parseFlags(parse func([]string) error, words []string) error {
 	return parse(words)
 }
 
+// checkPlugin looks for the command of the plugin, and parses its flags.
+func checkPlugin(t *testing.T, words []string) error {
+	t.Helper()
+	command, rest, err := plugin.NewCommand(genericiooptions.IOStreams{}).Find(words)
+	if err != nil {
+		return err
+	}
+	if err = parseFlags(command.ParseFlags, rest); err != nil {
+		return err
+	}
+	if command.HasSubCommands() && !slices.Contains(words, "--help") {
+		return fmt.Errorf("%s needs one of its subcommands", command.CommandPath())
+	}
+	file := command.Flags().Lookup("filename")
+	if file == nil || file.Value.String() == "" {
+		return nil
+	}
+	text, found := fileOf(t, file.Value.String())
+	if !found {
+		return fmt.Errorf("there is no file %s, and no block that begins with it as a comment", file.Value)
+	}
+	return submit(t, text)
+}
+
+// submit has the plugin read a file, and send nothing.
+func submit(t *testing.T, text string) error {
+	t.Helper()
+	command := plugin.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(text), Out: io.Discard, ErrOut: io.Discard})
+	command.SetArgs([]string{"submit", "-f", "-", "--dry-run=client"})
+	return command.Execute()
+}
+
 func checkKubectl(t *testing.T, words []string) error {
 	t.Helper()
+	if len(words) > 0 && words[0] == "batch" {
+		return checkPlugin(t, words[1:])
+	}
+	if len(words) > 0 && words[0] == "logs" { // which only a kubelet has
+		return checkLogs(t, words[1:])
+	}
 	if len(words) == 0 || !slices.Contains([]string{"apply", "delete", "get", "describe"}, words[0]) {
 		return errors.New("this test does not know how to check the command; teach it")
 	}
@@ -208,17 +308,39 @@ func checkKubectl(t *testing.T, words []string) error {
 	return nil
 }
 
+// checkLogs looks whether config/default makes what has the logs, in the namespace.
+func checkLogs(t *testing.T, words []string) error {
+	t.Helper()
+	if len(words) < 3 || words[0] != "-n" {
+		return errors.New("this test does not know how to check the command; teach it")
+	}
+	kind, name, _ := strings.Cut(words[2], "/")
+	for _, object := range render(t, "config/default") {
+		head := struct {
+			Kind     string            `json:"kind"`
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}{}
+		if err := yaml.Unmarshal([]byte(object), &head); err != nil {
+			return err
+		}
+		if strings.EqualFold(head.Kind, kind) && head.Metadata.Name == name && head.Metadata.Namespace == words[1] {
+			return nil
+		}
+	}
+	return fmt.Errorf("config/default has no %s", words[2])
+}
+
 // resources are the names by which kubectl knows what the documentation is about.
 func resources(t *testing.T) []string {
 	t.Helper()
-	known := []string{"pod", "pods", "nodes", "events"}
+	known := []string{"pod", "pods", "namespace", "nodes", "events"}
 	for _, text := range render(t, "config/crd") {
 		definition, ok := decode(t, text).(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {
 			t.Fatalf("not a definition:\n%s", text)
 		}
 		names := definition.Spec.Names
-		known = append(append(known, names.Plural, names.Singular), names.ShortNames...)
+		known = append(append(known, names.Plural, names.Singular, definition.Name), names.ShortNames...)
 	}
 	return known
 }

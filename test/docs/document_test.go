@@ -24,36 +24,57 @@ func documents(t *testing.T) []string {
 	if err != nil || len(docs) < 2 {
 		t.Fatalf("found only %q: %v", docs, err)
 	}
-	return append(docs, filepath.Join(root, "README.md"))
+	return append(append(docs, tutorials(t)...), filepath.Join(root, "README.md"))
+}
+
+func tutorials(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob(filepath.Join(root, "docs", "tutorials", "*.md"))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("found no tutorials: %v", err)
+	}
+	return docs
 }
 
 // block is a fenced part of a document.
 type block struct {
+	path     string
 	at       string // file and line
 	language string
 	text     string
 }
+
+func (b block) isOf(path string) bool { return b.path == path }
 
 // blocks returns the fenced parts of all documents.
 func blocks(t *testing.T) []block {
 	t.Helper()
 	var found []block
 	for _, path := range documents(t) {
-		var open *block
-		for i, line := range lines(t, path) {
-			switch fence := strings.HasPrefix(line, "```"); {
-			case fence && open == nil:
-				open = &block{at: fmt.Sprintf("%s:%d", filepath.Base(path), i+1), language: line[3:]}
-			case fence:
-				found = append(found, *open)
-				open = nil
-			case open != nil:
-				open.text += line + "\n"
-			}
+		found = append(found, blocksOf(t, path)...)
+	}
+	return found
+}
+
+func blocksOf(t *testing.T, path string) []block {
+	t.Helper()
+	var found []block
+	var open *block
+	for i, line := range lines(t, path) {
+		switch fence := strings.HasPrefix(line, "```"); {
+		case fence && open == nil:
+			open = &block{path: path, at: fmt.Sprintf("%s:%d", filepath.Base(path), i+1), language: line[3:]}
+		case fence:
+			found = append(found, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			t.Fatalf("%s:%d: a block must not be indented: it would not be looked at", path, i+1)
 		}
-		if open != nil {
-			t.Fatalf("%s: the block is not closed", open.at)
-		}
+	}
+	if open != nil {
+		t.Fatalf("%s: the block is not closed", open.at)
 	}
 	return found
 }

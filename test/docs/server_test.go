@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +18,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// TestAnAPIServerTakesIt applies config/default and config/samples as they are, and dry-runs the objects of the
+// TestAnAPIServerTakesIt applies config/crd, config/default and config/samples as they are, and dry-runs the objects of the
 // documentation.
 func TestAnAPIServerTakesIt(t *testing.T) {
 	if testing.Short() {
@@ -29,14 +30,14 @@ func TestAnAPIServerTakesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Stop() })
-	for _, dir := range []string{"config/default", "config/samples"} {
+	for _, dir := range []string{"config/crd", "config/default", "config/samples"} {
 		if err := c.Apply(t.Context(), filepath.Join(root, dir)); err != nil {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
 	create := dryRun(t, c)
 	for _, y := range texts(t) {
-		if y.kind == conf.Kind || y.kind == types.KustomizationKind {
+		if slices.Contains([]string{conf.Kind, types.KustomizationKind, scrapeKind, valuesKind}, y.kind) {
 			continue
 		}
 		t.Run(y.at+" "+y.kind, func(t *testing.T) {

@@ -3,9 +3,11 @@ package docs_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +26,9 @@ type text struct {
 	at, kind, text string
 }
 
+// valuesKind stands for the kind of values of the chart, which have none.
+const valuesKind = "values"
+
 // texts returns the YAML documents of all blocks. What has actions is a policy, with or without its kind.
 func texts(t *testing.T) []text {
 	t.Helper()
@@ -36,12 +41,19 @@ func texts(t *testing.T) []text {
 			var head struct {
 				metav1.TypeMeta `json:",inline"`
 				Actions         any `json:"actions"`
+				ScrapeConfigs   any `json:"scrape_configs"`
 			}
 			if err := yaml.Unmarshal([]byte(document), &head); err != nil {
 				t.Fatalf("%s: %v", b.at, err)
 			}
 			if head.Actions != nil {
 				head.Kind = conf.Kind
+			}
+			if head.ScrapeConfigs != nil {
+				head.Kind = scrapeKind
+			}
+			if strings.HasPrefix(document, "# values.yaml\n") {
+				head.Kind = valuesKind
 			}
 			found = append(found, text{b.at, head.Kind, document})
 		}
@@ -58,6 +70,9 @@ func TestYAMLIsKnownToItsLastField(t *testing.T) {
 				checkPolicy(t, y.text)
 			case types.KustomizationKind:
 				checkKustomization(t, y.text)
+			case scrapeKind:
+				checkScrape(t, y.text)
+			case valuesKind: // see checkHelm
 			default:
 				decode(t, y.text)
 			}
@@ -98,6 +113,55 @@ func checkKustomization(t *testing.T, text string) {
 		}
 		if !found {
 			t.Errorf("no object has the image %s", image.Name)
+		}
+	}
+}
+
+// scrapeKind is what this test calls a configuration of Prometheus, which has no kind.
+const scrapeKind = "ScrapeConfigs"
+
+// checkScrape looks for fields that Prometheus does not have, and for what the Deployment has not.
+func checkScrape(t *testing.T, text string) {
+	t.Helper()
+	var config struct {
+		ScrapeConfigs []struct {
+			JobName       string `json:"job_name"`
+			Scheme        string `json:"scheme"`
+			Authorization struct {
+				CredentialsFile string `json:"credentials_file"`
+			} `json:"authorization"`
+			TLS struct {
+				InsecureSkipVerify bool `json:"insecure_skip_verify"`
+			} `json:"tls_config"`
+			Kubernetes []struct {
+				Role       string `json:"role"`
+				Namespaces struct {
+					Names []string `json:"names"`
+				} `json:"namespaces"`
+			} `json:"kubernetes_sd_configs"`
+			Relabel []struct {
+				SourceLabels []string `json:"source_labels"`
+				Regex        string   `json:"regex"`
+				Action       string   `json:"action"`
+				TargetLabel  string   `json:"target_label"`
+			} `json:"relabel_configs"`
+		} `json:"scrape_configs"`
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range render(t, "config/default") {
+		deployment, ok := decode(t, object).(*appsv1.Deployment)
+		if !ok {
+			continue
+		}
+		template, scrape := deployment.Spec.Template, config.ScrapeConfigs[0]
+		want := template.Labels["app.kubernetes.io/name"] + ";" + template.Spec.Containers[0].Ports[0].Name
+		if got := scrape.Relabel[0].Regex; got != want {
+			t.Errorf("keeps pods with label and port %q, want %q", got, want)
+		}
+		if got := scrape.Kubernetes[0].Namespaces.Names; !slices.Equal(got, []string{deployment.Namespace}) {
+			t.Errorf("looks in %q, want %q", got, deployment.Namespace)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestClaims(t *testing.T) {
 				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
 			step: step{
 				want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
-				says: map[string]string{"a": "of 3 nodes"},
+				says: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1 of 3 nodes has room: 2 no free device for a claim"},
 			},
 			then: []step{{do: rows(hold("shared: nothing")), want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`}},
 		},
@@ -168,23 +168,8 @@ func usingTemplate(p *corev1.Pod) {
 // refusing has the API server refuse to write the status of a claim.
 func refusing(claim string) row {
 	return func(w *world) {
-		admission := w.client.AdmissionregistrationV1()
-		_, err := admission.ValidatingAdmissionPolicies().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: refusal},
-			Spec: admissionv1.ValidatingAdmissionPolicySpec{
-				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{resourcev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims/status"}},
-				}}}},
-				Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", claim), Message: "not this one"}},
-			},
-		}, metav1.CreateOptions{})
-		w.must(err)
-		_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: refusal},
-			Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: refusal, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-		}, metav1.CreateOptions{})
-		w.must(err)
+		w.deny(refusal, admissionv1.Update, admissionv1.Rule{APIGroups: []string{resourcev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims/status"}},
+			fmt.Sprintf("object.metadata.name != %q", claim))
 		w.eventually(func() error { // until it is in force
 			c, err := w.client.ResourceV1().ResourceClaims(namespace).Get(w.ctx, claim, metav1.GetOptions{})
 			w.must(err)
@@ -197,6 +182,27 @@ func refusing(claim string) row {
 }
 
 const refusal = "refusal"
+
+// deny has the API server refuse operations on a resource unless the expression is true, as soon as it has taken notice.
+func (w *world) deny(name string, operation admissionv1.OperationType, rule admissionv1.Rule, unless string) {
+	w.t.Helper()
+	admission := w.client.AdmissionregistrationV1()
+	_, err := admission.ValidatingAdmissionPolicies().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{operation}, Rule: rule,
+			}}}},
+			Validations: []admissionv1.Validation{{Expression: unless, Message: "not this one"}},
+		},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}, metav1.CreateOptions{})
+	w.must(err)
+}
 
 func refusingNoMore(w *world) {
 	w.must(w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(w.ctx, refusal, metav1.DeleteOptions{}))

@@ -161,11 +161,13 @@ func TestWatchesCut(t *testing.T) {
 	w.must(p.BoundTwice())
 }
 
-// TestOutage has the API server go away in the middle of binding a gang: once so that connections are
-// cut and refused, once so that it does not answer.
+// TestOutage has the API server go away in the middle of binding a gang: so that connections are
+// cut and refused, so that it does not answer, and so that it is killed and started again.
 func TestOutage(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(nodes("n", 4, "10cpu"))
+	o := noControllers
+	o.Restartable = true
+	w := newWorld(t, o)
+	w.do(nodes("n", 5, "10cpu"))
 	p, args := w.newProxy()
 	w.start(args...)
 	w.do(gang("a", 10, pods(10, "1cpu")))
@@ -184,6 +186,7 @@ func TestOutage(t *testing.T) {
 	w.remove(jobLabel+"=a", 1)
 	w.pass(*outage)
 	w.must(p.Up())
+	w.view.note()
 	back := time.Now()
 	w.settle(`
 		b: Running Scheduled; 10 running
@@ -201,12 +204,41 @@ func TestOutage(t *testing.T) {
 	w.must(<-frozen)
 	w.pass(*outage)
 	w.must(syscall.Kill(w.cluster.PID(), syscall.SIGCONT))
+	w.view.note()
 	w.settle(`
 		b: Running Scheduled; 10 running
 		c: Running Scheduled; 20 running
 		d: Running Scheduled; 10 running`, "")
 	w.must(w.view.invariants())
+
+	w.restartsIn(p, gang("e", 10, pods(10, "1cpu")))
+	w.settle(`
+		b: Running Scheduled; 10 running
+		c: Running Scheduled; 20 running
+		d: Running Scheduled; 10 running
+		e: Running Scheduled; 10 running`, "")
+	w.must(w.view.invariants())
 	w.must(p.BoundTwice())
+}
+
+// restartsIn has the API server and etcd killed while a gang is being bound, and started again.
+func (w *world) restartsIn(p *faults.Proxy, gang row) {
+	w.t.Helper()
+	killed := make(chan struct{})
+	p.OnBind(func(n int) {
+		if n == 1 { // the others are on their way
+			w.cluster.Kill()
+			close(killed)
+		}
+	})
+	before := w.view.bound()
+	w.do(gang)
+	<-killed
+	w.t.Logf("%d pods of the gang are known to be bound when the API server is killed", w.view.bound()-before)
+	w.pass(*outage)
+	w.restarted = true
+	w.must(w.cluster.Restart(w.ctx))
+	w.view.note()
 }
 
 // pass lets time pass, in which the scheduler must not end.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ type world struct {
 	dir     string
 
 	scheduler *scheduler.Scheduler // nil while none runs
+	restarted bool                 // the API server: one that has just been started has not read all roles yet
 }
 
 // newWorld starts a cluster and installs config/ there. The test runs beside others.
@@ -127,6 +129,9 @@ func (w *world) judge(s *scheduler.Scheduler) {
 	faults, err := s.Faults()
 	if err != nil {
 		w.t.Error(err)
+	}
+	if w.restarted {
+		faults = slices.DeleteFunc(faults, func(line string) bool { return strings.Contains(line, "forbidden: User") })
 	}
 	if len(faults) > 0 {
 		w.t.Errorf("the scheduler's log tells of %d faults, the first are:\n%s", len(faults), strings.Join(faults[:min(10, len(faults))], "\n"))

@@ -51,15 +51,18 @@ type Scheduler struct {
 	Kubeconfig, Log string
 }
 
-// Install applies config/default as an administrator, all but what would run the scheduler as
-// a pod. It must be called before Start, and may be called again.
+// Install applies config/crd and config/default as an administrator, all but what would run the
+// scheduler as a pod. It must be called before Start, and may be called again.
 func Install(ctx context.Context, c *cluster.Cluster) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return fmt.Errorf("looking for the module: %w", err)
 	}
-	dir := filepath.Join(strings.TrimSpace(string(root)), "config", "default")
-	return c.Apply(ctx, dir, "Deployment", "PodDisruptionBudget")
+	config := filepath.Join(strings.TrimSpace(string(root)), "config")
+	if err = c.Apply(ctx, filepath.Join(config, "crd")); err != nil {
+		return err
+	}
+	return c.Apply(ctx, filepath.Join(config, "default"), "Deployment", "PodDisruptionBudget")
 }
 
 // BinaryVariable is the environment variable that names a built scheduler to use. Empty or unset,

@@ -67,7 +67,7 @@ func NewSchedulerCommand(extensions ...Option) *cobra.Command {
 	opts.AddFlags(cmd.Flags())
 	cmd.Flags().SortFlags = false
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	cmd.AddCommand(newConfigCommand(program), newVersionCommand())
+	cmd.AddCommand(newConfigCommand(program), newSimulateCommand(program), newVersionCommand())
 	return cmd
 }
 

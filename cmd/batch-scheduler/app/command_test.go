@@ -147,6 +147,35 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"config", "check", "a", "--scheduler-name=b"},
 			want:  "unknown flag: --scheduler-name; see batch-scheduler config check --help",
 		},
+		"simulate with nothing to begin with": {
+			given: []string{"simulate"},
+			want:  "nothing to begin with: give --from-cluster, --objects, or both; see batch-scheduler simulate --help",
+		},
+		"simulate with what it cannot do": {
+			given: []string{"simulate", "--objects=.", "--output=pdf", "--cycles=0", "--scheduler-name="},
+			want: `--output: must be text, json or html, not "pdf"; --cycles: must be at least 1, not 0; ` +
+				"--scheduler-name: must not be empty; see batch-scheduler simulate --help",
+		},
+		"simulate with an argument": {
+			given: []string{"simulate", "dir"},
+			want:  `simulate takes no arguments, got "dir"; see batch-scheduler simulate --help`,
+		},
+		"simulate with a flag of the scheduler that means nothing to it": {
+			given: []string{"simulate", "--objects=.", "--bind-workers=3"},
+			want:  "unknown flag: --bind-workers; see batch-scheduler simulate --help",
+		},
+		"simulate with a directory that is missing": {
+			given: []string{"simulate", "--objects=/none"},
+			want:  "reading objects: lstat /none: no such file or directory",
+		},
+		"simulate with a policy that is missing": {
+			given: []string{"simulate", "--objects=.", "--config=/none"},
+			want:  "reading the scheduler configuration: open /none: no such file or directory",
+		},
+		"simulate with a second policy that is missing": {
+			given: []string{"simulate", "--objects=.", "--compare=/none"},
+			want:  "reading the scheduler configuration: open /none: no such file or directory",
+		},
 		"a new line in a flag": {
 			given: []string{"--a\nb"},
 			want:  "unknown flag: --a b; see batch-scheduler --help",

@@ -20,7 +20,7 @@ func TestReload(t *testing.T) {
 	const header = `
 # HELP batch_scheduler_config_last_success_timestamp_seconds When the configuration in force was loaded, in seconds since 1970.
 # TYPE batch_scheduler_config_last_success_timestamp_seconds gauge
-# HELP batch_scheduler_config_reloads_total Changes of the configuration file by result; after a failure the old configuration stays in force.
+# HELP batch_scheduler_config_reloads_total Changes of the configuration file; after a failure the old configuration stays in force.
 # TYPE batch_scheduler_config_reloads_total counter
 `
 	for name, tc := range map[string]struct {

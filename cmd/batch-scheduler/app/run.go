@@ -64,6 +64,7 @@ type process struct {
 	election    *election
 	broadcaster events.EventBroadcaster
 	reloader    *reloader
+	metrics     *metrics.Metrics
 	certificate certificateSource
 	endpoints   endpoints
 }
@@ -111,6 +112,7 @@ func (p *program) assemble(opts *Options) (*process, error) {
 		opts: opts, policy: policy, scheduler: scheduler, election: election, broadcaster: broadcaster,
 		reloader: &reloader{file: opts.SchedulerConf, scheduler: scheduler, metrics: m, clock: p.clock,
 			events: recorder, self: selfReference(opts)},
+		metrics:     m,
 		certificate: certificate,
 		endpoints: endpoints{
 			live:    []check{scheduler.Healthy, election.healthy},
@@ -163,9 +165,16 @@ func (p *process) schedule(ctx context.Context) error {
 		return fmt.Errorf("starting the scheduler: %w", err)
 	}
 	if !p.opts.LeaderElection.LeaderElect {
-		return p.scheduler.Run(ctx)
+		return p.lead(ctx)
 	}
-	return p.election.run(ctx, p.scheduler.Run)
+	return p.election.run(ctx, p.lead)
+}
+
+// lead runs the scheduler.
+func (p *process) lead(ctx context.Context) error {
+	p.metrics.Leads(true)
+	defer p.metrics.Leads(false)
+	return p.scheduler.Run(ctx)
 }
 
 // endedBy returns nil in place of an error that only says that ctx has ended.

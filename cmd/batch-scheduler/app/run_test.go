@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
 // deadline is for what must happen in the end; it is never waited out when all is well.
@@ -275,5 +277,33 @@ func TestSignals(t *testing.T) {
 				t.Errorf("the last line on stderr is %q, want %q", last, tc.stderr)
 			}
 		})
+	}
+}
+
+func TestWhoSchedulesLeads(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := metrics.New(registry)
+	leads := func() string {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "batch_scheduler_leader" {
+				return fmt.Sprint(f.GetMetric()[0].GetGauge().GetValue())
+			}
+		}
+		return "nothing"
+	}
+	told := []string{leads()}
+	p := &process{metrics: m, scheduler: &fakeScheduler{work: func(context.Context) error {
+		told = append(told, leads())
+		return nil
+	}}}
+	if err := p.lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"0", "1", "0"}, append(told, leads())); diff != "" {
+		t.Errorf("before, while and after it schedules (-want +got):\n%s", diff)
 	}
 }

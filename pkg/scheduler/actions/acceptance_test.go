@@ -85,7 +85,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/a", 1, Pending(1, "1cpu"), BestEffort(2, NodeSelector("disk", "ssd"))),
 			),
 			want:  map[string]int{"bind default/a": 1},
-			waits: `waits default/a-1 Unschedulable: needs 2 more pods of no resources; 0 of 3 nodes have room: 3 node selector or affinity`,
+			waits: `waits default/a-1 Unschedulable: needs 2 more pods of no resources; 0 of 3 nodes have room: 3 node selector disk=ssd`,
 		},
 		"A8: the master of high priority and as many workers as fit": {
 			given: Given(threeNodes(),

@@ -107,13 +107,13 @@ func TestPromises(t *testing.T) {
 		"who has evicted for a pod of another scheduler pauses before it evicts again": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("thief", Running(1, "2cpu", "n1"))) },
-				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu beside pods of other schedulers`},
 			{want: `evict q/low-2 for q/high
 			        pipeline q/high-0 n1
 			        waits q/high Preempting: waits for 1 pod that is evicted for it`},
 			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
-				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
-			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu beside pods of other schedulers`},
+			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu beside pods of other schedulers`},
 			{want: `evict q/low-1 for q/high
 			        pipeline q/high-0 n1
 			        waits q/high Preempting: waits for 1 pod that is evicted for it`},

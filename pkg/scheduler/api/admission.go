@@ -15,15 +15,42 @@ type nodeMatcher struct {
 	byFields bool // ask upstream
 
 	selector labels.Selector // nil selects all
+	// named are the requirements that all have to be met: those of the selector, and those of the affinity if it
+	// has no alternatives.
+	named []requirement
+	other *Unfit // said of nodes that meet them
 	// terms are alternatives, if there is an affinity. What cannot be parsed is left out: it matches no node.
 	terms    []labels.Selector
 	affinity bool
 }
 
+// requirement is one of a node's labels, and what is said of nodes that do not meet it.
+type requirement struct {
+	labels.Requirement
+	unmet *Unfit
+}
+
+// longestRequirement is up to how many bytes a requirement is told in full.
+const longestRequirement = 80
+
+func requirements(kind string, selector labels.Selector) []requirement {
+	all, _ := selector.Requirements()
+	named := make([]requirement, len(all))
+	for i, r := range all {
+		text := r.String()
+		if len(text) > longestRequirement {
+			text = r.Key()
+		}
+		named[i] = requirement{r, &Unfit{Reason: NodeSelector, Detail: kind + " " + text}}
+	}
+	return named
+}
+
 func newNodeMatcher(pod *v1.Pod) nodeMatcher {
-	m := nodeMatcher{upstream: nodeaffinity.GetRequiredNodeAffinity(pod)}
+	m := nodeMatcher{upstream: nodeaffinity.GetRequiredNodeAffinity(pod), other: &Unfit{Reason: NodeSelector, Detail: "node affinity"}}
 	if len(pod.Spec.NodeSelector) > 0 {
 		m.selector = labels.SelectorFromSet(pod.Spec.NodeSelector)
+		m.named = requirements("node selector", m.selector)
 	}
 	required := requiredTerms(pod)
 	if required == nil {
@@ -36,6 +63,9 @@ func newNodeMatcher(pod *v1.Pod) nodeMatcher {
 		if selector := labelSelector(term.MatchExpressions); selector != nil {
 			m.terms = append(m.terms, selector)
 		}
+	}
+	if len(required.NodeSelectorTerms) == 1 && len(m.terms) == 1 {
+		m.named = append(m.named, requirements("node affinity", m.terms[0])...)
 	}
 	return m
 }
@@ -102,4 +132,15 @@ func (s *Shape) Admits(node *v1.Node) bool {
 		}
 	}
 	return false
+}
+
+// Mismatch says more of a node that the shape does not admit than the filter does, which is asked more often: the
+// first requirement that the node does not meet, if there is one that it has to.
+func (s *Shape) Mismatch(node *v1.Node) *Unfit {
+	for i := range s.nodes.named {
+		if r := &s.nodes.named[i]; !r.Matches(labels.Set(node.Labels)) {
+			return r.unmet
+		}
+	}
+	return s.nodes.other
 }

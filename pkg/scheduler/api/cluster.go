@@ -234,15 +234,15 @@ func (c *Cluster) Launch(t *TaskInfo) {
 	c.markDirty(t.Job)
 }
 
-// Refused ends the flight of a bind that has certainly not taken effect.
-func (c *Cluster) Refused(id TaskID) {
+// Refused ends the flight of a bind that has certainly not taken effect, for the reason given.
+func (c *Cluster) Refused(id TaskID, why string) {
 	t := c.Tasks[id]
 	if t == nil || t.inFlight == nil {
 		return
 	}
 	c.detach(t)
 	before := t.Node
-	t.inFlight = nil
+	t.inFlight, t.refusal = nil, why
 	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
 	c.joinJob(t) // the commitment is void: what the pod says counts again
 	c.attach(t)

@@ -36,6 +36,9 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 	if t.inFlight != nil && pod.Spec.NodeName != "" {
 		t.inFlight = nil // the watch has caught up with the decision
 	}
+	if pod.Spec.NodeName != "" {
+		t.refusal = ""
+	}
 	c.reshape(t, pod)
 	if t.inFlight == nil {
 		t.Status, t.Node = t.statusShown(), c.nodeOf(pod)

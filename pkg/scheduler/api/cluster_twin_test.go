@@ -301,7 +301,7 @@ func (m *machine) refuse(t *rapid.T) {
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "task")
 	delete(m.inFlight, id)
-	m.event(func() { m.c.Refused(id) })
+	m.event(func() { m.c.Refused(id, "why") })
 }
 
 func (m *machine) check(t *rapid.T) {

@@ -73,7 +73,7 @@ func memberOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(
 		return Membership{Job: id, Queue: binding.Queue, MinMember: 1}
 	}
 	if binding == nil {
-		if name := groupNameOf(pod); name != "" {
+		if name := GroupNameOf(pod); name != "" {
 			group := pod.Namespace + "/" + name
 			return Membership{Job: groupJob(group), Group: group}
 		}
@@ -88,9 +88,25 @@ func memberOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(
 	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: shadowMinMember(pod)}
 }
 
+// IsMember tells whether a pod counts in a group, for those who look at the two from outside. A group that names
+// no queue is in whatever queue its pods were bound for.
+func IsMember(pod *v1.Pod, group *v1alpha1.PodGroup) bool {
+	binding := bindingOf(pod)
+	name := group.Namespace + "/" + group.Name
+	m := memberOf(pod, binding, "", func(uid types.UID) (string, QueueID, bool) {
+		queue := QueueID(group.Spec.Queue)
+		if queue == "" {
+			queue = binding.Queue
+		}
+		return name, queue, uid == group.UID
+	})
+	return m.Group == name
+}
+
 func groupJob(group string) JobID { return JobID("group/" + group) }
 
-func groupNameOf(pod *v1.Pod) string {
+// GroupNameOf returns the name of the PodGroup that a pod asks for, empty if for none.
+func GroupNameOf(pod *v1.Pod) string {
 	if name := pod.Labels[v1alpha1.LabelPodGroup]; name != "" {
 		return name
 	}

@@ -162,7 +162,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 				c.SetPod(aPod("p", inGroup("g")))
 				launch(c)
 				c.SetPod(aPod("p"))
-				c.Refused("uid-p")
+				c.Refused("uid-p", "why")
 			},
 			shadowOfP, "default",
 		},
@@ -273,10 +273,10 @@ func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 		"somebody else was faster": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("other"))) }, Bound, "other",
 		},
-		"refused":            {func(c *Cluster) { c.Refused("uid-p") }, Pending, ""},
-		"refused, then late": {func(c *Cluster) { c.Refused("uid-p"); c.SetPod(aPod("p", on("n"))) }, Bound, "n"},
+		"refused":            {func(c *Cluster) { c.Refused("uid-p", "why") }, Pending, ""},
+		"refused, then late": {func(c *Cluster) { c.Refused("uid-p", "why"); c.SetPod(aPod("p", on("n"))) }, Bound, "n"},
 		"refused after the watch showed it": {
-			func(c *Cluster) { c.SetPod(aPod("p", on("n"))); c.Refused("uid-p") }, Bound, "n",
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"))); c.Refused("uid-p", "why") }, Bound, "n",
 		},
 	}
 	for name, tc := range cases {
@@ -314,7 +314,7 @@ func TestPodRecreatedWhileItsBindIsInFlight(t *testing.T) {
 	again.UID = "uid-p2"
 	c.SetPod(again)
 	c.DeletePod("uid-p")
-	c.Refused("uid-p") // the answer comes late and must not concern the new pod
+	c.Refused("uid-p", "why") // the answer comes late and must not concern the new pod
 	c.Settle()
 
 	if got := c.Tasks["uid-p2"].Status; got != Pending {
@@ -325,5 +325,31 @@ func TestPodRecreatedWhileItsBindIsInFlight(t *testing.T) {
 	}
 	if err := c.Audit(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestIsMember(t *testing.T) {
+	cases := map[string]struct {
+		pod   *v1.Pod
+		queue string // of the group
+		want  bool
+	}{
+		"label":                                 {aPod("p", inGroup("g")), "q", true},
+		"annotation of kube-batch":              {aPod("p", annotated(v1alpha1.AnnotationGroupName, "g")), "q", true},
+		"another label before the annotation":   {aPod("p", inGroup("h"), annotated(v1alpha1.AnnotationGroupName, "g")), "q", false},
+		"neither":                               {aPod("p"), "q", false},
+		"label in another namespace":            {aPod("p", inGroup("g"), func(p *v1.Pod) { p.Namespace = "other" }), "q", false},
+		"bound, label taken off":                {aPod("p", boundBy("q", "uid-g", "n")), "q", true},
+		"bound for a group of that name before": {aPod("p", inGroup("g"), boundBy("q", "uid-old", "n")), "q", false},
+		"bound in another queue":                {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), "q", false},
+		"bound in the default queue":            {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), "", true},
+		"bound as a shadow":                     {aPod("p", inGroup("g"), boundBy("q", "", "n")), "q", false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := IsMember(c.pod, aGroup("g", c.queue, 1)); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
 	}
 }

@@ -99,10 +99,50 @@ func (n *NodeInfo) Fits(t *TaskInfo, when When) bool { return n.Short(t, when) <
 // Short returns the dimension in which t finds no room, the one a person would name first,
 // or -1 if it fits.
 func (n *NodeInfo) Short(t *TaskInfo, when When) int {
-	if when == Now && len(n.nominated) == 0 && n.Pipelined.IsZero() && n.Aside.IsZero() {
+	if when == Now && n.unclaimed() {
 		return t.Request.Short(n.Idle)
 	}
 	return t.Request.Short(n.Room(t.Priority, when))
+}
+
+// Lacks returns what is missing for t to have room now, as a new vector; nothing if it has.
+func (n *NodeInfo) Lacks(t *TaskInfo) Resource { return t.Request.beyond(n.Room(t.Priority, Now)) }
+
+// Gap says how far t is from having room now: for each dimension the part of the request that is missing, in
+// thousandths, rounded up, and added up. Zero if it has room. What a node is short of beyond the whole of a
+// request does not count.
+func (n *NodeInfo) Gap(t *TaskInfo) int64 {
+	room := n.Idle
+	if !n.unclaimed() {
+		room = n.Room(t.Priority, Now)
+	}
+	gap := int64(0)
+	for i, asked := range t.Request {
+		switch there := room.At(i); {
+		case asked <= there || asked <= 0:
+		case there <= 0: // most nodes of a full cluster: no need to divide
+			gap += 1000
+		default:
+			gap += ((asked-there)*1000 + asked - 1) / asked
+		}
+	}
+	return gap
+}
+
+// FitsBeside tells whether t would have room now if no pods but those of queues stood here. Extended resources
+// come first, because they are mostly what is missing.
+func (n *NodeInfo) FitsBeside(t *TaskInfo) bool {
+	for i := len(t.Request) - 1; i >= 0; i-- {
+		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(n.Idle.At(i), n.Outside.At(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// unclaimed tells whether all that is idle is there for the taking.
+func (n *NodeInfo) unclaimed() bool {
+	return len(n.nominated) == 0 && n.Pipelined.IsZero() && n.Aside.IsZero()
 }
 
 // Room returns what a task of the given priority could take, as a new vector: idle, less what

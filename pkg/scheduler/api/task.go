@@ -43,6 +43,8 @@ type TaskInfo struct {
 	overdue bool
 	// protected is set while an eviction that was refused must not be tried again.
 	protected bool
+	// refusal says why the last bind has not taken effect; empty if none has failed, or the task has a node since.
+	refusal string
 	// nominated is the node that another scheduler has reserved for this task by preemption.
 	nominated *NodeInfo
 
@@ -105,6 +107,10 @@ func (t *TaskInfo) Waiting() bool { return t.Status == Pending && !t.Gated }
 
 // InFlight tells whether a bind of ours has been decided and not yet been shown or refused.
 func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
+
+// Refusal says why the last bind of the task has not taken effect; empty if none has failed, or the task has
+// a node since. It stays while the next attempt is on its way.
+func (t *TaskInfo) Refusal() string { return t.refusal }
 
 // Evictable tells whether the task stands on a node for all to see, so that evicting it would set
 // room free, and stay away if it were evicted.

@@ -6,12 +6,13 @@ import "fmt"
 type UnfitReason int8
 
 const (
-	NoRoom UnfitReason = iota // Unfit.Detail is the resource
+	NoRoom       UnfitReason = iota // Unfit.Detail is the resource
+	NoRoomBeside                    // the same, and there would be room were it not for pods of no queue
 	NodeNotReady
 	NodeUnschedulable
 	NodePressure // Detail is the condition
-	NodeSelector
-	Taint // Detail is the taint
+	NodeSelector // Detail is the requirement, if it is known
+	Taint        // Detail is the taint
 	HostPortTaken
 	PodAffinity // Detail is upstream's reason
 	TopologySpread
@@ -26,6 +27,8 @@ const (
 type Unfit struct {
 	Reason UnfitReason
 	Detail string
+	// Fixed refusals are about the node itself, although others for this reason may be about what stands on it.
+	Fixed bool
 }
 
 // Message words the refusal for people, as part of "N of M nodes: …".
@@ -33,6 +36,8 @@ func (u *Unfit) Message() string {
 	switch u.Reason {
 	case NoRoom:
 		return "not enough " + u.Detail
+	case NoRoomBeside:
+		return "not enough " + u.Detail + " beside pods of other schedulers"
 	case NodeNotReady:
 		return "not ready"
 	case NodeUnschedulable:
@@ -40,7 +45,9 @@ func (u *Unfit) Message() string {
 	case NodePressure:
 		return "under " + u.Detail
 	case NodeSelector:
-		return "node selector or affinity"
+		if u.Detail == "" {
+			return "node selector or affinity"
+		}
 	case Taint:
 		return "taint " + u.Detail
 	case HostPortTaken:
@@ -54,8 +61,11 @@ func (u *Unfit) Message() string {
 // Resolvable tells whether the refusal is about what stands on the node rather than about the
 // node itself: it may pass when pods end, and another node of the kind would help.
 func (u *Unfit) Resolvable() bool {
+	if u.Fixed {
+		return false
+	}
 	switch u.Reason {
-	case NoRoom, HostPortTaken, PodAffinity, TopologySpread, SetAside:
+	case NoRoom, NoRoomBeside, HostPortTaken, PodAffinity, TopologySpread, SetAside:
 		return true
 	}
 	return false

@@ -66,6 +66,24 @@ func (f *Forming) message() string {
 type NodeCounts struct {
 	Total, WithRoom int
 	Unfit           []UnfitCount // most frequent first, then by message
+
+	// Nearest is not nil if no node has room, and some would have it were less taken there.
+	Nearest *NearMiss
+}
+
+// NearMiss is the node that comes nearest to having room for a task, and what is missing there: in relation
+// to what the task asks for it is the least.
+type NearMiss struct {
+	Node  string
+	Lacks Resource
+}
+
+// Nearest words the near miss, if there is one, to be put behind a message that tells how many nodes have no room.
+func (v *Verdict) Nearest(dims *Dimensions) string {
+	if v.Nodes.Nearest == nil {
+		return ""
+	}
+	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Lacks))
 }
 
 // UnfitCount is a refusal with the number of nodes that give it.

@@ -16,7 +16,7 @@ func TestVerdictMessages(t *testing.T) {
 	counts := func(total, withRoom int, unfit ...UnfitCount) NodeCounts {
 		return NodeCounts{Total: total, WithRoom: withRoom, Unfit: unfit}
 	}
-	noRoom := func(resource string, n int) UnfitCount { return UnfitCount{Unfit{NoRoom, resource}, n} }
+	noRoom := func(resource string, n int) UnfitCount { return UnfitCount{Unfit{Reason: NoRoom, Detail: resource}, n} }
 	cases := map[string]struct {
 		verdict Verdict
 		want    string
@@ -24,7 +24,7 @@ func TestVerdictMessages(t *testing.T) {
 		"too little room": {
 			Verdict{
 				Reason: v1alpha1.ReasonNotEnoughResources, Missing: 8, Request: dims.Vector(amountsOf("nvidia.com/gpu", "1", "cpu", "4", "pods", "1")),
-				Nodes: counts(120, 3, noRoom("nvidia.com/gpu", 96), UnfitCount{Unfit{Taint, "dedicated=infra"}, 17}, UnfitCount{Unfit{NodeSelector, ""}, 4}),
+				Nodes: counts(120, 3, noRoom("nvidia.com/gpu", 96), UnfitCount{Unfit{Reason: Taint, Detail: "dedicated=infra"}, 17}, UnfitCount{Unfit{Reason: NodeSelector, Detail: ""}, 4}),
 			},
 			"needs 8 more pods of 1 nvidia.com/gpu + 4 cpu; 3 of 120 nodes have room: " +
 				"96 not enough nvidia.com/gpu, 17 taint dedicated=infra, 4 node selector or affinity",
@@ -39,7 +39,7 @@ func TestVerdictMessages(t *testing.T) {
 		},
 		"room is set aside": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
-				Nodes:   counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{SetAside, ""}, 1}),
+				Nodes:   counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: SetAside, Detail: ""}, 1}),
 				Forming: &Forming{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
 			"needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 2 not enough cpu, 1 set aside for a job that goes first; " +
 				"2 nodes are set aside for it because it has waited for more than 5m0s; 1 of 2 pods could start there now",
@@ -57,9 +57,9 @@ func TestVerdictMessages(t *testing.T) {
 		"more refusals than anybody reads": {
 			Verdict{
 				Reason: v1alpha1.ReasonUnschedulable, Missing: 1, Request: Resource{1000},
-				Nodes: counts(9, 0, noRoom("cpu", 2), UnfitCount{Unfit{NodeNotReady, ""}, 1}, UnfitCount{Unfit{NodeUnschedulable, ""}, 1},
-					UnfitCount{Unfit{NodePressure, "MemoryPressure"}, 1}, UnfitCount{Unfit{HostPortTaken, ""}, 1},
-					UnfitCount{Unfit{OtherUnfit, "it is full of eels"}, 1}, UnfitCount{Unfit{Taint, "a"}, 1}, UnfitCount{Unfit{Taint, "b"}, 1}),
+				Nodes: counts(9, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: NodeNotReady, Detail: ""}, 1}, UnfitCount{Unfit{Reason: NodeUnschedulable, Detail: ""}, 1},
+					UnfitCount{Unfit{Reason: NodePressure, Detail: "MemoryPressure"}, 1}, UnfitCount{Unfit{Reason: HostPortTaken, Detail: ""}, 1},
+					UnfitCount{Unfit{Reason: OtherUnfit, Detail: "it is full of eels"}, 1}, UnfitCount{Unfit{Reason: Taint, Detail: "a"}, 1}, UnfitCount{Unfit{Reason: Taint, Detail: "b"}, 1}),
 			},
 			"needs 1 more pod of 1 cpu; 0 of 9 nodes have room: 2 not enough cpu, 1 not ready, 1 cordoned, 1 under MemoryPressure, " +
 				"1 host port taken, 1 it is full of eels, 2 for other reasons",
@@ -96,7 +96,7 @@ func TestVerdictMessages(t *testing.T) {
 
 func TestNodeCounts(t *testing.T) {
 	var c NodeCounts
-	for _, unfit := range []*Unfit{nil, {NoRoom, "memory"}, {NoRoom, "cpu"}, {Taint, "b"}, {NoRoom, "cpu"}, {Taint, "a"}, nil} {
+	for _, unfit := range []*Unfit{nil, {Reason: NoRoom, Detail: "memory"}, {Reason: NoRoom, Detail: "cpu"}, {Reason: Taint, Detail: "b"}, {Reason: NoRoom, Detail: "cpu"}, {Reason: Taint, Detail: "a"}, nil} {
 		c.Count(unfit)
 	}
 	c.Sort()
@@ -112,11 +112,12 @@ func TestSuitable(t *testing.T) {
 		want  bool
 	}{
 		"no nodes":                       {nil, false},
-		"a node with room":               {[]*Unfit{nil, {Taint, "a"}}, true},
-		"a full node":                    {[]*Unfit{{Taint, "a"}, {NoRoom, "cpu"}}, true},
-		"a node whose port is taken":     {[]*Unfit{{HostPortTaken, ""}}, true},
-		"a node where neighbours object": {[]*Unfit{{PodAffinity, "x"}}, true},
-		"nodes that will never do":       {[]*Unfit{{Taint, "a"}, {NodeSelector, ""}, {NodeNotReady, ""}, {NodeUnschedulable, ""}}, false},
+		"a node with room":               {[]*Unfit{nil, {Reason: Taint, Detail: "a"}}, true},
+		"a label that every node lacks":  {[]*Unfit{{Reason: TopologySpread, Detail: "no label to spread over", Fixed: true}}, false},
+		"a full node":                    {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: NoRoom, Detail: "cpu"}}, true},
+		"a node whose port is taken":     {[]*Unfit{{Reason: HostPortTaken, Detail: ""}}, true},
+		"a node where neighbours object": {[]*Unfit{{Reason: PodAffinity, Detail: "x"}}, true},
+		"nodes that will never do":       {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: NodeSelector, Detail: ""}, {Reason: NodeNotReady, Detail: ""}, {Reason: NodeUnschedulable, Detail: ""}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,11 +36,12 @@ type unit struct {
 	group   *v1.ObjectReference // nil for a job without PodGroup
 	flights []*flight
 
-	reserves  bool    // some flights have reservations, see prepare
-	forms     bool    // the gang was not complete before
-	followers []*unit // guarded by binder.mu: wait until this one is prepared
+	reserves  bool      // some flights have reservations, see prepare
+	forms     bool      // the gang was not complete before
+	complete  time.Time // when the last of the pods, or the group, was created
+	followers []*unit   // guarded by binder.mu: wait until this one is prepared
 
-	sent, finished int // guarded by binder.mu
+	sent, finished, landed int // guarded by binder.mu
 }
 
 // flight is one bind.
@@ -49,8 +50,11 @@ type flight struct {
 	unit            *unit
 	namespace, name string
 	uid             types.UID
+	created         time.Time
 	reservations    []api.Reservation
 
+	// failure is what the last attempt has brought, nil before it.
+	failure error
 	// waited is set once the flight has been through its back-off.
 	waited bool
 }
@@ -272,6 +276,20 @@ func (b *binder) giveUp() {
 		"gangs", b.open, "pods", b.waiting+b.sending, "timeout", drainTimeout)
 	b.queue, b.waiting = nil, 0
 	b.changed.Broadcast()
+}
+
+// measure says how long a pod has waited that is bound now, and its group if that was the last pod that it
+// needed to start.
+func (b *binder) measure(f *flight) {
+	b.metrics.PodBound(b.clock.Since(f.created))
+	u := f.unit
+	b.mu.Lock()
+	u.landed++
+	started := u.landed == len(u.flights) && u.forms && u.group != nil
+	b.mu.Unlock()
+	if started {
+		b.metrics.GroupStarted(string(f.Queue), b.clock.Since(u.complete))
+	}
 }
 
 // finish ends a flight, whatever became of it.

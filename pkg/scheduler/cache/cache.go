@@ -3,10 +3,12 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
@@ -244,7 +246,7 @@ func (c *Cache) Commit(decisions []api.Decision) {
 func (c *Cache) launch(u *unit, d api.Decision) {
 	job, pod := d.Task.Job, d.Task.Pod
 	f := &flight{
-		unit: u, namespace: pod.Namespace, name: pod.Name, uid: pod.UID,
+		unit: u, namespace: pod.Namespace, name: pod.Name, uid: pod.UID, created: pod.CreationTimestamp.Time,
 		reservations: d.Reservations,
 		landing:      landing{node: d.Node.Name, Commitment: api.Commitment{GroupUID: job.GroupUID()}},
 	}
@@ -253,13 +255,22 @@ func (c *Cache) launch(u *unit, d api.Decision) {
 	}
 	if job.Group != nil {
 		u.group = referenceTo(job.Group)
+		u.complete = later(u.complete, job.Group.CreationTimestamp.Time)
 	}
+	u.complete = later(u.complete, f.created)
 	u.flights = append(u.flights, f)
 	u.reserves = u.reserves || len(f.reservations) > 0
 	u.job = job.ID
 	u.forms = job.ReadyCount()-int32(len(u.flights)) < job.MinMember
 	c.flights[f.uid] = f.landing
 	c.statuses.pods.drop(f.uid)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (c *Cache) evict(p *plan, d api.Decision) {
@@ -301,14 +312,14 @@ func (c *Cache) Run(ctx context.Context) {
 
 // refused, vanished, putOff and readmitted are how the binder tells what became of binds that failed; see tower.
 func (c *Cache) refused(f *flight) {
-	c.changes.add(bindRefused{f.uid})
+	c.changes.add(bindRefused{f.uid, fmt.Sprintf("binding pod %s to node %s failed: %v", f.name, f.node, f.failure)})
 	c.wakeUp()
 }
 
 func (c *Cache) putOff(job api.JobID, flights []*flight, why string) {
 	p := putOff{job: job, why: why}
 	for _, f := range flights {
-		p.refused = append(p.refused, bindRefused{f.uid})
+		p.refused = append(p.refused, bindRefused{uid: f.uid})
 	}
 	c.changes.add(p)
 	c.wakeUp()

@@ -374,14 +374,14 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 				w.batch.PrependReactor("list", "queues", refuse(apierrors.NewNotFound(v1alpha1.Resource("queues"), "")))
 			},
 			want: `not synced with the API server: queues (failed to list *v1alpha1.Queue: queues.scheduling.batch-scheduler.dev "" not found; ` +
-				`the custom resources are not installed: kubectl apply -k config/default): context deadline exceeded`,
+				`the custom resources are not installed: kubectl apply -k config/crd): context deadline exceeded`,
 		},
 		"a role that does not allow it": {
 			given: func(w *world) {
 				w.kube.PrependReactor("list", "nodes", refuse(apierrors.NewForbidden(v1.Resource("nodes"), "", fmt.Errorf("no"))))
 			},
 			want: `not synced with the API server: nodes (failed to list *v1.Node: nodes is forbidden: no; ` +
-				`the scheduler's ClusterRole does not allow it: kubectl apply -k config/default): context deadline exceeded`,
+				`the scheduler's ClusterRole does not allow it, or the API server has just been started and has not read it yet: kubectl apply -k config/default): context deadline exceeded`,
 		},
 	}
 	for name, test := range tests {

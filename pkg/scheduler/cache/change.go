@@ -121,12 +121,15 @@ func (s seen[T]) String() string {
 	return fmt.Sprintf("%s %s/%s", s.kind.name, s.obj.GetNamespace(), s.obj.GetName())
 }
 
-// bindRefused says that a bind of ours certainly has not taken effect.
-type bindRefused struct{ uid types.UID }
+// bindRefused says that a bind of ours certainly has not taken effect, and why.
+type bindRefused struct {
+	uid types.UID
+	why string
+}
 
 func (b bindRefused) apply(c *Cache) {
 	delete(c.flights, b.uid)
-	c.model.Refused(api.TaskID(b.uid))
+	c.model.Refused(api.TaskID(b.uid), b.why)
 }
 
 func (b bindRefused) about() (objectKey, bool) { return objectKey{}, false }

@@ -17,9 +17,10 @@ import (
 
 // source is one informer that the model is fed from.
 type source struct {
-	name   string // the resource, as kubectl names it
-	custom bool   // it comes with this scheduler
-	log    logr.Logger
+	name    string // the resource, as kubectl names it
+	custom  bool   // it comes with this scheduler
+	log     logr.Logger
+	metrics Metrics
 
 	synced toolscache.DoneChecker // also every object has been handed to the handler
 
@@ -59,7 +60,8 @@ func listenTo[T object](c *Cache, resource string, informer toolscache.SharedInd
 }
 
 func (c *Cache) attach(resource string, informer toolscache.SharedIndexInformer, handler toolscache.ResourceEventHandler) error {
-	s := &source{name: resource, log: c.log.WithValues("resource", resource), custom: resource == "podgroups" || resource == "queues"}
+	s := &source{name: resource, log: c.log.WithValues("resource", resource), metrics: c.options.Metrics, custom: resource == "podgroups" || resource == "queues"}
+	s.metrics.WatchFailed(resource, 0)
 	if err := informer.SetTransform(c.trimmer.trim); err != nil {
 		return fmt.Errorf("informer of %s: %w; make the cache before the informers are started", resource, err)
 	}
@@ -209,6 +211,7 @@ func (s *source) failed(_ context.Context, _ *toolscache.Reflector, err error) {
 		s.log.V(1).Info("Watch ended unexpectedly, watching again", "err", err)
 		return
 	}
+	s.metrics.WatchFailed(s.name, 1)
 	advice := s.advice(err)
 	s.mu.Lock()
 	s.trouble = err.Error() + advice
@@ -226,9 +229,9 @@ func (s *source) lastTrouble() string {
 func (s *source) advice(err error) string {
 	switch {
 	case apierrors.IsNotFound(err) && s.custom:
-		return "; the custom resources are not installed: kubectl apply -k config/default"
+		return "; the custom resources are not installed: kubectl apply -k config/crd"
 	case apierrors.IsForbidden(err):
-		return "; the scheduler's ClusterRole does not allow it: kubectl apply -k config/default"
+		return "; the scheduler's ClusterRole does not allow it, or the API server has just been started and has not read it yet: kubectl apply -k config/default"
 	case apierrors.IsUnauthorized(err):
 		return "; the API server does not accept the credentials: check --kubeconfig or the service account"
 	}

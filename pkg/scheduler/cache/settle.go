@@ -27,7 +27,7 @@ func (b *binder) send(ctx context.Context, f *flight) {
 	} else {
 		b.log.V(2).Info("Bind failed, looking what became of the pod", "pod", f.String(), "node", f.node, "err", err)
 	}
-	f.waited = false
+	f.waited, f.failure = false, err
 	b.settling.AddAfter(f, retryAfter(err))
 }
 
@@ -35,6 +35,7 @@ func (b *binder) landed(f *flight) {
 	b.log.V(2).Info("Bound", "pod", f.String(), "node", f.node)
 	b.backoff.Forget(f.uid)
 	b.recorder.podBound(f)
+	b.measure(f)
 	b.finish(f)
 }
 

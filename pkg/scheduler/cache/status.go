@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// groupPause, queuePause and podPause are between two writes of the same object as long as
-	// only numbers change.
-	groupPause = 2 * time.Second
-	queuePause = 2 * time.Second
-	podPause   = 10 * time.Second
+	// countsPause and messagePause are between two writes of the same object as long as only numbers change:
+	// counts and sums, or no more than what is in a message.
+	countsPause  = 2 * time.Second
+	messagePause = 10 * time.Second
 
 	// patience is how long a reason to wait must last before it is told: the pods of a gang
 	// arrive one by one, and most gangs start as soon as the last is there.
@@ -48,8 +47,8 @@ type draft struct {
 	// base is the resource version of the object that the draft was made from. The write fails
 	// with a conflict if the object is not at it any more.
 	base string
-	// urgent drafts change more than numbers.
-	urgent bool
+	// pause is how long after the last write this one may come. It is zero if more than numbers changes.
+	pause time.Duration
 	// waits drafts tell a reason to wait that the object does not show yet.
 	waits bool
 	// send writes and returns the new resource version.
@@ -63,7 +62,6 @@ type draft struct {
 // one, is written. The latest wish wins.
 type writer[W any] struct {
 	resource string // as RBAC rules name it
-	pause    time.Duration
 	patience time.Duration
 	equal    func(a, b W) bool
 	// reason is what a wish says apart from numbers.
@@ -242,7 +240,7 @@ func (w *writer[W]) due(uid types.UID) *draft {
 		w.queue.AddAfter(uid, wait)
 		return nil
 	}
-	if wait := w.pause - w.clock.Since(wish.written); !d.urgent && !wish.written.IsZero() && wait > 0 {
+	if wait := d.pause - w.clock.Since(wish.written); !wish.written.IsZero() && wait > 0 {
 		w.queue.AddAfter(uid, wait)
 		return nil
 	}

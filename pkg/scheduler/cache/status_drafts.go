@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,18 +19,18 @@ import (
 func (c *Cache) newStatuses() statuses {
 	return statuses{
 		groups: newWriter(c, &writer[api.GroupReport]{
-			resource: "podgroups/status", pause: groupPause,
-			equal: equalValues[api.GroupReport], draft: c.draftGroup,
+			resource: "podgroups/status",
+			equal:    equalValues[api.GroupReport], draft: c.draftGroup,
 			reason: func(g api.GroupReport) string { return g.Reason },
 		}),
 		queues: newWriter(c, &writer[api.QueueReport]{
-			resource: "queues/status", pause: queuePause,
-			equal: equalQueueReports, draft: c.draftQueue,
+			resource: "queues/status",
+			equal:    equalQueueReports, draft: c.draftQueue,
 			reason: func(api.QueueReport) string { return "" },
 		}),
 		pods: newWriter(c, &writer[api.PodReport]{
-			resource: "pods/status", pause: podPause,
-			equal: equalValues[api.PodReport], draft: c.draftPod,
+			resource: "pods/status",
+			equal:    equalValues[api.PodReport], draft: c.draftPod,
 			reason: func(p api.PodReport) string { return p.Reason },
 		}),
 	}
@@ -65,13 +66,19 @@ func (c *Cache) draftGroup(want api.GroupReport) (*draft, bool) {
 	before := meta.FindStatusCondition(shown.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	after := meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	d := &draft{
-		base:   shown.ResourceVersion,
-		waits:  want.Phase == v1alpha1.PodGroupPending && shown.Status.Phase == "",
-		urgent: shown.Status.Phase != next.Status.Phase || !alike(before, after),
+		base:  shown.ResourceVersion,
+		waits: want.Phase == v1alpha1.PodGroupPending && shown.Status.Phase == "",
+		pause: countsPause,
 		send: func(ctx context.Context) (string, error) {
 			written, err := c.options.Batch.SchedulingV1alpha1().PodGroups(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 			return versionOf(written, err), err
 		},
+	}
+	switch {
+	case shown.Status.Phase != next.Status.Phase || !alike(before, after):
+		d.pause = 0
+	case equalCounts(&shown.Status, &next.Status):
+		d.pause = messagePause
 	}
 	if after != nil && after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) {
 		d.waits = true
@@ -92,14 +99,19 @@ func (c *Cache) draftQueue(want api.QueueReport) (*draft, bool) {
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
-	urgent := len(shown.Status.Conditions) != len(next.Status.Conditions)
+	pause := countsPause
+	if len(shown.Status.Conditions) != len(next.Status.Conditions) {
+		pause = 0
+	}
 	for i := range next.Status.Conditions {
 		after := &next.Status.Conditions[i]
-		urgent = urgent || !alike(meta.FindStatusCondition(shown.Status.Conditions, after.Type), after)
+		if !alike(meta.FindStatusCondition(shown.Status.Conditions, after.Type), after) {
+			pause = 0
+		}
 	}
 	return &draft{
-		base:   shown.ResourceVersion,
-		urgent: urgent,
+		base:  shown.ResourceVersion,
+		pause: pause,
 		send: func(ctx context.Context) (string, error) {
 			written, err := c.options.Batch.SchedulingV1alpha1().Queues().UpdateStatus(ctx, next, metav1.UpdateOptions{})
 			return versionOf(written, err), err
@@ -137,19 +149,21 @@ func (c *Cache) draftPod(want api.PodReport) (*draft, bool) {
 		ObservedGeneration: shown.Generation,
 		LastTransitionTime: metav1.NewTime(c.options.Clock.Now()),
 	}
-	urgent := true
+	pause := time.Duration(0)
 	if before != nil && before.Status == after.Status {
 		moved := shown.Status.NominatedNodeName != want.NominatedNode
 		if before.Reason == after.Reason && before.Message == after.Message && !moved {
 			return nil, true
 		}
-		urgent = before.Reason != after.Reason || moved
+		if before.Reason == after.Reason && !moved {
+			pause = messagePause
+		}
 		after.LastTransitionTime = before.LastTransitionTime
 	}
 	return &draft{
-		base:   shown.ResourceVersion,
-		urgent: urgent,
-		waits:  urgent,
+		base:  shown.ResourceVersion,
+		pause: pause,
+		waits: pause == 0,
 		send: func(ctx context.Context) (string, error) {
 			patch, err := json.Marshal(newPodPatch(shown, after, want.NominatedNode))
 			if err != nil {
@@ -195,6 +209,10 @@ func podScheduled(pod *v1.Pod) *v1.PodCondition {
 // a node, are over, are being deleted, or are gated (the API server owns that condition).
 func showsWaiting(pod *v1.Pod) bool {
 	return pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0 && pod.DeletionTimestamp == nil && !ended(pod)
+}
+
+func equalCounts(a, b *v1alpha1.PodGroupStatus) bool {
+	return a.Pending == b.Pending && a.Running == b.Running && a.Succeeded == b.Succeeded && a.Failed == b.Failed
 }
 
 // alike tells whether two conditions differ in nothing but numbers.

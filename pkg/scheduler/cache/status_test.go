@@ -28,6 +28,13 @@ func waiting(reason, message string) *api.Report {
 	}
 }
 
+// counting is of a group with so many pods, and says nothing else that is new.
+func counting(pending int32) *api.Report {
+	r := onlyGroups(waiting("Unschedulable", "3 nodes"))
+	r.Groups[0].Pending = pending
+	return r
+}
+
 func onlyGroups(r *api.Report) *api.Report { return &api.Report{Groups: r.Groups} }
 
 func onlyPods(r *api.Report) *api.Report { return &api.Report{Pods: r.Pods} }
@@ -57,18 +64,32 @@ func TestStatus(t *testing.T) {
 				"0s pod g-0: False Unschedulable: 3 nodes",
 			},
 		},
-		"numbers of a group are written every 2 seconds, the latest only": {
+		"counts of a group are written every 2 seconds, the latest only": {
 			steps: map[time.Duration]func(*world){
 				0:                       publish(onlyGroups(waiting("Unschedulable", "3 nodes"))),
-				300 * time.Millisecond:  publish(onlyGroups(waiting("Unschedulable", "4 nodes"))),
-				600 * time.Millisecond:  publish(onlyGroups(waiting("Unschedulable", "5 nodes"))),
-				2300 * time.Millisecond: publish(onlyGroups(waiting("Unschedulable", "6 nodes"))),
+				300 * time.Millisecond:  publish(counting(4)),
+				600 * time.Millisecond:  publish(counting(5)),
+				2300 * time.Millisecond: publish(counting(6)),
 			},
 			want: []string{
 				"0s event on PodGroup g: Unschedulable: 3 nodes",
 				"0s group g: Pending 1/0, False Unschedulable: 3 nodes",
-				"2s group g: Pending 1/0, False Unschedulable: 5 nodes",
-				"4s group g: Pending 1/0, False Unschedulable: 6 nodes",
+				"2s group g: Pending 5/0, False Unschedulable: 3 nodes",
+				"4s group g: Pending 6/0, False Unschedulable: 3 nodes",
+			},
+		},
+		"if no more than numbers of its message change, every 10 seconds": {
+			steps: map[time.Duration]func(*world){
+				0:                      publish(onlyGroups(waiting("Unschedulable", "3 nodes"))),
+				300 * time.Millisecond: publish(onlyGroups(waiting("Unschedulable", "4 nodes"))),
+				9 * time.Second:        publish(onlyGroups(waiting("Unschedulable", "5 nodes"))),
+				11 * time.Second:       publish(onlyGroups(waiting("Unschedulable", "6 nodes"))),
+			},
+			want: []string{
+				"0s event on PodGroup g: Unschedulable: 3 nodes",
+				"0s group g: Pending 1/0, False Unschedulable: 3 nodes",
+				"10s group g: Pending 1/0, False Unschedulable: 5 nodes",
+				"20s group g: Pending 1/0, False Unschedulable: 6 nodes",
 			},
 		},
 		"numbers that come back are not written at all": {

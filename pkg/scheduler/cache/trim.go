@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -36,6 +37,10 @@ type twin struct {
 	pod  *v1.Pod
 	spec []byte
 }
+
+// NewTransform returns what an informer of the scheduler puts each object through before it keeps it, for others who
+// read objects.
+func NewTransform() toolscache.TransformFunc { return newTrimmer().trim }
 
 func newTrimmer() *trimmer { return &trimmer{twins: map[string]twin{}} }
 

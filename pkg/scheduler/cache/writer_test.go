@@ -28,7 +28,7 @@ func (s *slate) draft(want string) (*draft, bool) {
 	if s.shown == want {
 		return nil, true
 	}
-	return &draft{base: strconv.Itoa(s.seen), urgent: true, send: func(context.Context) (string, error) {
+	return &draft{base: strconv.Itoa(s.seen), send: func(context.Context) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.writes++

@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -142,6 +143,12 @@ func compareRooms(t *rapid.T, ssn *Session) {
 			unfit := ssn.Filter(task.Shape, n)
 			if short := n.Short(task, api.Now); unfit == nil && short >= 0 {
 				unfit = &api.Unfit{Reason: api.NoRoom, Detail: string(c.Dims.Name(short))}
+				if beside := n.Idle.Plus(n.Outside); task.Request.Fits(beside) {
+					unfit.Reason = api.NoRoomBeside
+				}
+			}
+			if unfit != nil && unfit.Reason == api.NodeSelector {
+				unfit.Detail = "node selector disk=" + task.Shape.Exemplar.NodeSelector["disk"]
 			}
 			want.Count(unfit)
 			if known := ssn.KnownRoom(task); known != nil && known.Has(i) != (unfit == nil) {
@@ -149,6 +156,9 @@ func compareRooms(t *rapid.T, ssn *Session) {
 			}
 		}
 		want.Sort()
+		if want.WithRoom == 0 {
+			want.Nearest = findNearest(ssn, task)
+		}
 		if diff := cmp.Diff(want, ssn.CountNodes(task), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("nodes for %s (-found +remembered):\n%s", task.ID, diff)
 		}
@@ -163,6 +173,28 @@ func compareRooms(t *rapid.T, ssn *Session) {
 			}
 		}
 	}
+}
+
+// findNearest compares what is missing on all nodes.
+func findNearest(ssn *Session, task *api.TaskInfo) *api.NearMiss {
+	var miss *api.NearMiss
+	var least int64
+	for _, n := range ssn.Cluster().Nodes() {
+		if n == nil || ssn.Filter(task.Shape, n) != nil || n.Fits(task, api.Now) {
+			continue
+		}
+		lacks, room, gap := task.Request.Clone(), n.Room(task.Priority, api.Now), int64(0)
+		for d, asked := range task.Request {
+			lacks[d] = max(0, asked-room.At(d))
+			if lacks[d] > 0 {
+				gap += min(1000, int64(math.Ceil(float64(lacks[d])*1000/float64(asked))))
+			}
+		}
+		if miss == nil || gap < least || gap == least && n.Name < miss.Node {
+			miss, least = &api.NearMiss{Node: n.Name, Lacks: lacks}, gap
+		}
+	}
+	return miss
 }
 
 // slots counts by trying: how many pods go on each node, one after the other.

@@ -16,6 +16,8 @@ type tally struct {
 	known    bool
 	asked    bool // in this session
 
+	near nearest
+
 	counts  api.NodeCounts // as last told
 	changed bool           // since then
 }
@@ -43,7 +45,7 @@ func (ssn *Session) CountNodes(t *api.TaskInfo) api.NodeCounts {
 	if !ssn.cluster.ClassOf(t).Plain() {
 		var fresh tally
 		fresh.sync(ssn, t)
-		return fresh.tell()
+		return fresh.tell(ssn, t)
 	}
 	kind := tallied{t.Shape, t.Priority}
 	known := ssn.memory.tallies[kind]
@@ -52,7 +54,7 @@ func (ssn *Session) CountNodes(t *api.TaskInfo) api.NodeCounts {
 		ssn.memory.tallies[kind] = known
 	}
 	known.sync(ssn, t)
-	return known.tell()
+	return known.tell(ssn, t)
 }
 
 // KnownRoom returns the nodes that have idle room for t, if that is known without looking at all of them,
@@ -78,10 +80,19 @@ func (y *tally) sync(ssn *Session, t *api.TaskInfo) {
 	if y.known && ok && len(touched) < len(nodes) {
 		for _, i := range touched {
 			y.answer(int(i), y.judge(ssn, t, nodes[i], passing))
+			if n := nodes[i]; n != nil {
+				y.near.look(n, y.gap(t, n))
+			} else {
+				y.near.lost = true // it may have been this one
+			}
 		}
 	} else {
+		y.near = nearest{}
 		for i, n := range nodes {
 			y.answer(i, y.judge(ssn, t, n, passing))
+			if n != nil {
+				y.near.look(n, y.gap(t, n))
+			}
 		}
 	}
 	y.position, y.known = journal.Position(), true
@@ -97,12 +108,12 @@ func (y *tally) answer(index int, now int16) {
 		return
 	}
 	y.answers[index], y.changed = now, true
-	y.count(before, -1)
-	y.count(now, +1)
+	y.add(before, -1)
+	y.add(now, +1)
 	y.room.set(index, now == hasRoom)
 }
 
-func (y *tally) count(answer int16, n int) {
+func (y *tally) add(answer int16, n int) {
 	if answer != noNode {
 		y.total += n
 	}
@@ -133,10 +144,18 @@ func (y *tally) refusal(unfit *api.Unfit) int16 {
 	return int16(len(y.refusals) - 1)
 }
 
-func (y *tally) tell() api.NodeCounts {
-	if !y.changed {
-		return y.counts
+func (y *tally) tell(ssn *Session, t *api.TaskInfo) api.NodeCounts {
+	if y.changed {
+		y.count()
 	}
+	y.counts.Nearest = nil
+	if y.counts.WithRoom == 0 {
+		y.counts.Nearest = y.nearMiss(ssn.cluster.Nodes(), t)
+	}
+	return y.counts
+}
+
+func (y *tally) count() {
 	y.counts, y.changed = api.NodeCounts{Total: y.total, WithRoom: y.total}, false
 	for _, r := range y.refusals {
 		if r.nodes > 0 {
@@ -145,19 +164,26 @@ func (y *tally) tell() api.NodeCounts {
 		}
 	}
 	y.counts.Sort()
-	return y.counts
 }
 
 // whyNot says why an existing node cannot take t now, nil if it can.
 func (ssn *Session) whyNot(t *api.TaskInfo, n *api.NodeInfo, passing *NodeSet) *api.Unfit {
 	if !passing.Has(n.Index) {
-		return ssn.Filter(t.Shape, n)
+		unfit := ssn.Filter(t.Shape, n)
+		if unfit != nil && unfit.Reason == api.NodeSelector {
+			unfit = t.Shape.Mismatch(n.Node)
+		}
+		return unfit
 	}
 	if short := n.Short(t, api.Now); short >= 0 {
 		if !n.Aside.IsZero() && t.Request.Fits(n.Idle) {
 			return ssn.memory.refusals.aside()
 		}
-		return ssn.memory.refusals.of(ssn.cluster.Dims, short)
+		reason := api.NoRoom
+		if n.FitsBeside(t) {
+			reason = api.NoRoomBeside
+		}
+		return ssn.memory.refusals.of(reason, ssn.cluster.Dims, short)
 	}
 	return ssn.Predicate(t, n, api.Now)
 }
@@ -187,10 +213,10 @@ func (ssn *Session) FutureRoom() *NodeSet {
 	return &f.set
 }
 
-// roomRefusals has one refusal per dimension, and one for room that is set aside.
+// roomRefusals has one refusal per dimension and reason, and one for room that is set aside.
 type roomRefusals struct {
-	dimensions []*api.Unfit
-	setAside   *api.Unfit
+	room, beside []*api.Unfit // by dimension
+	setAside     *api.Unfit
 }
 
 func (r *roomRefusals) aside() *api.Unfit {
@@ -200,14 +226,18 @@ func (r *roomRefusals) aside() *api.Unfit {
 	return r.setAside
 }
 
-func (r *roomRefusals) of(dims *api.Dimensions, dimension int) *api.Unfit {
-	for dimension >= len(r.dimensions) {
-		r.dimensions = append(r.dimensions, nil)
+func (r *roomRefusals) of(reason api.UnfitReason, dims *api.Dimensions, dimension int) *api.Unfit {
+	known := &r.room
+	if reason == api.NoRoomBeside {
+		known = &r.beside
 	}
-	if r.dimensions[dimension] == nil {
-		r.dimensions[dimension] = &api.Unfit{Reason: api.NoRoom, Detail: string(dims.Name(dimension))}
+	for dimension >= len(*known) {
+		*known = append(*known, nil)
 	}
-	return r.dimensions[dimension]
+	if (*known)[dimension] == nil {
+		(*known)[dimension] = &api.Unfit{Reason: reason, Detail: string(dims.Name(dimension))}
+	}
+	return (*known)[dimension]
 }
 
 // forgetTallies drops what nobody asked about in a session: a kind that waits in vain is asked about in

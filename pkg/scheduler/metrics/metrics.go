@@ -6,82 +6,97 @@ package metrics
 
 import (
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
-
-const namespace = "batch_scheduler"
 
 // Metrics of one scheduler. All methods may be called from any goroutine.
 type Metrics struct {
-	cycleDuration  prometheus.Histogram
+	cycleDuration  prometheus.Observer
+	cycleStart     prometheus.Gauge
 	cyclePanics    prometheus.Counter
 	actionDuration *prometheus.HistogramVec
 	decisions      *prometheus.CounterVec
-	eventQueueLag  prometheus.Histogram
+	eventQueueLag  prometheus.Observer
 	bindDuration   *prometheus.HistogramVec
+	podWait        prometheus.Observer
 	evictions      *prometheus.CounterVec
 	apiWrites      *prometheus.CounterVec
+	watchErrors    *prometheus.CounterVec
+	leader         prometheus.Gauge
 	reloads        *prometheus.CounterVec
+	reloadGood     prometheus.Gauge
 	reloadTime     prometheus.Gauge
-	queues         *queueCollector
+	*modelCollector
 }
 
 // New returns metrics that are registered with the registerer, or with none if it is nil, as tests
 // may want. It panics if the registerer has metrics of these names already.
 func New(registerer prometheus.Registerer) *Metrics {
-	factory := promauto.With(registerer)
-	m := &Metrics{
-		cycleDuration: factory.NewHistogram(histogram("cycle_duration_seconds",
-			"Duration of a scheduling cycle, from applying events to handing over decisions.")),
-		cyclePanics: factory.NewCounter(counter("cycle_panics_total",
-			"Cycles that ended in a panic and were recovered.")),
-		actionDuration: factory.NewHistogramVec(histogram("action_duration_seconds",
-			"Duration of one action within a cycle."), []string{"action"}),
-		decisions: factory.NewCounterVec(counter("decisions_total",
-			"Committed decisions by kind."), []string{"kind"}),
-		eventQueueLag: factory.NewHistogram(histogram("event_queue_lag_seconds",
-			"Age of the oldest event of the cluster when a cycle applied it.")),
-		bindDuration: factory.NewHistogramVec(histogram("bind_duration_seconds",
-			"Time from sending a binding to its answer, by result."), []string{"result"}),
-		evictions: factory.NewCounterVec(counter("evictions_total",
-			"Pods evicted, by cause and result."), []string{"cause", "result"}),
-		apiWrites: factory.NewCounterVec(counter("api_writes_total",
-			"Requests to the API server that may change something, by verb, resource and answer (0: no answer)."),
-			[]string{"verb", "resource", "code"}),
-		reloads: factory.NewCounterVec(counter("config_reloads_total",
-			"Changes of the configuration file by result; after a failure the old configuration stays in force."),
-			[]string{"result"}),
-		reloadTime: factory.NewGauge(prometheus.GaugeOpts{Namespace: namespace,
-			Name: "config_last_success_timestamp_seconds",
-			Help: "When the configuration in force was loaded, in seconds since 1970."}),
-		queues: newQueueCollector(),
-	}
-	// Rates need a first value of zero.
-	m.reloads.WithLabelValues(string(reloadSucceeded))
-	m.reloads.WithLabelValues(string(reloadFailed))
-	if registerer != nil {
-		registerer.MustRegister(m.queues)
-	}
+	m, _ := newMetrics(registerer)
 	return m
 }
 
-// histogram spans 100 µs to about 50 s: from an idle cycle to a cluster in trouble.
-func histogram(name, help string) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{
-		Namespace: namespace, Name: name, Help: help,
-		Buckets: prometheus.ExponentialBuckets(0.0001, 2, 20),
+func newMetrics(registerer prometheus.Registerer) (*Metrics, []Description) {
+	create := newMaker(registerer)
+	m := &Metrics{
+		cycleDuration: create.histogram("cycle_duration_seconds",
+			"Duration of a scheduling cycle, from applying events to handing over decisions. Cycles that are skipped because nothing has changed do not count.",
+			short()).WithLabelValues(),
+		cycleStart: create.gauge("last_cycle_start_timestamp_seconds",
+			"When the last cycle began, skipped ones included, in seconds since 1970; 0 before the first, as on a replica that does not lead.").WithLabelValues(),
+		cyclePanics: create.counter("cycle_panics_total",
+			"Cycles that ended in a panic and were recovered. Each is a bug.").WithLabelValues(),
+		actionDuration: create.histogram("action_duration_seconds",
+			"Duration of one action within a cycle.", short(), actionLabel()),
+		decisions: create.counter("decisions_total",
+			"Committed decisions about pods: to bind it (allocate), to keep room for it that is being released (pipeline), to evict it (evict). An eviction whose room nobody needs any more when its turn comes is not made.",
+			decisionLabel()),
+		eventQueueLag: create.histogram("event_queue_lag_seconds",
+			"Age of the oldest event of the cluster when a cycle applied it.", short()).WithLabelValues(),
+		bindDuration: create.histogram("bind_duration_seconds",
+			"Time from sending a binding to its answer. Whether a pod with an unknown result is bound is looked up later.",
+			short(), bindLabel()),
+		podWait: create.histogram("pod_wait_seconds",
+			"Time from the creation of a pod, which the API server tells to the second, until it is bound.",
+			long()).WithLabelValues(),
+		evictions: create.counter("evictions_total",
+			"Pods evicted, or whose eviction the API server refused, for a job of their queue (preempted), for another queue that deserves the room (reclaimed), or because too few of their gang run (gang-stale).",
+			causeLabel(), evictionLabel()),
+		apiWrites: create.counter("api_writes_total",
+			"Requests to the API server that may change something, by answer. A conflict (409) is tried again and harmless.",
+			verbLabel(), writtenLabel(), codeLabel()),
+		watchErrors: create.counter("watch_errors_total",
+			"Lists and watches of the API server that failed, not counting watches that only expired.", watchedLabel()),
+		leader: create.gauge("leader",
+			"1 while this replica schedules, which it does as the leader or without leader election; else 0.").WithLabelValues(),
+		reloads: create.counter("config_reloads_total",
+			"Changes of the configuration file; after a failure the old configuration stays in force.", reloadLabel()),
+		reloadGood: create.gauge("config_last_reload_successful",
+			"0 if the configuration file has been changed to something that is refused, so that an older one is in force; else 1.").WithLabelValues(),
+		reloadTime: create.gauge("config_last_success_timestamp_seconds",
+			"When the configuration in force was loaded, in seconds since 1970.").WithLabelValues(),
+		modelCollector: newModelCollector(create),
 	}
+	if registerer != nil {
+		registerer.MustRegister(m.modelCollector)
+	}
+	return m, create.made
 }
 
-func counter(name, help string) prometheus.CounterOpts {
-	return prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}
+// short buckets span 100 µs to about 50 s: from an idle cycle to a cluster in trouble.
+func short() []float64 { return prometheus.ExponentialBuckets(0.0001, 2, 20) }
+
+// long buckets span 1 s to about 36 hours: from room that is free to a queue that is full over night.
+func long() []float64 { return prometheus.ExponentialBuckets(1, 2, 18) }
+
+// CycleBegan records that a cycle begins, even if it will be skipped.
+func (m *Metrics) CycleBegan(at time.Time) {
+	m.cycleStart.Set(seconds(at))
 }
 
-// Cycle records a cycle that ended without a panic.
+// Cycle records a cycle that was not skipped and ended without a panic.
 func (m *Metrics) Cycle(d time.Duration) {
 	m.cycleDuration.Observe(d.Seconds())
 }
@@ -131,6 +146,11 @@ func (m *Metrics) Bind(result BindResult, d time.Duration) {
 	m.bindDuration.WithLabelValues(string(result)).Observe(d.Seconds())
 }
 
+// PodBound records a pod that was bound, and how long ago it was created.
+func (m *Metrics) PodBound(wait time.Duration) {
+	m.podWait.Observe(wait.Seconds())
+}
+
 // EvictionResult is what became of an eviction.
 type EvictionResult string
 
@@ -152,17 +172,33 @@ func (m *Metrics) APIWrite(verb, resource string, code int) {
 	m.apiWrites.WithLabelValues(verb, resource, strconv.Itoa(code)).Inc()
 }
 
+// WatchFailed records lists or watches of a resource that failed. Rates need a first value of zero, so
+// it is also called with 0, when the first watch begins.
+func (m *Metrics) WatchFailed(resource string, times int) {
+	m.watchErrors.WithLabelValues(resource).Add(float64(times))
+}
+
+// Leads records whether this replica schedules.
+func (m *Metrics) Leads(leads bool) {
+	value := 0.0
+	if leads {
+		value = 1
+	}
+	m.leader.Set(value)
+}
+
+// ConfigLoaded records a configuration that came into force when the scheduler started.
+func (m *Metrics) ConfigLoaded(at time.Time) {
+	m.reloadGood.Set(1)
+	m.reloadTime.Set(seconds(at))
+}
+
 type reloadResult string
 
 const (
 	reloadSucceeded reloadResult = "success"
 	reloadFailed    reloadResult = "failure"
 )
-
-// ConfigLoaded records a configuration that came into force when the scheduler started.
-func (m *Metrics) ConfigLoaded(at time.Time) {
-	m.reloadTime.Set(float64(at.UnixMilli()) / 1000)
-}
 
 // ConfigReloaded records a changed configuration that came into force.
 func (m *Metrics) ConfigReloaded(at time.Time) {
@@ -173,87 +209,7 @@ func (m *Metrics) ConfigReloaded(at time.Time) {
 // ConfigRefused records a changed configuration that could not be used.
 func (m *Metrics) ConfigRefused() {
 	m.reloads.WithLabelValues(string(reloadFailed)).Inc()
+	m.reloadGood.Set(0)
 }
 
-// PublishQueues replaces all that is told about queues. The caller must not change the slice or
-// what it refers to afterwards.
-func (m *Metrics) PublishQueues(queues []Queue) {
-	m.queues.latest.Store(&queues)
-}
-
-// Queue is what one cycle found out about one queue.
-type Queue struct {
-	Name   string
-	Weight int32
-
-	// Deserved and Allocated are the shares of the queue.
-	Deserved, Allocated []Amount
-
-	// Pending counts the groups that wait, at most one entry for a reason.
-	Pending []Pending
-}
-
-// Amount of one resource, in its base unit: cores, bytes, or a count.
-type Amount struct {
-	Resource string
-	Value    float64
-}
-
-// Pending counts the groups of a queue that wait for one reason, a reason of the PodGroupScheduled
-// condition.
-type Pending struct {
-	Reason string
-	Groups int
-}
-
-// queueCollector turns the latest published queues into metrics. Queues and reasons that are gone
-// leave no series behind, and a scrape never sees half of an update.
-type queueCollector struct {
-	latest                               atomic.Pointer[[]Queue]
-	weight, deserved, allocated, pending *prometheus.Desc
-}
-
-func newQueueCollector() *queueCollector {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
-	}
-	return &queueCollector{
-		weight: desc("queue_weight", "Weight of a queue.", "queue"),
-		deserved: desc("queue_deserved", "What a queue deserves of a resource (cores, bytes, or a count).",
-			"queue", "resource"),
-		allocated: desc("queue_allocated", "What the pods of a queue hold of a resource (cores, bytes, or a count).",
-			"queue", "resource"),
-		pending: desc("pending_groups", "Groups that wait, by the reason of their condition.", "queue", "reason"),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c *queueCollector) Describe(descs chan<- *prometheus.Desc) {
-	descs <- c.weight
-	descs <- c.deserved
-	descs <- c.allocated
-	descs <- c.pending
-}
-
-// Collect implements prometheus.Collector.
-func (c *queueCollector) Collect(metrics chan<- prometheus.Metric) {
-	queues := c.latest.Load()
-	if queues == nil {
-		return
-	}
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
-	for _, q := range *queues {
-		gauge(c.weight, float64(q.Weight), q.Name)
-		for _, a := range q.Deserved {
-			gauge(c.deserved, a.Value, q.Name, a.Resource)
-		}
-		for _, a := range q.Allocated {
-			gauge(c.allocated, a.Value, q.Name, a.Resource)
-		}
-		for _, p := range q.Pending {
-			gauge(c.pending, float64(p.Groups), q.Name, p.Reason)
-		}
-	}
-}
+func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }

@@ -1,21 +1,35 @@
 package metrics_test
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
+
+// cycle is what a cycle publishes: two resources that queues share, and pods, which they do not.
+func cycle(queues ...metrics.Queue) *metrics.Model {
+	return &metrics.Model{
+		Nodes: 3, Pods: 20, Jobs: 5,
+		Resources: []string{api.CPU: "cpu", api.Memory: "memory", api.Pods: ""},
+		Queues:    queues,
+	}
+}
 
 func TestMetrics(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given func(*metrics.Metrics)
-		names []string
-		want  string
+		want  map[string][]string // by name without namespace: labels and values of its series
 	}{
 		"decisions by kind": {
 			given: func(m *metrics.Metrics) {
@@ -23,13 +37,11 @@ func TestMetrics(t *testing.T) {
 				m.Decided(metrics.Allocate, 2)
 				m.Decided(metrics.Pipeline, 1)
 			},
-			names: []string{"batch_scheduler_decisions_total"},
-			want: `
-# HELP batch_scheduler_decisions_total Committed decisions by kind.
-# TYPE batch_scheduler_decisions_total counter
-batch_scheduler_decisions_total{kind="allocate"} 5
-batch_scheduler_decisions_total{kind="pipeline"} 1
-`,
+			want: map[string][]string{"decisions_total": {`{kind="allocate"} 5`, `{kind="evict"} 0`, `{kind="pipeline"} 1`}},
+		},
+		"evictions by cause and result, from zero": {
+			given: func(m *metrics.Metrics) { m.Eviction("reclaimed", metrics.Evicted) },
+			want:  map[string][]string{"evictions_total": {`{cause="gang-stale",result="refused"} 0`, `{cause="gang-stale",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
 		},
 		"writes by verb, resource and answer": {
 			given: func(m *metrics.Metrics) {
@@ -37,121 +49,197 @@ batch_scheduler_decisions_total{kind="pipeline"} 1
 				m.APIWrite("create", "pods/binding", 409)
 				m.APIWrite("patch", "podgroups/status", 0)
 			},
-			names: []string{"batch_scheduler_api_writes_total"},
-			want: `
-# HELP batch_scheduler_api_writes_total Requests to the API server that may change something, by verb, resource and answer (0: no answer).
-# TYPE batch_scheduler_api_writes_total counter
-batch_scheduler_api_writes_total{code="0",resource="podgroups/status",verb="patch"} 1
-batch_scheduler_api_writes_total{code="201",resource="pods/binding",verb="create"} 1
-batch_scheduler_api_writes_total{code="409",resource="pods/binding",verb="create"} 1
-`,
+			want: map[string][]string{"api_writes_total": {`{code="0",resource="podgroups/status",verb="patch"} 1`, `{code="201",resource="pods/binding",verb="create"} 1`, `{code="409",resource="pods/binding",verb="create"} 1`}},
+		},
+		"watches that failed, from zero": {
+			given: func(m *metrics.Metrics) {
+				m.WatchFailed("pods", 0)
+				m.WatchFailed("nodes", 0)
+				m.WatchFailed("nodes", 1)
+			},
+			want: map[string][]string{"watch_errors_total": {`{resource="nodes"} 1`, `{resource="pods"} 0`}},
+		},
+		"a replica that leads": {
+			given: func(m *metrics.Metrics) {
+				m.Leads(true)
+				m.CycleBegan(time.Unix(9, 250e6))
+			},
+			want: map[string][]string{"leader": {`1`}, "last_cycle_start_timestamp_seconds": {`9.25`}},
+		},
+		"a replica that leads no more": {
+			given: func(m *metrics.Metrics) {
+				m.Leads(true)
+				m.Leads(false)
+			},
+			want: map[string][]string{"leader": {`0`}, "last_cycle_start_timestamp_seconds": {`0`}},
 		},
 		"reloads count from zero, and the start is none": {
 			given: func(m *metrics.Metrics) { m.ConfigLoaded(time.Unix(7, 0)) },
-			names: []string{"batch_scheduler_config_reloads_total", "batch_scheduler_config_last_success_timestamp_seconds"},
-			want: `
-# HELP batch_scheduler_config_last_success_timestamp_seconds When the configuration in force was loaded, in seconds since 1970.
-# TYPE batch_scheduler_config_last_success_timestamp_seconds gauge
-batch_scheduler_config_last_success_timestamp_seconds 7
-# HELP batch_scheduler_config_reloads_total Changes of the configuration file by result; after a failure the old configuration stays in force.
-# TYPE batch_scheduler_config_reloads_total counter
-batch_scheduler_config_reloads_total{result="failure"} 0
-batch_scheduler_config_reloads_total{result="success"} 0
-`,
+			want: map[string][]string{
+				"config_last_success_timestamp_seconds": {`7`},
+				"config_last_reload_successful":         {`1`},
+				"config_reloads_total":                  {`{result="failure"} 0`, `{result="success"} 0`},
+			},
 		},
 		"a refused reload leaves the time of the last good one": {
 			given: func(m *metrics.Metrics) {
 				m.ConfigReloaded(time.Unix(8, 500e6))
 				m.ConfigRefused()
 			},
-			names: []string{"batch_scheduler_config_reloads_total", "batch_scheduler_config_last_success_timestamp_seconds"},
-			want: `
-# HELP batch_scheduler_config_last_success_timestamp_seconds When the configuration in force was loaded, in seconds since 1970.
-# TYPE batch_scheduler_config_last_success_timestamp_seconds gauge
-batch_scheduler_config_last_success_timestamp_seconds 8.5
-# HELP batch_scheduler_config_reloads_total Changes of the configuration file by result; after a failure the old configuration stays in force.
-# TYPE batch_scheduler_config_reloads_total counter
-batch_scheduler_config_reloads_total{result="failure"} 1
-batch_scheduler_config_reloads_total{result="success"} 1
-`,
+			want: map[string][]string{
+				"config_last_success_timestamp_seconds": {`8.5`},
+				"config_last_reload_successful":         {`0`},
+				"config_reloads_total":                  {`{result="failure"} 1`, `{result="success"} 1`},
+			},
+		},
+		"a good reload after a refused one": {
+			given: func(m *metrics.Metrics) {
+				m.ConfigRefused()
+				m.ConfigReloaded(time.Unix(8, 0))
+			},
+			want: map[string][]string{"config_last_reload_successful": {`1`}},
+		},
+		"the size of the model": {
+			given: func(m *metrics.Metrics) { m.Publish(cycle(metrics.Queue{Name: "a"}, metrics.Queue{Name: "b"})) },
+			want:  map[string][]string{"model_objects": {`{kind="job"} 5`, `{kind="node"} 3`, `{kind="pod"} 20`, `{kind="queue"} 2`}},
+		},
+		"nothing of a model before the first cycle": {
+			given: func(m *metrics.Metrics) {},
+			want:  map[string][]string{"model_objects": nil, "queue_weight": nil},
+		},
+		"a queue in cores and bytes, of what queues share": {
+			given: func(m *metrics.Metrics) {
+				m.Publish(cycle(metrics.Queue{
+					Name: "research", Weight: 3,
+					Capability: api.Resource{api.CPU: api.Unlimited, api.Memory: 0}, Guarantee: api.Resource{api.CPU: 250},
+					Deserved: api.Resource{api.CPU: 1500, api.Memory: 1 << 30}, Allocated: api.Resource{api.CPU: 500, api.Pods: 7},
+					Requested: api.Resource{api.Memory: 5},
+					Groups:    v1alpha1.QueueGroups{Pending: 1, Running: 2, Unknown: 3, Finished: 4},
+				}))
+			},
+			want: map[string][]string{
+				"queue_weight":     {`{queue="research"} 3`},
+				"queue_capability": {`{queue="research",resource="memory"} 0`}, // zero is a cap as well
+				"queue_guarantee":  {`{queue="research",resource="cpu"} 0.25`},
+				"queue_deserved":   {`{queue="research",resource="cpu"} 1.5`, `{queue="research",resource="memory"} 1.073741824e+09`},
+				"queue_allocated":  {`{queue="research",resource="cpu"} 0.5`, `{queue="research",resource="memory"} 0`},
+				"queue_requested":  {`{queue="research",resource="cpu"} 0`, `{queue="research",resource="memory"} 5`},
+				"queue_groups":     {`{phase="Finished",queue="research"} 4`, `{phase="Pending",queue="research"} 1`, `{phase="Running",queue="research"} 2`, `{phase="Unknown",queue="research"} 3`},
+			},
 		},
 		"queues as published last, nothing of those that are gone": {
 			given: func(m *metrics.Metrics) {
-				m.PublishQueues([]metrics.Queue{{Name: "gone", Weight: 1, Pending: []metrics.Pending{{Reason: "QueueFull", Groups: 9}}}})
-				m.PublishQueues([]metrics.Queue{{
-					Name: "research", Weight: 3,
-					Deserved:  []metrics.Amount{{Resource: "cpu", Value: 1.5}, {Resource: "nvidia.com/gpu", Value: 8}},
-					Allocated: []metrics.Amount{{Resource: "cpu", Value: 0.5}},
-					Pending:   []metrics.Pending{{Reason: "NotEnoughResources", Groups: 2}},
-				}})
+				m.Publish(cycle(metrics.Queue{Name: "gone", Weight: 1, Pending: map[string]int{"QueueFull": 9}}))
+				m.Publish(cycle(metrics.Queue{Name: "here", Weight: 2, Pending: map[string]int{"NotEnoughResources": 2}}))
 			},
-			names: []string{"batch_scheduler_queue_weight", "batch_scheduler_queue_deserved",
-				"batch_scheduler_queue_allocated", "batch_scheduler_pending_groups"},
-			want: `
-# HELP batch_scheduler_pending_groups Groups that wait, by the reason of their condition.
-# TYPE batch_scheduler_pending_groups gauge
-batch_scheduler_pending_groups{queue="research",reason="NotEnoughResources"} 2
-# HELP batch_scheduler_queue_allocated What the pods of a queue hold of a resource (cores, bytes, or a count).
-# TYPE batch_scheduler_queue_allocated gauge
-batch_scheduler_queue_allocated{queue="research",resource="cpu"} 0.5
-# HELP batch_scheduler_queue_deserved What a queue deserves of a resource (cores, bytes, or a count).
-# TYPE batch_scheduler_queue_deserved gauge
-batch_scheduler_queue_deserved{queue="research",resource="cpu"} 1.5
-batch_scheduler_queue_deserved{queue="research",resource="nvidia.com/gpu"} 8
-# HELP batch_scheduler_queue_weight Weight of a queue.
-# TYPE batch_scheduler_queue_weight gauge
-batch_scheduler_queue_weight{queue="research"} 3
-`,
+			want: map[string][]string{
+				"pending_groups": {`{queue="here",reason="NotEnoughResources"} 2`},
+				"queue_weight":   {`{queue="here"} 2`},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewPedanticRegistry()
 			tc.given(metrics.New(registry))
-			if err := testutil.GatherAndCompare(registry, strings.NewReader(tc.want), tc.names...); err != nil {
-				t.Error(err)
+			got := map[string][]string{}
+			for name := range tc.want {
+				got[name] = series(t, registry, name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("series (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestDurationsAreSeconds(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	m := metrics.New(registry)
-	for _, record := range []func(time.Duration){
-		m.Cycle,
-		m.EventsApplied,
-		func(d time.Duration) { m.Action("allocate", d) },
-		func(d time.Duration) { m.Bind(metrics.BindSucceeded, d) },
-	} {
-		record(1500 * time.Millisecond)
-	}
-	families, err := registry.Gather()
+// series returns the labels and values of a metric as they are served, a line each.
+func series(t *testing.T, gatherer prometheus.Gatherer, name string) []string {
+	t.Helper()
+	families, err := gatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var seen int
+	var lines []string
 	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if h := metric.GetHistogram(); h != nil {
-				seen++
-				if h.GetSampleCount() != 1 || h.GetSampleSum() != 1.5 {
-					t.Errorf("%s holds %d samples with a sum of %v, want 1 of 1.5", family.GetName(), h.GetSampleCount(), h.GetSampleSum())
-				}
+		if family.GetName() != "batch_scheduler_"+name {
+			continue
+		}
+		var text strings.Builder
+		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if !strings.HasPrefix(line, "#") {
+				lines = append(lines, strings.TrimSpace(strings.TrimPrefix(line, family.GetName())))
 			}
 		}
 	}
-	if seen != 4 {
-		t.Errorf("%d histograms hold samples, want 4", seen)
+	return lines
+}
+
+func TestTimesAreSeconds(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := metrics.New(registry)
+	m.Publish(cycle(metrics.Queue{Name: "q"}))
+	for name, record := range map[string]func(time.Duration){
+		"cycle_duration_seconds":  m.Cycle,
+		"event_queue_lag_seconds": m.EventsApplied,
+		"action_duration_seconds": func(d time.Duration) { m.Action("allocate", d) },
+		"bind_duration_seconds":   func(d time.Duration) { m.Bind(metrics.BindSucceeded, d) },
+		"pod_wait_seconds":        m.PodBound,
+		"group_wait_seconds":      func(d time.Duration) { m.GroupStarted("q", d) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			record(1500 * time.Millisecond)
+			sum, count := 0.0, 0.0
+			for _, line := range series(t, registry, name) {
+				labels, text, _ := strings.Cut(line, " ")
+				value, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case strings.HasPrefix(labels, "_sum"):
+					sum += value
+				case strings.HasPrefix(labels, "_count"):
+					count += value
+				}
+			}
+			if sum != 1.5 || count != 1 {
+				t.Errorf("%v samples with a sum of %v, want 1 of 1.5", count, sum)
+			}
+		})
+	}
+}
+
+// TestWaitsOfQueuesThatAreGone also has a group start after its queue is gone: its bind was under way.
+func TestWaitsOfQueuesThatAreGone(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := metrics.New(registry)
+	queues := func() []string {
+		var found []string
+		for _, line := range series(t, registry, "group_wait_seconds") {
+			if labels, ok := strings.CutPrefix(line, "_count"); ok {
+				found = append(found, labels)
+			}
+		}
+		return found
+	}
+	m.GroupStarted("a", time.Second)
+	m.Publish(cycle(metrics.Queue{Name: "a"}, metrics.Queue{Name: "b"}))
+	if diff := cmp.Diff([]string{`{queue="a"} 1`, `{queue="b"} 0`}, queues()); diff != "" {
+		t.Errorf("while both exist (-want +got):\n%s", diff)
+	}
+	m.Publish(cycle(metrics.Queue{Name: "b"}))
+	m.GroupStarted("a", time.Second)
+	if diff := cmp.Diff([]string{`{queue="b"} 0`}, queues()); diff != "" {
+		t.Errorf("when one is gone (-want +got):\n%s", diff)
 	}
 }
 
 func TestNamesFollowTheConventions(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	m := metrics.New(registry)
-	m.CyclePanicked()
-	m.Cycle(time.Second)
-	m.PublishQueues([]metrics.Queue{{Name: "q", Deserved: []metrics.Amount{{Resource: "cpu"}},
-		Allocated: []metrics.Amount{{Resource: "cpu"}}, Pending: []metrics.Pending{{Reason: "QueueFull"}}}})
+	fill(metrics.New(registry))
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +249,47 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	}
 }
 
+// TestDescriptions holds the reference to what is served.
+func TestDescriptions(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	fill(metrics.New(registry))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{}
+	for _, family := range families {
+		for _, label := range family.GetMetric()[0].GetLabel() {
+			want[family.GetName()] = append(want[family.GetName()], label.GetName())
+		}
+		want[family.GetName()] = append(want[family.GetName()], strings.ToLower(family.GetType().String()), family.GetHelp())
+	}
+	got := map[string][]string{}
+	for _, d := range metrics.Descriptions() {
+		for _, label := range d.Labels {
+			got[d.Name] = append(got[d.Name], label.Name)
+			if (label.Meaning == "") == (len(label.Values) == 0) {
+				t.Errorf("%s: label %s needs either all its values or what they mean", d.Name, label.Name)
+			}
+		}
+		slices.Sort(got[d.Name])
+		got[d.Name] = append(got[d.Name], d.Type, d.Help)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("labels, type and help (-served +described):\n%s", diff)
+	}
+}
+
+// fill gives each metric a series.
+func fill(m *metrics.Metrics) {
+	m.Action("allocate", time.Second)
+	m.APIWrite("create", "pods/binding", 201)
+	m.WatchFailed("pods", 0)
+	m.GroupStarted("q", time.Second)
+	one := api.Resource{1, 1}
+	m.Publish(cycle(metrics.Queue{Name: "q", Capability: one, Guarantee: one, Pending: map[string]int{"QueueFull": 1}}))
+}
+
 func TestMetricsWithoutARegistryCanBeSet(t *testing.T) {
-	metrics.New(nil).Cycle(time.Second)
+	fill(metrics.New(nil))
 }

@@ -40,7 +40,7 @@ func (c *Cluster) Confirm(pods ...string) {
 func (c *Cluster) Refuse(pods ...string) {
 	c.t.Helper()
 	for _, b := range c.answered("Refuse", pods) {
-		c.tell("bind "+string(b.uid), func(m *api.Cluster) { m.Refused(b.uid) })
+		c.tell("bind "+string(b.uid), func(m *api.Cluster) { m.Refused(b.uid, "why") })
 	}
 }
 

@@ -45,6 +45,7 @@ type options struct {
 	memProfile string
 	trace      string
 	svg        string
+	writeTrace string
 }
 
 // progress reports what is going on.
@@ -66,6 +67,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		say("%v", err)
 		return 1
+	}
+	if o.writeTrace != "" {
+		if err = writeTrace(o.trace, o.writeTrace); err != nil {
+			say("%v", err)
+			return 1
+		}
+		return 0
 	}
 	chosen, err := benchmarks(o.trace)
 	if err != nil {
@@ -112,6 +120,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.StringVar(&o.memProfile, "memprofile", "", "write a profile of all allocations to this file")
 	fs.StringVar(&o.svg, "svg", "", "draw what a pod costs in clusters of growing size (D6) to this file")
 	fs.StringVar(&o.trace, "trace", "../shared/data", "where the openb trace is; without it its benchmark is left out")
+	fs.StringVar(&o.writeTrace, "write-trace", "", "write the openb trace as API objects into this directory, and measure nothing")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}

@@ -65,6 +65,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
 	d.out.step("Installing config/default, all but its Deployment")
+	if err = c.Apply(ctx, filepath.Join(d.root, "config", "crd")); err != nil {
+		return err
+	}
 	if err = c.Apply(ctx, filepath.Join(d.root, "config", "default"), "Deployment"); err != nil {
 		return err
 	}

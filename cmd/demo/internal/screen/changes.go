@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
@@ -71,7 +72,7 @@ func shares(q scene.Queue) string {
 	room.Add(all, q.Allocated)
 	var parts []string
 	for _, name := range shared(all) {
-		parts = append(parts, fmt.Sprintf("%s %s of %s deserved", short(name), amount(q.Allocated[name]), amount(q.Deserved[name])))
+		parts = append(parts, fmt.Sprintf("%s %s of %s deserved", short(name), text.Amount(q.Allocated[name]), text.Amount(q.Deserved[name])))
 	}
 	if len(parts) == 0 {
 		parts = []string{"nothing deserved, nothing allocated"}
@@ -82,7 +83,7 @@ func shares(q scene.Queue) string {
 // paragraph puts the time before a sentence and breaks it into lines.
 func paragraph(at string, s sentence, width int) []string {
 	const margin = 8
-	lines := wrap(s.subject+" "+s.text, width-margin)
+	lines := text.Wrap(s.subject+" "+s.text, width-margin)
 	for i, line := range lines {
 		if i > 0 {
 			at = ""

@@ -4,16 +4,15 @@ package screen
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/test/room"
 )
 
@@ -39,17 +38,17 @@ func Frame(s scene.Scene, elapsed time.Duration, size Size) []string {
 }
 
 func frame(s scene.Scene, elapsed time.Duration, width, noteLines int, fold bool) []string {
-	lines := []string{cut(headline(s, elapsed), width)}
+	lines := []string{text.Cut(headline(s, elapsed), width)}
 	if noteLines > 0 {
 		lines = append(lines, "")
 	}
-	lines = append(lines, groups(s.Groups, fold).lines(width, noteLines)...)
+	lines = append(lines, rows(groups(s.Groups, fold), width, noteLines)...)
 	if len(s.Work) > 0 {
 		lines = append(lines, "")
-		lines = append(lines, work(s.Work).lines(width, noteLines)...)
+		lines = append(lines, rows(work(s.Work), width, noteLines)...)
 	}
 	lines = append(lines, "")
-	return append(lines, queues(s.Queues).lines(width, noteLines)...)
+	return append(lines, rows(queues(s.Queues), width, noteLines)...)
 }
 
 // headline sums up the nodes, in the resources of which pods hold any.
@@ -62,16 +61,25 @@ func headline(s scene.Scene, elapsed time.Duration) string {
 	parts := []string{clock(elapsed), fmt.Sprintf("%d nodes", len(s.Nodes))}
 	for _, name := range shared(total) {
 		if name != corev1.ResourceMemory {
-			parts = append(parts, fmt.Sprintf("%s %s of %s in use", name, amount(used[name]), amount(total[name])))
+			parts = append(parts, fmt.Sprintf("%s %s of %s in use", name, text.Amount(used[name]), text.Amount(total[name])))
 		}
 	}
 	return strings.Join(parts, "   ")
 }
 
-func groups(list []scene.Group, fold bool) table {
-	t := table{
-		titles: []string{"GROUP", "QUEUE", "PHASE", "BOUND", "MIN", "ALL", "WAITS BECAUSE"},
-		right:  []bool{false, false, false, true, true, true, false},
+// rows returns the lines of a table, cut to the width.
+func rows(t text.Table, width, noteLines int) []string {
+	lines := t.Lines(width, noteLines)
+	for i := range lines {
+		lines[i] = text.Cut(lines[i], width)
+	}
+	return lines
+}
+
+func groups(list []scene.Group, fold bool) text.Table {
+	t := text.Table{
+		Titles: []string{"GROUP", "QUEUE", "PHASE", "BOUND", "MIN", "ALL", "WAITS BECAUSE"},
+		Right:  []bool{false, false, false, true, true, true, false},
 	}
 	folded := 0
 	for _, g := range list {
@@ -79,21 +87,21 @@ func groups(list []scene.Group, fold bool) table {
 			folded++
 			continue
 		}
-		t.rows = append(t.rows, row{
-			cells: []string{g.Name, g.Queue, g.Phase, strconv.Itoa(g.Bound), strconv.Itoa(g.Min), strconv.Itoa(g.Members), g.Reason},
-			note:  g.Message,
+		t.Rows = append(t.Rows, text.Row{
+			Cells: []string{g.Name, g.Queue, g.Phase, strconv.Itoa(g.Bound), strconv.Itoa(g.Min), strconv.Itoa(g.Members), g.Reason},
+			Note:  g.Message,
 		})
 	}
 	if folded > 0 {
-		t.rows = append(t.rows, row{cells: []string{fmt.Sprintf("(%d more)", folded), "", "Finished", "", "", "", ""}})
+		t.Rows = append(t.Rows, text.Row{Cells: []string{fmt.Sprintf("(%d more)", folded), "", "Finished", "", "", "", ""}})
 	}
 	return t
 }
 
-func work(list []scene.Work) table {
-	t := table{titles: []string{"WITHOUT A GROUP", "QUEUE", "STATE"}, right: make([]bool, 3)}
+func work(list []scene.Work) text.Table {
+	t := text.Table{Titles: []string{"WITHOUT A GROUP", "QUEUE", "STATE"}, Right: make([]bool, 3)}
 	for _, w := range merge(list) {
-		t.rows = append(t.rows, row{cells: []string{w.Kind + "/" + w.Name, w.Queue, state(w)}})
+		t.Rows = append(t.Rows, text.Row{Cells: []string{w.Kind + "/" + w.Name, w.Queue, state(w)}})
 	}
 	return t
 }
@@ -139,24 +147,24 @@ func state(w scene.Work) string {
 }
 
 // queues shows allocated and deserved of each resource as "allocated / deserved".
-func queues(list []scene.Queue) table {
+func queues(list []scene.Queue) text.Table {
 	all := corev1.ResourceList{}
 	for _, q := range list {
 		room.Add(all, q.Deserved)
 		room.Add(all, q.Allocated)
 	}
-	t := table{titles: []string{"QUEUE", "WEIGHT"}, right: []bool{false, true}}
+	t := text.Table{Titles: []string{"QUEUE", "WEIGHT"}, Right: []bool{false, true}}
 	names := shared(all)
 	for _, name := range names {
-		t.titles = append(t.titles, strings.ToUpper(short(name))+" / DESERVED")
-		t.right = append(t.right, true)
+		t.Titles = append(t.Titles, strings.ToUpper(short(name))+" / DESERVED")
+		t.Right = append(t.Right, true)
 	}
 	for _, q := range list {
 		cells := []string{q.Name, strconv.Itoa(q.Weight)}
 		for _, name := range names {
 			cells = append(cells, share(q, name))
 		}
-		t.rows = append(t.rows, row{cells: cells})
+		t.Rows = append(t.Rows, text.Row{Cells: cells})
 	}
 	return t
 }
@@ -167,7 +175,7 @@ func share(q scene.Queue, name corev1.ResourceName) string {
 	if allocated.IsZero() && deserved.IsZero() {
 		return "-"
 	}
-	return amount(allocated) + " / " + amount(deserved)
+	return text.Amount(allocated) + " / " + text.Amount(deserved)
 }
 
 // short is the name of a resource without its domain.
@@ -175,34 +183,11 @@ func short(name corev1.ResourceName) string {
 	return string(name[strings.LastIndex(string(name), "/")+1:])
 }
 
-// shared returns the resources of a list that queues share, in the order in which they are
-// told: cpu, memory, the extended ones by name.
+// shared returns the resources of a list that queues share, in the order in which they are told.
 func shared(list corev1.ResourceList) []corev1.ResourceName {
-	var names []corev1.ResourceName
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		if name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.Contains(string(name), "/") {
-			names = append(names, name)
-		}
-	}
-	slices.SortStableFunc(names, func(a, b corev1.ResourceName) int {
-		return strings.Count(string(a), "/") - strings.Count(string(b), "/")
+	return slices.DeleteFunc(text.Resources(list), func(name corev1.ResourceName) bool {
+		return name != corev1.ResourceCPU && name != corev1.ResourceMemory && !strings.Contains(string(name), "/")
 	})
-	return names
-}
-
-// amount words a quantity with at most one decimal.
-func amount(q resource.Quantity) string {
-	value := q.AsApproximateFloat64()
-	unit := ""
-	if q.Format == resource.BinarySI {
-		for _, next := range []string{"Ki", "Mi", "Gi", "Ti"} {
-			if value < 1024 {
-				break
-			}
-			value, unit = value/1024, next
-		}
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + unit
 }
 
 // clock words a time as minutes and seconds.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 )
 
 // Verdict words the checks, each with its details below it.
@@ -14,7 +15,7 @@ func Verdict(v judge.Verdict, width int) []string {
 	for _, check := range v {
 		lines = append(lines, fmt.Sprintf("  %-7s %s", check.State, check.Name))
 		for _, detail := range check.Details {
-			for _, line := range wrap(detail, width-margin-2) {
+			for _, line := range text.Wrap(detail, width-margin-2) {
 				lines = append(lines, strings.Repeat(" ", margin+2)+line)
 			}
 		}

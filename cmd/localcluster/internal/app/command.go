@@ -31,7 +31,8 @@ const long = `localcluster runs a Kubernetes control plane with simulated nodes 
 It starts etcd and kube-apiserver, with RBAC, certificates of its own, and nothing
 listening but on loopback; creates nodes; and simulates their kubelets. It prints one
 line when all is ready, and runs until it gets SIGINT or SIGTERM (or, with
---stop-on-stdin-close, until its standard input ends). Then it removes its state.
+--stop-on-stdin-close, until its standard input ends). Then it removes its state,
+unless --state-dir says where to keep it.
 
 A kubelet rejects a pod that does not fit its node, exactly as a real one does; all
 others run at once. Nodes that are created through the API get a kubelet too. What
@@ -55,6 +56,9 @@ const example = `  # Three nodes, kubeconfig in the state directory
   # 100 nodes in three zones with GPUs, and the controllers for Jobs and Deployments
   localcluster --nodes 100 --node cpu=32,memory=256Gi,nvidia.com/gpu=8,pods=110 \
     --zones 3 --controller-manager --kubeconfig ./kubeconfig
+
+  # A cluster that can be stopped, or killed, and started again as it was
+  localcluster --state-dir ./state --port 6443 --kubeconfig ./kubeconfig
 
   # Two pools: cpu-0 to cpu-19, and gpu-0 to gpu-3
   localcluster --node name=cpu,count=20,cpu=64 --node name=gpu,count=4,nvidia.com/gpu=8`
@@ -98,6 +102,8 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig,
 		"write a kubeconfig for an administrator to this `file` when all is ready, and remove it at the end (default: a file in the state directory)")
 	flags.IntVar(&o.port, "port", o.port, "port of the API server on 127.0.0.1; 0 takes a free one")
+	flags.StringVar(&o.stateDir, "state-dir", o.stateDir,
+		"keep the state in this `directory`, and go on from there if a cluster has run in it before; with the same --port its kubeconfigs stay valid (default: a directory of its own, removed at the end)")
 	flags.IntVar(&o.nodes, "nodes", o.nodes, "number of nodes in each --node that has no count of its own")
 	flags.StringArrayVar(&o.pools, "node", o.pools,
 		"capacity of the nodes, as `resource=quantity,...`; cpu, memory and pods default to "+nodes.DefaultSpec+

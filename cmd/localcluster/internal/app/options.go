@@ -14,6 +14,7 @@ const maxNodes = 20000
 type options struct {
 	kubeconfig string
 	port       int
+	stateDir   string
 
 	nodes int
 	pools []string

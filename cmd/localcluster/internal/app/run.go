@@ -36,7 +36,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() { err = errors.Join(err, dir.Remove()) }()
+	defer func() { err = errors.Join(err, dir.Close()) }()
 
 	plane, err := controlplane.Start(controlplane.Config{
 		Dir:               dir,
@@ -81,7 +81,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 // prepare makes the state directory, clears away those of dead clusters, and sends all logs
 // to a file.
 func (o *options) prepare(now time.Time) (*statedir.Dir, *logFile, error) {
-	dir, err := statedir.New("")
+	dir, err := o.openState()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,12 +91,23 @@ func (o *options) prepare(now time.Time) (*statedir.Dir, *logFile, error) {
 	}
 	log, err := openLog(path, o.verbosity)
 	if err != nil {
-		return nil, nil, errors.Join(err, dir.Remove())
+		return nil, nil, errors.Join(err, dir.Close())
 	}
 	if _, err := statedir.Sweep("", now); err != nil {
 		fmt.Fprintln(log.file, err) // another user's problem, or the next start's
 	}
 	return dir, log, nil
+}
+
+func (o *options) openState() (*statedir.Dir, error) {
+	if o.stateDir == "" {
+		return statedir.New("")
+	}
+	dir, err := statedir.Open(o.stateDir)
+	if err != nil {
+		return nil, fmt.Errorf("--state-dir: %w", err)
+	}
+	return dir, nil
 }
 
 // populate creates the nodes and starts their kubelets.

@@ -1,11 +1,13 @@
 // Package certs makes the certificates of one local cluster: an authority that lives as
-// long as the cluster, and what it signs for the API server and for its clients.
+// long as the cluster's state, and what it signs for the API server and for its clients.
 package certs
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -23,11 +25,11 @@ const lifetime = 365 * 24 * time.Hour
 // clocks are a little behind.
 const skew = time.Hour
 
-// Authority signs the certificates of one cluster. Its key is never written anywhere.
+// Authority signs the certificates of one cluster.
 type Authority struct {
 	now         time.Time
 	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
+	key         crypto.Signer
 	pem         []byte
 }
 
@@ -37,15 +39,14 @@ type Pair struct {
 	Key         []byte
 }
 
-// NewAuthority makes an authority with a new key. Its certificates are valid from one hour
-// before now for a year.
-func NewAuthority(now time.Time) (*Authority, error) {
+// NewAuthority makes an authority with a new key, PEM encoded: its certificate, valid from one
+// hour before now for a year, and its key.
+func NewAuthority(now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the key of the certificate authority: %w", err)
 	}
-	a := &Authority{now: now, key: key}
-	template, err := a.template(pkix.Name{CommonName: "localcluster-ca"})
+	template, err := newTemplate(now, pkix.Name{CommonName: "localcluster-ca"})
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +57,26 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing the certificate authority: %w", err)
 	}
-	if a.certificate, err = x509.ParseCertificate(der); err != nil {
-		return nil, fmt.Errorf("reading back the certificate authority: %w", err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the key of the certificate authority: %w", err)
 	}
-	a.pem = encode("CERTIFICATE", der)
-	return a, nil
+	return append(encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)...), nil
+}
+
+// LoadAuthority reads what NewAuthority has made. What it signs is valid from one hour before
+// now for a year, but no longer than its own certificate.
+func LoadAuthority(data []byte, now time.Time) (*Authority, error) {
+	pair, err := tls.X509KeyPair(data, data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authority: %w", err)
+	}
+	if now.After(pair.Leaf.NotAfter) {
+		return nil, fmt.Errorf("the certificate authority is valid until %s only: begin with an empty state directory", pair.Leaf.NotAfter)
+	}
+	return &Authority{
+		now: now, certificate: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), pem: encode("CERTIFICATE", pair.Certificate[0]),
+	}, nil
 }
 
 // Certificate returns the authority's own certificate, PEM encoded: what clients verify
@@ -71,7 +87,7 @@ func (a *Authority) Certificate() []byte {
 
 // Server returns a pair for a server that is reached under the given names and addresses.
 func (a *Authority) Server(names []string, addresses []net.IP) (Pair, error) {
-	template, err := a.template(pkix.Name{CommonName: "kube-apiserver"})
+	template, err := newTemplate(a.now, pkix.Name{CommonName: "kube-apiserver"})
 	if err != nil {
 		return Pair{}, err
 	}
@@ -84,7 +100,7 @@ func (a *Authority) Server(names []string, addresses []net.IP) (Pair, error) {
 
 // Client returns a pair that the API server takes for the given user and groups.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
-	template, err := a.template(pkix.Name{CommonName: user, Organization: groups})
+	template, err := newTemplate(a.now, pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
 		return Pair{}, err
 	}
@@ -107,7 +123,7 @@ func ServiceAccountKey() ([]byte, error) {
 	return encode("EC PRIVATE KEY", der), nil
 }
 
-func (a *Authority) template(subject pkix.Name) (*x509.Certificate, error) {
+func newTemplate(now time.Time, subject pkix.Name) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, fmt.Errorf("making a serial number: %w", err)
@@ -115,8 +131,8 @@ func (a *Authority) template(subject pkix.Name) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		NotBefore:    a.now.Add(-skew),
-		NotAfter:     a.now.Add(lifetime),
+		NotBefore:    now.Add(-skew),
+		NotAfter:     now.Add(lifetime),
 	}, nil
 }
 

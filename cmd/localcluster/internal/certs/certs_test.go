@@ -50,6 +50,23 @@ func TestServerAndClientVerifyEachOther(t *testing.T) {
 	}
 }
 
+// What an authority has signed is good for the same one when it is loaded again, as after a restart.
+func TestAuthorityIsLoadedAgain(t *testing.T) {
+	data, err := certs.NewAuthority(moment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := load(t, data), load(t, data)
+	server := serve(t, after)
+	if _, err = get(t, server, "localhost", before, before); err != nil {
+		t.Error(err)
+	}
+	_, err = certs.LoadAuthority(data, moment().AddDate(1, 0, 1))
+	if err == nil || !strings.Contains(err.Error(), "begin with an empty state directory") {
+		t.Errorf("of an authority that has run out: got error %v", err)
+	}
+}
+
 func TestAClientCertificateServesNobody(t *testing.T) {
 	a := authority(t)
 	pair, err := a.Client("admin")
@@ -92,7 +109,16 @@ func moment() time.Time {
 
 func authority(t *testing.T) *certs.Authority {
 	t.Helper()
-	a, err := certs.NewAuthority(moment())
+	data, err := certs.NewAuthority(moment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load(t, data)
+}
+
+func load(t *testing.T, data []byte) *certs.Authority {
+	t.Helper()
+	a, err := certs.LoadAuthority(data, moment())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // Config says what to start.
 type Config struct {
-	// Dir holds the data of etcd, keys and certificates.
+	// Dir holds the data of etcd, keys and certificates. What it holds already is gone on from.
 	Dir *statedir.Dir
 
 	// Listener is where the API server listens, on a loopback address. The control plane
@@ -65,15 +65,10 @@ type ControlPlane struct {
 // process on the spot. For the same reason nothing is stopped when Start fails; the process
 // is expected to report the error and end.
 func Start(c Config) (*ControlPlane, error) {
-	authority, err := certs.NewAuthority(time.Now())
-	if err != nil {
-		return nil, err
-	}
 	p := &ControlPlane{
-		config:    c,
-		authority: authority,
-		url:       "https://" + c.Listener.Addr().String(),
-		failed:    make(chan error, 4), // one per part, so that none waits for a reader
+		config: c,
+		url:    "https://" + c.Listener.Addr().String(),
+		failed: make(chan error, 4), // one per part, so that none waits for a reader
 	}
 	if err := p.writeKeys(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"fmt"
 	"net"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,7 @@ const ContextName = "localcluster"
 // Files in the state directory.
 const (
 	caFile         = "ca.crt"
+	authorityFile  = "ca.pem" // with its key
 	servingFile    = "apiserver.crt"
 	servingKeyFile = "apiserver.key"
 	accountKeyFile = "sa.key"
@@ -31,8 +33,20 @@ const (
 )
 
 // writeKeys writes what the parts read from files, and makes the administrator's
-// credentials.
+// credentials. What credentials are checked by outlives a restart: the authority, and the key
+// of the tokens of service accounts.
 func (p *ControlPlane) writeKeys() error {
+	now := time.Now()
+	data, err := p.config.Dir.Keep(authorityFile, func() ([]byte, error) { return certs.NewAuthority(now) })
+	if err != nil {
+		return err
+	}
+	if p.authority, err = certs.LoadAuthority(data, now); err != nil {
+		return err
+	}
+	if _, err = p.config.Dir.Keep(accountKeyFile, certs.ServiceAccountKey); err != nil {
+		return err
+	}
 	serving, err := p.authority.Server(
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 		[]net.IP{net.ParseIP("127.0.0.1"), net.ParseIP(serviceAddress)},
@@ -40,15 +54,10 @@ func (p *ControlPlane) writeKeys() error {
 	if err != nil {
 		return err
 	}
-	accountKey, err := certs.ServiceAccountKey()
-	if err != nil {
-		return err
-	}
 	for name, data := range map[string][]byte{
 		caFile:         p.authority.Certificate(),
 		servingFile:    serving.Certificate,
 		servingKeyFile: serving.Key,
-		accountKeyFile: accountKey,
 	} {
 		if _, err = p.config.Dir.Write(name, data); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
@@ -59,12 +60,13 @@ func (p Plan) Build(now metav1.Time) []*corev1.Node {
 	return built
 }
 
-// Create creates the nodes, several at a time, and returns the first failure.
+// Create creates the nodes that do not exist yet, several at a time, and returns the first
+// failure.
 func Create(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	workqueue.ParallelizeUntil(ctx, creators, len(nodes), func(i int) {
-		if _, err := client.CoreV1().Nodes().Create(ctx, nodes[i], metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Nodes().Create(ctx, nodes[i], metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			cancel(fmt.Errorf("creating node %s: %w", nodes[i].Name, err))
 		}
 	})

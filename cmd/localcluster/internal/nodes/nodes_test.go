@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/nodes"
 )
@@ -137,9 +140,13 @@ func TestANodeIsComplete(t *testing.T) {
 func TestCreateReportsTheNodeThatFails(t *testing.T) {
 	plan := nodes.Plan{Pools: []nodes.Pool{{Name: "node", Count: 20}}}
 	built := plan.Build(metav1.Time{})
-	client := fake.NewClientset(built[13])
+	client := fake.NewClientset(built[5]) // one that exists is no failure
+	client.PrependReactor("create", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.CreateAction).GetObject().(*corev1.Node).Name
+		return name == "node-13", nil, errors.New("no more nodes")
+	})
 	err := nodes.Create(t.Context(), client, built)
-	if err == nil || !strings.Contains(err.Error(), "creating node node-13") {
+	if err == nil || !strings.Contains(err.Error(), "creating node node-13: no more nodes") {
 		t.Errorf("got error %v, want one that names node-13", err)
 	}
 }

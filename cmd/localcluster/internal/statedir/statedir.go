@@ -1,6 +1,6 @@
 // Package statedir keeps the directories in which local clusters hold their state: one per
-// process, readable by its owner alone, removed at the end, and swept by the next cluster
-// when a process died without removing its own.
+// process and readable by its owner alone. Those that are made for one run are removed at its
+// end, and swept by the next cluster when a process died without removing its own.
 package statedir
 
 import (
@@ -24,6 +24,9 @@ const (
 	// settle is how old a directory must be before it can count as abandoned: younger
 	// ones may belong to a process that has not locked its own yet.
 	settle = 10 * time.Second
+
+	// longest is how long the path of a directory may be for sockets to fit into it.
+	longest = 80
 )
 
 // Dir is the state directory of this process. The kernel releases its lock when the
@@ -31,6 +34,7 @@ const (
 type Dir struct {
 	Path string
 	lock *os.File
+	kept bool
 }
 
 // New makes a directory under parent, or under the system's directory for temporary files
@@ -47,6 +51,39 @@ func New(parent string) (*Dir, error) {
 	return &Dir{Path: path, lock: lock}, nil
 }
 
+// Open opens a directory that stays when it is closed, and makes it if there is none. It
+// fails while another process has it open, and if there is something in it that was not
+// opened before: who gives a wrong path must not find files of a cluster among his own.
+func Open(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(path) > longest {
+		return nil, fmt.Errorf("the path of %s has more than %d bytes: sockets inside would have no room for theirs", path, longest)
+	}
+	if err = os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	found, err := reacquire(filepath.Join(path, lockName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(entries) > 0:
+		return nil, fmt.Errorf("%s is not empty and no local cluster has run in it: give another directory", path)
+	case errors.Is(err, fs.ErrNotExist):
+		found, err = acquire(filepath.Join(path, lockName))
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, fmt.Errorf("a local cluster runs in %s: stop it first, or give another directory", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{Path: path, lock: found, kept: true}, nil
+}
+
 // Join returns the path of the named file in the directory.
 func (d *Dir) Join(name string) string {
 	return filepath.Join(d.Path, name)
@@ -61,9 +98,27 @@ func (d *Dir) Write(name string, data []byte) (string, error) {
 	return path, nil
 }
 
-// Remove removes the directory and everything in it.
-func (d *Dir) Remove() error {
-	return errors.Join(os.RemoveAll(d.Path), d.lock.Close())
+// Keep returns what the named file holds. If there is none it is written first, with what
+// create returns.
+func (d *Dir) Keep(name string, create func() ([]byte, error)) ([]byte, error) {
+	data, err := os.ReadFile(d.Join(name))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	if data, err = create(); err != nil {
+		return nil, err
+	}
+	_, err = d.Write(name, data)
+	return data, err
+}
+
+// Close gives the directory back. One that was made by New is removed with everything in it.
+func (d *Dir) Close() error {
+	var err error
+	if !d.kept {
+		err = os.RemoveAll(d.Path)
+	}
+	return errors.Join(err, d.lock.Close())
 }
 
 // Sweep removes the directories under parent (as in New) that belonged to processes of

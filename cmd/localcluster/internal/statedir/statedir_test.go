@@ -3,6 +3,7 @@ package statedir_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func TestOnlyTheOwnerCanLookInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Remove()
+	defer dir.Close()
 	path, err := dir.Write("key", []byte("secret"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,11 +42,58 @@ func TestRemoveTakesEverything(t *testing.T) {
 	if err := os.MkdirAll(dir.Join("etcd/member"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Remove(); err != nil {
+	if err := dir.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if left := entries(t, parent); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestOpenKeepsWhatThereIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	made := 0
+	for range 2 {
+		dir, err := statedir.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := dir.Keep("key", func() ([]byte, error) { made++; return []byte("secret"), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(data) != "secret" || made != 1 {
+			t.Errorf("got %q, made %d times", data, made)
+		}
+		if err = dir.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	taken := filepath.Join(t.TempDir(), "taken")
+	dir, err := statedir.Open(taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	photos := t.TempDir()
+	if err = os.WriteFile(filepath.Join(photos, "cat.jpg"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		taken:                                "a local cluster runs in " + taken,
+		photos:                               "is not empty and no local cluster has run in it",
+		filepath.Join(photos, "cat.jpg"):     "not a directory",
+		"/" + strings.Repeat("directory", 9): "has more than 80 bytes",
+	} {
+		if dir, err := statedir.Open(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v and error %v, want an error with %q", path, dir, err, want)
+		}
+	}
+	if left := entries(t, photos); len(left) != 1 {
+		t.Errorf("a refused directory holds %v now", left)
 	}
 }
 
@@ -90,7 +138,7 @@ func inUse(t *testing.T, parent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = dir.Remove() })
+	t.Cleanup(func() { _ = dir.Close() })
 }
 
 // abandoned is what a killed process leaves: the lock file without the lock.

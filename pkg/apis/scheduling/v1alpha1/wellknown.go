@@ -47,6 +47,9 @@ const (
 	// ReasonClaimsNotReady: the group has its nodes, and waits for claims of its pods to be bound there, or one
 	// was not, and it is tried again soon.
 	ReasonClaimsNotReady = "ClaimsNotReady"
+	// ReasonBindFailed: the group has its nodes, and the API server does not take the binding of one of its pods; it is
+	// tried again with growing pauses.
+	ReasonBindFailed = "BindFailed"
 	// ReasonGangStale: fewer than minMember pods have been running for a while, and the missing ones find
 	// no room.
 	ReasonGangStale = "GangStale"

@@ -233,11 +233,11 @@ func (j *Judge) follow(old *opinion, c *check, pod *v1.Pod, when api.When) bool 
 func (j *Judge) unknown(shape *api.Shape) *api.Unfit {
 	switch {
 	case shape.Claims && j.devices == nil:
-		return j.say(api.ClaimUnfit, "nothing is known about resource claims")
+		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "nothing is known about resource claims"})
 	case shape.Claims && !j.devices.read():
-		return j.say(api.ClaimUnfit, "resource claims are still being read")
+		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are still being read"})
 	case shape.Volumes && j.claims == nil:
-		return j.say(api.VolumeUnfit, "nothing is known about volumes")
+		return j.say(api.Unfit{Reason: api.VolumeUnfit, Detail: "nothing is known about volumes"})
 	}
 	return nil
 }
@@ -245,7 +245,9 @@ func (j *Judge) unknown(shape *api.Shape) *api.Unfit {
 // unfit translates a refusal. A plugin that fails rather than refuses is logged, once a session.
 func (j *Judge) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 	before := len(j.words)
-	unfit := j.say(c.reason, wording(status.Reasons()))
+	unfit := j.say(api.Unfit{
+		Reason: c.reason, Detail: wording(status.Reasons()), Fixed: status.Code() == fwk.UnschedulableAndUnresolvable,
+	})
 	if err := status.AsError(); status.Code() == fwk.Error && len(j.words) > before {
 		j.log.Error(err, "A plugin of kube-scheduler failed, the pod is kept waiting", "plugin", c.Name(), "pod", klog.KObj(pod))
 	}
@@ -253,8 +255,7 @@ func (j *Judge) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 }
 
 // say returns the one refusal with these words.
-func (j *Judge) say(reason api.UnfitReason, detail string) *api.Unfit {
-	words := api.Unfit{Reason: reason, Detail: detail}
+func (j *Judge) say(words api.Unfit) *api.Unfit {
 	unfit := j.words[words]
 	if unfit == nil {
 		unfit = &words

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/gang"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+func newCancelCommand(c cluster) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel GROUP",
+		Short: "Delete a group with the Jobs that own its pods",
+		Long: `cancel deletes the Jobs that own members of a group, members that nobody owns,
+and the group. It asks nothing. If something else than a Job owns a member it
+deletes nothing and says so.`,
+		Example: `  kubectl batch cancel train
+  kubectl batch cancel train -n research`,
+		ValidArgsFunction: completeFirst(c, groupNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("cancel takes one group; kubectl batch get groups lists them")
+			}
+			connected, namespace, err := open(c)
+			if err != nil {
+				return err
+			}
+			reader := explain.Reader{Core: connected.core, Batch: connected.batch, Namespace: namespace, Fresh: true}
+			group, pods, err := reader.Members(cmd.Context(), args[0])
+			if err != nil {
+				return advised(err, namespace)
+			}
+			owners, err := gang.OwnersOf(group, pods)
+			if err != nil {
+				return err
+			}
+			for _, d := range deletions(connected, group, owners) {
+				err = remove(cmd.Context(), d.delete, d.object)
+				switch {
+				case err == nil:
+					fmt.Fprintf(cmd.OutOrStdout(), "%s/%s deleted\n", d.kind, d.object.Name)
+				case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // the conflict is one of UIDs
+					fmt.Fprintf(cmd.OutOrStdout(), "%s/%s is gone already\n", d.kind, d.object.Name)
+				default:
+					return advised(err, namespace)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+type deletion struct {
+	kind   string
+	delete deleter
+	object gang.Object
+}
+
+// deletions are in the order in which nothing is made anew: who makes pods goes first.
+func deletions(in clients, group *v1alpha1.PodGroup, owners gang.Owners) []deletion {
+	var list []deletion
+	for _, job := range owners.Jobs {
+		list = append(list, deletion{"job.batch", in.core.BatchV1().Jobs(group.Namespace).Delete, job})
+	}
+	for _, pod := range owners.Pods {
+		list = append(list, deletion{"pod", in.core.CoreV1().Pods(group.Namespace).Delete, pod})
+	}
+	return append(list, deletion{
+		"podgroup." + v1alpha1.GroupName, in.batch.SchedulingV1alpha1().PodGroups(group.Namespace).Delete,
+		gang.Object{Name: group.Name, UID: group.UID},
+	})
+}
+
+// deleter deletes an object by its name.
+type deleter func(ctx context.Context, name string, options metav1.DeleteOptions) error
+
+// remove deletes an object with all that it owns.
+func remove(ctx context.Context, del deleter, o gang.Object) error {
+	background := metav1.DeletePropagationBackground
+	return del(ctx, o.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.UID)), PropagationPolicy: &background})
+}

@@ -1,0 +1,91 @@
+// Package app is the kubectl plugin: its commands, each a thin layer over a package in internal.
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+)
+
+const long = `kubectl batch works with the gangs and queues of batch-scheduler.
+
+get, why and top only read. submit makes a gang and cancel deletes one; nothing
+else changes the cluster.`
+
+// completer is the name under which kubectl looks for a program that completes words after "kubectl batch".
+const completer = "kubectl_complete-batch"
+
+// NewCommand returns the command line. Nothing is connected before a command runs.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	flags := genericclioptions.NewConfigFlags(true)
+	c := &configured{flags}
+	cmd := newCommand(streams, c)
+	flags.AddFlags(cmd.PersistentFlags())
+	utilruntime.Must(cmd.RegisterFlagCompletionFunc("namespace", complete(c, namespaceNames)))
+	return cmd
+}
+
+// newCommand returns the command line for a cluster, without the flags that say which.
+func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "kubectl-batch",
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl batch"},
+		Short:             "Gangs and queues of batch-scheduler",
+		Long:              long,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", show.Width)))
+	cmd.SetIn(streams.In)
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.ErrOut)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
+	cmd.AddCommand(
+		newGetCommand(c), newWhyCommand(c), newTopCommand(c),
+		newSubmitCommand(c), newCancelCommand(c), newCompletionCommand(),
+	)
+	return cmd
+}
+
+// Execute runs the command line of a process and returns its exit code: 0, or 1 after an error, which is then
+// on stderr in one line.
+func Execute(args []string, streams genericiooptions.IOStreams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := NewCommand(streams)
+	cmd.SetArgs(args[1:])
+	if filepath.Base(args[0]) == completer {
+		cmd.SetArgs(append([]string{cobra.ShellCompRequestCmd}, args[1:]...))
+	}
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(streams.ErrOut, "error:", oneLine(err))
+		return 1
+	}
+	return 0
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// oneOf wants a subcommand.
+func oneOf(commands string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("%s does not know %q, only %s", cmd.CommandPath(), args[0], commands)
+		}
+		return fmt.Errorf("%s needs one of these: %s; %s --help has examples", cmd.CommandPath(), commands, cmd.CommandPath())
+	}
+}

@@ -1,0 +1,202 @@
+package app
+
+import (
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write what is printed to testdata")
+
+func job(name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-owner"}}
+}
+
+// TestReadersWriteNothing runs each command that is said to read, in all its forms.
+func TestReadersWriteNothing(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"get groups", "get groups -A -o wide", "get groups train -o json", "get pg -o yaml", "get queues", "get queues research -o wide",
+		"why train", "why odd", "why nobody", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
+		"submit --name a --image b --dry-run=client", "cancel nobody", "cancel odd",
+		"__complete why ", "__complete get queues ", "__complete submit --queue ",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			c := newPretended()
+			run(t, c, "", strings.Split(line, " ")...)
+			if diff := cmp.Diff([]string(nil), c.writes()); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			if strings.HasPrefix(line, "get") && len(c.batch.Actions()) == 0 {
+				t.Error("read nothing either")
+			}
+		})
+	}
+}
+
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"get-groups":           "get groups",
+		"get-group-yaml":       "get groups train -o yaml",
+		"get-queues-json":      "get queues -o json",
+		"get-groups-of-nobody": "get groups nobody",
+		"why":                  "why train --events",
+		"why-pod":              "why pod/lonely --events",
+		"why-nobody":           "why nobody",
+		"top-queues":           "top queues",
+		"submit":               "submit --name new --replicas 4 --gpu 1 --image trainer:7 --queue research",
+		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
+		"cancel":               "cancel train",
+		"complete-groups":      "__complete why ",
+		"complete-more-groups": "__complete get groups train ",
+		"complete-queues":      "__complete submit --queue r",
+		"complete-outputs":     "__complete get queues -o ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden(t, name, run(t, newPretended(), "", strings.Split(line, " ")...))
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+	tooLong(t, got)
+}
+
+// tooLong looks for lines that a terminal would break. What the API server says is not ours to shorten.
+func tooLong(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > show.Width && !strings.HasPrefix(line, "error: ") {
+			t.Errorf("over %d columns: %s", show.Width, line)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var visit func(cmd *cobra.Command, path []string)
+	visit = func(cmd *cobra.Command, path []string) {
+		help := run(t, newPretended(), "", append(path, "--help")...)
+		tooLong(t, help)
+		if cmd.HasParent() && cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for example := range strings.Lines(cmd.Example) {
+			words := strings.Fields(strings.Split(example, " #")[0])
+			if words[0] == "source" {
+				continue // the shell's
+			}
+			used, rest, err := NewCommand(genericiooptions.IOStreams{}).Find(words[2:])
+			if err == nil {
+				err = used.ParseFlags(rest)
+			}
+			if err != nil || used.HasSubCommands() {
+				t.Errorf("example of %s: %s: %v", cmd.CommandPath(), strings.TrimSpace(example), err)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub, append(path, sub.Name()))
+		}
+	}
+	visit(NewCommand(genericiooptions.IOStreams{}), nil)
+}
+
+func TestWrongInput(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"gett":                              `unknown command "gett" for "kubectl batch" Did you mean this? get`,
+		"get":                               `kubectl batch get needs one of these: groups or queues; kubectl batch get --help has examples`,
+		"get nodes":                         `kubectl batch get does not know "nodes", only groups or queues`,
+		"get groups -o name":                `-o name: there is only wide, json, yaml`,
+		"get groups a b --watch":            `--watch takes one name, or none for all`,
+		"get groups a -A":                   `a name is one of a namespace: leave out -A, or the names`,
+		"get groups --wacht":                `unknown flag: --wacht; see kubectl batch get groups --help`,
+		"get queues nobody":                 `there is no queue "nobody"; kubectl batch get queues lists all`,
+		"why":                               `why takes one group, or one pod as pod/NAME; kubectl batch get groups lists the groups`,
+		"why a b":                           `why takes one group, or one pod as pod/NAME; kubectl batch get groups lists the groups`,
+		"why node/n1":                       `why explains groups and pods, not "node": say GROUP or pod/NAME`,
+		"why nobody":                        `there is no group "nobody" in namespace team; it may be in another: kubectl batch get groups -A lists all`,
+		"why podgroup/nobody":               `there is no group "nobody" in namespace team; it may be in another: kubectl batch get groups -A lists all`,
+		"why pod/nobody":                    `there is no pod "nobody" in namespace team; it may be in another: kubectl get pods -A lists all`,
+		"top":                               `kubectl batch top needs one of these: queues; kubectl batch top --help has examples`,
+		"top queues a":                      `top queues shows all queues and takes no names`,
+		"cancel":                            `cancel takes one group; kubectl batch get groups lists them`,
+		"cancel nobody":                     `there is no group "nobody" in namespace team; it may be in another: kubectl batch get groups -A lists all`,
+		"cancel odd":                        `pod odd-0 of group odd belongs to ReplicaSet odd, which cancel does not delete: delete that, then cancel again`,
+		"completion fish":                   `completion takes the shell: bash or zsh`,
+		"submit":                            `--name is missing: it is the name of the Job and of its group`,
+		"submit a":                          `submit does not know what "a" is: give it a flag, or put the command after --`,
+		"submit --name a":                   `--image is missing: it is what the pods run`,
+		"submit --name a --image b --min 0": `--min: 0 is not a number of pods: say 1 or more`,
+		"submit --name a --image b --dry-run=yes": `--dry-run: there is only none, client and server, not "yes"`,
+		"submit --name a --image b -o wide":       `-o wide: there is only json and yaml`,
+		"submit -f none.yaml":                     `-f: open none.yaml: no such file or directory`,
+		"submit -f none.yaml --replicas 2":        `--replicas describes what -f brings along: give one of the two`,
+		"submit -f none.yaml -- sleep":            `a command describes what -f brings along: give one of the two`,
+		"submit -f -":                             `-f -: there is no Job`,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff("error: "+want+"\n", run(t, newPretended(), "", strings.Split(line, " ")...)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatTheAPIServerRefuses(t *testing.T) {
+	t.Parallel()
+	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1alpha1.Resource("podgroups"), "train", "", 0, true)
+	for name, test := range map[string]struct {
+		line, verb, resource string
+		err                  error
+		want                 string // part of the error
+	}{
+		"the kinds are not installed": {"why train", "get", "podgroups", unserved, "error: this cluster does not know PodGroups and Queues: install them with kubectl apply -k config/crd"},
+		"queues may not be read":      {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "ask for the role batch-scheduler-view by a ClusterRoleBinding"},
+		"pods may not be read":        {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "ask for the role view to read and edit to submit and cancel"},
+		"nobody answers":              {"get groups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newPretended()
+			c.refuse(test.verb, test.resource, test.err)
+			if got := run(t, c, "", strings.Split(test.line, " ")...); !strings.Contains(got, test.want) {
+				t.Errorf("want %q in %q", test.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// groupWords are what the API calls groups, and people do.
+func groupWords() []string { return []string{"groups", "group", "podgroups", "podgroup", "pg"} }
+
+func isAny(word string, words ...string) bool { return slices.Contains(words, word) }
+
+// getOptions are the flags of get.
+type getOptions struct {
+	all, watch bool
+	output     string
+}
+
+func newGetCommand(c cluster) *cobra.Command {
+	var o getOptions
+	get := &cobra.Command{
+		Use:   "get",
+		Short: "List groups or queues",
+		Example: `  kubectl batch get groups                # of one namespace
+  kubectl batch get groups -A -o wide     # of all, with what each waits for
+  kubectl batch get groups train --watch  # a line for each change
+  kubectl batch get queues -o yaml`,
+		RunE: oneOf("groups or queues"),
+	}
+	get.AddCommand(newGetGroupsCommand(c, &o), newGetQueuesCommand(c, &o))
+	for _, cmd := range get.Commands() {
+		cmd.Flags().StringVarP(&o.output, "output", "o", "", "wide, json or yaml")
+		cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "after the list, show changes until interrupted")
+		utilruntime.Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp)))
+	}
+	return get
+}
+
+func newGetGroupsCommand(c cluster, o *getOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "groups [NAME...]",
+		Aliases: groupWords()[1:],
+		Short:   "List groups, with phase and reason",
+		Long: `groups lists the groups of a namespace. RUN and WAIT are its pods with a node
+and without, MIN is how many must start together. -o wide adds what the
+scheduler says of each.`,
+		Example: `  kubectl batch get groups
+  kubectl batch get groups -A -o wide
+  kubectl batch get groups train --watch`,
+		ValidArgsFunction: complete(c, groupNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			connected, namespace, err := open(c)
+			if err != nil {
+				return err
+			}
+			if o.all {
+				namespace = metav1.NamespaceAll
+			}
+			groups := connected.batch.SchedulingV1alpha1().PodGroups(namespace)
+			return lister[v1alpha1.PodGroup, *v1alpha1.PodGroup]{
+				kind: "PodGroup", resource: v1alpha1.Resource("podgroups"), namespace: namespace,
+				table: show.Groups, watch: groups.Watch,
+				list: func(ctx context.Context, options metav1.ListOptions) ([]v1alpha1.PodGroup, string, error) {
+					list, err := groups.List(ctx, options)
+					if err != nil {
+						return nil, "", err
+					}
+					return list.Items, list.ResourceVersion, nil
+				},
+			}.run(cmd, c, *o, args)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the groups of all namespaces")
+	return cmd
+}
+
+func newGetQueuesCommand(c cluster, o *getOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:     "queues [NAME...]",
+		Aliases: []string{"queue", "q"},
+		Short:   "List queues, with the numbers of groups by phase",
+		Long: `queues lists the queues, which have no namespace. -o wide adds what each has of
+what it deserves; kubectl batch top queues draws that.`,
+		Example: `  kubectl batch get queues
+  kubectl batch get queues research -o yaml`,
+		ValidArgsFunction: complete(c, queueNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			connected, err := c.connect()
+			if err != nil {
+				return err
+			}
+			queues := connected.batch.SchedulingV1alpha1().Queues()
+			return lister[v1alpha1.Queue, *v1alpha1.Queue]{
+				kind: "Queue", resource: v1alpha1.Resource("queues"), table: show.Queues, watch: queues.Watch,
+				list: func(ctx context.Context, options metav1.ListOptions) ([]v1alpha1.Queue, string, error) {
+					list, err := queues.List(ctx, options)
+					if err != nil {
+						return nil, "", err
+					}
+					return list.Items, list.ResourceVersion, nil
+				},
+			}.run(cmd, c, *o, args)
+		},
+	}
+}

@@ -1,0 +1,203 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// lister lists and watches objects of one kind.
+type lister[T any, P interface {
+	*T
+	runtime.Object
+	metav1.Object
+}] struct {
+	kind      string
+	resource  schema.GroupResource
+	namespace string // empty for all, and for what has none
+	list      func(context.Context, metav1.ListOptions) (objects []T, version string, err error)
+	watch     func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	table     func([]T, show.Options) text.Table
+}
+
+// run lists the named objects, or all, and then their changes if that is asked for.
+func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []string) error {
+	if err := o.check(names); err != nil {
+		return err
+	}
+	objects, version, err := l.read(cmd.Context(), names)
+	if err != nil {
+		return advised(err, l.namespace)
+	}
+	if len(objects) == 0 && !structured(o.output) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "There are no %s%s.\n", shown(l.resource), place(l.namespace))
+	}
+	show, err := l.printer(cmd.OutOrStdout(), c, o, len(names) == 1)
+	if err != nil {
+		return err
+	}
+	if err = show(objects); err != nil || !o.watch {
+		return err
+	}
+	return advised(l.follow(cmd.Context(), version, names, show), l.namespace)
+}
+
+func (o getOptions) check(names []string) error {
+	switch {
+	case o.output != "" && !slices.Contains(outputs(), o.output):
+		return fmt.Errorf("-o %s: there is only %s", o.output, strings.Join(outputs(), ", "))
+	case o.watch && len(names) > 1:
+		return errors.New("--watch takes one name, or none for all")
+	case o.all && len(names) > 0:
+		return errors.New("a name is one of a namespace: leave out -A, or the names")
+	}
+	return nil
+}
+
+func outputs() []string { return []string{"wide", "json", "yaml"} }
+
+// structured tells whether an output format is for programs.
+func structured(output string) bool { return output == "json" || output == "yaml" }
+
+// read lists the named objects, or all, by namespace and name.
+func (l lister[T, P]) read(ctx context.Context, names []string) (objects []T, version string, err error) {
+	if len(names) == 0 {
+		objects, version, err = l.list(ctx, metav1.ListOptions{})
+	}
+	for _, name := range names {
+		var found []T
+		found, version, err = l.list(ctx, named(name))
+		if err == nil && len(found) == 0 {
+			err = apierrors.NewNotFound(l.resource, name)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		objects = append(objects, found...)
+	}
+	slices.SortFunc(objects, func(a, b T) int {
+		return strings.Compare(P(&a).GetNamespace()+"/"+P(&a).GetName(), P(&b).GetNamespace()+"/"+P(&b).GetName())
+	})
+	return objects, version, err
+}
+
+func named(name string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
+}
+
+// follow shows each change after a version until the context ends.
+func (l lister[T, P]) follow(ctx context.Context, version string, names []string, show func([]T) error) error {
+	var selection metav1.ListOptions
+	if len(names) == 1 {
+		selection = named(names[0])
+	}
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selection.FieldSelector
+			return l.watch(ctx, options)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		if object, ok := event.Object.(P); ok && event.Type != watch.Bookmark {
+			if err = show([]T{*object}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// printer returns a function that prints objects, and remembers what it has printed.
+func (l lister[T, P]) printer(out io.Writer, c cluster, o getOptions, single bool) (func([]T) error, error) {
+	if structured(o.output) {
+		return l.documents(out, o.output, single)
+	}
+	return l.rows(out, c, o), nil
+}
+
+// rows prints titles once, and leaves columns where they are.
+func (l lister[T, P]) rows(out io.Writer, c cluster, o getOptions) func([]T) error {
+	var widths []int
+	return func(objects []T) error {
+		if len(objects) == 0 {
+			return nil
+		}
+		t := l.table(objects, show.Options{Now: c.now(), Wide: o.output == "wide", Namespaces: o.all})
+		first := widths == nil
+		widths = t.Widths(widths)
+		if first {
+			fmt.Fprintln(out, t.Head(widths))
+		}
+		for _, line := range t.Body(widths, show.Width, -1) {
+			fmt.Fprintln(out, line)
+		}
+		return nil
+	}
+}
+
+// documents prints a list first, and then object by object; so it does from the beginning with the only object of its
+// name.
+func (l lister[T, P]) documents(out io.Writer, format string, single bool) (func([]T) error, error) {
+	printer, err := objectPrinter(format)
+	if err != nil {
+		return nil, err
+	}
+	return func(objects []T) error {
+		list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
+		for i := range objects {
+			object := P(&objects[i])
+			object.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(l.kind))
+			if single {
+				if err = printer.PrintObj(object, out); err != nil {
+					return err
+				}
+			}
+			list.Items = append(list.Items, runtime.RawExtension{Object: object})
+		}
+		if single {
+			return nil
+		}
+		single = true
+		return printer.PrintObj(list, out)
+	}, nil
+}
+
+// objectPrinter prints objects, whose kind must be set, as JSON or YAML.
+func objectPrinter(output string) (printers.ResourcePrinter, error) {
+	return genericclioptions.NewJSONYamlPrintFlags().ToPrinter(output)
+}
+
+func shown(resource schema.GroupResource) string { return kind(resource.Resource) + "s" }
+
+func place(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
+}

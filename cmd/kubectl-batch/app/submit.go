@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/gang"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// submitOptions are the flags of submit.
+type submitOptions struct {
+	wish           gang.Wish
+	file           string
+	dryRun, output string
+}
+
+func newSubmitCommand(c cluster) *cobra.Command {
+	o := submitOptions{wish: gang.Wish{Replicas: 1}, dryRun: "none"}
+	cmd := &cobra.Command{
+		Use:                   "submit (--name NAME --image IMAGE | -f FILE) [-- COMMAND...]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Make a Job whose pods start together",
+		Long: `submit makes a Job and its PodGroup, which goes when the Job goes. If the second
+cannot be made, the first is taken back.
+
+With -f it takes a Job, or a Job and a PodGroup, from a file, and adds what is
+missing: the group, its label on the pods, and the name of the scheduler.`,
+		Example: `  kubectl batch submit --name train --replicas 8 --gpu 1 --image trainer:7
+  kubectl batch submit --name nap --cpu 1 --image busybox:1.37 -- sleep 60
+  kubectl batch submit -f job.yaml --queue research
+  kubectl batch submit -f job.yaml --dry-run=client -o yaml`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return fmt.Errorf("submit does not know what %q is: give it a flag, or put the command after --", args[0])
+			}
+			o.wish.Command = args
+			g, err := o.gang(cmd)
+			if err != nil {
+				return err
+			}
+			namespace, err := c.namespace()
+			if err != nil {
+				return err
+			}
+			if err = g.In(namespace); err != nil {
+				return err
+			}
+			if o.dryRun == "client" {
+				return o.print(cmd.OutOrStdout(), g)
+			}
+			connected, err := c.connect()
+			if err != nil {
+				return err
+			}
+			if g, err = create(cmd.Context(), connected, g, o.dryRun == "server"); err != nil {
+				return advised(err, namespace)
+			}
+			return o.print(cmd.OutOrStdout(), g)
+		},
+	}
+	o.addFlags(cmd)
+	utilruntime.Must(cmd.RegisterFlagCompletionFunc("queue", complete(c, queueNames)))
+	utilruntime.Must(cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns(), cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
+}
+
+func (o *submitOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.wish.Name, "name", "", "name of the Job and of its group")
+	flags.Int32Var(&o.wish.Replicas, "replicas", o.wish.Replicas, "number of pods")
+	flags.Int32Var(&o.wish.Min, "min", 0, "how many of them must start together (default all)")
+	flags.StringVar(&o.wish.CPU, "cpu", "", "what each pod asks for, such as 4 or 500m")
+	flags.StringVar(&o.wish.Memory, "memory", "", "what each pod asks for, such as 64Gi")
+	flags.StringVar(&o.wish.GPU, "gpu", "", "how many "+gang.GPU+" each pod asks for")
+	flags.StringVar(&o.wish.Queue, "queue", "", "queue of the group (default the scheduler's default queue)")
+	flags.StringVar(&o.wish.PriorityClass, "priority-class", "", "priority class of the group (default that of its pods)")
+	flags.StringVar(&o.wish.Image, "image", "", "container image")
+	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - is the standard input")
+	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send nothing) or server (make nothing)")
+	flags.StringVarP(&o.output, "output", "o", "", "json or yaml, to see the objects")
+}
+
+func dryRuns() []string { return []string{"none", "client", "server"} }
+
+// gang makes the objects that the flags describe.
+func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
+	switch {
+	case !isAny(o.dryRun, dryRuns()...):
+		return gang.Gang{}, fmt.Errorf("--dry-run: there is only none, client and server, not %q", o.dryRun)
+	case o.output != "" && !structured(o.output):
+		return gang.Gang{}, fmt.Errorf("-o %s: there is only json and yaml", o.output)
+	case cmd.Flags().Changed("min") && o.wish.Min < 1:
+		return gang.Gang{}, fmt.Errorf("--min: %d is not a number of pods: say 1 or more", o.wish.Min)
+	case o.file == "":
+		return gang.New(o.wish)
+	}
+	for _, flag := range []string{"name", "replicas", "cpu", "memory", "gpu", "image"} {
+		if cmd.Flags().Changed(flag) {
+			return gang.Gang{}, fmt.Errorf("--%s describes what -f brings along: give one of the two", flag)
+		}
+	}
+	if len(o.wish.Command) > 0 {
+		return gang.Gang{}, errors.New("a command describes what -f brings along: give one of the two")
+	}
+	from := cmd.InOrStdin()
+	if o.file != "-" {
+		file, err := os.Open(o.file)
+		if err != nil {
+			return gang.Gang{}, fmt.Errorf("-f: %w", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	g, err := gang.Read(from, o.wish.Grouping)
+	if err != nil {
+		return gang.Gang{}, fmt.Errorf("-f %s: %w", o.file, err)
+	}
+	return g, nil
+}
+
+// create makes the Job, then the PodGroup with the Job as its owner. This order needs no third write: the group must
+// name the UID of its owner, and pods that are there before their group only wait for it. In the other order the Job
+// could own nothing, and the group would stay when the Job goes.
+func create(ctx context.Context, to clients, g gang.Gang, dryRun bool) (gang.Gang, error) {
+	var options metav1.CreateOptions
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	jobs := to.core.BatchV1().Jobs(g.Job.Namespace)
+	job, err := jobs.Create(ctx, g.Job, options)
+	if err != nil {
+		return g, err
+	}
+	g.Group.OwnerReferences = append(g.Group.OwnerReferences, metav1.OwnerReference{
+		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: job.Name, UID: job.UID,
+	})
+	group, err := to.batch.SchedulingV1alpha1().PodGroups(g.Group.Namespace).Create(ctx, g.Group, options)
+	if err == nil {
+		return gang.Gang{Job: job, Group: group}, nil
+	}
+	if !dryRun {
+		// Also when it was the user who gave up.
+		undo := remove(context.WithoutCancel(ctx), jobs.Delete, gang.Object{Name: job.Name, UID: job.UID})
+		if undo != nil {
+			return g, fmt.Errorf("%w; and Job %s, which was made before, could not be deleted: %w", err, job.Name, undo)
+		}
+	}
+	return g, err
+}
+
+// print says what was made, or shows it.
+func (o *submitOptions) print(out io.Writer, g gang.Gang) error {
+	if o.output == "" {
+		suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[o.dryRun]
+		job, group := g.Kinds()
+		fmt.Fprintf(out, "%s created%s\n%s created%s\n", job, suffix, group, suffix)
+		if o.dryRun == "none" {
+			fmt.Fprintf(out, "If it waits: kubectl batch why %s -n %s\n", g.Group.Name, g.Group.Namespace)
+		}
+		return nil
+	}
+	printer, err := objectPrinter(o.output)
+	if err != nil {
+		return err
+	}
+	g.Job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	g.Group.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	for _, object := range []runtime.Object{g.Job, g.Group} {
+		if err = printer.PrintObj(object, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

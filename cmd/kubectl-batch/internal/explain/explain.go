@@ -1,0 +1,159 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// patience is for how long it is no wonder that no scheduler has looked at a group.
+const patience = 10 * time.Second
+
+// Text is the answer, in lines of at most 80 characters as far as words allow it.
+func (f *Facts) Text() string {
+	var s sheet
+	if f.Group != nil {
+		s.add("Group", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
+		s.add("Phase", f.phase())
+		f.groupReason().write(&s)
+		s.add("Members", f.exceptions()...)
+	} else {
+		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
+		s.add("Phase", podPhase(&f.Pods[0], f.Now))
+		f.podReason(&f.Pods[0]).write(&s)
+	}
+	s.add("Queue", f.shares())
+	f.history(&s)
+	s.add("Unread", f.Unread...)
+	return s.String()
+}
+
+// verdict is why something waits, or that it does not.
+type verdict struct{ reason, message, advice string }
+
+// write tells the nearest miss apart from the message that it ends.
+func (v verdict) write(s *sheet) {
+	message, miss := nearest(v.message)
+	s.add("Reason", v.reason, message)
+	s.add("Nearest", miss)
+	s.add("Advice", v.advice)
+}
+
+// nearest cuts the last "nearest:" clause out of a message.
+func nearest(message string) (rest, miss string) {
+	const mark = "nearest:"
+	at := strings.LastIndex(message, mark)
+	if at < 0 {
+		return message, ""
+	}
+	before := strings.TrimRight(message[:at], "; ,")
+	miss, after, more := strings.Cut(message[at+len(mark):], ";")
+	if more {
+		before += ";" + after
+	}
+	return before, strings.TrimSpace(miss)
+}
+
+func (f *Facts) groupReason() verdict {
+	g := f.Group
+	condition := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
+	switch {
+	case g.Status.Phase == "" && condition == nil:
+		return f.notLookedAt(g.CreationTimestamp, "group")
+	case g.Status.Phase == v1alpha1.PodGroupFinished:
+		return verdict{reason: "none", message: "the group has ended"}
+	case condition == nil:
+		return verdict{reason: "none yet", message: "the scheduler is at work on it, or has nothing to say yet"}
+	}
+	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
+	if condition.ObservedGeneration < g.Generation {
+		v.message += " (this is from before the last change of the group)"
+	}
+	return v
+}
+
+func (f *Facts) podReason(p *corev1.Pod) verdict {
+	condition := podScheduled(p)
+	switch {
+	case !waits(p):
+		return verdict{reason: "none", message: "the pod has a node"}
+	case foreign(p):
+		return verdict{reason: "none", message: "the pod is none of batch-scheduler's: its spec.schedulerName is " + p.Spec.SchedulerName, advice: adviceForeignScheduler}
+	case condition == nil:
+		return f.notLookedAt(p.CreationTimestamp, "pod")
+	}
+	return verdict{condition.Reason, condition.Message, podAdvice(condition.Reason)}
+}
+
+// notLookedAt is the verdict on what no scheduler has written to.
+func (f *Facts) notLookedAt(created metav1.Time, what string) verdict {
+	if f.Now.Sub(created.Time) <= patience {
+		return verdict{reason: "none yet", message: "the scheduler has not looked at the " + what + " yet"}
+	}
+	return verdict{reason: "none", message: "no scheduler seems to run: none has looked at the " + what + " since it was made, " + f.age(created) + " ago", advice: adviceWithoutScheduler}
+}
+
+func (f *Facts) queueText() string {
+	name := "queue " + f.queueName()
+	if f.Group != nil && f.Group.Spec.Queue == "" {
+		name += " (it names none)"
+	}
+	return name
+}
+
+func (f *Facts) phase() string {
+	g, c := f.Group, count(f.Pods)
+	phase := string(g.Status.Phase)
+	if phase == "" {
+		phase = "none yet"
+	}
+	since := ""
+	if g.Status.Phase != v1alpha1.PodGroupRunning && g.Status.Phase != v1alpha1.PodGroupFinished {
+		since = " for " + f.age(f.waitingSince())
+	}
+	line := fmt.Sprintf("%s%s: %d running, %d waiting; %d must start together", phase, since, c.running, c.waiting, max(g.Spec.MinMember, 1))
+	if c.succeeded+c.failed > 0 {
+		line += fmt.Sprintf("; %d succeeded, %d failed", c.succeeded, c.failed)
+	}
+	return line
+}
+
+// waitingSince is when the condition turned to false, or the group was made.
+func (f *Facts) waitingSince() metav1.Time {
+	condition := meta.FindStatusCondition(f.Group.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
+	if condition != nil && condition.Status == metav1.ConditionFalse {
+		return condition.LastTransitionTime
+	}
+	return f.Group.CreationTimestamp
+}
+
+func podPhase(p *corev1.Pod, now time.Time) string {
+	if waits(p) {
+		return "waiting for " + duration.HumanDuration(now.Sub(p.CreationTimestamp.Time))
+	}
+	if p.Spec.NodeName == "" {
+		return string(p.Status.Phase)
+	}
+	return string(p.Status.Phase) + " on node " + p.Spec.NodeName
+}
+
+// shares says what the queue holds of what it deserves.
+func (f *Facts) shares() string {
+	if f.Queue == nil {
+		return ""
+	}
+	if shares := show.Shares(f.Queue); shares != "" {
+		return f.Queue.Name + " holds " + shares
+	}
+	return ""
+}
+
+func (f *Facts) age(t metav1.Time) string { return duration.HumanDuration(f.Now.Sub(t.Time)) }

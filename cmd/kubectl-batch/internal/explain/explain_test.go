@@ -1,0 +1,176 @@
+package explain_test
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write what is printed to testdata")
+
+const (
+	noRoom    = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3 of 120 nodes have room: 96 not enough nvidia.com/gpu, 17 taint dedicated=infra:NoSchedule, 4 node selector"
+	queueFull = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
+)
+
+// research is a queue with something in it.
+func research() *v1alpha1.Queue {
+	return queue("research", amounts("cpu", "60", "nvidia.com/gpu", "60"), amounts("cpu", "67500m", "nvidia.com/gpu", "64"), amounts("nvidia.com/gpu", "64"))
+}
+
+func cases() map[string]*explain.Facts {
+	return map[string]*explain.Facts{
+		"no-room": facts(
+			group("train", 8, "research", pending("NotEnoughResources", noRoom)),
+			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+			event("PodGroup", "train", 12, "NotEnoughResources", noRoom),
+		),
+		"nearest": facts(
+			group("train", 8, "research", pending("NotEnoughResources", noRoom+"; nearest: node n-17 lacks 2 nvidia.com/gpu; 3 nodes are set aside for it because it has waited for more than 5m0s")),
+			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+		),
+		"no-node-suits": facts(
+			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0 of 3 nodes have room: 3 node selector; nearest: node n1 has another architecture")),
+			pods("train", 1, waiting("Unschedulable", "needs 1 more pod of 1 cpu; 0 of 3 nodes have room: 3 node selector")), nil,
+		),
+		"queue-full": facts(
+			group("train", 8, "research", pending("QueueFull", queueFull)),
+			pods("train", 8, waiting("QueueFull", queueFull)), research(),
+		),
+		"queue-not-found": facts(
+			group("train", 2, "reserch", pending("QueueNotFound", `queue "reserch" does not exist; create it or name another queue`)),
+			pods("train", 2, waiting("QueueNotFound", `queue "reserch" does not exist; create it or name another queue`)), nil,
+		),
+		"not-enough-pods": facts(
+			group("train", 64, "research", pending("NotEnoughPods", "62 of 64 pods that must start together exist; 2 gated")),
+			append(pods("train", 62, waiting("NotEnoughPods", "62 of 64 pods that must start together exist; 2 gated")),
+				gated("train-62"), gated("train-63")), research(),
+		),
+		"no-pods": facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist")), nil, research(),
+		),
+		"preempting": facts(
+			group("train", 2, "research", pending("Preempting", "waits for 3 pods that are evicted for it, until 2026-01-01T00:00:30Z")),
+			pods("train", 2, waiting("Preempting", "waits for 3 pods that are evicted for it, until 2026-01-01T00:00:30Z")), research(),
+			event("PodGroup", "train", 12, "NotEnoughResources", "needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu"),
+			event("PodGroup", "train", 1, "Preempting", "3 pods evicted to make room"),
+		),
+		"claims": facts(
+			group("train", 2, "research", pending("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")),
+			pods("train", 2, waiting("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")), research(),
+		),
+		"stale": facts(
+			group("train", 8, "research", pending("GangStale", "5 of the 8 pods that must run together have done so for more than 1m0s; needs 3 more pods of 1 cpu; 0 of 9 nodes have room: 9 not enough cpu"), phase(v1alpha1.PodGroupUnknown)),
+			append(pods("train", 5, running), named("train-", 5, 3, waiting("Unschedulable", "needs 3 more pods of 1 cpu; 0 of 9 nodes have room: 9 not enough cpu"))...), research(),
+		),
+		"members-differ": facts(
+			group("train", 8, "research", pending("NotEnoughResources", noRoom)),
+			append(append(pods("train", 8, waiting("Unschedulable", noRoom)),
+				named("train-", 8, 56, waiting("GangPending", "is not one of the 8 pods that must start together, and waits for them: "+noRoom))...),
+				foreign("train-64"), deleted("train-65"), silent("train-66")), research(),
+		),
+		"running": facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)),
+			append(pods("train", 8, running), named("train-", 8, 2, waiting("OverShare", "queue research holds what it deserves"))...), research(),
+			event("PodGroup", "train", 11, "Scheduled", "8 pods bound"),
+			event("Pod", "train-0", 11, "Scheduled", "Successfully assigned team/train-0 to n-17"),
+		),
+		"finished": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupFinished)),
+			append(pods("train", 2, succeeded), pod("train-2", failed)), research(),
+		),
+		"no-scheduler": facts(group("train", 2, "research"), pods("train", 2), research()),
+		"just-made":    facts(group("train", 2, "research", aged(4)), pods("train", 2), research()),
+		"at-work":      facts(group("train", 2, "research", phase(v1alpha1.PodGroupPending), aged(4)), pods("train", 2), research()),
+		"changed":      facts(group("train", 2, "research", pending("QueueFull", queueFull), generation(2)), pods("train", 2, waiting("QueueFull", queueFull)), research()),
+		"unread": unread(facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil),
+			`queue research: queues.scheduling.batch-scheduler.dev "research" is forbidden: User "ada" cannot get resource "queues" in API group "scheduling.batch-scheduler.dev" at the cluster scope`),
+		"long-history":   facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil, many("train", 13)...),
+		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", noRoom+"; nearest: node n-17 lacks 2 nvidia.com/gpu"))}, nil),
+		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
+		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
+		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),
+		"pod-unlookedat": facts(nil, []corev1.Pod{pod("notebook")}, nil),
+		"pod-gated":      facts(nil, []corev1.Pod{gated("notebook")}, nil),
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for name, given := range cases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden(t, name, given.Text())
+		})
+	}
+}
+
+// golden compares with a file of testdata, and looks for lines that are too long.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	for line := range strings.Lines(got) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("over 80 columns: %s", line)
+		}
+	}
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// TestEveryReasonHasAdvice reads the reasons from the API's source, so that a new one cannot be forgotten.
+func TestEveryReasonHasAdvice(t *testing.T) {
+	t.Parallel()
+	const source = "../../../../pkg/apis/scheduling/v1alpha1/wellknown.go"
+	file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons++
+		for what, f := range map[string]*explain.Facts{
+			"group": facts(group("g", 1, "", pending(reason, "m")), nil, nil),
+			"pod":   facts(nil, []corev1.Pod{pod("p", waiting(reason, "m"))}, nil),
+		} {
+			if !strings.Contains(f.Text(), "Advice:") {
+				t.Errorf("a %s that waits for %s gets no advice", what, reason)
+			}
+		}
+		return true
+	})
+	if reasons < 10 {
+		t.Errorf("%s has only %d reasons: are they called otherwise now?", source, reasons)
+	}
+}

@@ -1,0 +1,88 @@
+// Package explain says why a group, or a pod without one, waits: it reads what there is about it, with a number
+// of requests that depends neither on the size of the cluster nor on that of the gang, and words it.
+package explain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Facts are what is known at a moment.
+type Facts struct {
+	Now time.Time
+
+	// Group is what is asked about. It is nil when that is a pod without a group, which is then the only
+	// one of Pods.
+	Group *v1alpha1.PodGroup
+
+	// Pods are the members of the group, by name.
+	Pods []corev1.Pod
+
+	// Queue is nil if it does not exist or could not be read.
+	Queue *v1alpha1.Queue
+
+	// Events are about the group and some of its pods.
+	Events []corev1.Event
+
+	// Unread says what could not be read, and why. The answer is good without it.
+	Unread []string
+}
+
+// defaultQueue is where pods are that name no queue, unless the scheduler was told otherwise.
+const defaultQueue = "default"
+
+// queueName is the queue that is asked for.
+func (f *Facts) queueName() string {
+	name := ""
+	if f.Group != nil {
+		name = f.Group.Spec.Queue
+	} else {
+		name = f.Pods[0].Labels[v1alpha1.LabelQueue]
+	}
+	if name == "" {
+		return defaultQueue
+	}
+	return name
+}
+
+// counts are members by what has become of them.
+type counts struct{ running, waiting, succeeded, failed int }
+
+// count leaves out pods that name the group and are another scheduler's.
+func count(pods []corev1.Pod) counts {
+	var c counts
+	for i := range pods {
+		switch p := &pods[i]; {
+		case foreign(p):
+		case p.Status.Phase == corev1.PodSucceeded:
+			c.succeeded++
+		case p.Status.Phase == corev1.PodFailed:
+			c.failed++
+		case waits(p):
+			c.waiting++
+		default:
+			c.running++
+		}
+	}
+	return c
+}
+
+// waits tells whether a pod has no node and may still get one.
+func waits(p *corev1.Pod) bool {
+	return p.Spec.NodeName == "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// foreign tells whether a pod is left to Kubernetes' own scheduler, which is what one gets by naming none.
+func foreign(p *corev1.Pod) bool { return p.Spec.SchedulerName == corev1.DefaultSchedulerName }
+
+func podScheduled(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == corev1.PodScheduled {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}

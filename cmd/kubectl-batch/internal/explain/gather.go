@@ -1,0 +1,162 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// podsAsked is of how many members the events are read: the API server looks through all events of the
+// namespace for each.
+const podsAsked = 2
+
+// Reader reads facts from the API server. It writes nothing.
+type Reader struct {
+	Core      kubernetes.Interface
+	Batch     versioned.Interface
+	Namespace string
+	Now       func() time.Time
+
+	// Fresh has pods read from etcd. Without it they are what the API server has in its cache, which costs least
+	// and is new enough for a person to read.
+	Fresh bool
+
+	// AllEvents has it wait for events, however long that takes.
+	AllEvents bool
+}
+
+// Group reads what there is about a group. The error is the API server's if there is no such group.
+func (r Reader) Group(ctx context.Context, name string) (*Facts, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	f, about := &Facts{Now: r.Now()}, r.news()
+	about.read(ctx, "PodGroup", name)
+	var err error
+	if f.Group, f.Pods, err = r.Members(ctx, name); err != nil {
+		return nil, err
+	}
+	return f, r.rest(ctx, f, about)
+}
+
+// Members reads a group and its pods, by name.
+func (r Reader) Members(ctx context.Context, name string) (*v1alpha1.PodGroup, []corev1.Pod, error) {
+	var group *v1alpha1.PodGroup
+	var pods []corev1.Pod
+	var groupErr, podsErr error
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		group, groupErr = r.Batch.SchedulingV1alpha1().PodGroups(r.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	reading.Go(func() { pods, podsErr = r.pods(ctx, labels.Set{v1alpha1.LabelPodGroup: name}.String()) })
+	reading.Wait()
+	if err := cmp.Or(groupErr, podsErr); err != nil {
+		return nil, nil, err
+	}
+	pods = members(pods, group)
+	if s := group.Status; int(s.Pending+s.Running+s.Succeeded+s.Failed) <= len(pods) && (s.Phase != "" || len(pods) > 0) {
+		return group, pods, nil
+	}
+	// Some members have the annotation of kube-batch instead of the label, and by that the API server cannot select.
+	pods, err := r.pods(ctx, "")
+	return group, members(pods, group), err
+}
+
+// Pod reads what there is about a pod, or about its group if it has one.
+func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
+	pod, err := r.Core.CoreV1().Pods(r.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if group := api.GroupNameOf(pod); group != "" {
+		f, err := r.Group(ctx, group)
+		if !apierrors.IsNotFound(err) {
+			return f, err
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	f := &Facts{Now: r.Now(), Pods: []corev1.Pod{*pod}}
+	return f, r.rest(ctx, f, r.news())
+}
+
+func (r Reader) news() *news {
+	return &news{core: r.Core, namespace: r.Namespace, began: time.Now()}
+}
+
+// rest reads the queue, and the events of some pods.
+func (r Reader) rest(ctx context.Context, f *Facts, about *news) error {
+	for _, p := range telling(f.Pods) {
+		about.read(ctx, "Pod", p.Name)
+	}
+	queue, err := r.Batch.SchedulingV1alpha1().Queues().Get(ctx, f.queueName(), metav1.GetOptions{})
+	switch {
+	case err == nil:
+		f.Queue = queue
+	case !apierrors.IsNotFound(err):
+		f.Unread = append(f.Unread, fmt.Sprintf("queue %s: %v", f.queueName(), err))
+	}
+	events, all, err := about.wait(r.AllEvents)
+	switch {
+	case err != nil:
+		f.Unread = append(f.Unread, fmt.Sprintf("events: %v", err))
+	case !all:
+		f.Unread = append(f.Unread, "events: the API server takes long to find them; --events waits for them")
+	}
+	ours := map[types.UID]bool{}
+	if f.Group != nil {
+		ours[f.Group.UID] = true
+	}
+	for i := range f.Pods {
+		ours[f.Pods[i].UID] = true
+	}
+	for _, e := range events { // one of the same name may have been there before
+		if ours[e.InvolvedObject.UID] {
+			f.Events = append(f.Events, e)
+		}
+	}
+	return ctx.Err()
+}
+
+// pods lists the pods that the selector selects, all if it is empty, by name.
+func (r Reader) pods(ctx context.Context, selector string) ([]corev1.Pod, error) {
+	options := metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"}
+	if r.Fresh {
+		options.ResourceVersion = ""
+	}
+	list, err := r.Core.CoreV1().Pods(r.Namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// members returns the pods that count in the group.
+func members(pods []corev1.Pod, group *v1alpha1.PodGroup) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !api.IsMember(&p, group) })
+}
+
+// telling returns the pods whose events tell most: the first that waits and the first that does not.
+func telling(pods []corev1.Pod) []corev1.Pod {
+	var chosen []corev1.Pod
+	for i := range pods {
+		if len(chosen) == 0 || len(chosen) < podsAsked && waits(&pods[i]) != waits(&chosen[0]) {
+			chosen = append(chosen, pods[i])
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,173 @@
+package explain_test
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// noon is the time of all cases; ago is so many minutes before.
+func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+func ago(minutes int) metav1.Time {
+	return metav1.NewTime(noon().Add(-time.Duration(minutes) * time.Minute))
+}
+
+func facts(g *v1alpha1.PodGroup, pods []corev1.Pod, q *v1alpha1.Queue, events ...corev1.Event) *explain.Facts {
+	return &explain.Facts{Now: noon(), Group: g, Pods: pods, Queue: q, Events: events}
+}
+
+func unread(f *explain.Facts, what string) *explain.Facts {
+	f.Unread = append(f.Unread, what)
+	return f
+}
+
+// group is one that was made 15 minutes ago.
+func group(name string, minMember int32, queue string, edits ...func(*v1alpha1.PodGroup)) *v1alpha1.PodGroup {
+	g := &v1alpha1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: ago(15)},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: minMember, Queue: queue},
+	}
+	for _, edit := range edits {
+		edit(g)
+	}
+	return g
+}
+
+// pending is a group that has waited for 12 minutes.
+func pending(reason, message string) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.Status.Phase = v1alpha1.PodGroupPending
+		g.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionPodGroupScheduled, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			LastTransitionTime: ago(12), ObservedGeneration: 1,
+		}}
+	}
+}
+
+func scheduled(g *v1alpha1.PodGroup) {
+	g.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionPodGroupScheduled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled,
+		Message:            fmt.Sprintf("all %d pods that must start together have a node", g.Spec.MinMember),
+		LastTransitionTime: ago(11), ObservedGeneration: 1,
+	}}
+}
+
+func phase(p v1alpha1.PodGroupPhase) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) { g.Status.Phase = p }
+}
+
+func generation(n int64) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) { g.Generation = n }
+}
+
+func aged(seconds int) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.CreationTimestamp = metav1.NewTime(noon().Add(-time.Duration(seconds) * time.Second))
+	}
+}
+
+func pod(name string, edits ...func(*corev1.Pod)) corev1.Pod {
+	p := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: ago(14)},
+		Spec:       corev1.PodSpec{SchedulerName: "batch-scheduler"},
+		Status:     corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, edit := range edits {
+		edit(&p)
+	}
+	return p
+}
+
+func pods(group string, count int, edits ...func(*corev1.Pod)) []corev1.Pod {
+	return named(group+"-", 0, count, edits...)
+}
+
+func named(prefix string, first, count int, edits ...func(*corev1.Pod)) []corev1.Pod {
+	var list []corev1.Pod
+	for i := range count {
+		list = append(list, pod(fmt.Sprint(prefix, first+i), edits...))
+	}
+	return list
+}
+
+func waiting(reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message}}
+	}
+}
+
+func running(p *corev1.Pod) {
+	p.Spec.NodeName, p.Status.Phase = "n-17", corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: ago(11)}}
+}
+
+func succeeded(p *corev1.Pod) {
+	running(p)
+	p.Status.Phase = corev1.PodSucceeded
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(2)}}}}
+}
+
+func failed(p *corev1.Pod) {
+	succeeded(p)
+	p.Status.Phase = corev1.PodFailed
+}
+
+func gated(name string) corev1.Pod {
+	return pod(name, waiting(corev1.PodReasonSchedulingGated, "Scheduling is blocked due to non-empty scheduling gates"), func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}}
+	})
+}
+
+func foreign(name string) corev1.Pod {
+	return pod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName })
+}
+
+func deleted(name string) corev1.Pod {
+	at := ago(0)
+	return pod(name, func(p *corev1.Pod) { p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, ptr.To[int64](180) })
+}
+
+func silent(name string) corev1.Pod { return pod(name) }
+
+func queue(name string, allocated, deserved, limit corev1.ResourceList) *v1alpha1.Queue {
+	return &v1alpha1.Queue{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.QueueSpec{Weight: 3, Capability: limit},
+		Status:     v1alpha1.QueueStatus{Allocated: allocated, Deserved: deserved},
+	}
+}
+
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// event is one of so many minutes ago, as the scheduler writes them.
+func event(kind, name string, minutes int, reason, message string) corev1.Event {
+	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("%s.%d", name, minutes)},
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "team", Name: name, UID: types.UID("uid-" + name)},
+		Reason:         reason, Message: message, EventTime: metav1.NewMicroTime(ago(minutes).Time),
+	}
+}
+
+func many(name string, count int) []corev1.Event {
+	var list []corev1.Event
+	for i := range count {
+		list = append(list, event("PodGroup", name, 1+i*7%count, "QueueFull", fmt.Sprintf("event %d", i)))
+	}
+	list[0].Series = &corev1.EventSeries{Count: 4, LastObservedTime: metav1.NewMicroTime(ago(0).Time)}
+	return list
+}

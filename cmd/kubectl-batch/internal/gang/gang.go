@@ -1,0 +1,181 @@
+// Package gang makes the two objects that a gang is submitted as, a Job and its PodGroup: from a few words, or from
+// a file in which something may be missing. It also says what makes up a gang that is to be deleted.
+package gang
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+const (
+	// schedulerName is what pods ask for that name no scheduler.
+	schedulerName = "batch-scheduler"
+	// GPU is the resource that --gpu asks for.
+	GPU = "nvidia.com/gpu"
+)
+
+// Gang is a Job with the PodGroup of its pods.
+type Gang struct {
+	Job   *batchv1.Job
+	Group *v1alpha1.PodGroup
+}
+
+// Grouping is what only the PodGroup says.
+type Grouping struct {
+	Queue         string
+	PriorityClass string
+	Min           int32 // 0 for all pods
+}
+
+// Wish is a gang in a few words. What is empty is not asked for.
+type Wish struct {
+	Name             string
+	Replicas         int32
+	CPU, Memory, GPU string // of each pod
+	Image            string
+	Command          []string
+	Grouping
+}
+
+// New makes a gang. An error names the flag that is wrong.
+func New(w Wish) (Gang, error) {
+	if err := w.check(); err != nil {
+		return Gang{}, err
+	}
+	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
+	for _, asked := range []struct {
+		flag, amount string
+		name         corev1.ResourceName
+	}{{"--cpu", w.CPU, corev1.ResourceCPU}, {"--memory", w.Memory, corev1.ResourceMemory}, {"--gpu", w.GPU, GPU}} {
+		if asked.amount == "" {
+			continue
+		}
+		amount, err := parse(asked.name, asked.amount)
+		if err != nil {
+			return Gang{}, fmt.Errorf("%s: %w", asked.flag, err)
+		}
+		requests[asked.name] = amount
+		if asked.name == GPU {
+			limits[asked.name] = amount // the API server wants both for what cannot be overcommitted
+		}
+	}
+	g := Gang{Job: &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
+		Spec: batchv1.JobSpec{
+			Parallelism: ptr.To(w.Replicas), Completions: ptr.To(w.Replicas),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{
+					Name: "main", Image: w.Image, Command: w.Command,
+					Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits},
+				}},
+			}},
+		},
+	}}
+	return g, g.complete(w.Grouping)
+}
+
+func (w Wish) check() error {
+	switch {
+	case w.Name == "":
+		return errors.New("--name is missing: it is the name of the Job and of its group")
+	case len(validation.IsDNS1123Label(w.Name)) > 0:
+		return fmt.Errorf("--name: %q is no name: lower case letters, digits and '-', at most 63, with a letter or digit at both ends", w.Name)
+	case w.Image == "":
+		return errors.New("--image is missing: it is what the pods run")
+	case w.Replicas < 1:
+		return fmt.Errorf("--replicas: %d is not a number of pods: say 1 or more", w.Replicas)
+	}
+	return nil
+}
+
+func parse(name corev1.ResourceName, text string) (resource.Quantity, error) {
+	amount, err := resource.ParseQuantity(text)
+	switch {
+	case err != nil:
+		return amount, fmt.Errorf("%q is no amount: say a number with at most one suffix, such as 4, 500m or 64Gi", text)
+	case amount.Sign() < 0:
+		return amount, fmt.Errorf("%s is negative", text)
+	case name == GPU && amount.MilliValue()%1000 != 0:
+		return amount, fmt.Errorf("%s is not a whole number", text)
+	}
+	return amount, nil
+}
+
+// complete adds what the Job lacks to be a gang: a group, its label on the pods, and the name of the scheduler.
+func (g *Gang) complete(o Grouping) error {
+	pods := &g.Job.Spec.Template
+	if g.Group == nil {
+		name := named(pods)
+		if name == "" {
+			name = g.Job.Name
+		}
+		g.Group = &v1alpha1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       v1alpha1.PodGroupSpec{MinMember: size(g.Job), Queue: o.Queue, PriorityClassName: o.PriorityClass},
+		}
+		if o.Min != 0 {
+			g.Group.Spec.MinMember = o.Min
+		}
+	}
+	switch name := named(pods); {
+	case name == "":
+		if pods.Labels == nil {
+			pods.Labels = map[string]string{}
+		}
+		pods.Labels[v1alpha1.LabelPodGroup] = g.Group.Name
+	case name != g.Group.Name:
+		return fmt.Errorf("the pods of Job %s are of group %s, not of %s: correct the label %s", g.Job.Name, name, g.Group.Name, v1alpha1.LabelPodGroup)
+	}
+	switch pods.Spec.SchedulerName {
+	case "":
+		pods.Spec.SchedulerName = schedulerName
+	case corev1.DefaultSchedulerName:
+		return fmt.Errorf("the pods of Job %s are for %s, which knows no gangs: leave schedulerName out, or say %s", g.Job.Name, corev1.DefaultSchedulerName, schedulerName)
+	}
+	return g.checkMin()
+}
+
+// named is the group that the pods name themselves.
+func named(pods *corev1.PodTemplateSpec) string {
+	if name := pods.Labels[v1alpha1.LabelPodGroup]; name != "" {
+		return name
+	}
+	return pods.Annotations[v1alpha1.AnnotationGroupName]
+}
+
+// size is how many pods a Job has at the same time.
+func size(job *batchv1.Job) int32 {
+	pods := ptr.Deref(job.Spec.Parallelism, 1)
+	if completions := job.Spec.Completions; completions != nil {
+		pods = min(pods, *completions)
+	}
+	return max(pods, 1)
+}
+
+// checkMin refuses a gang that could never start.
+func (g *Gang) checkMin() error {
+	least, pods := g.Group.Spec.MinMember, size(g.Job)
+	switch {
+	case least < 0:
+		return fmt.Errorf("--min: %d is not a number of pods: say 1 or more", least)
+	case least > pods:
+		return fmt.Errorf("%d pods must start together, and the Job has %d at a time: lower --min (minMember), or raise --replicas (parallelism)", least, pods)
+	}
+	return nil
+}
+
+// Kinds names what a gang is made of, as kubectl does.
+func (g Gang) Kinds() (job, group string) {
+	return "job.batch/" + g.Job.Name, strings.Join([]string{"podgroup", v1alpha1.GroupName}, ".") + "/" + g.Group.Name
+}

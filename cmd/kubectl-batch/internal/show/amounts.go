@@ -1,0 +1,49 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// resourcesOf returns what there is anything to say of, of a queue.
+func resourcesOf(q *v1alpha1.Queue) []corev1.ResourceName {
+	all := corev1.ResourceList{}
+	for _, list := range []corev1.ResourceList{q.Status.Deserved, q.Status.Allocated, q.Status.Pending, q.Spec.Guarantee, q.Spec.Capability} {
+		for name, amount := range list {
+			all[name] = amount
+		}
+	}
+	return text.Resources(all)
+}
+
+// amount words what a list has of a resource, with "-" for what it does not name. Bytes are in powers of
+// two, however they were written.
+func amount(list corev1.ResourceList, name corev1.ResourceName) string {
+	quantity, named := list[name]
+	if !named {
+		return "-"
+	}
+	if name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+		quantity = *resource.NewQuantity(quantity.Value(), resource.BinarySI)
+	}
+	return text.Amount(quantity)
+}
+
+// Shares says in words what Top shows in columns; empty if there is nothing to say.
+func Shares(q *v1alpha1.Queue) string {
+	var parts []string
+	for _, name := range resourcesOf(q) {
+		part := fmt.Sprintf("%s %s of %s deserved", name, amount(q.Status.Allocated, name), amount(q.Status.Deserved, name))
+		if _, capped := q.Spec.Capability[name]; capped {
+			part += ", at most " + amount(q.Spec.Capability, name)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,85 @@
+// Package show words groups and queues as tables.
+package show
+
+import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Width is how wide a terminal is taken to be.
+const Width = 80
+
+// Options say how much of groups and queues is told.
+type Options struct {
+	Now time.Time
+	// Wide adds a note to each row: of a group the message, of a queue its amounts.
+	Wide bool
+	// Namespaces adds a column with the namespace of groups.
+	Namespaces bool
+}
+
+// Groups is a row for each group.
+func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
+	t := text.Table{
+		Titles: []string{"NAME", "QUEUE", "PHASE", "RUN", "WAIT", "MIN", "REASON", "AGE"},
+		Right:  []bool{false, false, false, true, true, true, false, false},
+	}
+	for i := range list {
+		g := &list[i]
+		row := text.Row{Cells: []string{
+			g.Name, dash(g.Spec.Queue), dash(string(g.Status.Phase)),
+			strconv.Itoa(int(g.Status.Running)), strconv.Itoa(int(g.Status.Pending)), strconv.Itoa(int(g.Spec.MinMember)),
+			"-", duration.HumanDuration(o.Now.Sub(g.CreationTimestamp.Time)),
+		}}
+		if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); c != nil {
+			row.Cells[6] = c.Reason
+			if o.Wide {
+				row.Note = c.Message
+			}
+		}
+		if o.Namespaces {
+			row.Cells = append([]string{g.Namespace}, row.Cells...)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if o.Namespaces {
+		t.Titles, t.Right = append([]string{"NAMESPACE"}, t.Titles...), append([]bool{false}, t.Right...)
+	}
+	return t
+}
+
+// Queues is a row for each queue, with the numbers of groups by phase.
+func Queues(list []v1alpha1.Queue, o Options) text.Table {
+	t := text.Table{
+		Titles: []string{"NAME", "WEIGHT", "PENDING", "RUNNING", "UNKNOWN", "FINISHED", "RECLAIMABLE", "AGE"},
+		Right:  []bool{false, true, true, true, true, true, false, false},
+	}
+	for i := range list {
+		q := &list[i]
+		groups := q.Status.Groups
+		row := text.Row{Cells: []string{
+			q.Name, strconv.Itoa(int(q.Spec.Weight)), strconv.Itoa(int(groups.Pending)), strconv.Itoa(int(groups.Running)),
+			strconv.Itoa(int(groups.Unknown)), strconv.Itoa(int(groups.Finished)),
+			strconv.FormatBool(q.Spec.Reclaimable == nil || *q.Spec.Reclaimable),
+			duration.HumanDuration(o.Now.Sub(q.CreationTimestamp.Time)),
+		}}
+		if o.Wide {
+			row.Note = Shares(q)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+package show_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write what is printed to testdata")
+
+func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+func group(namespace, name, queue string, minMember, run, wait int32, phase v1alpha1.PodGroupPhase, reason, message string) v1alpha1.PodGroup {
+	g := v1alpha1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(noon().Add(-90 * time.Minute))},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: minMember, Queue: queue},
+		Status:     v1alpha1.PodGroupStatus{Phase: phase, Running: run, Pending: wait},
+	}
+	if reason != "" {
+		g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPodGroupScheduled, Reason: reason, Message: message}}
+	}
+	return g
+}
+
+func groups() []v1alpha1.PodGroup {
+	return []v1alpha1.PodGroup{
+		group("team-a", "train", "research", 8, 0, 8, "Pending", "NotEnoughResources", "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu; 3 of 120 nodes have room: 96 not enough nvidia.com/gpu, 17 taint dedicated=infra:NoSchedule, 4 node selector"),
+		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "all 1 pods that must start together have a node"),
+		group("team-b", "new", "research", 64, 0, 0, "", "", ""),
+	}
+}
+
+func queue(name string, weight int32, guarantee, deserved, allocated, limit corev1.ResourceList) v1alpha1.Queue {
+	return v1alpha1.Queue{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon().Add(-72 * time.Hour))},
+		Spec:       v1alpha1.QueueSpec{Weight: weight, Guarantee: guarantee, Capability: limit},
+		Status: v1alpha1.QueueStatus{
+			Deserved: deserved, Allocated: allocated,
+			Groups: v1alpha1.QueueGroups{Pending: 2, Running: 5, Unknown: 1, Finished: 17},
+		},
+	}
+}
+
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+func queues() []v1alpha1.Queue {
+	closed := queue("closed", 1, nil, nil, nil, amounts("cpu", "0"))
+	closed.Spec.Reclaimable = ptr.To(false)
+	return []v1alpha1.Queue{
+		queue("research", 3, amounts("cpu", "10"),
+			amounts("cpu", "67500m", "memory", "200Gi", "nvidia.com/gpu", "8"),
+			amounts("cpu", "60", "memory", "210Gi", "nvidia.com/gpu", "4"),
+			amounts("cpu", "100", "memory", "400G")),
+		queue("default", 1, nil, amounts("cpu", "20"), amounts("cpu", "30"), nil),
+		queue("borrower", 1, nil, amounts("cpu", "0"), amounts("cpu", "3"), nil),
+		queue("unused", 65535, nil, nil, nil, nil),
+		closed,
+	}
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	table := func(t text.Table) []string { return t.Lines(show.Width, -1) }
+	narrow := show.Options{Now: noon()}
+	for name, got := range map[string][]string{
+		"groups":                table(show.Groups(groups()[:2], narrow)),
+		"groups-wide":           table(show.Groups(groups(), show.Options{Now: noon(), Wide: true, Namespaces: true})),
+		"groups-all-namespaces": table(show.Groups(groups(), show.Options{Now: noon(), Namespaces: true})),
+		"queues":                table(show.Queues(queues(), narrow)),
+		"queues-wide":           table(show.Queues(queues(), show.Options{Now: noon(), Wide: true})),
+		"top":                   show.Top(queues()),
+		"top-long-names":        show.Top(append(queues(), queue("a-queue-with-a-long-name", 1, nil, amounts("cpu", "4"), amounts("cpu", "2"), nil))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, line := range got {
+				if utf8.RuneCountInString(line) > show.Width {
+					t.Errorf("over %d columns: %s", show.Width, line)
+				}
+			}
+			file := filepath.Join("testdata", name+".txt")
+			text := strings.Join(got, "\n") + "\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v (go test -update writes it)", err)
+			}
+			if diff := cmp.Diff(string(want), text); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,23 @@
+package image
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Push writes the image to a registry, as the user whom "docker login" has logged in there.
+func Push(ctx context.Context, reference string, image v1.ImageIndex) error {
+	ref, err := name.ParseReference(reference)
+	if err == nil {
+		err = remote.WriteIndex(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	}
+	if err != nil {
+		return fmt.Errorf("pushing the image: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package scheduler
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
+)
+
+// measure is what the metrics say of the model at the end of a session. They read it while the next cycle runs, so
+// it holds copies of what changes in place.
+func measure(ssn *framework.Session) *metrics.Model {
+	cluster := ssn.Cluster()
+	pending := pendingJobs(ssn)
+	m := &metrics.Model{
+		Nodes: cluster.CountNodes(), Pods: len(cluster.Tasks), Jobs: len(cluster.Jobs),
+		Resources: sharedResources(cluster.Dims),
+	}
+	for _, q := range cluster.SortedQueues() {
+		m.Queues = append(m.Queues, metrics.Queue{
+			Name: string(q.ID), Weight: q.Weight, Capability: q.Capability, Guarantee: q.Guarantee,
+			Deserved: api.Units(ssn.Deserved(q)), Allocated: q.Allocated.Clone(), Requested: q.Requested.Clone(),
+			Groups: q.Groups, Pending: pending[q],
+		})
+	}
+	return m
+}
+
+// pendingJobs counts the jobs of each queue that wait, by reason.
+func pendingJobs(ssn *framework.Session) map[*api.QueueInfo]map[string]int {
+	pending := map[*api.QueueInfo]map[string]int{}
+	for _, j := range ssn.Cluster().WaitingJobs() {
+		o := ssn.Outcome(j)
+		if o == nil || o.Job == nil || j.Queue == nil {
+			continue
+		}
+		if pending[j.Queue] == nil {
+			pending[j.Queue] = map[string]int{}
+		}
+		pending[j.Queue][o.Job.Reason]++
+	}
+	return pending
+}
+
+// sharedResources names the dimensions that queues share, and leaves the others empty.
+func sharedResources(dims *api.Dimensions) []string {
+	names := make([]string, dims.Len())
+	for d := range names {
+		if dims.Shared(d) {
+			names[d] = string(dims.Name(d))
+		}
+	}
+	return names
+}

@@ -1,0 +1,126 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+const shared = `
+actions: "allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+`
+
+// TestMetricsOfTheModel compares all that is told about it. The group of the queue has no pods.
+func TestMetricsOfTheModel(t *testing.T) {
+	big := pod("big")
+	big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
+	probe := func(context.Context, *framework.Session) error { return nil }
+	inWorld(t, shared, probe, func(w *world) {
+		time.Sleep(10 * time.Second)
+		want := []string{
+			`model_objects{kind="job"} 3`,
+			`model_objects{kind="node"} 1`,
+			`model_objects{kind="pod"} 2`,
+			`model_objects{kind="queue"} 1`,
+			`pending_groups{queue="default",reason="NotEnoughPods"} 1`,
+			`pending_groups{queue="default",reason="NotEnoughResources"} 1`,
+			`queue_allocated{queue="default",resource="cpu"} 1`,
+			`queue_allocated{queue="default",resource="memory"} 0`,
+			`queue_deserved{queue="default",resource="cpu"} 1`,
+			`queue_deserved{queue="default",resource="memory"} 0`,
+			`queue_groups{phase="Finished",queue="default"} 0`,
+			`queue_groups{phase="Pending",queue="default"} 1`,
+			`queue_groups{phase="Running",queue="default"} 0`,
+			`queue_groups{phase="Unknown",queue="default"} 0`,
+			`queue_requested{queue="default",resource="cpu"} 5`,
+			`queue_requested{queue="default",resource="memory"} 0`,
+			`queue_weight{queue="default"} 1`,
+		}
+		got := w.series("model_", "pending_", "queue_")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("series (-want +got):\n%s", diff)
+		}
+	}, node("n"), pod("small"), big)
+}
+
+// TestSkippedCyclesBeginToo: who watches the scheduler sees that it is alive while nothing happens.
+func TestSkippedCyclesBeginToo(t *testing.T) {
+	probe := func(context.Context, *framework.Session) error { return nil }
+	inWorld(t, probed, probe, func(w *world) {
+		time.Sleep(10 * time.Second)
+		cycles := w.series("cycle_duration_seconds_count")
+		before := w.series("last_cycle_start_timestamp_seconds")
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff(cycles, w.series("cycle_duration_seconds_count")); diff != "" {
+			t.Errorf("a cycle was not skipped (-before +after):\n%s", diff)
+		}
+		if after := w.series("last_cycle_start_timestamp_seconds"); slices.Equal(before, after) {
+			t.Errorf("%s has stood still", after)
+		}
+	}, node("n"))
+}
+
+// TestMeasuringCostsNothingPerPod counts allocations: it is done in each cycle.
+func TestMeasuringCostsNothingPerPod(t *testing.T) {
+	const most = 20 // for one queue
+	n := node("n")
+	n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("300")
+	objects := []runtime.Object{n}
+	for i := range 300 {
+		p := pod(fmt.Sprint("p", i))
+		p.Spec.NodeName, p.Status.Phase = "n", v1.PodRunning
+		p.Spec.Containers[0].Resources.Requests = nil
+		objects = append(objects, p)
+	}
+	var measured atomic.Bool
+	probe := func(_ context.Context, ssn *framework.Session) error {
+		if len(ssn.Cluster().Tasks) == 300 && !measured.Swap(true) {
+			if got := testing.AllocsPerRun(100, func() { measure(ssn) }); got > most {
+				t.Errorf("%v allocations with 300 pods, want at most %d", got, most)
+			}
+		}
+		return nil
+	}
+	inWorld(t, probed, probe, func(w *world) { time.Sleep(10 * time.Second) }, objects...)
+	if !measured.Load() {
+		t.Error("no cycle saw all pods")
+	}
+}
+
+// series returns the series whose names begin with one of the prefixes, as they are served but for the namespace.
+func (w *world) series(prefixes ...string) []string {
+	w.t.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	var found []string
+	for line := range strings.Lines(text.String()) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "batch_scheduler_")
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(line, p) }) {
+			found = append(found, line)
+		}
+	}
+	return found
+}

@@ -1,0 +1,157 @@
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Model is what one cycle found out about the cluster.
+type Model struct {
+	Nodes, Pods, Jobs int
+
+	// Resources are the names of the dimensions of vectors; empty where queues do not share one.
+	Resources []string
+	Queues    []Queue
+}
+
+// Queue is what one cycle found out about one queue.
+type Queue struct {
+	Name   string
+	Weight int64
+
+	// Capability and Guarantee are those of the object; Deserved and Allocated are shares, and
+	// Requested is what pods that wait ask for.
+	Capability, Guarantee, Deserved, Allocated, Requested api.Resource
+
+	Groups v1alpha1.QueueGroups
+
+	// Pending counts the jobs that wait, by the reason of the PodGroupScheduled condition.
+	Pending map[string]int
+}
+
+// modelCollector turns the model as published last into metrics. Queues and reasons that are gone
+// leave no series behind, and a scrape never sees half of an update.
+type modelCollector struct {
+	latest atomic.Pointer[Model]
+
+	objects, weight, capability, guarantee, deserved, allocated, requested, groups, pending *prometheus.Desc
+
+	mu         sync.Mutex
+	groupWait  *prometheus.HistogramVec // by queue
+	groupQueue map[string]struct{}      // that groupWait has a series for
+}
+
+func newModelCollector(create *maker) *modelCollector {
+	const unit = " (cores, bytes, or a count)."
+	return &modelCollector{
+		objects: create.desc("model_objects", "Objects that the scheduler knows of: nodes, pods of all schedulers, jobs (PodGroups, and pods without one by their owner), queues.",
+			kindLabel()),
+		weight:     create.desc("queue_weight", "Weight of a queue.", queueLabel()),
+		capability: create.desc("queue_capability", "Hard cap of a queue; none where the queue has no cap"+unit, queueLabel(), resourceLabel()),
+		guarantee:  create.desc("queue_guarantee", "What others can always be made to give back to a queue; none where nothing is guaranteed"+unit, queueLabel(), resourceLabel()),
+		deserved:   create.desc("queue_deserved", "What a queue deserves by its weight and its wants; others may borrow what it does not use"+unit, queueLabel(), resourceLabel()),
+		allocated:  create.desc("queue_allocated", "What the pods of a queue hold"+unit, queueLabel(), resourceLabel()),
+		requested:  create.desc("queue_requested", "What those pods of a queue ask for that wait to be placed"+unit, queueLabel(), resourceLabel()),
+		groups:     create.desc("queue_groups", "PodGroups of a queue, by the phase of their status.", queueLabel(), phaseLabel()),
+		pending:    create.desc("pending_groups", "PodGroups that wait, by the reason that their condition gives; pods without a PodGroup count as one with others of their owner.", queueLabel(), reasonLabel()),
+		groupWait: create.collected("group_wait_seconds",
+			"Time from the creation of the last pod that a PodGroup needed to start until all that it needed were bound.", long(), queueLabel()),
+		groupQueue: map[string]struct{}{},
+	}
+}
+
+// Publish replaces all that is told about the model. The caller must not change it, or what it refers
+// to, afterwards.
+func (c *modelCollector) Publish(model *Model) {
+	c.latest.Store(model)
+}
+
+// GroupStarted records a group of which as many members are bound as must run together, and how long ago it
+// could have had them.
+func (c *modelCollector) GroupStarted(queue string, wait time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.groupQueue[queue] = struct{}{}
+	c.groupWait.WithLabelValues(queue).Observe(wait.Seconds())
+}
+
+// Describe implements prometheus.Collector.
+func (c *modelCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.objects, c.weight, c.capability, c.guarantee, c.deserved, c.allocated, c.requested, c.groups, c.pending} {
+		descs <- d
+	}
+	c.groupWait.Describe(descs)
+}
+
+// Collect implements prometheus.Collector.
+func (c *modelCollector) Collect(metrics chan<- prometheus.Metric) {
+	model := c.latest.Load()
+	if model == nil {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(c.objects, float64(model.Nodes), "node")
+	gauge(c.objects, float64(model.Pods), "pod")
+	gauge(c.objects, float64(model.Jobs), "job")
+	gauge(c.objects, float64(len(model.Queues)), "queue")
+	for _, q := range model.Queues {
+		gauge(c.weight, float64(q.Weight), q.Name)
+		gauge(c.groups, float64(q.Groups.Pending), q.Name, string(v1alpha1.PodGroupPending))
+		gauge(c.groups, float64(q.Groups.Running), q.Name, string(v1alpha1.PodGroupRunning))
+		gauge(c.groups, float64(q.Groups.Unknown), q.Name, string(v1alpha1.PodGroupUnknown))
+		gauge(c.groups, float64(q.Groups.Finished), q.Name, string(v1alpha1.PodGroupFinished))
+		for reason, jobs := range q.Pending {
+			gauge(c.pending, float64(jobs), q.Name, reason)
+		}
+		for i, resource := range model.Resources {
+			if resource == "" {
+				continue
+			}
+			gauge(c.deserved, amount(i, q.Deserved.At(i)), q.Name, resource)
+			gauge(c.allocated, amount(i, q.Allocated.At(i)), q.Name, resource)
+			gauge(c.requested, amount(i, q.Requested.At(i)), q.Name, resource)
+			if i < len(q.Capability) && q.Capability[i] != api.Unlimited {
+				gauge(c.capability, amount(i, q.Capability[i]), q.Name, resource)
+			}
+			if guarantee := q.Guarantee.At(i); guarantee > 0 {
+				gauge(c.guarantee, amount(i, guarantee), q.Name, resource)
+			}
+		}
+	}
+	c.collectWaits(model, metrics)
+}
+
+// collectWaits forgets queues that are gone, and begins with zero for those that are new.
+func (c *modelCollector) collectWaits(model *Model, metrics chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	exists := make(map[string]bool, len(model.Queues))
+	for _, q := range model.Queues {
+		exists[q.Name] = true
+		c.groupQueue[q.Name] = struct{}{}
+		c.groupWait.WithLabelValues(q.Name)
+	}
+	for queue := range c.groupQueue {
+		if !exists[queue] {
+			delete(c.groupQueue, queue)
+			c.groupWait.DeleteLabelValues(queue)
+		}
+	}
+	c.groupWait.Collect(metrics)
+}
+
+// amount of a resource in its base unit.
+func amount(dimension int, n int64) float64 {
+	if dimension == api.CPU {
+		return float64(n) / 1000
+	}
+	return float64(n)
+}

@@ -1,0 +1,63 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
+)
+
+// list is a request for all objects of a kind.
+type list struct {
+	resource string // as kubectl names it
+	page     pager.ListPageFunc
+}
+
+// FromCluster lists what is in a cluster, page by page. It asks for nothing else.
+func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned.Interface, progress Progress) (*Objects, error) {
+	o := newObjects(progress)
+	for _, l := range lists(kube, batch) {
+		err := pager.New(l.page).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+			return o.add(obj, l.resource, "the cluster")
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", l.resource, err)
+		}
+	}
+	return o, nil
+}
+
+// lists has all kinds but Job, whose pods are there.
+func lists(kube kubernetes.Interface, batch versioned.Interface) []list {
+	core, storage, devices, groups := kube.CoreV1(), kube.StorageV1(), kube.ResourceV1(), batch.SchedulingV1alpha1()
+	return []list{
+		{"namespaces", paged(core.Namespaces().List)},
+		{"priorityclasses", paged(kube.SchedulingV1().PriorityClasses().List)},
+		{"queues", paged(groups.Queues().List)},
+		{"podgroups", paged(groups.PodGroups("").List)},
+		{"nodes", paged(core.Nodes().List)},
+		{"poddisruptionbudgets", paged(kube.PolicyV1().PodDisruptionBudgets("").List)},
+		{"pods", paged(core.Pods("").List)},
+		{"persistentvolumes", paged(core.PersistentVolumes().List)},
+		{"persistentvolumeclaims", paged(core.PersistentVolumeClaims("").List)},
+		{"storageclasses", paged(storage.StorageClasses().List)},
+		{"csinodes", paged(storage.CSINodes().List)},
+		{"csidrivers", paged(storage.CSIDrivers().List)},
+		{"csistoragecapacities", paged(storage.CSIStorageCapacities("").List)},
+		{"volumeattachments", paged(storage.VolumeAttachments().List)},
+		{"deviceclasses", paged(devices.DeviceClasses().List)},
+		{"resourceclaims", paged(devices.ResourceClaims("").List)},
+		{"resourceslices", paged(devices.ResourceSlices().List)},
+	}
+}
+
+func paged[L runtime.Object](get func(context.Context, metav1.ListOptions) (L, error)) pager.ListPageFunc {
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return get(ctx, options)
+	}
+}

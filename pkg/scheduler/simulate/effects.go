@@ -1,0 +1,142 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Commit notes what is decided. It implements framework.Effects.
+func (r *run) Commit(decisions []api.Decision) {
+	for _, d := range decisions {
+		switch d.Kind {
+		case api.Allocate:
+			r.bind(d)
+		case api.Evict:
+			r.evict(d)
+		}
+	}
+}
+
+func (r *run) bind(d api.Decision) {
+	pod, job := d.Task.Pod, d.Task.Job
+	p := placement{pod: pod, node: d.Node.Name, groupUID: string(job.GroupUID())}
+	if job.Queue != nil {
+		p.queue = string(job.Queue.ID)
+	}
+	r.binds = append(r.binds, p)
+	r.held[pod.UID] = d.Reservations // never fulfilled: from now on they are taken
+	r.result.Bound = append(r.result.Bound, Binding{
+		Pod: d.Task.Key, Group: job.Key, Queue: p.queue, Node: p.node, Cycle: r.result.Cycles, Again: r.again[pod.UID],
+	})
+}
+
+func (r *run) evict(d api.Decision) {
+	pod, job := d.Task.Pod, d.Task.Job
+	r.victims = append(r.victims, pod)
+	r.result.Evicted = append(r.result.Evicted, Eviction{
+		Pod: d.Task.Key, Group: job.Key, Queue: string(job.QueueName), Node: d.Node.Name,
+		For: d.For.Key, Cause: d.Cause.String(), Cycle: r.result.Cycles, ComesBack: metav1.GetControllerOfNoCopy(pod) != nil,
+	})
+}
+
+// carryOut lets the model hear what came of the decisions of a cycle, and tells whether there was anything.
+func (r *run) carryOut() (changed bool) {
+	for _, p := range r.binds {
+		delete(r.lost, nameOf(p.pod))
+		r.cluster.SetPod(p.running())
+	}
+	for _, pod := range r.victims {
+		r.cluster.DeletePod(pod.UID)
+		for _, reservation := range r.held[pod.UID] {
+			reservation.Cancel()
+		}
+		delete(r.held, pod.UID)
+		r.lost[nameOf(pod)] = pod
+		if metav1.GetControllerOfNoCopy(pod) != nil {
+			r.cluster.SetPod(r.comeback(pod))
+		}
+	}
+	if len(r.victims)+len(r.binds) > 0 {
+		r.recountBudgets()
+	}
+	changed = len(r.binds)+len(r.victims) > 0
+	r.binds, r.victims = nil, nil
+	if r.result.Cycles == 1 && r.endDeletions() {
+		changed = true
+	}
+	r.cluster.Settle()
+	return changed
+}
+
+// running returns the pod as the API server would show it a while after its binding.
+func (p placement) running() *v1.Pod {
+	pod := *p.pod
+	pod.Spec.NodeName, pod.Status.Phase = p.node, v1.PodRunning
+	pod.Annotations = with(pod.Annotations, map[string]string{v1alpha1.AnnotationQueue: p.queue, v1alpha1.AnnotationPodGroupUID: p.groupUID})
+	return &pod
+}
+
+// comeback returns the pod that the controller of an evicted one makes in its place, under the same name for people.
+func (r *run) comeback(evicted *v1.Pod) *v1.Pod {
+	pod := *evicted
+	pod.UID = types.UID(fmt.Sprintf("%s/again-%d", evicted.UID, r.result.Cycles))
+	pod.CreationTimestamp = metav1.NewTime(r.world.now.Add(time.Duration(r.result.Cycles))) // younger than all others
+	pod.DeletionTimestamp = nil
+	pod.Annotations = maps.Clone(evicted.Annotations)
+	delete(pod.Annotations, v1alpha1.AnnotationQueue)
+	delete(pod.Annotations, v1alpha1.AnnotationPodGroupUID)
+	pod.Spec.NodeName = ""
+	pod.Status = v1.PodStatus{Phase: v1.PodPending}
+	r.again[pod.UID] = true
+	return &pod
+}
+
+// endDeletions lets pods go that were being deleted from the beginning.
+func (r *run) endDeletions() (any bool) {
+	for _, obj := range r.world.objects {
+		if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp != nil {
+			r.cluster.DeletePod(pod.UID)
+			any = true
+		}
+	}
+	return any
+}
+
+// recountBudgets lets disruption budgets count pods that were evicted and have not come to run again.
+func (r *run) recountBudgets() {
+	for _, obj := range r.world.objects {
+		budget, ok := obj.(*policyv1.PodDisruptionBudget)
+		if !ok {
+			continue
+		}
+		if missing := r.missing(budget); missing != r.budgets[budget] {
+			r.budgets[budget] = missing
+			now := *budget
+			now.Status.DisruptionsAllowed = max(budget.Status.DisruptionsAllowed-missing, 0)
+			r.cluster.SetBudget(&now)
+		}
+	}
+}
+
+func (r *run) missing(budget *policyv1.PodDisruptionBudget) (n int32) {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil {
+		return 0
+	}
+	for _, pod := range r.lost {
+		if pod.Namespace == budget.Namespace && selector.Matches(labels.Set(pod.Labels)) {
+			n++
+		}
+	}
+	return n
+}

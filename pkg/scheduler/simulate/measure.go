@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// notTried is the reason of jobs of which no session has said anything.
+const notTried = "NotTried"
+
+// measureBefore notes how things stand before anything is decided.
+func (r *run) measureBefore() {
+	dims := r.cluster.Dims
+	capacity, used := r.sums()
+	r.result.Nodes = r.cluster.CountNodes()
+	for _, name := range named(dims.List(capacity, nil)) {
+		i := dims.Index(name)
+		r.result.Totals = append(r.result.Totals, Total{Resource: name, Capacity: api.Quantity(i, capacity.At(i)), UsedBefore: api.Quantity(i, used.At(i))})
+	}
+	for _, q := range r.cluster.SortedQueues() {
+		asked := q.Allocated.Clone()
+		asked.Add(q.Requested)
+		r.result.Queues = append(r.result.Queues, Queue{
+			Name: string(q.ID), Weight: q.Weight,
+			AllocatedBefore: dims.List(q.Allocated, dims.Shared), Requested: dims.List(asked, dims.Shared), Capability: dims.List(q.Capability, nil),
+		})
+	}
+	slices.SortFunc(r.result.Queues, func(a, b Queue) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// measureAfter notes how things stand at the end, and why the rest waits.
+func (r *run) measureAfter() {
+	dims := r.cluster.Dims
+	_, used := r.sums()
+	for i := range r.result.Totals {
+		d := dims.Index(r.result.Totals[i].Resource)
+		r.result.Totals[i].UsedAfter = api.Quantity(d, used.At(d))
+	}
+	for i := range r.result.Queues {
+		q := r.cluster.Queues[api.QueueID(r.result.Queues[i].Name)]
+		r.result.Queues[i].AllocatedAfter = dims.List(q.Allocated, dims.Shared)
+		r.result.Queues[i].Deserved = v1.ResourceList{}
+		if r.last != nil {
+			r.result.Queues[i].Deserved = dims.List(api.Units(r.last.Deserved(q)), dims.Shared)
+		}
+	}
+	for _, j := range r.cluster.WaitingJobs() {
+		r.result.Waiting = append(r.result.Waiting, r.waiting(j)...)
+	}
+	slices.SortFunc(r.result.Bound, func(a, b Binding) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Cycle, b.Cycle))
+	})
+	slices.SortFunc(r.result.Evicted, func(a, b Eviction) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Cycle, b.Cycle))
+	})
+	slices.SortFunc(r.result.Waiting, func(a, b Waiting) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+	})
+}
+
+// sums adds up what nodes have, and what stands on them.
+func (r *run) sums() (capacity, used api.Resource) {
+	for _, n := range r.cluster.Nodes() {
+		if n != nil {
+			capacity.Add(n.Allocatable)
+			used.Add(n.Allocatable)
+			used.Sub(n.Idle)
+		}
+	}
+	return capacity, used
+}
+
+// waiting says why members of a job wait: all for the reason of the job, but those of shapes that have their own.
+func (r *run) waiting(j *api.JobInfo) []Waiting {
+	type why struct{ reason, message string }
+	counts := map[why]int{}
+	var outcome = r.last.Outcome(j)
+	dims := r.cluster.Dims
+	whole := why{notTried, "no action of the configuration has tried to place it"}
+	if outcome != nil && outcome.Job != nil {
+		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.Nearest(dims)}
+	}
+	for _, t := range j.Tasks {
+		switch {
+		case t.Status != api.Pending:
+		case outcome != nil && outcome.Tasks[t.Shape] != nil && !t.Gated:
+			v := outcome.Tasks[t.Shape]
+			counts[why{v.Reason, outcome.Message(v, dims)}]++
+		default:
+			counts[whole]++
+		}
+	}
+	if len(counts) == 0 {
+		counts[whole] = 0
+	}
+	var list []Waiting
+	for w, n := range counts {
+		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: w.reason, Message: w.message})
+	}
+	return list // sorted with those of all others
+}
+
+// named returns the resources that some of the lists name, in the order in which they are told.
+func named(lists ...v1.ResourceList) []v1.ResourceName {
+	all := v1.ResourceList{}
+	for _, list := range lists {
+		maps.Copy(all, list)
+	}
+	return text.Resources(all)
+}

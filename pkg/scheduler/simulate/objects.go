@@ -1,0 +1,172 @@
+// Package simulate answers "what if": it puts the objects of a cluster, or of files, into a model, runs sessions with a
+// configuration until nothing more is decided, and tells what would be bound, evicted, and left waiting. Nothing is
+// written anywhere: there are no effects but on the model.
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// Object is a pointer to an API object.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// kind is a kind of objects that scheduling depends on.
+type kind struct {
+	example    Object
+	namespaced bool
+}
+
+// kinds come in the order in which a model hears of them. From PersistentVolume on they are not in the model, and
+// plugins look them up.
+func kinds() []kind {
+	return []kind{
+		{&v1.Namespace{}, false},
+		{&schedulingv1.PriorityClass{}, false},
+		{&v1alpha1.Queue{}, false},
+		{&v1alpha1.PodGroup{}, true},
+		{&v1.Node{}, false},
+		{&policyv1.PodDisruptionBudget{}, true},
+		{&v1.Pod{}, true},
+		{&v1.PersistentVolume{}, false},
+		{&v1.PersistentVolumeClaim{}, true},
+		{&storagev1.StorageClass{}, false},
+		{&storagev1.CSINode{}, false},
+		{&storagev1.CSIDriver{}, false},
+		{&storagev1.CSIStorageCapacity{}, true},
+		{&storagev1.VolumeAttachment{}, false},
+		{&resourcev1.DeviceClass{}, false},
+		{&resourcev1.ResourceClaim{}, true},
+		{&resourcev1.ResourceSlice{}, false},
+		{&batchv1.Job{}, true}, // of which pods are made, see expand
+	}
+}
+
+// Progress hears how many objects have been read. It may be nil.
+type Progress func(objects int)
+
+// Objects are what a simulation begins with.
+type Objects struct {
+	kinds   map[reflect.Type]kind
+	ranks   map[reflect.Type]int
+	entries map[objectKey]entry
+	// ignored counts objects that mean nothing to scheduling, by apiVersion and kind.
+	ignored  map[string]int
+	progress Progress
+}
+
+type objectKey struct {
+	kind            reflect.Type
+	namespace, name string
+}
+
+// entry is an object and where it was read.
+type entry struct {
+	Object
+	from string
+}
+
+func newObjects(progress Progress) *Objects {
+	o := &Objects{
+		kinds: map[reflect.Type]kind{}, ranks: map[reflect.Type]int{}, entries: map[objectKey]entry{}, ignored: map[string]int{},
+		progress: progress,
+	}
+	for i, k := range kinds() {
+		o.kinds[reflect.TypeOf(k.example)], o.ranks[reflect.TypeOf(k.example)] = k, i
+	}
+	return o
+}
+
+// add takes an object over that was read somewhere; it may be changed from then on.
+func (o *Objects) add(obj runtime.Object, apiVersionAndKind, from string) error {
+	k, known := o.kinds[reflect.TypeOf(obj)]
+	if !known {
+		o.ignored[apiVersionAndKind]++
+		return nil
+	}
+	typed := obj.(Object) // as every kind of ours is
+	name := reflect.TypeOf(obj).Elem().Name()
+	switch {
+	case typed.GetName() == "":
+		return fmt.Errorf("%s: a %s without metadata.name", from, name)
+	case !k.namespaced:
+		typed.SetNamespace("")
+	case typed.GetNamespace() == "":
+		typed.SetNamespace(metav1.NamespaceDefault)
+	}
+	key := keyOf(typed)
+	if before, twice := o.entries[key]; twice {
+		return fmt.Errorf("%s: %s %s is there twice, first in %s", from, name, nameOf(typed), before.from)
+	}
+	o.entries[key] = entry{typed, from}
+	if o.progress != nil {
+		o.progress(len(o.entries))
+	}
+	return nil
+}
+
+func keyOf(obj Object) objectKey {
+	return objectKey{reflect.TypeOf(obj), obj.GetNamespace(), obj.GetName()}
+}
+
+func nameOf(obj Object) string {
+	return strings.TrimPrefix(obj.GetNamespace()+"/"+obj.GetName(), "/")
+}
+
+// Overlay adds the objects of another set, and replaces those of the same kind and name. What replaces an object keeps
+// its identity, as an update does.
+func (o *Objects) Overlay(other *Objects) {
+	for key, e := range other.entries {
+		if before, there := o.entries[key]; there && e.GetUID() == "" {
+			e.SetUID(before.GetUID())
+			e.SetCreationTimestamp(before.GetCreationTimestamp())
+		}
+		o.entries[key] = e
+	}
+	for what, n := range other.ignored {
+		o.ignored[what] += n
+	}
+}
+
+// sorted returns all objects, by kind and name.
+func (o *Objects) sorted() []Object {
+	list := make([]Object, 0, len(o.entries))
+	for _, e := range o.entries {
+		list = append(list, e.Object)
+	}
+	slices.SortFunc(list, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(o.ranks[reflect.TypeOf(a)], o.ranks[reflect.TypeOf(b)]),
+			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return list
+}
+
+// notes tells what was left out.
+func (o *Objects) notes() []string {
+	if len(o.ignored) == 0 {
+		return nil
+	}
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(o.ignored)) {
+		parts = append(parts, fmt.Sprintf("%d %s", o.ignored[what], what))
+	}
+	return []string{"left out, because scheduling does not depend on it: " + strings.Join(parts, ", ")}
+}

@@ -1,0 +1,166 @@
+package simulate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate"
+)
+
+var update = flag.Bool("update", false, "write what is found as what is wanted")
+
+const reclaiming = "testdata/reclaim.yaml"
+
+// policy reads a policy file; an empty path stands for the built-in default.
+func policy(t *testing.T, path string) simulate.Policy {
+	t.Helper()
+	registry, err := builtin.NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := simulate.Policy{Name: path, Registry: registry}
+	if path == "" {
+		p.Name = conf.DefaultSource
+		p.Configuration, err = conf.Default(registry.Catalog())
+	} else {
+		p.Configuration, p.Warnings, err = conf.Load(path, registry.Catalog())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// world reads a directory.
+func world(t *testing.T, dir string) *simulate.World {
+	t.Helper()
+	objects, err := simulate.FromDir(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := simulate.NewWorld(objects, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run simulates a world with a policy.
+func run(t *testing.T, w *simulate.World, path string) *simulate.Result {
+	t.Helper()
+	result, err := w.Run(t.Context(), policy(t, path), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+type outcome interface {
+	WriteText(io.Writer) error
+	WriteHTML(io.Writer) error
+}
+
+// written returns an outcome in a format.
+func written(t *testing.T, o outcome, format string) string {
+	t.Helper()
+	var b bytes.Buffer
+	var err error
+	switch format {
+	case "txt":
+		err = o.WriteText(&b)
+	case "html":
+		err = o.WriteHTML(&b)
+	case "json":
+		encoder := json.NewEncoder(&b)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestOutput holds what people and programs get to see: of one policy, and of two.
+func TestOutput(t *testing.T) {
+	w := world(t, "testdata/team")
+	for name, o := range map[string]outcome{
+		"alone":    run(t, w, reclaiming),
+		"compared": simulate.Compare(run(t, w, ""), run(t, w, reclaiming)),
+	} {
+		for _, format := range []string{"txt", "json", "html"} {
+			file := filepath.Join("testdata", name+"."+format)
+			t.Run(file, func(t *testing.T) {
+				got := written(t, o, format)
+				if *update {
+					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), got); diff != "" {
+					t.Errorf("-update writes it anew if it is right (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestTextFitsATerminal leaves out what comes from long names.
+func TestTextFitsATerminal(t *testing.T) {
+	for line := range strings.Lines(written(t, run(t, world(t, "testdata/team"), reclaiming), "txt")) {
+		if len(strings.TrimSpace(line)) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+}
+
+// TestOrderDoesNotMatter reads the same objects from files in another order.
+func TestOrderDoesNotMatter(t *testing.T) {
+	shuffled := t.TempDir()
+	files, err := os.ReadDir("testdata/team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		data, err := os.ReadFile(filepath.Join("testdata/team", file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := string(rune('z'-i)) + filepath.Ext(file.Name())
+		if err := os.WriteFile(filepath.Join(shuffled, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := written(t, run(t, world(t, "testdata/team"), reclaiming), "json")
+	for name, dir := range map[string]string{"the same files": "testdata/team", "files in another order": shuffled} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(first, written(t, run(t, world(t, dir), reclaiming), "json")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestWorldIsNotChanged runs two simulations of one world after each other.
+func TestWorldIsNotChanged(t *testing.T) {
+	w := world(t, "testdata/team")
+	first := written(t, run(t, w, reclaiming), "json")
+	if diff := cmp.Diff(first, written(t, run(t, w, reclaiming), "json")); diff != "" {
+		t.Error(diff)
+	}
+}

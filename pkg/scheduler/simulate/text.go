@@ -1,0 +1,219 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+)
+
+const (
+	// width is for how wide a terminal texts are.
+	width = 80
+	// maxRows is how many rows of a table are written for people; JSON has all.
+	maxRows = 20
+)
+
+// WriteText writes a result for a terminal.
+func (r *Result) WriteText(w io.Writer) error {
+	p := &page{w: w}
+	p.summary(r)
+	p.totals(r)
+	p.queues(r)
+	p.started(r)
+	p.evicted("Evicted", r.Evicted)
+	p.waiting(r)
+	return p.err
+}
+
+// WriteText writes what is different first, then both results in short.
+func (c *Comparison) WriteText(w io.Writer) error {
+	p := &page{w: w}
+	p.line("First:  %s", c.First.Summary())
+	p.line("Second: %s", c.Second.Summary())
+	for _, warning := range c.Second.Warnings {
+		if slices.Contains(c.First.Warnings, warning) {
+			p.wrap("Warning: "+warning, "")
+		}
+	}
+	p.warningsOf("first", c.First, c.Second)
+	p.warningsOf("second", c.Second, c.First)
+	if c.Differences.None() {
+		p.line("\nBoth come to the same: the same groups run, the same pods are evicted, and\nqueues hold the same.")
+		return p.err
+	}
+	d := c.Differences
+	p.table("Pods started", []string{"GROUP", "QUEUE", ">FIRST", ">SECOND"}, len(d.Starts), func(i int) []string {
+		s := d.Starts[i]
+		return []string{s.Group, s.Queue, strconv.Itoa(s.First), strconv.Itoa(s.Second)}
+	})
+	p.table("Held by queues at the end", []string{"QUEUE", "RESOURCE", ">FIRST", ">SECOND"}, len(d.Shares), func(i int) []string {
+		s := d.Shares[i]
+		return []string{s.Queue, string(s.Resource), text.Amount(s.First), text.Amount(s.Second)}
+	})
+	p.evicted("Evicted only under the first", d.EvictedByFirst)
+	p.evicted("Evicted only under the second", d.EvictedBySecond)
+	return p.err
+}
+
+// PodsWaiting is how many pods are left waiting.
+func (r *Result) PodsWaiting() int {
+	n := 0
+	for _, w := range r.Waiting {
+		n += w.Pods
+	}
+	return n
+}
+
+// Summary is a result on one line.
+func (r *Result) Summary() string {
+	return fmt.Sprintf("%s: %s, %d bound, %d evicted, %d waiting", r.Configuration,
+		count(r.Cycles, "cycle", "cycles"), len(r.Bound), len(r.Evicted), r.PodsWaiting())
+}
+
+// page writes until something fails.
+type page struct {
+	w   io.Writer
+	err error
+}
+
+func (p *page) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// wrap writes a text in lines that fit the terminal, each indented.
+func (p *page) wrap(words, indent string) {
+	for _, line := range text.Wrap(words, width-len(indent)) {
+		p.line("%s%s", indent, line)
+	}
+}
+
+// table writes rows below a title; nothing if there are none. Titles of columns of numbers begin with ">".
+func (p *page) table(title string, header []string, rows int, row func(i int) []string) {
+	if rows == 0 {
+		return
+	}
+	p.line("\n%s", title)
+	var t text.Table
+	for _, column := range header {
+		name, number := strings.CutPrefix(column, ">")
+		t.Titles, t.Right = append(t.Titles, name), append(t.Right, number)
+	}
+	for i := range min(rows, maxRows) {
+		t.Rows = append(t.Rows, text.Row{Cells: row(i)})
+	}
+	for _, line := range t.Lines(width, 0) {
+		p.line("%s", line)
+	}
+	p.more(rows)
+}
+
+func (p *page) more(rows int) {
+	if rows > maxRows {
+		p.line("... and %d more; --output json has all", rows-maxRows)
+	}
+}
+
+func (p *page) summary(r *Result) {
+	p.line("%s", r.Summary())
+	for _, warning := range r.Warnings {
+		p.wrap("Warning: "+warning, "")
+	}
+}
+
+// warningsOf writes those that the other result does not have.
+func (p *page) warningsOf(which string, r, other *Result) {
+	for _, warning := range r.Warnings {
+		if !slices.Contains(other.Warnings, warning) {
+			p.wrap(fmt.Sprintf("Warning (%s): %s", which, warning), "")
+		}
+	}
+}
+
+func (p *page) totals(r *Result) {
+	p.table(fmt.Sprintf("Used on %s", count(r.Nodes, "node", "nodes")), []string{"RESOURCE", ">BEFORE", ">AFTER", ">CAPACITY"}, len(r.Totals), func(i int) []string {
+		t := r.Totals[i]
+		return []string{string(t.Resource), text.Amount(t.UsedBefore), text.Amount(t.UsedAfter), text.Amount(t.Capacity)}
+	})
+}
+
+func (p *page) queues(r *Result) {
+	rows := r.shares()
+	p.table("Queues", []string{"QUEUE", ">WEIGHT", "RESOURCE", ">BEFORE", ">AFTER", ">DESERVED", ">ASKED", ">CAP"}, len(rows), func(i int) []string {
+		s := rows[i]
+		weight, name := strconv.FormatInt(s.queue.Weight, 10), s.queue.Name
+		if i > 0 && rows[i-1].queue == s.queue {
+			weight, name = "", ""
+		}
+		limit := "-"
+		if q, capped := s.queue.Capability[s.resource]; capped {
+			limit = text.Amount(q)
+		}
+		of := func(list v1.ResourceList) string { return text.Amount(list[s.resource]) }
+		return []string{name, weight, string(s.resource), of(s.queue.AllocatedBefore), of(s.queue.AllocatedAfter), of(s.queue.Deserved), of(s.queue.Requested), limit}
+	})
+}
+
+// share is one resource of a queue that it has to do with.
+type share struct {
+	queue    *Queue
+	resource v1.ResourceName
+}
+
+func (r *Result) shares() []share {
+	var list []share
+	for i := range r.Queues {
+		q := &r.Queues[i]
+		names := named(q.AllocatedBefore, q.AllocatedAfter, q.Requested, q.Deserved)
+		if len(names) == 0 {
+			names = []v1.ResourceName{v1.ResourceCPU}
+		}
+		for _, name := range names {
+			list = append(list, share{q, name})
+		}
+	}
+	return list
+}
+
+func (p *page) started(r *Result) {
+	list := r.Started()
+	p.table("Started", []string{"GROUP", "QUEUE", ">PODS", "NODES"}, len(list), func(i int) []string {
+		s := list[i]
+		return []string{s.Group, s.Queue, strconv.Itoa(s.Pods), someOf(s.Nodes, 3)}
+	})
+}
+
+// someOf lists the first few.
+func someOf(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s +%d", strings.Join(names[:most], " "), len(names)-most)
+}
+
+func (p *page) evicted(title string, list []Eviction) {
+	p.table(title, []string{"POD", "QUEUE", "FOR", "CAUSE", "COMES BACK"}, len(list), func(i int) []string {
+		e := list[i]
+		return []string{e.Pod, e.Queue, e.For, e.Cause, map[bool]string{true: "yes", false: "no"}[e.ComesBack]}
+	})
+}
+
+// waiting writes messages below their groups, for they are long.
+func (p *page) waiting(r *Result) {
+	if len(r.Waiting) == 0 {
+		return
+	}
+	p.line("\nWaiting")
+	for _, w := range r.Waiting[:min(len(r.Waiting), maxRows)] {
+		p.line("%s (queue %s, %s): %s", w.Group, w.Queue, count(w.Pods, "pod", "pods"), w.Reason)
+		p.wrap(w.Message, "  ")
+	}
+	p.more(len(r.Waiting))
+}

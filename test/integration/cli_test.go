@@ -1,0 +1,201 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+)
+
+// plugin is "kubectl batch" as people run it.
+type plugin struct {
+	w      *world
+	binary string
+	args   []string // for all calls
+}
+
+func (w *world) newPlugin(args ...string) plugin {
+	w.t.Helper()
+	binary, err := cluster.Build(w.ctx, "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch", false)
+	w.must(err)
+	return plugin{w, binary, args}
+}
+
+func (p plugin) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.binary, append(args, p.args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.w.cluster.Kubeconfig)
+	return cmd
+}
+
+// run returns what is printed, and whether the exit code was 0.
+func (p plugin) run(args ...string) (string, bool) {
+	out, err := p.command(p.w.ctx, args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.w.t.Fatal(err)
+	}
+	return string(out), err == nil
+}
+
+// says fails the test unless the command succeeds and prints all the parts.
+func (p plugin) says(line string, parts ...string) {
+	p.w.t.Helper()
+	if err := p.lacks(line, true, parts); err != nil {
+		p.w.t.Error(err)
+	}
+}
+
+// fails fails the test unless the command fails, in one line with all the parts.
+func (p plugin) fails(line string, parts ...string) {
+	p.w.t.Helper()
+	if err := p.lacks(line, false, parts); err != nil {
+		p.w.t.Error(err)
+	}
+	if out, _ := p.run(strings.Fields(line)...); strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "error: ") {
+		p.w.t.Errorf("%s: an error has one line:\n%s", line, out)
+	}
+}
+
+// comesToSay waits until the command prints all the parts.
+func (p plugin) comesToSay(line string, parts ...string) {
+	p.w.t.Helper()
+	p.w.eventually(func() error { return p.lacks(line, true, parts) })
+}
+
+func (p plugin) lacks(line string, succeeds bool, parts []string) error {
+	out, ok := p.run(strings.Fields(line)...)
+	if ok != succeeds {
+		return fmt.Errorf("%s: exit code 0 is %t, want %t:\n%s", line, ok, succeeds, out)
+	}
+	for _, part := range parts {
+		if !strings.Contains(out, part) {
+			return fmt.Errorf("%s: does not say %q:\n%s", line, part, out)
+		}
+	}
+	return nil
+}
+
+// TestThePlugin submits a gang that waits, asks why, and cancels it, as somebody with the role edit in one namespace.
+func TestThePlugin(t *testing.T) {
+	w := newWorld(t, controllers)
+	w.do(node("n1", "4cpu"), queue("team", 3, atMost("6cpu")))
+	ada := w.newPlugin("--as", "ada", "--as-group", "system:authenticated")
+	ada.fails("submit --name train --image i", "cannot create resource", "ask for the role view to read and edit")
+	w.give("edit", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
+	ada.comesToSay("submit --name train --replicas 5 --cpu 1 --queue team --image i --dry-run=server", "job.batch/train created (server dry run)")
+	ada.fails("why train", `there is no group "train" in namespace default`)
+
+	ada.says("submit --name train --replicas 5 --cpu 1 --queue team --image i", "podgroup.scheduling.batch-scheduler.dev/train created")
+	ada.fails("submit --name train --replicas 5 --cpu 1 --queue team --image i", "already exists")
+	ada.says("why train", "the scheduler has not looked at the group yet", "5 must start together")
+	changes := ada.follow("get", "groups", "train", "--watch")
+	w.start()
+	ada.comesToSay("why train --events",
+		"Group:    default/train, in queue team", "0 running, 5 waiting; 5 must start together",
+		"Reason:   NotEnoughResources", "needs 5 more pods of 1 cpu", "Advice:   Wait until", "NotEnoughResources: needs",
+		"Unread:   queue team") // the role is one in a namespace
+	ada.says("get groups", "NAME   QUEUE  PHASE    RUN  WAIT  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
+	ada.says("get groups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
+	ada.says("get groups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
+	ada.fails("get groups nobody", `there is no group "nobody"`)
+	ada.fails("top queues", "is forbidden", "ask for the role batch-scheduler-view by a ClusterRoleBinding")
+	ben := w.newPlugin("--as", "ben", "--as-group", "system:authenticated")
+	w.give("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})
+	ben.comesToSay("why train", "Reason:   NotEnoughResources")
+	ben.fails("cancel train", "cannot delete resource", "ask for the role view to read and edit")
+	w.give("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
+	ada.comesToSay("top queues", "QUEUE", "team", "cpu")
+	ada.says("get queues team -o wide", "team       3", "at most 6")
+	if out, _ := w.newPlugin().run("__complete", "why", ""); !strings.HasPrefix(out, "train\n") {
+		t.Errorf("groups are completed to:\n%s", out)
+	}
+
+	ada.says("cancel train", "job.batch/train deleted", "podgroup.scheduling.batch-scheduler.dev/train deleted")
+	ada.fails("cancel train", `there is no group "train"`)
+	w.eventually(func() error {
+		if pods := w.podsNow(); len(pods) > 0 {
+			return fmt.Errorf("%d pods are still there", len(pods))
+		}
+		_, err := w.client.BatchV1().Jobs(namespace).Get(w.ctx, "train", metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the Job is still there: %v", err)
+		}
+		return nil
+	})
+	var seen []string
+	for line := range strings.Lines(changes()) {
+		words := strings.Fields(line)
+		seen = append(seen, strings.Join(words[:len(words)-1], " ")) // all but the age
+	}
+	for _, want := range []string{"NAME QUEUE PHASE RUN WAIT MIN REASON", "train team - 0 0 5 -", "train team Pending 0 5 5 NotEnoughResources"} {
+		at := slices.Index(seen, want)
+		if at < 0 {
+			t.Fatalf("--watch has not shown %q after what came before it, but\n%s", want, strings.Join(seen, "\n"))
+		}
+		seen = seen[at+1:]
+	}
+}
+
+// TestAGangGoesWithItsJob deletes only the Job, and has a gang from a file.
+func TestAGangGoesWithItsJob(t *testing.T) {
+	w := newWorld(t, controllers)
+	p := w.newPlugin()
+	file := filepath.Join(w.dir, "job.yaml")
+	w.must(os.WriteFile(file, []byte(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  parallelism: 2
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: i}]
+`), 0o600))
+	p.says("submit --queue team -f "+file, "podgroup.scheduling.batch-scheduler.dev/train created")
+	p.comesToSay("why train", "in queue team", "2 waiting; 2 must start together")
+	p.fails("submit --name other --image i --priority-class system-node-critical", "use a PriorityClass of your own")
+	if _, err := w.client.BatchV1().Jobs(namespace).Get(w.ctx, "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the group was refused and its Job has stayed: %v", err)
+	}
+	background := metav1.DeletePropagationBackground
+	w.must(w.client.BatchV1().Jobs(namespace).Delete(w.ctx, "train", metav1.DeleteOptions{PropagationPolicy: &background}))
+	w.eventually(func() error {
+		_, err := w.batch.SchedulingV1alpha1().PodGroups(namespace).Get(w.ctx, "train", metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the Job is gone and its group has stayed: %v", err)
+		}
+		return nil
+	})
+}
+
+// follow runs a command that ends when the returned function is called, which returns what was printed.
+func (p plugin) follow(args ...string) func() string {
+	p.w.t.Helper()
+	var out bytes.Buffer
+	ctx, cancel := context.WithCancel(p.w.ctx)
+	cmd := p.command(ctx, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	p.w.must(cmd.Start())
+	return func() string {
+		cancel()
+		err := cmd.Wait()
+		if err != nil && !errors.Is(err, context.Canceled) {
+			p.w.t.Errorf("%v: %v", args, err)
+		}
+		return out.String()
+	}
+}

@@ -1,0 +1,288 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// cause is a job that waits, under its own name, and all that it is told about why.
+type cause struct {
+	given []row
+	want  string // reason and message
+}
+
+// fourNodes are those that TestWhy is about. All have 4 cpu of which 1 is free, but for the one with GPUs, which is
+// empty.
+var fourNodes = rows(
+	node("taken", "4cpu", inZone("zone-a")),
+	node("shared", "4cpu", inZone("zone-b")),
+	node("gpus", "8cpu 2gpu 72Gi", inZone("zone-b")),
+	node("infra", "4cpu", tainted("maintenance"), inZone("zone-a")),
+	node("closed", "4cpu", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+	node("silent", "4cpu", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
+	plain("foreign", 1, "3cpu", onNode("taken"), byDefaultScheduler),
+	gang("runs", 1, pods(1, "3cpu", mustRunOn("shared"), hostPort(80))),
+)
+
+// causes all wait beside each other on fourNodes.
+var causes = map[string]cause{
+	"wide": {
+		given: rows(gang("wide", 1, pods(1, "16cpu"))),
+		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0 of 6 nodes have room: 3 not enough cpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+			"nearest: node gpus lacks 8 cpu",
+	},
+	"large": {
+		given: rows(gang("large", 1, pods(1, "1cpu 100Gi"))),
+		want: "NotEnoughResources: needs 1 more pod of 1 cpu + 100Gi memory; 0 of 6 nodes have room: 3 not enough memory, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+			"nearest: node gpus lacks 28Gi memory",
+	},
+	"many-gpus": {
+		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
+		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0 of 6 nodes have room: 3 not enough nvidia.com/gpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+			"nearest: node gpus lacks 1 nvidia.com/gpu",
+	},
+	"scattered": {
+		given: rows(gang("scattered", 12, pods(12, "1cpu"))),
+		want:  "NotEnoughResources: needs 12 more pods of 1 cpu, 10 of them could start now; 3 of 6 nodes have room: 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"crowded-out": {
+		given: rows(gang("crowded-out", 1, pods(1, "4cpu", selecting(corev1.LabelHostname, "taken")))),
+		want: "NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=taken, 1 cordoned, " +
+			"1 not enough cpu beside pods of other schedulers, 1 not ready, 1 taint maintenance:NoSchedule; nearest: node taken lacks 3 cpu",
+	},
+	"repelled": {
+		given: rows(gang("repelled", 1, pods(1, "1cpu", selecting(corev1.LabelHostname, "infra")))),
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 node selector kubernetes.io/hostname=infra, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"picky": {
+		given: rows(gang("picky", 1, pods(1, "1cpu", selecting("disk", "ssd")))),
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 node selector disk=ssd, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"elsewhere": {
+		given: rows(gang("elsewhere", 1, pods(1, "1cpu", requires(corev1.NodeSelectorRequirement{
+			Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"zone-c", "zone-d"}})))),
+		want: "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 node affinity topology.kubernetes.io/zone in (zone-c,zone-d), " +
+			"1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"port": {
+		given: rows(gang("port", 1, pods(1, "1cpu", hostPort(80), selecting(corev1.LabelHostname, "shared")))),
+		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=shared, 1 cordoned, " +
+			"1 host port taken, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"apart": {
+		given: rows(gang("apart", 1, pods(1, "1cpu", neverWith("runs"), selecting(corev1.LabelHostname, "shared")))),
+		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=shared, 1 cordoned, " +
+			"1 not ready, 1 pod anti-affinity, 1 taint maintenance:NoSchedule",
+	},
+	"together": {
+		given: rows(gang("together", 1, pods(1, "1cpu", mustBeWith("nobody")))),
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 pod affinity, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"spread": {
+		given: rows(gang("spread", 1, pods(1, "1cpu", evenly("no/such-key", "spread")))),
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 no label to spread over, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+	"claim": {
+		given: rows(gang("claim", 1, pods(1, "1cpu", claiming("claim")))),
+		want: "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 persistentvolumeclaim \"claim-0\" not found, 1 cordoned, 1 not ready, " +
+			"1 taint maintenance:NoSchedule",
+	},
+	"device": {
+		given: rows(gang("device", 1, pods(1, "1cpu", usingClaim("missing")))),
+		want: "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 could not find ResourceClaim \"default/missing\", 1 cordoned, 1 not ready, " +
+			"1 taint maintenance:NoSchedule",
+	},
+	"short": {
+		given: rows(gang("short", 4, pods(3, "1cpu"))),
+		want:  "NotEnoughPods: 3 of 4 pods that must start together exist",
+	},
+	"gated": {
+		given: rows(gang("gated", 2, pods(1, "1cpu"), set("gated", 1, "1cpu", gated))),
+		want:  "NotEnoughPods: 1 of 2 pods that must start together exist; 1 gated",
+	},
+	"empty": {
+		given: rows(group("empty", 3)),
+		want:  "NotEnoughPods: 0 of 3 pods that must start together exist",
+	},
+	"no-group": {
+		given: rows(members("no-group", pods(2, "1cpu"))),
+		want:  `GroupNotFound: PodGroup "no-group" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`,
+	},
+	"no-queue": {
+		given: rows(gang("no-queue", 1, pods(1, "1cpu"), in("reserch"))),
+		want:  `QueueNotFound: queue "reserch" does not exist; create it or name another queue`,
+	},
+	"capped": {
+		given: rows(queue("small", 1, atMost("3cpu")), gang("capped", 4, pods(4, "1cpu"), in("small"))),
+		want:  "QueueFull: queue small is full: capability 3 cpu, allocated 0, needs 4",
+	},
+	"greedy": {
+		given: rows(gang("greedy", 1, pods(1, "1cpu"), atLeast("1000cpu"))),
+		want:  "NotEnoughResources: spec.minResources asks for 1000 cpu, and the nodes that suit some waiting or running pod have 13 cpu in all",
+	},
+	"misspelt": {
+		given: rows(gang("misspelt", 1, pods(1, "16cpu"), ofClass("hihg"))),
+		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0 of 6 nodes have room: 3 not enough cpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+			"nearest: node gpus lacks 8 cpu; there is no priority class hihg, so the highest priority of its pods counts",
+	},
+	"denied": {
+		given: rows(denyBinding("denied-0"), gang("denied", 1, pods(1, ""))),
+		want: "BindFailed: binding pod denied-0 to node gpus failed: pods \"denied-0\" is forbidden: ValidatingAdmissionPolicy 'bindings' with binding 'bindings' denied request: " +
+			"not this one; it is tried again with growing pauses",
+	},
+	"alone": {
+		given: rows(plain("alone", 1, "16cpu")),
+		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0 of 6 nodes have room: 3 not enough cpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+	},
+}
+
+// TestWhy: whatever a job waits for, it is told the true cause, and the numbers that a person would count.
+func TestWhy(t *testing.T) {
+	w := newWorld(t, noControllers)
+	w.do(fourNodes...)
+	w.start()
+	w.settle(`
+		foreign: 1 running
+		runs: Running Scheduled; 1 running`, "")
+	for _, c := range causes {
+		w.do(c.given...)
+	}
+	want, got := map[string]string{}, map[string]string{}
+	for name, c := range causes {
+		want[name] = c.want
+	}
+	if err := w.await(func() error {
+		for name := range causes {
+			got[name] = w.view.why(name)
+		}
+		return differ(want, got)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhyOthersGoFirst: what depends on who else is there, one cluster for each.
+func TestWhyOthersGoFirst(t *testing.T) {
+	play(t, map[string]scenario{
+		"room is set aside for one that has waited for long, and others are told so": {
+			config: "starvationAfter: 1s\n" + builtinPolicy,
+			given:  rows(nodes("n", 2, "4cpu"), queue("q1", 1), queue("q2", 1), gang("runs", 1, pods(2, "3cpu"), in("q2"))),
+			step:   step{want: `runs: Running Scheduled; 2 running`},
+			then: []step{{
+				do: rows(gang("starving", 2, pods(2, "2cpu"), in("q1"))),
+				want: `
+					runs: Running Scheduled; 2 running
+					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				says: map[string]string{"starving": "; 2 nodes are set aside for it because it has waited for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
+			}, {
+				do: rows(gang("late", 1, pods(1, "1cpu"), in("q1"))),
+				want: `
+					late: Pending NotEnoughResources; 1 waiting Unschedulable
+					runs: Running Scheduled; 2 running
+					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				says: map[string]string{"late": "0 of 2 nodes have room: 2 set aside for a job that goes first"},
+			}},
+		},
+		"victims are on their way out": {
+			evicts: true,
+			given:  rows(nodes("n", 1, "4cpu"), priorityClass("high", 100), gang("old", 1, pods(4, "1cpu", annotated(annotation.TerminateAfter, "1h")))),
+			step:   step{want: `old: Running Scheduled; 4 running`},
+			then: []step{{
+				do: rows(gang("new", 3, pods(3, "1cpu", priority("high")))),
+				want: `
+					new: Pending Preempting; 3 waiting Preempting
+					old: Running Scheduled; 3 ending, 1 running`,
+				says: map[string]string{"new": "waits for 3 pods that are evicted for it, until 20"},
+			}},
+		},
+		"a queue that may not borrow has what it deserves": {
+			given: rows(threeNodes, queue("mine", 1, func(q *v1alpha1.Queue) { q.Spec.Reclaimable = ptr.To(false) }), queue("theirs", 3),
+				gang("some", 3, pods(3, "1cpu"), in("mine"))),
+			step: step{want: `some: Running Scheduled; 3 running`},
+			then: []step{{
+				do: rows(gang("wide", 12, pods(12, "1cpu"), in("theirs"))), // fits an empty cluster only
+				want: `
+					some: Running Scheduled; 3 running
+					wide: Pending NotEnoughResources; 12 waiting Unschedulable`,
+			}, {
+				do: rows(gang("more", 1, pods(1, "1cpu"), in("mine"))),
+				want: `
+					more: Pending OverShare; 1 waiting OverShare
+					some: Running Scheduled; 3 running
+					wide: Pending NotEnoughResources; 12 waiting Unschedulable`,
+				says: map[string]string{"more": "queue mine does not borrow (spec.reclaimable is false) and would hold more than it deserves"},
+			}},
+		},
+	})
+}
+
+// builtinPolicy is the policy that the scheduler has by itself.
+const builtinPolicy = `
+actions: "allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+`
+
+func differ(want, got map[string]string) error {
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("told (-want +got):\n%s", diff)
+	}
+	return nil
+}
+
+// why is what a job is told, by its group if it has one, else by its pods; each text once.
+func (v *view) why(job string) string {
+	selector := labels.SelectorFromSet(labels.Set{jobLabel: job})
+	groups, _ := v.groups.List(selector)
+	var told []string
+	for _, g := range groups {
+		told = append(told, scheduled(g).Reason+": "+scheduled(g).Message)
+	}
+	if len(groups) == 0 {
+		pods, _ := v.pods.List(selector)
+		for _, p := range pods {
+			told = append(told, podScheduled(p).Reason+": "+podScheduled(p).Message)
+		}
+	}
+	slices.Sort(told)
+	return strings.Join(slices.Compact(told), "\n")
+}
+
+// selecting is a node selector.
+func selecting(key, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
+}
+
+// atLeast gives a group spec.minResources.
+func atLeast(room string) part {
+	return func(g *gangParts) { g.group.Spec.MinResources = resources(room) }
+}
+
+// denyBinding has the API server refuse to bind a pod of that name.
+func denyBinding(pod string) row {
+	return func(w *world) {
+		w.deny("bindings", admissionv1.Create, admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
+			fmt.Sprintf("object.metadata.name != %q", pod))
+		w.eventually(func() error { // until it is in force
+			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod}, Target: corev1.ObjectReference{Kind: "Node", Name: "nowhere"}}
+			if err := w.client.CoreV1().Pods(namespace).Bind(w.ctx, binding, metav1.CreateOptions{}); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+				return fmt.Errorf("pod %s could be bound: %w", pod, err)
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+	"github.com/batch-scheduler/batch-scheduler/test/workloads"
+)
+
+// TestSamplesOfWorkloads: the gang of each file in config/samples/workloads runs. Jobs make their pods themselves;
+// where there is no controller here, the pods are made as it would make them.
+func TestSamplesOfWorkloads(t *testing.T) {
+	samples, err := workloads.ReadAll("../../config/samples/workloads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, cluster.Options{ControllerManager: true, JobRunTime: time.Hour})
+	w.do(nodes("n", 5, "8cpu 2gpu"))
+	var want strings.Builder
+	for _, s := range samples {
+		w.do(sampleGroup(s), samplePods(s))
+		fmt.Fprintf(&want, "%s: Running Scheduled; %d running\n", s.Name, s.Group.Spec.MinMember)
+	}
+	fmt.Fprintln(&want, "beside-sparkapplication: 1 running") // the driver
+	w.start()
+	w.settle(want.String(), "")
+	if err := w.view.invariants(); err != nil {
+		t.Error(err)
+	}
+}
+
+func sampleGroup(s *workloads.Sample) row {
+	return func(w *world) {
+		s.Group.Labels = map[string]string{jobLabel: s.Name}
+		w.apply(s.Group, v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	}
+}
+
+// samplePods makes the pods of a file, under its name in pictures; those outside of the group beside it.
+func samplePods(s *workloads.Sample) row {
+	return func(w *world) {
+		if s.Service != nil {
+			_, err := w.client.CoreV1().Services(namespace).Create(w.ctx, s.Service, metav1.CreateOptions{})
+			w.must(err)
+		}
+		if s.Job != nil {
+			s.Job.Spec.Template.Labels[jobLabel] = s.Name
+			_, err := w.client.BatchV1().Jobs(namespace).Create(w.ctx, s.Job, metav1.CreateOptions{})
+			w.must(err)
+			return
+		}
+		for i, p := range s.Pods {
+			var list []*corev1.Pod
+			for j := range p.Count {
+				pod := &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(s.Name, "-", i, "-", j), Namespace: namespace, Labels: maps.Clone(p.Template.Labels)},
+					Spec:       p.Template.Spec,
+				}
+				pod.Labels[jobLabel] = s.Name
+				if pod.Labels[v1alpha1.LabelPodGroup] == "" {
+					pod.Labels[jobLabel] = "beside-" + s.Name
+				}
+				list = append(list, pod)
+			}
+			w.create(list)
+		}
+	}
+}
