@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes everything that is generated: from the types in pkg/apis deep copies, apply configurations, clientset, listers
-# and informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the metrics in pkg/scheduler/metrics
-# their reference (docs/metrics.md); from the alerts in config/alerts a PrometheusRule; and
+# and informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the code the references of metrics
+# and configuration (docs/metrics.md, docs/configuration.md); from the alerts in config/alerts a PrometheusRule; and
 # what the chart has in common with config/. The generators are tools of the module, so their versions
 # are in go.mod and nothing needs to be installed.
 #
@@ -45,7 +45,8 @@ sed -i 's/^\( *\)pattern: \^(\\+|-)?((\[0-9\]+.*/\1maxLength: 64\n&/' config/crd
 
 gofmt -w pkg/client
 
-go run ./hack/metrics >docs/metrics.md
+go run ./hack/reference metrics >docs/metrics.md
+go run ./hack/reference configuration >docs/configuration.md
 
 # Indented, the rules are the spec of the object.
 {

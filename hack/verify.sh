@@ -24,15 +24,11 @@ generated() {
 	copy=$(mktemp -d)
 	# shellcheck disable=SC2064 # the directory of now
 	trap "rm -rf '$copy'" RETURN
-	mkdir -p "$copy/docs" "$copy/hack" "$copy/pkg/scheduler"
-	cp go.mod go.sum "$copy"
-	cp -r hack/generate.sh hack/metrics "$copy/hack"
-	cp -r config charts "$copy"
-	cp -r pkg/apis "$copy/pkg"
-	cp -r pkg/scheduler/api pkg/scheduler/metrics "$copy/pkg/scheduler"
+	mkdir "$copy/docs"
+	cp -r go.mod go.sum hack config charts cmd internal pkg "$copy"
 	hack/generate.sh "$copy" || return 1
 	local same=true
-	for path in pkg/apis pkg/client config/crd config/alerts charts docs/metrics.md; do
+	for path in pkg/apis pkg/client config/crd config/alerts charts docs/metrics.md docs/configuration.md; do
 		diff -r -u "$path" "$copy/$path" || same=false
 	done
 	$same

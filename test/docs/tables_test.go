@@ -18,6 +18,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
+const configuration = "docs/configuration.md"
+
 func TestAllFlagsAreListed(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{}
@@ -32,29 +34,29 @@ func TestAllFlagsAreListed(t *testing.T) {
 		want[name] = f.DefValue
 	})
 	got := map[string]string{}
-	for _, row := range table(t, "README.md", "Flag", "Default") {
+	for _, row := range table(t, configuration, "Flag", "Default") {
 		got[row[0]] = row[1]
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("flags and defaults (-program +README):\n%s", diff)
+		t.Errorf("flags and defaults (-program +document):\n%s", diff)
 	}
 }
 
 // TestArgumentsAreAsTheyAreListed tries each value; that none is missing is seen by what a wrong one suggests.
 func TestArgumentsAreAsTheyAreListed(t *testing.T) {
 	t.Parallel()
-	for _, row := range table(t, "README.md", "Plugin", "Argument", "Default") {
+	for _, row := range table(t, configuration, "Plugin", "Argument", "Default") {
 		checkPolicy(t, policy(row[0], fmt.Sprintf("arguments: {%s: %s}", row[1], row[2])))
 	}
 }
 
 func TestPluginsAndActionsAreListed(t *testing.T) {
 	t.Parallel()
-	for _, row := range table(t, "README.md", "Plugin", "What it says") {
+	for _, row := range table(t, configuration, "Plugin", "What it does") {
 		checkPolicy(t, policy(row[0], ""))
 	}
 	var actions []string
-	for _, row := range table(t, "README.md", "Action", "What it does") {
+	for _, row := range table(t, configuration, "Action", "What it does") {
 		actions = append(actions, row[0])
 		file := filepath.Join(t.TempDir(), "policy.yaml")
 		write(t, file, "actions: "+row[0]+"\ntiers: [{plugins: [{name: gang}]}]\n")

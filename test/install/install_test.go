@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
-	"github.com/batch-scheduler/batch-scheduler/test/chart"
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
@@ -24,7 +24,7 @@ func TestInstalled(t *testing.T) {
 	needRoot(t)
 	for name, tc := range map[string]struct {
 		namespace string
-		install   func(*site) []*unstructured.Unstructured
+		install   func(*site) (uninstall func())
 		first     byte // of the addresses of its pods
 	}{
 		"by kustomize": {scheduler.Namespace, (*site).kustomize, 10},
@@ -34,7 +34,7 @@ func TestInstalled(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, tc.namespace)
 			before := s.everything()
-			objects := tc.install(s)
+			uninstall := tc.install(s)
 
 			pods := s.admitted(2)
 			replicas := []*container{s.run(&pods[0], address(tc.first)), s.run(&pods[1], address(tc.first+1))}
@@ -56,7 +56,7 @@ func TestInstalled(t *testing.T) {
 			s.gangRuns("second")
 			s.must(standby.Stop(patience))
 
-			s.must(cluster.DeleteObjects(s.ctx, s.config, objects))
+			uninstall()
 			s.left(before,
 				"APIService v1alpha1.scheduling.batch-scheduler.dev",
 				"CustomResourceDefinition podgroups.scheduling.batch-scheduler.dev",
@@ -68,8 +68,8 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// kustomize is "kubectl apply -k".
-func (s *site) kustomize() []*unstructured.Unstructured {
+// kustomize is "kubectl apply -k", and "kubectl delete -k".
+func (s *site) kustomize() (uninstall func()) {
 	s.t.Helper()
 	definitions, err := cluster.Render("../../config/crd")
 	s.must(err)
@@ -77,21 +77,31 @@ func (s *site) kustomize() []*unstructured.Unstructured {
 	s.must(err)
 	s.apply(definitions)
 	s.apply(objects)
-	return objects
+	return func() { s.must(cluster.DeleteObjects(s.ctx, s.config, objects)) }
 }
 
-// helm is "helm install --create-namespace", into a namespace that demands as much of pods as the one of config/default.
-func (s *site) helm() []*unstructured.Unstructured {
+// helm is "helm install", an upgrade that changes nothing, and "helm uninstall", in a namespace that demands as much of pods
+// as the one of config/default.
+func (s *site) helm() (uninstall func()) {
 	s.t.Helper()
-	release, err := chart.Render("../../charts/batch-scheduler", s.namespace, nil)
-	s.must(err)
-	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+	namespace := []*unstructured.Unstructured{{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
 		"name": s.namespace, "labels": map[string]any{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}}
-	s.apply(release.Definitions)
-	objects := append(release.Objects, namespace)
-	s.apply(objects)
-	return objects
+	}}}}
+	s.apply(namespace)
+	run := func(args ...string) {
+		s.t.Helper()
+		command := exec.CommandContext(s.ctx, helm, append(args, "--namespace", s.namespace)...)
+		command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, "HOME="+s.t.TempDir())
+		if output, err := command.CombinedOutput(); err != nil {
+			s.t.Fatalf("helm %q: %v\n%s", args, err, output)
+		}
+	}
+	run("install", "batch-scheduler", "../../charts/batch-scheduler", "--create-namespace")
+	run("upgrade", "batch-scheduler", "../../charts/batch-scheduler")
+	return func() {
+		run("uninstall", "batch-scheduler")
+		s.must(cluster.DeleteObjects(s.ctx, s.config, namespace))
+	}
 }
 
 // admitted returns the pods that the Deployment has, once they run. Their namespace refuses those that are not restricted.

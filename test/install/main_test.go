@@ -23,8 +23,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// built is the container image of this machine's architecture.
-var built v1.ImageIndex
+var (
+	built v1.ImageIndex // the container image of this machine's architecture
+	helm  string        // the program
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -47,6 +49,9 @@ func prepare(ctx context.Context) error {
 		return err
 	}
 	if err = os.Setenv(cluster.BinaryVariable, control); err != nil {
+		return err
+	}
+	if helm, err = cluster.Build(ctx, "helm.sh/helm/v4/cmd/helm", false); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "install-")

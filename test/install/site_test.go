@@ -45,7 +45,8 @@ type site struct {
 	client kubernetes.Interface
 	batch  versioned.Interface
 
-	namespace string // of the scheduler
+	kubeconfig string // the administrator's
+	namespace  string // of the scheduler
 }
 
 func newSite(t *testing.T, namespace string) *site {
@@ -58,7 +59,7 @@ func newSite(t *testing.T, namespace string) *site {
 			t.Errorf("stopping the cluster: %v", err)
 		}
 	})
-	s.config = c.RESTConfig()
+	s.config, s.kubeconfig = c.RESTConfig(), c.Kubeconfig
 	s.client, err = kubernetes.NewForConfig(s.config)
 	s.must(err)
 	s.batch, err = versioned.NewForConfig(s.config)

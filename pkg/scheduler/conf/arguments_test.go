@@ -62,10 +62,10 @@ func TestDecoder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := tc.given.Decoder(field.NewPath("p"))
 			got := read{
-				Weight: d.Int("weight", 1, -2, 10),
-				Hard:   d.Bool("hard", true),
-				Mode:   d.String("mode", "spread", "spread", "pack"),
-				Label:  d.String("label", "none"),
+				Weight: d.Int("weight", 1, -2, 10, "how heavy"),
+				Hard:   d.Bool("hard", true, "how hard"),
+				Mode:   d.String("mode", "spread", "how", "spread", "pack"),
+				Label:  d.String("label", "none", "by what"),
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("values (-want +got):\n%s", diff)
@@ -76,6 +76,14 @@ func TestDecoder(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.errs, errs); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]conf.Argument{
+				{Key: "weight", Default: "1", Values: "a whole number from -2 to 10", About: "how heavy"},
+				{Key: "hard", Default: "true", Values: "true or false", About: "how hard"},
+				{Key: "mode", Default: "spread", Values: "spread, pack", About: "how"},
+				{Key: "label", Default: "none", Values: "any text", About: "by what"},
+			}, d.Asked()); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -18,16 +18,28 @@ type Catalog struct {
 	Plugins map[string]ArgumentCheck
 }
 
-// ArgumentCheck reports every argument that a plugin does not know or cannot use, nil if there is
-// none. The path is that of the arguments in the file. It must neither keep nor change the map.
-type ArgumentCheck func(Arguments, *field.Path) field.ErrorList
+// ArgumentCheck asks a Decoder for all arguments that a plugin knows.
+type ArgumentCheck func(*Decoder)
 
-// check applies the argument check of a plugin of the catalog.
+// check reports every argument that a plugin of the catalog does not know or cannot use, nil if there is none. The
+// path is that of the arguments in the file.
 func (c Catalog) check(plugin string, args Arguments, path *field.Path) field.ErrorList {
+	d := args.Decoder(path)
+	c.ask(plugin, d)
+	return d.Done()
+}
+
+// ArgumentsOf lists what a plugin of the catalog knows.
+func (c Catalog) ArgumentsOf(plugin string) []Argument {
+	d := Arguments(nil).Decoder(nil)
+	c.ask(plugin, d)
+	return d.Asked()
+}
+
+func (c Catalog) ask(plugin string, d *Decoder) {
 	if check := c.Plugins[plugin]; check != nil {
-		return check(args, path)
+		check(d)
 	}
-	return args.Decoder(path).Done()
 }
 
 // actionNames returns all known actions, sorted.

@@ -66,14 +66,39 @@ const (
 	NodeOrder    Point = "NodeOrder"
 )
 
-// points lists all switches in the order in which Plugin.Disabled holds them.
-func points() []Point {
+// Points lists all that have a switch, in the order in which Plugin.Disabled holds them.
+func Points() []Point {
 	return []Point{
 		JobOrder, JobReady, JobPipelined, TaskOrder, Preemptable, Reclaimable, QueueOrder, Predicate, NodeOrder,
 	}
 }
 
-// switchName is how the file spells the switch of an extension point.
-func (pt Point) switchName() string {
+// Switch is how the file spells the switch of an extension point.
+func (pt Point) Switch() string {
 	return "enable" + string(pt)
+}
+
+// About says what a plugin is asked at the extension point.
+func (pt Point) About() string {
+	switch pt {
+	case JobOrder:
+		return "which of two jobs goes first?"
+	case JobReady:
+		return "does a job have all that it needs to start?"
+	case JobPipelined:
+		return "will it have that once pods that are being deleted are gone?"
+	case TaskOrder:
+		return "which of two pods of a job goes first?"
+	case Preemptable:
+		return "may this pod be evicted for a job of its own queue?"
+	case Reclaimable:
+		return "may this pod be evicted for a job of another queue?"
+	case QueueOrder:
+		return "which of two queues goes first?"
+	case Predicate:
+		return "can this node run this pod?"
+	case NodeOrder:
+		return "how good is this node for this pod?"
+	}
+	return ""
 }

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
@@ -22,16 +21,12 @@ func testCatalog() conf.Catalog {
 		Actions: []string{"allocate", "backfill", "preempt", "reclaim"},
 		Plugins: map[string]conf.ArgumentCheck{
 			"priority": nil, "gang": nil, "conformance": nil, "drf": nil, "proportion": nil, "acme": nil,
-			"predicates": func(args conf.Arguments, path *field.Path) field.ErrorList {
-				d := args.Decoder(path)
-				d.Bool("predicate.MemoryPressureEnable", false)
-				return d.Done()
+			"predicates": func(d *conf.Decoder) {
+				d.Bool("predicate.MemoryPressureEnable", false, "")
 			},
-			"nodeorder": func(args conf.Arguments, path *field.Path) field.ErrorList {
-				d := args.Decoder(path)
-				d.Int("leastrequested.weight", 1, 0, 1000)
-				d.Int("nodeaffinity.weight", 1, 0, 1000)
-				return d.Done()
+			"nodeorder": func(d *conf.Decoder) {
+				d.Int("leastrequested.weight", 1, 0, 1000, "")
+				d.Int("nodeaffinity.weight", 1, 0, 1000, "")
 			},
 		},
 	}

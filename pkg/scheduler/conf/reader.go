@@ -148,14 +148,14 @@ func (r *reader) plugins(tier *yaml.Node, path *field.Path) []Plugin {
 
 func (r *reader) plugin(n *yaml.Node, path *field.Path) Plugin {
 	known := []string{"name", "arguments"}
-	for _, pt := range points() {
-		known = append(known, pt.switchName())
+	for _, pt := range Points() {
+		known = append(known, pt.Switch())
 	}
 	given := r.fields(n, path, known...)
 
 	var p Plugin
-	for _, pt := range points() {
-		if !r.enabled(given[pt.switchName()], path.Child(pt.switchName())) {
+	for _, pt := range Points() {
+		if !r.enabled(given[pt.Switch()], path.Child(pt.Switch())) {
 			p.Disabled = append(p.Disabled, pt)
 		}
 	}

@@ -26,9 +26,13 @@ func (m *nearest) look(n *api.NodeInfo, gap int64) {
 	}
 }
 
-// gap is that of a node whose refusal is for lack of room alone.
-func (y *tally) gap(t *api.TaskInfo, n *api.NodeInfo) int64 {
-	answer := y.answers[n.Index]
+// gone notes that there is no node with that index any more.
+func (m *nearest) gone(index int) {
+	m.lost = m.lost || m.node != nil && m.index == index
+}
+
+// gap is that of a node whose answer is that it lacks room, and nothing else.
+func (y *tally) gap(answer int16, t *api.TaskInfo, n *api.NodeInfo) int64 {
 	if answer < 0 {
 		return noGap
 	}
@@ -45,7 +49,7 @@ func (y *tally) nearMiss(nodes []*api.NodeInfo, t *api.TaskInfo) *api.NearMiss {
 		y.near = nearest{}
 		for _, n := range nodes {
 			if n != nil {
-				y.near.look(n, y.gap(t, n))
+				y.near.look(n, y.gap(y.answers[n.Index], t, n))
 			}
 		}
 	}

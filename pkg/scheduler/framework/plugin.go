@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -58,7 +57,8 @@ type PluginFactory func(conf.Arguments, Handle) (Plugin, error)
 // PluginSpec is how a plugin is registered.
 type PluginSpec struct {
 	New PluginFactory
-	// Check validates arguments without making the plugin; it serves "config check" too.
+	// Check asks for the plugin's arguments without making it, for "config check" and the reference; nil: it takes
+	// none.
 	Check conf.ArgumentCheck
 }
 
@@ -83,15 +83,8 @@ func (r *Registry) AddPlugin(name string, spec PluginSpec) error {
 	if spec.New == nil {
 		return fmt.Errorf("plugin %q has no factory", name)
 	}
-	if spec.Check == nil {
-		spec.Check = noArguments
-	}
 	r.plugins[name] = spec
 	return nil
-}
-
-func noArguments(args conf.Arguments, path *field.Path) field.ErrorList {
-	return args.Decoder(path).Done()
 }
 
 // AddAction registers an action under its own name, which can be taken once.

@@ -79,23 +79,30 @@ func (y *tally) sync(ssn *Session, t *api.TaskInfo) {
 	touched, ok := journal.Since(y.position)
 	if y.known && ok && len(touched) < len(nodes) {
 		for _, i := range touched {
-			y.answer(int(i), y.judge(ssn, t, nodes[i], passing))
-			if n := nodes[i]; n != nil {
-				y.near.look(n, y.gap(t, n))
-			} else {
-				y.near.lost = true // it may have been this one
-			}
+			y.visit(ssn, t, int(i), nodes[i], passing)
 		}
 	} else {
 		y.near = nearest{}
 		for i, n := range nodes {
-			y.answer(i, y.judge(ssn, t, n, passing))
-			if n != nil {
-				y.near.look(n, y.gap(t, n))
-			}
+			y.visit(ssn, t, i, n, passing)
 		}
 	}
 	y.position, y.known = journal.Position(), true
+}
+
+// visit asks the node with that index, nil if there is none.
+func (y *tally) visit(ssn *Session, t *api.TaskInfo, index int, n *api.NodeInfo, passing *NodeSet) {
+	if n == nil {
+		y.answer(index, noNode)
+		y.near.gone(index)
+		return
+	}
+	now := hasRoom
+	if unfit := ssn.whyNot(t, n, passing); unfit != nil {
+		now = y.refusal(unfit)
+	}
+	y.answer(index, now)
+	y.near.look(n, y.gap(now, t, n))
 }
 
 // answer notes what the node with that index says.
@@ -120,17 +127,6 @@ func (y *tally) add(answer int16, n int) {
 	if answer >= 0 {
 		y.refusals[answer].nodes += n
 	}
-}
-
-// judge asks one node; nil if there is none.
-func (y *tally) judge(ssn *Session, t *api.TaskInfo, n *api.NodeInfo, passing *NodeSet) int16 {
-	if n == nil {
-		return noNode
-	}
-	if unfit := ssn.whyNot(t, n, passing); unfit != nil {
-		return y.refusal(unfit)
-	}
-	return hasRoom
 }
 
 // refusal returns the answer that stands for a refusal. There are only few different ones.

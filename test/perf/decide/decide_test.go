@@ -38,7 +38,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), calms(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10)}, surges(10), reclaims(12), crowds(10))
+	return slices.Concat(gangs(50), calms(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), simulating(gangs(50)[0])}, surges(10), reclaims(12), crowds(10))
 }
 
 // TestSizes holds the worlds to what the benchmarks are about.
@@ -63,6 +63,7 @@ func TestSizes(t *testing.T) {
 		"D5/spread":             {20, 0, 20},
 		"D6/00020-nodes":        {20, 0, 200},
 		"D8/start":              {10, 200, 1},
+		"simulate":              {50, 0, 500},
 		"D6/00040-nodes":        {40, 0, 400},
 	}
 	got := map[string]sizes{}
@@ -110,6 +111,7 @@ func TestWanted(t *testing.T) {
 		"D6/16000-nodes":            "0 evicted, 160000 bound, 0 pipelined",
 		"D8/start":                  "0 evicted, 0 bound, 0 pipelined", // it waits for one to be bound
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // whatever there is room for
+		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // whatever the page tells of
 	}
 	got := map[string]string{}
 	all, err := benchmarks(t.TempDir())

@@ -25,9 +25,9 @@ type benchmark struct {
 	name   string
 	about  string // in the list
 	skip   string // why it cannot be run here; empty: it can
-	starts bool   // the whole scheduler is started, and no single cycles are run
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
 	build  func() *world
+	whole  func(*world, context.Context) (took, error) // run a whole program, and no single cycles; nil: run the cycles
 	cycles []cycle
 }
 
@@ -117,10 +117,10 @@ type trial struct {
 }
 
 func (r *trial) run() error {
-	if !r.starts {
+	if r.whole == nil {
 		return r.cycles()
 	}
-	took, err := r.world.start(r.ctx)
+	took, err := r.whole(r.world, r.ctx)
 	r.took[0] = append(r.took[0], took)
 	return err
 }

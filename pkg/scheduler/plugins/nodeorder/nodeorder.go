@@ -1,4 +1,4 @@
-// Package nodeorder says how good a node is for a task.
+// Package nodeorder is the plugin that says how good a node is for a task.
 //
 // It is a sum of scorers, each with a weight. A scorer answers between zero and api.OneScore from
 // the task and the node alone, never relative to the nodes that happen to be feasible; only what
@@ -11,7 +11,6 @@
 package nodeorder
 
 import (
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
 
@@ -53,50 +52,48 @@ func (a *Arguments) SetDefaults() {
 	}
 }
 
-// weight is one argument with its name in files.
+// weight is one argument with its name in files, and what a node is good for by it.
 type weight struct {
 	key   string
 	value *int64
+	about string
 }
 
 func (a *Arguments) weights() []weight {
 	return []weight{
-		{"leastrequested.weight", &a.LeastRequested},
-		{"mostrequested.weight", &a.MostRequested},
-		{"balancedresource.weight", &a.BalancedResource},
-		{"nodeaffinity.weight", &a.NodeAffinity},
-		{"podaffinity.weight", &a.PodAffinity},
-		{"tainttoleration.weight", &a.TaintToleration},
-		{"podtopologyspread.weight", &a.PodTopologySpread},
-		{"imagelocality.weight", &a.ImageLocality},
+		{"leastrequested.weight", &a.LeastRequested, "prefers nodes with more room"},
+		{"mostrequested.weight", &a.MostRequested, "prefers nodes with less room"},
+		{"balancedresource.weight", &a.BalancedResource, "prefers nodes whose resources are used evenly"},
+		{"nodeaffinity.weight", &a.NodeAffinity, "prefers nodes by preferred node affinity (the built-in policy says 2)"},
+		{"podaffinity.weight", &a.PodAffinity, "prefers nodes by preferred affinity between pods"},
+		{"tainttoleration.weight", &a.TaintToleration, "prefers nodes without taints of effect `PreferNoSchedule`"},
+		{"podtopologyspread.weight", &a.PodTopologySpread, "prefers an even spread, by constraints with `ScheduleAnyway`"},
+		{"imagelocality.weight", &a.ImageLocality, "prefers nodes that have the images"},
 	}
 }
 
-// decode reads arguments over the defaults, and reports those that are unknown or out of range.
-func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) {
+// decode reads arguments over the defaults.
+func decode(d *conf.Decoder) Arguments {
 	var a Arguments
 	a.SetDefaults()
-	d := args.Decoder(path)
 	for _, w := range a.weights() {
-		*w.value = d.Int(w.key, *w.value, 0, MaxWeight)
+		*w.value = d.Int(w.key, *w.value, 0, MaxWeight, w.about)
 	}
-	return a, d.Done()
+	return a
 }
 
 // Spec registers the plugin.
 func Spec() framework.PluginSpec {
 	return framework.PluginSpec{
 		New: func(args conf.Arguments, _ framework.Handle) (framework.Plugin, error) {
-			a, errs := decode(args, nil)
-			if len(errs) > 0 {
-				return nil, errs.ToAggregate()
+			d := args.Decoder(nil)
+			a := decode(d)
+			if err := d.Done().ToAggregate(); err != nil {
+				return nil, err
 			}
 			return newPlugin(a), nil
 		},
-		Check: func(args conf.Arguments, path *field.Path) field.ErrorList {
-			_, errs := decode(args, path)
-			return errs
-		},
+		Check: func(d *conf.Decoder) { decode(d) },
 	}
 }
 

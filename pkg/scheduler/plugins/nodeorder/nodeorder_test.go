@@ -315,9 +315,9 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, errs := decode(tt.given, field.NewPath("arguments"))
-			text := ""
-			if err := errs.ToAggregate(); err != nil {
+			d := tt.given.Decoder(field.NewPath("arguments"))
+			got, text := decode(d), ""
+			if err := d.Done().ToAggregate(); err != nil {
 				text = err.Error()
 			} else if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)

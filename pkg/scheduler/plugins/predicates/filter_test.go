@@ -177,8 +177,9 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := ""
-			if err := Spec().Check(tt.given, nil).ToAggregate(); err != nil {
+			got, d := "", tt.given.Decoder(nil)
+			Spec().Check(d)
+			if err := d.Done().ToAggregate(); err != nil {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

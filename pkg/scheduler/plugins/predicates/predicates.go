@@ -1,4 +1,4 @@
-// Package predicates says where a task cannot go, verdict for verdict as the default filters of
+// Package predicates is the plugin that says where a task cannot go, verdict for verdict as the default filters of
 // kube-scheduler do.
 //
 // What a shape and a node object decide alone (readiness, cordons, taints, selectors and node
@@ -27,7 +27,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
@@ -52,16 +51,15 @@ type Arguments struct {
 // maxBindTimeoutSeconds is a day: nobody waits longer for a volume.
 const maxBindTimeoutSeconds = 24 * 60 * 60
 
-func decode(args conf.Arguments, path *field.Path) (Arguments, field.ErrorList) {
-	d := args.Decoder(path)
-	a := Arguments{
-		MemoryPressure: d.Bool("predicate.MemoryPressureEnable", false),
-		DiskPressure:   d.Bool("predicate.DiskPressureEnable", false),
-		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false),
+func decode(d *conf.Decoder) Arguments {
+	return Arguments{
+		MemoryPressure: d.Bool("predicate.MemoryPressureEnable", false, "refuses nodes that report memory pressure, also without a taint"),
+		DiskPressure:   d.Bool("predicate.DiskPressureEnable", false, "the same for disk pressure"),
+		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false, "the same for process ids"),
 
-		VolumeBindTimeout: time.Duration(d.Int("predicate.VolumeBindTimeoutSeconds", 600, 1, maxBindTimeoutSeconds)) * time.Second,
+		VolumeBindTimeout: time.Second * time.Duration(d.Int("predicate.VolumeBindTimeoutSeconds", 600, 1, maxBindTimeoutSeconds,
+			"how many seconds the claims of a gang, for volumes or devices, may take to be bound before it is placed anew")),
 	}
-	return a, d.Done()
 }
 
 // Spec registers the plugin.
@@ -75,9 +73,10 @@ func Spec() framework.PluginSpec {
 	var devices *upstream.Devices // those of the last plugin
 	return framework.PluginSpec{
 		New: func(args conf.Arguments, handle framework.Handle) (framework.Plugin, error) {
-			a, errs := decode(args, nil)
-			if len(errs) > 0 {
-				return nil, errs.ToAggregate()
+			d := args.Decoder(nil)
+			a := decode(d)
+			if err := d.Done().ToAggregate(); err != nil {
+				return nil, err
 			}
 			if handle.Informers != nil && !devices.Of(handle.Informers) {
 				var err error
@@ -87,10 +86,7 @@ func Spec() framework.PluginSpec {
 			}
 			return newPlugin(a, handle, devices)
 		},
-		Check: func(args conf.Arguments, path *field.Path) field.ErrorList {
-			_, errs := decode(args, path)
-			return errs
-		},
+		Check: func(d *conf.Decoder) { decode(d) },
 	}
 }
 

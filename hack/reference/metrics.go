@@ -1,4 +1,3 @@
-// Command metrics writes the reference of the scheduler's metrics, docs/metrics.md, to its output.
 package main
 
 import (
@@ -14,7 +13,7 @@ const introduction = "# Metrics\n\n" +
 	"else a count. A queue that is deleted leaves no series behind. What is told about queues and groups comes from\n" +
 	"the replica that leads. Beside these there are the usual `go_*` and `process_*` of Go programs.\n"
 
-func main() {
+func writeMetrics() {
 	fmt.Print(introduction + "\n")
 	fmt.Println("| Metric | Type | Labels | Meaning |")
 	fmt.Println("|---|---|---|---|")

@@ -1,0 +1,134 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/pflag"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+//go:embed configuration.md.tmpl
+var configuration string
+
+// part is an action or a plugin.
+type part struct {
+	Name, About string
+	Arguments   []conf.Argument
+}
+
+// option is a flag of the program.
+type option struct{ Name, Default, Usage string }
+
+func writeConfiguration(w io.Writer) error {
+	registry, err := builtin.NewRegistry()
+	if err != nil {
+		return err
+	}
+	catalog := registry.Catalog()
+	policy, err := conf.Default(catalog)
+	if err != nil {
+		return err
+	}
+	actions, err := parts("actions", "action", catalog.Actions)
+	if err != nil {
+		return err
+	}
+	var inTiers []string
+	for _, tier := range policy.Tiers {
+		for _, p := range tier.Plugins {
+			inTiers = append(inTiers, p.Name)
+		}
+	}
+	if len(inTiers) != len(catalog.Plugins) {
+		return fmt.Errorf("the built-in policy has %d plugins of %d", len(inTiers), len(catalog.Plugins))
+	}
+	plugins, err := parts("plugins", "plugin", inTiers)
+	if err != nil {
+		return err
+	}
+	for i := range plugins {
+		plugins[i].Arguments = catalog.ArgumentsOf(plugins[i].Name)
+	}
+	text, err := template.New("configuration").Funcs(template.FuncMap{"code": code}).Parse(configuration)
+	if err != nil {
+		return err
+	}
+	_, policyText, _ := strings.Cut(conf.DefaultYAML(), "\n") // without the comment
+	return text.Execute(w, map[string]any{
+		"APIVersion": conf.APIVersion, "Kind": conf.Kind, "Policy": policyText, "StarvationAfter": conf.DefaultStarvationAfter,
+		"Actions": actions, "Plugins": plugins, "Points": conf.Points(), "Flags": flags(),
+	})
+}
+
+// parts says about each what its package does: the first sentence about the package is "Package NAME is the KIND
+// that ...".
+func parts(folder, kind string, names []string) ([]part, error) {
+	var list []part
+	for _, name := range names {
+		about, err := synopsis(filepath.Join("pkg/scheduler", folder, name))
+		if err != nil {
+			return nil, err
+		}
+		about, ok := strings.CutPrefix(about, fmt.Sprintf("Package %s is the %s that ", name, kind))
+		if !ok {
+			return nil, fmt.Errorf("the comment about the package %s does not begin with \"Package %s is the %s that\"", name, name, kind)
+		}
+		list = append(list, part{Name: name, About: strings.TrimSuffix(about, ".")})
+	}
+	return list, nil
+}
+
+// synopsis is the first sentence about the package in dir.
+func synopsis(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			return "", err
+		}
+		if parsed.Doc != nil {
+			return new(doc.Package).Synopsis(parsed.Doc.Text()), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no comment about its package", dir)
+}
+
+// flags are those of the scheduler in the order of its help.
+func flags() []option {
+	var list []option
+	set := app.NewSchedulerCommand().Flags()
+	set.SortFlags = false
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name := "--" + f.Name
+		if f.Shorthand == f.Name {
+			name = "-" + f.Name
+		}
+		list = append(list, option{name, f.DefValue, f.Usage})
+	})
+	return list
+}
+
+// code marks text as such in a cell of a table; nothing stays nothing.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}

@@ -1,0 +1,34 @@
+// Command reference writes a reference as the code has it to its output: docs/metrics.md or docs/configuration.md.
+//
+//	go run ./hack/reference metrics|configuration
+//
+// It is run in the root of the module.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fail("usage: reference metrics|configuration")
+	}
+	var err error
+	switch os.Args[1] {
+	case "metrics":
+		writeMetrics()
+	case "configuration":
+		err = writeConfiguration(os.Stdout)
+	default:
+		err = fmt.Errorf("there is no reference of %q", os.Args[1])
+	}
+	if err != nil {
+		fail(err.Error())
+	}
+}
+
+func fail(why string) {
+	fmt.Fprintln(os.Stderr, why)
+	os.Exit(1)
+}
