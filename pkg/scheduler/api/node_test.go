@@ -292,3 +292,34 @@ func TestJournal(t *testing.T) {
 		t.Errorf("after the end there is %v, %t", got, ok)
 	}
 }
+
+// TestGap has a node with 3 cpu and 2 GPUs.
+func TestGap(t *testing.T) {
+	for name, test := range map[string]struct {
+		asks  []string
+		given func(*Cluster)
+		want  int64
+	}{
+		"room":                                   {asks: []string{"cpu", "3"}, want: 0},
+		"a quarter is missing":                   {asks: []string{"cpu", "4"}, want: 250},
+		"a third is missing":                     {asks: []string{"cpu", "4500m"}, want: 334}, // rounded up, so that it is never none
+		"nearly nothing is missing":              {asks: []string{"cpu", "3001m"}, want: 1},
+		"all of it is missing":                   {asks: []string{"nvidia.com/gpu", "1"}, given: func(c *Cluster) { c.SetPod(aPod("p", on("n"), requesting("nvidia.com/gpu", "2"))) }, want: 1000},
+		"all of it and more is missing":          {asks: []string{"cpu", "1"}, given: func(c *Cluster) { c.SetPod(aPod("p", on("n"), requesting("cpu", "5"))) }, want: 1000},
+		"no node has any":                        {asks: []string{"example.com/fpga", "1"}, want: 1000},
+		"of two resources":                       {asks: []string{"cpu", "4", "nvidia.com/gpu", "4"}, want: 750},
+		"what another scheduler has claimed too": {asks: []string{"cpu", "3"}, given: func(c *Cluster) { c.SetPod(aPod("p", foreign, nominatedTo("n"), requesting("cpu", "1"))) }, want: 334},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.SetNode(aNode("n", "cpu", "3", "nvidia.com/gpu", "2"))
+			if test.given != nil {
+				test.given(c)
+			}
+			c.SetPod(aPod("waits", requesting(test.asks...)))
+			if got := c.Node("n").Gap(c.Tasks["uid-waits"]); got != test.want {
+				t.Errorf("the gap is %d thousandths, and should be %d", got, test.want)
+			}
+		})
+	}
+}

@@ -96,7 +96,9 @@ func TestNodeObjects(t *testing.T) {
 			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "m"))), want: "node selector or affinity",
 		},
 		"pressure is left to taints by default": {
-			node: node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue)), pod: pod("p"), want: fits,
+			node: node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue), condition(v1.NodeDiskPressure, v1.ConditionTrue),
+				condition(v1.NodePIDPressure, v1.ConditionTrue)),
+			pod: pod("p"), want: fits,
 		},
 		"memory pressure where the arguments ask for it": {
 			arguments: conf.Arguments{"predicate.MemoryPressureEnable": "true"},
