@@ -14,7 +14,7 @@ build: ## Build the scheduler and the kubectl plugin into bin/.
 image: ## Build the container image for amd64 and arm64 as _artifacts/image.tar; PUSH=REFERENCE also pushes it.
 	go run ./hack/image $(if $(PUSH),-push $(PUSH))
 
-generate: ## Write what is generated: clients and CRDs from the types, docs/metrics.md, and what the chart shares with config/.
+generate: ## Write what is generated: clients and CRDs from the types, references in docs/, and what the chart shares with config/.
 	hack/generate.sh
 
 verify: ## Fail if generated files, formatting, go.mod or the architecture are not in order.

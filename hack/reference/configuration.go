@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -20,6 +21,16 @@ import (
 
 //go:embed configuration.md.tmpl
 var configuration string
+
+// content is what the template fills in.
+type content struct {
+	APIVersion, Kind string
+	Policy           string
+	StarvationAfter  time.Duration
+	Actions, Plugins []part
+	Points           []conf.Point
+	Flags            []option
+}
 
 // part is an action or a plugin.
 type part struct {
@@ -65,9 +76,9 @@ func writeConfiguration(w io.Writer) error {
 		return err
 	}
 	_, policyText, _ := strings.Cut(conf.DefaultYAML(), "\n") // without the comment
-	return text.Execute(w, map[string]any{
-		"APIVersion": conf.APIVersion, "Kind": conf.Kind, "Policy": policyText, "StarvationAfter": conf.DefaultStarvationAfter,
-		"Actions": actions, "Plugins": plugins, "Points": conf.Points(), "Flags": flags(),
+	return text.Execute(w, content{
+		APIVersion: conf.APIVersion, Kind: conf.Kind, Policy: policyText, StarvationAfter: conf.DefaultStarvationAfter,
+		Actions: actions, Plugins: plugins, Points: conf.Points(), Flags: flags(),
 	})
 }
 
