@@ -199,6 +199,7 @@ func (c *Cluster) SetNode(node *v1.Node) {
 	n.Idle.Sub(n.Allocatable)
 	n.Allocatable = c.Dims.Vector(node.Status.Allocatable)
 	n.Idle.Add(n.Allocatable)
+	n.Idle, n.Allocatable = sideBySide(n.Idle, n.Allocatable)
 	if !n.Exists() {
 		n.Index = c.takeIndex(n)
 	}
