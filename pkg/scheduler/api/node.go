@@ -258,3 +258,9 @@ func (c *Cluster) rankNodes() {
 		n.Rank = int32(i + 1)
 	}
 }
+
+// sideBySide returns copies that lie next to each other in memory, for vectors that are read together.
+func sideBySide(a, b Resource) (Resource, Resource) {
+	both := append(append(make(Resource, 0, len(a)+len(b)), a...), b...)
+	return both[:len(a):len(a)], both[len(a):]
+}

@@ -232,12 +232,6 @@ func (r *Resource) Add(o Resource) {
 	}
 }
 
-// sideBySide returns copies that lie next to each other in memory, for vectors that are read together.
-func sideBySide(a, b Resource) (Resource, Resource) {
-	both := append(append(make(Resource, 0, len(a)+len(b)), a...), b...)
-	return both[:len(a):len(a)], both[len(a):]
-}
-
 // Sub subtracts o from r in place. The result may be negative.
 func (r *Resource) Sub(o Resource) {
 	if len(*r) < len(o) {
