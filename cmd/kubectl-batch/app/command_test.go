@@ -2,9 +2,7 @@ package app
 
 import (
 	"errors"
-	"flag"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,9 +18,8 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write what is printed to testdata")
 
 func job(name string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-owner"}}
@@ -72,26 +69,14 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, name, run(t, newPretended(), "", strings.Split(line, " ")...))
+			printed(t, name, run(t, newPretended(), "", strings.Split(line, " ")...))
 		})
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func printed(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", name+".txt"), got)
 	tooLong(t, got)
 }
 

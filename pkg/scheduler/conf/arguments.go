@@ -24,7 +24,7 @@ func (a Arguments) Decoder(path *field.Path) *Decoder {
 // use. A plugin reads all its arguments through one Decoder, and says of each what it means, for the reference
 // (docs/configuration.md):
 //
-//	weight := d.Int("nodeaffinity.weight", 1, 0, 1000, "nodes by preferred node affinity")
+//	weight := d.Int("nodeaffinity.weight", 1, 0, 100, "prefers nodes by preferred node affinity")
 //
 // It is for one goroutine.
 type Decoder struct {

@@ -1,19 +1,14 @@
 package schedtest
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
-
-// immutable: a flag of the test command, set before tests run.
-var update = flag.Bool("update", false, "rewrite scripts with what they print now")
 
 // Scripts runs every file that matches the pattern as a test of its own.
 //
@@ -35,16 +30,7 @@ func Scripts(t *testing.T, registry func(T) *framework.Registry, pattern string)
 			if err != nil {
 				t.Fatal(err)
 			}
-			after := play(New(t, registry(t), nil), file, string(before))
-			if *update {
-				if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(strings.Split(string(before), "\n"), strings.Split(after, "\n")); diff != "" {
-				t.Errorf("%s (-want +got); rewrite it with -update if the new text is right:\n%s", file, diff)
-			}
+			golden.Check(t, file, play(New(t, registry(t), nil), file, string(before)))
 		})
 	}
 }

@@ -3,7 +3,6 @@ package simulate_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,9 +15,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate"
+	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write what is found as what is wanted")
 
 const reclaiming = "testdata/reclaim.yaml"
 
@@ -102,19 +100,7 @@ func TestOutput(t *testing.T) {
 		for _, format := range []string{"txt", "json", "html"} {
 			file := filepath.Join("testdata", name+"."+format)
 			t.Run(file, func(t *testing.T) {
-				got := written(t, o, format)
-				if *update {
-					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("-update writes it anew if it is right (-want +got):\n%s", diff)
-				}
+				golden.Check(t, file, written(t, o, format))
 			})
 		}
 	}

@@ -1,25 +1,21 @@
 package explain_test
 
 import (
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write what is printed to testdata")
 
 const (
 	noRoom    = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3 of 120 nodes have room: 96 not enough nvidia.com/gpu, 17 taint dedicated=infra:NoSchedule, 4 node selector"
@@ -113,32 +109,20 @@ func TestText(t *testing.T) {
 	for name, given := range cases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, name, given.Text())
+			printed(t, name, given.Text())
 		})
 	}
 }
 
-// golden compares with a file of testdata, and looks for lines that are too long.
-func golden(t *testing.T, name, got string) {
+// printed compares with a file of testdata, and looks for lines that are too long.
+func printed(t *testing.T, name, got string) {
 	t.Helper()
 	for line := range strings.Lines(got) {
 		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 			t.Errorf("over 80 columns: %s", line)
 		}
 	}
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", name+".txt"), got)
 }
 
 // TestEveryReasonHasAdvice reads the reasons from the API's source, so that a new one cannot be forgotten.

@@ -1,15 +1,12 @@
 package show_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,9 +15,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write what is printed to testdata")
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
@@ -98,20 +94,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("over %d columns: %s", show.Width, line)
 				}
 			}
-			file := filepath.Join("testdata", name+".txt")
-			text := strings.Join(got, "\n") + "\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatalf("%v (go test -update writes it)", err)
-			}
-			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", file, diff)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".txt"), strings.Join(got, "\n")+"\n")
 		})
 	}
 }
