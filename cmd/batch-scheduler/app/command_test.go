@@ -355,7 +355,7 @@ func TestMayEvict(t *testing.T) {
 
 func TestANameThatIsTakenStopsTheStart(t *testing.T) {
 	twice := func(p *program) {
-		spec := framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return fakePlugin{}, nil }}
+		spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return fakePlugin{}, nil }}
 		WithPlugin("acme", spec)(p)
 		WithPlugin("acme", spec)(p)
 	}

@@ -89,7 +89,7 @@ func withScheduler(s *fakeScheduler) Option {
 // withThirdParty adds a plugin and an action that do nothing.
 func withThirdParty() Option {
 	return func(p *program) {
-		WithPlugin("acme", framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) {
+		WithPlugin("acme", framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
 			return fakePlugin{}, nil
 		}})(p)
 		WithAction(fakeAction{})(p)

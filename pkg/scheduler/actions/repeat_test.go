@@ -35,7 +35,7 @@ func TestRepeatsAgainstSessionsThatLook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, probe := &random{t: t}, &restless{}
 		registry := builtIn(t)
-		spec := framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return probe, nil }}
+		spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return probe, nil }}
 		if err := registry.AddPlugin("restless", spec); err != nil {
 			t.Fatal(err)
 		}

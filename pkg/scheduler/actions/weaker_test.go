@@ -91,9 +91,9 @@ func (w weaker) proportion() framework.PluginSpec {
 	}
 	spec := proportion.SpecWith(rules)
 	if w.noDebts {
-		return framework.PluginSpec{New: func(args conf.Arguments, handle framework.Handle) (framework.Plugin, error) {
-			plugin, err := spec.New(args, handle)
-			return &forgetful{plugin, func() (framework.Plugin, error) { return spec.New(args, handle) }}, err
+		return framework.PluginSpec{New: func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
+			plugin, err := spec.New(d, handle)
+			return &forgetful{plugin, func() (framework.Plugin, error) { return spec.New(d, handle) }}, err
 		}}
 	}
 	return spec

@@ -42,7 +42,7 @@ func (p testPlugin) OnSessionClose(ssn *Session) {
 }
 
 func (p testPlugin) spec() PluginSpec {
-	return PluginSpec{New: func(conf.Arguments, Handle) (Plugin, error) { return p, nil }}
+	return PluginSpec{New: func(*conf.Decoder, Handle) (Plugin, error) { return p, nil }}
 }
 
 // profileOf makes a profile of tiers of plugins. Points named in off are switched off for all.

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -51,8 +52,8 @@ type Handle struct {
 	GangGrace time.Duration
 }
 
-// PluginFactory makes a plugin from its arguments, which PluginSpec.Check has accepted.
-type PluginFactory func(conf.Arguments, Handle) (Plugin, error)
+// PluginFactory makes a plugin and reads its arguments, all of them. What is wrong with those is the Decoder's to say.
+type PluginFactory func(*conf.Decoder, Handle) (Plugin, error)
 
 // PluginSpec is how a plugin is registered.
 type PluginSpec struct {
@@ -167,8 +168,9 @@ func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, e
 			if !ok {
 				return nil, fmt.Errorf("plugin %q is not registered", option.Name)
 			}
-			plugin, err := spec.New(option.Arguments, handle)
-			if err != nil {
+			arguments := option.Arguments.Decoder(nil)
+			plugin, err := spec.New(arguments, handle)
+			if err = errors.Join(err, arguments.Done().ToAggregate()); err != nil {
 				return nil, fmt.Errorf("plugin %s: %w", option.Name, err)
 			}
 			plugins = append(plugins, configured{plugin, option})

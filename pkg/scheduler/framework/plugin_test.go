@@ -35,13 +35,18 @@ func TestRegistryRefuses(t *testing.T) {
 			return err
 		}, `plugin "gagn" is not registered`},
 		"a plugin that cannot be made": {func(r *Registry) error {
-			spec := PluginSpec{New: func(conf.Arguments, Handle) (Plugin, error) { return nil, errors.New("out of order") }}
+			spec := PluginSpec{New: func(*conf.Decoder, Handle) (Plugin, error) { return nil, errors.New("out of order") }}
 			if err := r.AddPlugin("broken", spec); err != nil {
 				return err
 			}
 			_, err := r.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: "broken"}}}}}, Handle{})
 			return err
 		}, `plugin broken: out of order`},
+		"an argument that the plugin does not read": {func(r *Registry) error {
+			plugin := conf.Plugin{Name: "gang", Arguments: conf.Arguments{"speed": "1"}}
+			_, err := r.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{plugin}}}}, Handle{})
+			return err
+		}, `plugin gang: [speed]: Forbidden: no such argument; there are no arguments`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

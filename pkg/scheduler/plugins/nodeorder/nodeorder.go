@@ -85,13 +85,8 @@ func decode(d *conf.Decoder) Arguments {
 // Spec registers the plugin.
 func Spec() framework.PluginSpec {
 	return framework.PluginSpec{
-		New: func(args conf.Arguments, _ framework.Handle) (framework.Plugin, error) {
-			d := args.Decoder(nil)
-			a := decode(d)
-			if err := d.Done().ToAggregate(); err != nil {
-				return nil, err
-			}
-			return newPlugin(a), nil
+		New: func(d *conf.Decoder, _ framework.Handle) (framework.Plugin, error) {
+			return newPlugin(decode(d)), nil
 		},
 		Check: func(d *conf.Decoder) { decode(d) },
 	}

@@ -72,19 +72,14 @@ func decode(d *conf.Decoder) Arguments {
 func Spec() framework.PluginSpec {
 	var devices *upstream.Devices // those of the last plugin
 	return framework.PluginSpec{
-		New: func(args conf.Arguments, handle framework.Handle) (framework.Plugin, error) {
-			d := args.Decoder(nil)
-			a := decode(d)
-			if err := d.Done().ToAggregate(); err != nil {
-				return nil, err
-			}
+		New: func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
 			if handle.Informers != nil && !devices.Of(handle.Informers) {
 				var err error
 				if devices, err = upstream.NewDevices(handle.Informers); err != nil {
 					return nil, err
 				}
 			}
-			return newPlugin(a, handle, devices)
+			return newPlugin(decode(d), handle, devices)
 		},
 		Check: func(d *conf.Decoder) { decode(d) },
 	}

@@ -20,7 +20,7 @@ func Spec() framework.PluginSpec { return SpecWith(DefaultRules()) }
 
 // SpecWith registers it with other rules than the default ones.
 func SpecWith(rules Rules) framework.PluginSpec {
-	return framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) {
+	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
 		return &plugin{rules: rules, debts: map[api.JobID]debt{}}, nil
 	}}
 }

@@ -89,7 +89,7 @@ func (noEffects) Commit([]api.Decision) {}
 
 func openSession(cluster *api.Cluster, log *strings.Builder) *framework.Session {
 	registry := framework.NewRegistry()
-	spec := framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return voter{}, nil }}
+	spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return voter{}, nil }}
 	if err := registry.AddPlugin("voter", spec); err != nil {
 		panic(err)
 	}

@@ -115,7 +115,7 @@ func openSession(t *rapid.T, nodes int) *framework.Session {
 	}
 	cluster.Settle()
 	registry := framework.NewRegistry()
-	spec := framework.PluginSpec{New: func(conf.Arguments, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }}
+	spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }}
 	if err := registry.AddPlugin("scorer", spec); err != nil {
 		t.Fatal(err)
 	}
