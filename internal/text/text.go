@@ -12,6 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+// Count words a number of things.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
 // Cut shortens a line to width runes, and shows that it did.
 func Cut(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {

@@ -22,6 +22,7 @@ import (
 	// The json value of --logging-format.
 	_ "k8s.io/component-base/logs/json/register"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -82,7 +83,7 @@ func Execute(cmd *cobra.Command) int {
 	var refused *conf.Error
 	if errors.As(err, &refused) {
 		fmt.Fprintln(cmd.ErrOrStderr(), refused)
-		err = fmt.Errorf("the scheduler configuration is refused: %s", count(len(refused.Problems), "problem"))
+		err = fmt.Errorf("the scheduler configuration is refused: %s", text.Count(len(refused.Problems), "problem", "problems"))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 	return 1
@@ -112,11 +113,4 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("; did you mean %q?", similar[0])
 	}
 	return usageError{cmd.CommandPath(), fmt.Errorf("unknown command %q%s", args[0], hint)}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

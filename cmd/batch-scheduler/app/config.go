@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -96,7 +97,7 @@ func exactly(n int, names string) cobra.PositionalArgs {
 		case n == 0:
 			return usageError{cmd.CommandPath(), fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])}
 		default:
-			return usageError{cmd.CommandPath(), fmt.Errorf("%s takes %s, got %s", cmd.Name(), names, count(len(args), "argument"))}
+			return usageError{cmd.CommandPath(), fmt.Errorf("%s takes %s, got %s", cmd.Name(), names, text.Count(len(args), "argument", "arguments"))}
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate"
@@ -129,7 +130,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, say 
 	options := simulate.Options{
 		SchedulerName: s.scheduler.SchedulerName, DefaultQueue: s.scheduler.DefaultQueue, GangGrace: s.scheduler.GangGrace, Cycles: s.cycles,
 		Progress: func(cycle, bound, evicted int) {
-			say("cycle %d: %s bound, %d evicted so far", cycle, count(bound, "pod"), evicted)
+			say("cycle %d: %s bound, %d evicted so far", cycle, text.Count(bound, "pod", "pods"), evicted)
 		},
 	}
 	results := make([]*simulate.Result, len(policies))
@@ -172,7 +173,7 @@ func (s *simulation) policy(p *program, path string) (simulate.Policy, error) {
 
 // read collects the objects to begin with.
 func (s *simulation) read(ctx context.Context, say follower) (*simulate.Objects, error) {
-	progress := func(objects int) { say("%s read", count(objects, "object")) }
+	progress := func(objects int) { say("%s read", text.Count(objects, "object", "objects")) }
 	if !s.fromCluster {
 		return simulate.FromDir(s.objects, progress)
 	}

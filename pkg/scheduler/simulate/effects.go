@@ -66,10 +66,9 @@ func (r *run) carryOut() (changed bool) {
 			r.cluster.SetPod(r.comeback(pod))
 		}
 	}
-	if len(r.victims)+len(r.binds) > 0 {
+	if changed = len(r.binds)+len(r.victims) > 0; changed {
 		r.recountBudgets()
 	}
-	changed = len(r.binds)+len(r.victims) > 0
 	r.binds, r.victims = nil, nil
 	if r.result.Cycles == 1 && r.endDeletions() {
 		changed = true

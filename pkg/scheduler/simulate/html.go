@@ -35,7 +35,7 @@ func (r report) write(w io.Writer) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"amount":    text.Amount,
 		"bars":      (*Result).bars,
-		"count":     count,
+		"count":     text.Count,
 		"evictions": func(list []Eviction) rows[Eviction] { return firstOf(list) },
 		"starts":    func(list []Start) rows[Start] { return firstOf(list) },
 		"started":   func(r *Result) rows[Started] { return firstOf(r.Started()) },

@@ -45,10 +45,7 @@ func (r *run) measureAfter() {
 	for i := range r.result.Queues {
 		q := r.cluster.Queues[api.QueueID(r.result.Queues[i].Name)]
 		r.result.Queues[i].AllocatedAfter = dims.List(q.Allocated, dims.Shared)
-		r.result.Queues[i].Deserved = v1.ResourceList{}
-		if r.last != nil {
-			r.result.Queues[i].Deserved = dims.List(api.Units(r.last.Deserved(q)), dims.Shared)
-		}
+		r.result.Queues[i].Deserved = dims.List(api.Units(r.last.Deserved(q)), dims.Shared)
 	}
 	for _, j := range r.cluster.WaitingJobs() {
 		r.result.Waiting = append(r.result.Waiting, r.waiting(j)...)
@@ -80,8 +77,7 @@ func (r *run) sums() (capacity, used api.Resource) {
 func (r *run) waiting(j *api.JobInfo) []Waiting {
 	type why struct{ reason, message string }
 	counts := map[why]int{}
-	var outcome = r.last.Outcome(j)
-	dims := r.cluster.Dims
+	outcome, dims := r.last.Outcome(j), r.cluster.Dims
 	whole := why{notTried, "no action of the configuration has tried to place it"}
 	if outcome != nil && outcome.Job != nil {
 		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.Nearest(dims)}

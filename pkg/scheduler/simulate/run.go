@@ -32,7 +32,7 @@ type Options struct {
 	SchedulerName string        // pods with this spec.schedulerName are placed
 	DefaultQueue  string        // the queue of those who name none
 	GangGrace     time.Duration // see framework.Handle
-	Cycles        int           // how many sessions are run at most
+	Cycles        int           // how many sessions are run at most, but one is
 	// Progress hears after each session what has been decided so far. It may be nil.
 	Progress func(cycle, bound, evicted int)
 }
@@ -45,17 +45,17 @@ func (w *World) Run(ctx context.Context, p Policy, o Options) (*Result, error) {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	r.measureBefore()
-	for settled := false; !settled; {
-		if r.result.Cycles == o.Cycles {
-			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("stopped after %d cycles, and not because nothing was left to decide; --cycles allows more", o.Cycles))
-			break
-		}
+	for decided := true; decided; {
 		if err := r.session(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		settled = !r.carryOut()
+		decided = r.carryOut()
 		if o.Progress != nil {
 			o.Progress(r.result.Cycles, len(r.result.Bound), len(r.result.Evicted))
+		}
+		if decided && r.result.Cycles >= o.Cycles {
+			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("stopped after %d cycles, and not because nothing was left to decide; --cycles allows more", r.result.Cycles))
+			break
 		}
 	}
 	r.measureAfter()

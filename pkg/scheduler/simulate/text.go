@@ -73,7 +73,7 @@ func (r *Result) PodsWaiting() int {
 // Summary is a result on one line.
 func (r *Result) Summary() string {
 	return fmt.Sprintf("%s: %s, %d bound, %d evicted, %d waiting", r.Configuration,
-		count(r.Cycles, "cycle", "cycles"), len(r.Bound), len(r.Evicted), r.PodsWaiting())
+		text.Count(r.Cycles, "cycle", "cycles"), len(r.Bound), len(r.Evicted), r.PodsWaiting())
 }
 
 // page writes until something fails.
@@ -138,7 +138,7 @@ func (p *page) warningsOf(which string, r, other *Result) {
 }
 
 func (p *page) totals(r *Result) {
-	p.table(fmt.Sprintf("Used on %s", count(r.Nodes, "node", "nodes")), []string{"RESOURCE", ">BEFORE", ">AFTER", ">CAPACITY"}, len(r.Totals), func(i int) []string {
+	p.table(fmt.Sprintf("Used on %s", text.Count(r.Nodes, "node", "nodes")), []string{"RESOURCE", ">BEFORE", ">AFTER", ">CAPACITY"}, len(r.Totals), func(i int) []string {
 		t := r.Totals[i]
 		return []string{string(t.Resource), text.Amount(t.UsedBefore), text.Amount(t.UsedAfter), text.Amount(t.Capacity)}
 	})
@@ -212,7 +212,7 @@ func (p *page) waiting(r *Result) {
 	}
 	p.line("\nWaiting")
 	for _, w := range r.Waiting[:min(len(r.Waiting), maxRows)] {
-		p.line("%s (queue %s, %s): %s", w.Group, w.Queue, count(w.Pods, "pod", "pods"), w.Reason)
+		p.line("%s (queue %s, %s): %s", w.Group, w.Queue, text.Count(w.Pods, "pod", "pods"), w.Reason)
 		p.wrap(w.Message, "  ")
 	}
 	p.more(len(r.Waiting))

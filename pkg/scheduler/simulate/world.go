@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache"
 )
 
@@ -171,13 +172,6 @@ func (w *World) strangers(schedulerName string) []string {
 		return nil
 	}
 	return []string{strings.Join([]string{
-		count(n, "pod waits", "pods wait"), "for other schedulers than", schedulerName, "(spec.schedulerName) and will not be placed here",
+		text.Count(n, "pod waits", "pods wait"), "for other schedulers than", schedulerName, "(spec.schedulerName) and will not be placed here",
 	}, " ")}
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
