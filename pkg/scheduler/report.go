@@ -52,7 +52,7 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 		return
 	}
 	if j.Group != nil {
-		report.Groups = append(report.Groups, groupReport(ssn, j))
+		report.PodGroups = append(report.PodGroups, groupReport(ssn, j))
 	}
 	pods := failedBinds(j)
 	if outcome := ssn.Outcome(j); outcome != nil {
@@ -71,8 +71,8 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 // groupReport says how far a group has come. While binds are in flight the condition is left as
 // it is: it turns to Scheduled when the API server shows the members on their nodes. Only if volumes
 // have to be bound before, which can take minutes, it says so.
-func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
-	g := api.GroupReport{
+func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
+	g := api.PodGroupReport{
 		Namespace:  j.Group.Namespace,
 		Name:       j.Group.Name,
 		UID:        j.Group.UID,
@@ -89,9 +89,9 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims
-		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.Nearest(dims)
-		if outcome.Stale && g.Reason != v1alpha1.ReasonPreempting {
-			g.Reason = v1alpha1.ReasonGangStale
+		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)
+		if outcome.Degraded && g.Reason != v1alpha1.ReasonPreempting {
+			g.Reason = v1alpha1.ReasonGangDegraded
 			g.Message = fmt.Sprintf("%d of the %d pods that must run together have done so for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
 		}
 	case len(failed) > 0:
@@ -106,7 +106,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.GroupReport {
 }
 
 // takesClaims tells whether a task is on its way to a node where claims may have to be bound first.
-func takesClaims(t *api.TaskInfo) bool { return t.InFlight() && t.Shape.LooksOutside() }
+func takesClaims(t *api.TaskInfo) bool { return t.InFlight() && t.Signature.HasExternalResources() }
 
 // saysWhichClaim tells whether the group's condition is about claims already. After a failure it names the
 // claim, and keeps doing so while that is tried again.
@@ -119,10 +119,10 @@ func saysWhichClaim(g *v1alpha1.PodGroup) bool {
 func failedBinds(j *api.JobInfo) []api.PodReport {
 	var reports []api.PodReport
 	for _, t := range j.Tasks {
-		if t.InFlight() && t.Refusal() != "" {
+		if t.InFlight() && t.LastBindError() != "" {
 			reports = append(reports, api.PodReport{
 				Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID,
-				Reason: v1alpha1.ReasonBindFailed, Message: t.Refusal() + "; it is tried again with growing pauses",
+				Reason: v1alpha1.ReasonBindFailed, Message: t.LastBindError() + "; it is tried again with growing pauses",
 			})
 		}
 	}
@@ -136,7 +136,7 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 	needed := int(j.MinMember - j.ReadyCount())
 	var reports []api.PodReport
 	for i, t := range ssn.WaitingTasks(j) {
-		verdict := outcome.Tasks[t.Shape]
+		verdict := outcome.Tasks[t.Signature]
 		reason, message := "", ""
 		switch {
 		case verdict != nil:

@@ -195,7 +195,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	if cluster.Generation() == s.settled && !due {
 		return
 	}
-	changed := cluster.Settle()
+	changed := cluster.Recompute()
 
 	// 3. Open a session: plugins register, jobs are validated.
 	ssn := s.profile.Open(cluster, s.cache, s.Log)
@@ -214,7 +214,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	audit(cluster)
 
 	// 6. Say what was found out, for statuses, conditions and metrics.
-	changed = append(changed, cluster.Settle()...)
+	changed = append(changed, cluster.Recompute()...)
 	waiting := cluster.WaitingJobs()
 	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
 	s.Metrics.Publish(measure(ssn))
@@ -242,7 +242,7 @@ func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *f
 }
 
 func waitsForClaims(j *api.JobInfo) bool {
-	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Shape.LooksOutside() })
+	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Signature.HasExternalResources() })
 }
 
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {

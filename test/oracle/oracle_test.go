@@ -142,7 +142,7 @@ func newModelOf(t failer, w *world, registry *framework.Registry, plugin conf.Pl
 	for _, pod := range slices.Concat(w.running, w.waiting) {
 		cluster.SetPod(pod)
 	}
-	cluster.Settle()
+	cluster.Recompute()
 	ssn := profile.Open(cluster, nil, logr.Discard())
 	return &model{cluster: cluster, ssn: ssn, stmt: ssn.Statement()}
 }
@@ -150,9 +150,9 @@ func newModelOf(t failer, w *world, registry *framework.Registry, plugin conf.Pl
 // verdict returns why the task cannot go to the node, with a word for the kind of the reason;
 // empty if it can.
 func (m *model) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, reason string) {
-	unfit := m.ssn.Filter(t.Shape, n)
+	unfit := m.ssn.Filter(t.Signature, n)
 	if unfit == nil {
-		if short := n.Short(t, when); short >= 0 {
+		if short := n.InsufficientDimension(t, when); short >= 0 {
 			return "room", "not enough " + string(m.cluster.Dims.Name(short))
 		}
 		unfit = m.ssn.Predicate(t, n, when)

@@ -25,7 +25,7 @@ func TestRequestsEqualThoseOfKubeScheduler(t *testing.T) {
 		}
 		cluster := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
 		cluster.SetPod(pod)
-		cluster.Settle()
+		cluster.Recompute()
 		info, err := schedulerframework.NewPodInfo(pod)
 		if err != nil {
 			t.Skip(err)

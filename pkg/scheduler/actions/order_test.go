@@ -140,7 +140,7 @@ func randomSession(t *rapid.T, tiers []conf.Tier) *framework.Session {
 			c.SetPod(pod)
 		}
 	}
-	c.Settle()
+	c.Recompute()
 	profile, err := builtIn(t).NewProfile(&conf.Configuration{Tiers: tiers}, framework.Handle{})
 	if err != nil {
 		t.Fatal(err)

@@ -55,9 +55,9 @@ type nothingLeft struct{ t schedtest.T }
 func (nothingLeft) Name() string { return "nothing-left" }
 
 func (a nothingLeft) Execute(_ context.Context, ssn *framework.Session) error {
-	defer ssn.Turn(nil)
+	defer ssn.ActivateReservation(nil)
 	for _, j := range ssn.Jobs() {
-		ssn.Turn(j)
+		ssn.ActivateReservation(j)
 		if ssn.JobPipelined(j) && !ssn.JobReady(j) {
 			continue // has its places, which are being released
 		}
@@ -81,7 +81,7 @@ func (a nothingLeft) tryGang(ssn *framework.Session, j *api.JobInfo, tasks []*ap
 	defer stmt.Discard()
 	placed := 0
 	for _, task := range tasks {
-		if task.Shape != tasks[0].Shape {
+		if task.Signature != tasks[0].Signature {
 			return
 		}
 		if n := a.possible(ssn, task); n != nil {
@@ -95,14 +95,14 @@ func (a nothingLeft) tryGang(ssn *framework.Session, j *api.JobInfo, tasks []*ap
 }
 
 func (nothingLeft) possible(ssn *framework.Session, task *api.TaskInfo) *api.NodeInfo {
-	if len(task.Shape.Terms) > 0 { // whom it wants to be near may have been placed after its turn
+	if len(task.Signature.Terms) > 0 { // whom it wants to be near may have been placed after its turn
 		return nil
 	}
 	if !ssn.Allocatable(task.Job, task.Request, api.Now) {
 		return nil
 	}
 	for _, n := range ssn.Cluster().Nodes() {
-		if n != nil && ssn.Filter(task.Shape, n) == nil && n.Fits(task, api.Now) && ssn.Predicate(task, n, api.Now) == nil {
+		if n != nil && ssn.Filter(task.Signature, n) == nil && n.Fits(task, api.Now) && ssn.Predicate(task, n, api.Now) == nil {
 			return n
 		}
 	}

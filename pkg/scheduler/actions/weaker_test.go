@@ -50,9 +50,9 @@ func (w weaker) registry(t schedtest.T) *framework.Registry {
 	t.Helper()
 	r := framework.NewRegistry()
 	if !w.noPromises {
-		r.AddFirst(allocate.Promised())
+		r.AddFirst(allocate.Nominated())
 	}
-	r.AddFirst(allocate.Forming())
+	r.AddFirst(allocate.StarvationReservation())
 	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
 	for name, spec := range map[string]framework.PluginSpec{
 		gang.Name: gang.Spec(), priority.Name: priority.Spec(), conformance.Name: conformance.Spec(), predicates.Name: predicates.Spec(),

@@ -114,7 +114,7 @@ func labelSelector(expressions []v1.NodeSelectorRequirement) labels.Selector {
 
 // Admits tells whether the node selector and the required node affinity of the shape let its tasks go to a
 // node.
-func (s *Shape) Admits(node *v1.Node) bool {
+func (s *Signature) Admits(node *v1.Node) bool {
 	m := &s.nodes
 	if m.byFields {
 		matches, _ := m.upstream.Match(node) // as in kube-scheduler, other terms than those with errors count
@@ -134,9 +134,9 @@ func (s *Shape) Admits(node *v1.Node) bool {
 	return false
 }
 
-// Mismatch says more of a node that the shape does not admit than the filter does, which is asked more often: the
+// UnmetSelector says more of a node that the shape does not admit than the filter does, which is asked more often: the
 // first requirement that the node does not meet, if there is one that it has to.
-func (s *Shape) Mismatch(node *v1.Node) *Unfit {
+func (s *Signature) UnmetSelector(node *v1.Node) *Unfit {
 	for i := range s.nodes.named {
 		if r := &s.nodes.named[i]; !r.Matches(labels.Set(node.Labels)) {
 			return r.unmet

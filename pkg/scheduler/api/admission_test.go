@@ -18,14 +18,14 @@ func TestAdmitsAgainstUpstream(t *testing.T) {
 				NodeSelectorTerms: rapid.SliceOfN(rapid.Custom(drawTerm), 0, 3).Draw(t, "terms"),
 			}}}
 		}
-		shape := &Shape{nodes: newNodeMatcher(pod)}
+		signature := &Signature{nodes: newNodeMatcher(pod)}
 		upstream := nodeaffinity.GetRequiredNodeAffinity(pod)
 		for range 4 {
 			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{
 				Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), Labels: drawLabels(t, "labels"),
 			}}
 			want, _ := upstream.Match(node)
-			if got := shape.Admits(node); got != want {
+			if got := signature.Admits(node); got != want {
 				t.Fatalf("node %v: admitted %t, and upstream says %t", node.ObjectMeta, got, want)
 			}
 		}
@@ -59,9 +59,9 @@ func TestAdmitsAllocatesNothing(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
 		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: "In", Values: []string{"ssd", "hdd"}}}}},
 	}}}}}
-	shape := &Shape{nodes: newNodeMatcher(pod)}
+	signature := &Signature{nodes: newNodeMatcher(pod)}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"disk": "hdd"}}}
-	if got := testing.AllocsPerRun(100, func() { shape.Admits(node) }); got > 0 {
+	if got := testing.AllocsPerRun(100, func() { signature.Admits(node) }); got > 0 {
 		t.Errorf("%v allocations", got)
 	}
 }

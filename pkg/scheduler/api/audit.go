@@ -19,11 +19,11 @@ import (
 // cycle; nothing else does.
 func (c *Cluster) Audit() error {
 	a := &audit{
-		c:      c,
-		nodes:  map[*NodeInfo]*nodeSums{},
-		jobs:   map[*JobInfo]*jobSums{},
-		queues: map[*QueueInfo]*queueSums{},
-		shapes: map[*Shape]*shapeSums{},
+		c:          c,
+		nodes:      map[*NodeInfo]*nodeSums{},
+		jobs:       map[*JobInfo]*jobSums{},
+		queues:     map[*QueueInfo]*queueSums{},
+		signatures: map[*Signature]*signatureSums{},
 	}
 	for _, id := range sortedKeys(c.Tasks) {
 		a.task(id, c.Tasks[id])
@@ -31,7 +31,7 @@ func (c *Cluster) Audit() error {
 	a.auditJobs()
 	a.auditQueues()
 	a.auditNodes()
-	a.auditShapes()
+	a.auditSignatures()
 	a.auditGroups()
 	a.auditBudgets()
 	return a.err()
@@ -39,16 +39,16 @@ func (c *Cluster) Audit() error {
 
 // audit collects what the tasks add up to, and the differences.
 type audit struct {
-	c      *Cluster
-	nodes  map[*NodeInfo]*nodeSums
-	jobs   map[*JobInfo]*jobSums
-	queues map[*QueueInfo]*queueSums
-	shapes map[*Shape]*shapeSums
-	found  []string
+	c          *Cluster
+	nodes      map[*NodeInfo]*nodeSums
+	jobs       map[*JobInfo]*jobSums
+	queues     map[*QueueInfo]*queueSums
+	signatures map[*Signature]*signatureSums
+	found      []string
 }
 
 type nodeSums struct {
-	used, releasing, pipelined, outside, members Resource
+	used, releasing, pipelined, foreign, members Resource
 	tasks, ports, nominated                      int
 }
 
@@ -65,7 +65,7 @@ type queueSums struct {
 	jobs                            int
 }
 
-type shapeSums struct{ refs, members int }
+type signatureSums struct{ refs, members int }
 
 // maxDifferences bounds the text of an audit's error: the first ones tell the cause.
 const maxDifferences = 12
@@ -120,8 +120,8 @@ func (a *audit) task(id TaskID, t *TaskInfo) {
 // taskObject checks what a task has read from its pod.
 func (a *audit) taskObject(what string, t *TaskInfo) {
 	request := a.c.Dims.requestOf(t.Pod)
-	expect(a, what+" shape", t.Shape.key, shapeKey(t.Pod, request))
-	expect(a, what+" shape is registered", a.c.shapes[t.Shape.key], t.Shape)
+	expect(a, what+" shape", t.Signature.key, signatureKey(t.Pod, request))
+	expect(a, what+" shape is registered", a.c.signatures[t.Signature.key], t.Signature)
 	a.expectResource(what+" request", t.Request, request)
 	priority := int32(0)
 	if t.Pod.Spec.Priority != nil {
@@ -129,7 +129,7 @@ func (a *audit) taskObject(what string, t *TaskInfo) {
 	}
 	expect(a, what+" priority", t.Priority, priority)
 	expect(a, what+" gated", t.Gated, len(t.Pod.Spec.SchedulingGates) > 0 && t.Pod.Spec.NodeName == "")
-	s := sum(a.shapes, t.Shape)
+	s := sum(a.signatures, t.Signature)
 	s.refs++
 	if t.Job != nil && (a.onNode(t) && t.Status.Holding() || t.Status == Pipelined || t.Status == Pending && !t.Gated) {
 		s.members++
@@ -145,7 +145,7 @@ func (a *audit) taskPlace(what string, t *TaskInfo) {
 	case t.inFlight != nil:
 		expect(a, what+" in flight", t.Status, Binding)
 	default:
-		expect(a, what+" is leaving", t.leaving, false)
+		expect(a, what+" is leaving", t.evicting, false)
 		expect(a, what+" status", t.Status, shown)
 		name := t.Pod.Spec.NodeName
 		if shown.Ended() {
@@ -205,7 +205,7 @@ func (a *audit) addToNode(t *TaskInfo) {
 	}
 	s := sum(a.nodes, t.Node)
 	s.tasks++
-	if len(t.Shape.Ports) > 0 {
+	if len(t.Signature.Ports) > 0 {
 		s.ports++
 	}
 	if t.Status == Pipelined {
@@ -215,7 +215,7 @@ func (a *audit) addToNode(t *TaskInfo) {
 	s.used.Add(t.Request)
 	switch {
 	case t.Job == nil:
-		s.outside.Add(t.Request)
+		s.foreign.Add(t.Request)
 	case t.Status.Holding():
 		s.members.Add(t.Request)
 	}

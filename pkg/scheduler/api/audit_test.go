@@ -11,15 +11,15 @@ func TestAuditFindsWhatIsSpoilt(t *testing.T) {
 	cases := map[string]func(*Cluster){
 		"idle of a node":        func(c *Cluster) { c.Node("n").Idle[CPU]++ },
 		"members of a node":     func(c *Cluster) { c.Node("n").Members[Memory]++ },
-		"outside of a node":     func(c *Cluster) { c.Node("n").Outside[CPU]-- },
+		"outside of a node":     func(c *Cluster) { c.Node("n").Foreign[CPU]-- },
 		"task of a node":        func(c *Cluster) { delete(c.Node("n").Tasks, "uid-bound") },
 		"count of a job":        func(c *Cluster) { c.Jobs["group/ns/g"].counts[Bound]-- },
 		"request of a job":      func(c *Cluster) { c.Jobs["group/ns/g"].Requested.Add(Resource{1}) },
 		"priority of a job":     func(c *Cluster) { c.Jobs["group/ns/g"].Priority++ },
 		"allocated of a queue":  func(c *Cluster) { c.Queues["default"].Allocated[CPU]++ },
 		"job of a queue":        func(c *Cluster) { delete(c.Queues["default"].Jobs, "group/ns/g") },
-		"member count of shape": func(c *Cluster) { c.Tasks["uid-bound"].Shape.members++ },
-		"reference of a shape":  func(c *Cluster) { c.Tasks["uid-bound"].Shape.refs++ },
+		"member count of shape": func(c *Cluster) { c.Tasks["uid-bound"].Signature.members++ },
+		"reference of a shape":  func(c *Cluster) { c.Tasks["uid-bound"].Signature.refs++ },
 		"status of a task":      func(c *Cluster) { c.Tasks["uid-bound"].Status = Running },
 		"node of a task":        func(c *Cluster) { c.Tasks["uid-bound"].Node = nil },
 		"job of a task":         func(c *Cluster) { c.Tasks["uid-bound"].Job = nil },
@@ -37,7 +37,7 @@ func TestAuditFindsWhatIsSpoilt(t *testing.T) {
 			c.SetPod(aPod("bound", inGroup("g"), on("n"), requesting("cpu", "1", "memory", "1Gi")))
 			c.SetPod(aPod("waiting", inGroup("g")))
 			c.SetPod(aPod("foreign", foreign, on("n")))
-			c.Settle()
+			c.Recompute()
 			if err := c.Audit(); err != nil {
 				t.Fatal(err)
 			}

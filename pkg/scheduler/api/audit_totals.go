@@ -69,8 +69,8 @@ func (a *audit) auditJobObject(what string, j *JobInfo) {
 		q = a.c.Queues[a.c.DefaultQueue]
 	}
 	expect(a, what+" counts in queue", j.Queue, q)
-	uid := j.formerGroup()
-	expect(a, what+" is known as former", uid != "" && a.c.former[uid][j.ID] == j, uid != "")
+	uid := j.orphanedGroup()
+	expect(a, what+" is known as former", uid != "" && a.c.orphaned[uid][j.ID] == j, uid != "")
 }
 
 // auditDerived checks what Settle derives, of jobs that have not changed since.
@@ -86,7 +86,7 @@ func (a *audit) auditDerived(what string, j *JobInfo) {
 		if t.Status != Succeeded && t.Status != Failed && (!active || t.Priority > priority) {
 			priority, active = t.Priority, true
 		}
-		if j.formerGroup() == "" {
+		if j.orphanedGroup() == "" {
 			minMember = max(minMember, shadowMinMember(t.Pod))
 		}
 	}
@@ -144,7 +144,7 @@ func (a *audit) auditNodes() {
 		a.expectResource(what+" idle", n.Idle, allocatable.Minus(s.used))
 		a.expectResource(what+" releasing", n.Releasing, s.releasing)
 		a.expectResource(what+" pipelined", n.Pipelined, s.pipelined)
-		a.expectResource(what+" outside", n.Outside, s.outside)
+		a.expectResource(what+" outside", n.Foreign, s.foreign)
 		a.expectResource(what+" members", n.Members, s.members)
 		expect(a, what+" tasks", len(n.Tasks), s.tasks)
 		expect(a, what+" tasks with ports", len(n.ports), s.ports)
@@ -159,16 +159,16 @@ func (a *audit) auditNodes() {
 	}
 }
 
-func (a *audit) auditShapes() {
+func (a *audit) auditSignatures() {
 	wanted := map[string]int{}
-	for _, key := range sortedKeys(a.c.shapes) {
-		shape := a.c.shapes[key]
-		s := sum(a.shapes, shape)
-		expect(a, "tasks of shape "+key, shape.refs, s.refs)
+	for _, key := range sortedKeys(a.c.signatures) {
+		signature := a.c.signatures[key]
+		s := sum(a.signatures, signature)
+		expect(a, "tasks of shape "+key, signature.refs, s.refs)
 		expect(a, "shape is used "+key, s.refs > 0, true)
-		expect(a, "members of shape "+key, shape.members, s.members)
-		for i := range shape.Terms {
-			wanted[shape.Terms[i].key]++
+		expect(a, "members of shape "+key, signature.members, s.members)
+		for i := range signature.Terms {
+			wanted[signature.Terms[i].key]++
 		}
 	}
 	for _, key := range sortedKeys(a.c.terms.byKey) {
@@ -191,14 +191,14 @@ func (a *audit) auditGroups() {
 	}
 	former := map[types.UID]int{}
 	for _, j := range a.c.Jobs {
-		if uid := j.formerGroup(); uid != "" {
+		if uid := j.orphanedGroup(); uid != "" {
 			former[uid]++
 		}
 	}
-	for _, uid := range sortedKeys(a.c.former) {
-		expect(a, "jobs of the former group "+string(uid), len(a.c.former[uid]), former[uid])
+	for _, uid := range sortedKeys(a.c.orphaned) {
+		expect(a, "jobs of the former group "+string(uid), len(a.c.orphaned[uid]), former[uid])
 	}
-	expect(a, "former groups", len(a.c.former), len(former))
+	expect(a, "former groups", len(a.c.orphaned), len(former))
 }
 
 func (a *audit) auditBudgets() {
@@ -209,16 +209,16 @@ func (a *audit) auditBudgets() {
 			unseen++
 		}
 	}
-	expect(a, "evictions that are not shown yet", len(a.c.unseen), unseen)
+	expect(a, "evictions that are not shown yet", len(a.c.unconfirmed), unseen)
 	for _, namespace := range sortedKeys(a.c.budgets) {
 		for _, name := range sortedKeys(a.c.budgets[namespace]) {
 			b, want := a.c.budgets[namespace][name], int32(0)
 			for _, t := range a.c.Tasks {
-				if leaving(t) && t.Pod.Namespace == namespace && b.protects(t) {
+				if leaving(t) && t.Pod.Namespace == namespace && b.selects(t) {
 					want++
 				}
 			}
-			expect(a, "evictions of budget "+namespace+"/"+name+" that are not shown yet", b.unseen, want)
+			expect(a, "evictions of budget "+namespace+"/"+name+" that are not shown yet", b.unconfirmed, want)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 type budget struct {
 	selector labels.Selector
 	allowed  int32 // status.disruptionsAllowed
-	// unseen counts its pods that are to be evicted and whose deletion the API server has not
+	// unconfirmed counts its pods that are to be evicted and whose deletion the API server has not
 	// shown yet: allowed does not know of them.
-	unseen int32
+	unconfirmed int32
 }
 
 // SetBudget adds or updates a PodDisruptionBudget.
@@ -27,22 +27,22 @@ func (c *Cluster) SetBudget(b *policyv1.PodDisruptionBudget) {
 		c.budgets[b.Namespace] = of
 	}
 	now := &budget{selector: selector, allowed: b.Status.DisruptionsAllowed}
-	for t := range c.unseen {
-		if t.Pod.Namespace == b.Namespace && now.protects(t) {
-			now.unseen++
+	for t := range c.unconfirmed {
+		if t.Pod.Namespace == b.Namespace && now.selects(t) {
+			now.unconfirmed++
 		}
 	}
-	c.unprotect(b.Namespace, of[b.Name])
-	c.unprotect(b.Namespace, now)
+	c.allowEvictions(b.Namespace, of[b.Name])
+	c.allowEvictions(b.Namespace, now)
 	of[b.Name] = now
 	c.generation++
 }
 
-// unprotect lets pods of a budget be evicted again that it has kept from it.
-func (c *Cluster) unprotect(namespace string, b *budget) {
-	for t := range c.protected {
-		if b != nil && t.Pod.Namespace == namespace && b.protects(t) {
-			c.Protect(t.ID, false)
+// allowEvictions lets pods of a budget be evicted again that it has kept from it.
+func (c *Cluster) allowEvictions(namespace string, b *budget) {
+	for t := range c.evictionBlocked {
+		if b != nil && t.Pod.Namespace == namespace && b.selects(t) {
+			c.SetEvictionBlocked(t.ID, false)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (c *Cluster) unprotect(namespace string, b *budget) {
 // DeleteBudget forgets a PodDisruptionBudget.
 func (c *Cluster) DeleteBudget(namespace, name string) {
 	if of := c.budgets[namespace]; of != nil {
-		c.unprotect(namespace, of[name])
+		c.allowEvictions(namespace, of[name])
 		delete(of, name)
 		c.generation++
 	}
@@ -68,7 +68,7 @@ func (c *Cluster) BudgetsAllow(u Unit) bool {
 		of := c.budgets[t.Pod.Namespace]
 		selected := 0
 		for name, b := range of {
-			if b.protects(t) {
+			if b.selects(t) {
 				selected++
 				needs[name]++
 			}
@@ -78,29 +78,29 @@ func (c *Cluster) BudgetsAllow(u Unit) bool {
 		}
 	}
 	for name, n := range needs {
-		if b := c.budgets[u.Job.Namespace][name]; n+b.unseen > b.allowed {
+		if b := c.budgets[u.Job.Namespace][name]; n+b.unconfirmed > b.allowed {
 			return false
 		}
 	}
 	return true
 }
 
-func (b *budget) protects(t *TaskInfo) bool { return b.selector.Matches(labels.Set(t.Pod.Labels)) }
+func (b *budget) selects(t *TaskInfo) bool { return b.selector.Matches(labels.Set(t.Pod.Labels)) }
 
-// foresee lets the budgets of t count an eviction of it that the API server has not shown yet
+// countUnconfirmed lets the budgets of t count an eviction of it that the API server has not shown yet
 // (sign +1), or no longer (sign −1).
-func (c *Cluster) foresee(t *TaskInfo, sign int32) {
+func (c *Cluster) countUnconfirmed(t *TaskInfo, sign int32) {
 	if t.Status != Releasing || t.Pod.DeletionTimestamp != nil {
 		return
 	}
 	if sign > 0 {
-		c.unseen[t] = struct{}{}
+		c.unconfirmed[t] = struct{}{}
 	} else {
-		delete(c.unseen, t)
+		delete(c.unconfirmed, t)
 	}
 	for _, b := range c.budgets[t.Pod.Namespace] {
-		if b.protects(t) {
-			b.unseen += sign
+		if b.selects(t) {
+			b.unconfirmed += sign
 		}
 	}
 }

@@ -29,30 +29,30 @@ type Cluster struct {
 	// byIndex holds existing nodes by NodeInfo.Index; nil where an index is free.
 	byIndex   []*NodeInfo
 	freeIndex []int
-	unranked  bool // a node has come since Rank was set
+	rankStale bool // a node has come since Rank was set
 
-	groups      map[types.UID]*v1alpha1.PodGroup
-	groupByName map[string]*v1alpha1.PodGroup // by namespace/name
-	priorities  map[string]int32              // priority classes
-	namespaces  map[string]namespace
-	budgets     map[string]map[string]*budget // by namespace and name
-	releasing   map[*TaskInfo]struct{}        // on nodes
-	unseen      map[*TaskInfo]struct{}        // to be evicted, and the API server has not shown it yet
-	protected   map[*TaskInfo]struct{}        // see Protect
-	shapes      map[string]*Shape
-	terms       *terms
-	former      map[types.UID]map[JobID]*JobInfo // jobs of members whose group is gone, by its UID
+	groups          map[types.UID]*v1alpha1.PodGroup
+	groupByName     map[string]*v1alpha1.PodGroup // by namespace/name
+	priorities      map[string]int32              // priority classes
+	namespaces      map[string]namespace
+	budgets         map[string]map[string]*budget // by namespace and name
+	releasing       map[*TaskInfo]struct{}        // on nodes
+	unconfirmed     map[*TaskInfo]struct{}        // to be evicted, and the API server has not shown it yet
+	evictionBlocked map[*TaskInfo]struct{}        // see Protect
+	signatures      map[string]*Signature
+	terms           *terms
+	orphaned        map[types.UID]map[JobID]*JobInfo // jobs of members whose group is gone, by its UID
 
 	// generation is the source of all generations; it counts every change of the model, and
 	// arrivals those that are only about tasks without a node.
 	generation, arrivals uint64
-	// specs, members, outside and labelled count changes of node objects, of the set of shapes
+	// nodeSpecs, members, outside and labelled count changes of node objects, of the set of shapes
 	// that have members, of pods that belong to no queue, and of namespaces.
-	specs, members, outside, labelled uint64
+	nodeSpecs, members, foreign, namespaceChanges uint64
 
-	touched, respecified Journal
-	dirty                []*JobInfo
-	waiting              map[*JobInfo]struct{} // as of the last Settle
+	nodeChanges, nodeSpecChanges Journal
+	dirty                        []*JobInfo
+	waiting                      map[*JobInfo]struct{} // as of the last Settle
 }
 
 type namespace struct {
@@ -63,55 +63,55 @@ type namespace struct {
 // NewCluster returns an empty model.
 func NewCluster(options Options) *Cluster {
 	return &Cluster{
-		Options:     options,
-		Dims:        NewDimensions(),
-		Tasks:       map[TaskID]*TaskInfo{},
-		Jobs:        map[JobID]*JobInfo{},
-		Queues:      map[QueueID]*QueueInfo{},
-		nodes:       map[string]*NodeInfo{},
-		groups:      map[types.UID]*v1alpha1.PodGroup{},
-		groupByName: map[string]*v1alpha1.PodGroup{},
-		priorities:  map[string]int32{},
-		former:      map[types.UID]map[JobID]*JobInfo{},
-		namespaces:  map[string]namespace{},
-		budgets:     map[string]map[string]*budget{},
-		releasing:   map[*TaskInfo]struct{}{},
-		unseen:      map[*TaskInfo]struct{}{},
-		protected:   map[*TaskInfo]struct{}{},
-		shapes:      map[string]*Shape{},
-		terms:       newTerms(),
-		waiting:     map[*JobInfo]struct{}{},
+		Options:         options,
+		Dims:            NewDimensions(),
+		Tasks:           map[TaskID]*TaskInfo{},
+		Jobs:            map[JobID]*JobInfo{},
+		Queues:          map[QueueID]*QueueInfo{},
+		nodes:           map[string]*NodeInfo{},
+		groups:          map[types.UID]*v1alpha1.PodGroup{},
+		groupByName:     map[string]*v1alpha1.PodGroup{},
+		priorities:      map[string]int32{},
+		orphaned:        map[types.UID]map[JobID]*JobInfo{},
+		namespaces:      map[string]namespace{},
+		budgets:         map[string]map[string]*budget{},
+		releasing:       map[*TaskInfo]struct{}{},
+		unconfirmed:     map[*TaskInfo]struct{}{},
+		evictionBlocked: map[*TaskInfo]struct{}{},
+		signatures:      map[string]*Signature{},
+		terms:           newTerms(),
+		waiting:         map[*JobInfo]struct{}{},
 	}
 }
 
 // Generation counts changes of the model; equal generations mean that nothing happened.
 func (c *Cluster) Generation() uint64 { return c.generation }
 
-// StandingGeneration counts changes of the model other than those of tasks that have no node: while
+// PlacementGeneration counts changes of the model other than those of tasks that have no node: while
 // it stands still nothing was added to the cluster, or taken from it, but tasks that wait.
-func (c *Cluster) StandingGeneration() uint64 { return c.generation - c.arrivals }
+func (c *Cluster) PlacementGeneration() uint64 { return c.generation - c.arrivals }
 
-// Bump counts a change outside of the model that plugins read themselves, such as that of a
+// NotifyExternalChange counts a change outside of the model that plugins read themselves, such as that of a
 // volume or claim, so that the next cycle is not skipped.
-func (c *Cluster) Bump() { c.generation++ }
+func (c *Cluster) NotifyExternalChange() { c.generation++ }
 
-// SpecGeneration counts changes of node objects.
-func (c *Cluster) SpecGeneration() uint64 { return c.specs }
+// NodeSpecGeneration counts changes of node objects.
+func (c *Cluster) NodeSpecGeneration() uint64 { return c.nodeSpecs }
 
 // MemberGeneration counts changes of the set of shapes that members of queues have.
 func (c *Cluster) MemberGeneration() uint64 { return c.members }
 
-// OutsideGeneration counts changes of pods on nodes that belong to no queue.
-func (c *Cluster) OutsideGeneration() uint64 { return c.outside }
+// ForeignGeneration counts changes of pods on nodes that belong to no queue.
+func (c *Cluster) ForeignGeneration() uint64 { return c.foreign }
 
 // NamespaceGeneration counts changes of namespaces.
-func (c *Cluster) NamespaceGeneration() uint64 { return c.labelled }
+func (c *Cluster) NamespaceGeneration() uint64 { return c.namespaceChanges }
 
-// Touched is the journal of nodes whose accounts or objects changed.
-func (c *Cluster) Touched() *Journal { return &c.touched }
+// NodeChanges is the journal of nodes whose accounts or objects changed.
+func (c *Cluster) NodeChanges() *Journal { return &c.nodeChanges }
 
-// Respecified is the journal of nodes whose objects changed, came or went.
-func (c *Cluster) Respecified() *Journal { return &c.respecified }
+// NodeSpecChanges is the journal of nodes whose objects changed, came or went.
+func (c *Cluster) NodeSpecChanges() *Journal { return &c.nodeSpecChanges }
 
 // Nodes returns existing nodes by index; entries may be nil. The slice belongs to the model.
 func (c *Cluster) Nodes() []*NodeInfo { return c.byIndex }
@@ -172,8 +172,8 @@ func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
 
 // ClassOf returns the class of t as the living terms see it now. The result is shared by all
 // tasks that the scheduler need not tell apart, and valid until the set of terms changes.
-func (c *Cluster) ClassOf(t *TaskInfo) *Class {
-	if now := (classesAt{c.terms.generation, c.labelled}); t.class == nil || t.classAt != now {
+func (c *Cluster) ClassOf(t *TaskInfo) *EquivalenceClass {
+	if now := (classesAt{c.terms.generation, c.namespaceChanges}); t.class == nil || t.classAt != now {
 		t.class, t.classAt = c.classOf(t), now
 	}
 	return t.class
@@ -182,29 +182,29 @@ func (c *Cluster) ClassOf(t *TaskInfo) *Class {
 // classesAt is all that classes depend on, besides the pods that are in them.
 type classesAt struct{ terms, namespaces uint64 }
 
-func (c *Cluster) classOf(t *TaskInfo) *Class {
+func (c *Cluster) classOf(t *TaskInfo) *EquivalenceClass {
 	key := c.terms.selecting(t.Pod, c.namespaces[t.Pod.Namespace].labels)
-	if t.Shape.classesAt != c.terms.generation { // classes of terms that are gone pile up
-		clear(t.Shape.classes)
-		t.Shape.classesAt = c.terms.generation
+	if t.Signature.classesAt != c.terms.generation { // classes of terms that are gone pile up
+		clear(t.Signature.classes)
+		t.Signature.classesAt = c.terms.generation
 	}
-	class, ok := t.Shape.classes[key]
+	class, ok := t.Signature.classes[key]
 	if !ok {
-		class = &Class{Shape: t.Shape, Selected: key != ""}
-		t.Shape.classes[key] = class
+		class = &EquivalenceClass{Signature: t.Signature, Selected: key != ""}
+		t.Signature.classes[key] = class
 	}
 	return class
 }
 
-// MemberShapes returns the shapes that holding or waiting members of queues have, in no order.
-func (c *Cluster) MemberShapes() []*Shape {
-	var shapes []*Shape
-	for _, s := range c.shapes {
-		if s.Members() {
-			shapes = append(shapes, s)
+// MemberSignatures returns the shapes that holding or waiting members of queues have, in no order.
+func (c *Cluster) MemberSignatures() []*Signature {
+	var signatures []*Signature
+	for _, s := range c.signatures {
+		if s.HasMembers() {
+			signatures = append(signatures, s)
 		}
 	}
-	return shapes
+	return signatures
 }
 
 // Place gives t a status and node within a session: the one door for decisions. Passing what
@@ -215,9 +215,9 @@ func (c *Cluster) Place(t *TaskInfo, status TaskStatus, node *NodeInfo) {
 	c.attach(t)
 }
 
-// Launch records that the bind of t to its node is on its way: from now on the decision
+// AssumePod records that the bind of t to its node is on its way: from now on the decision
 // overrides what the watch shows, until Refused or the watch settles it.
-func (c *Cluster) Launch(t *TaskInfo) {
+func (c *Cluster) AssumePod(t *TaskInfo) {
 	t.inFlight = t.Job.commitment()
 	if t.Status != Allocated {
 		node := t.Node
@@ -234,30 +234,30 @@ func (c *Cluster) Launch(t *TaskInfo) {
 	c.markDirty(t.Job)
 }
 
-// Refused ends the flight of a bind that has certainly not taken effect, for the reason given.
-func (c *Cluster) Refused(id TaskID, why string) {
+// BindFailed ends the flight of a bind that has certainly not taken effect, for the reason given.
+func (c *Cluster) BindFailed(id TaskID, why string) {
 	t := c.Tasks[id]
 	if t == nil || t.inFlight == nil {
 		return
 	}
 	c.detach(t)
 	before := t.Node
-	t.inFlight, t.refusal = nil, why
+	t.inFlight, t.lastBindError = nil, why
 	t.Status, t.Node = statusOf(t.Pod), c.nodeOf(t.Pod)
 	c.joinJob(t) // the commitment is void: what the pod says counts again
 	c.attach(t)
 	c.forgetNode(before)
 }
 
-// Resume puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
+// RestoreAssumed puts a flight, as Launch began it, into a model that was built anew. Unknown pods and
 // pods that the API server shows on a node are left alone.
-func (c *Cluster) Resume(id TaskID, node string, binding Commitment) {
+func (c *Cluster) RestoreAssumed(id TaskID, node string, binding Commitment) {
 	t := c.Tasks[id]
 	if t == nil || t.Pod.Spec.NodeName != "" {
 		return
 	}
 	c.detach(t)
-	c.leaveNominated(t)
+	c.removeNominated(t)
 	t.Status, t.Node, t.inFlight = Binding, c.nodeNamed(node), &binding
 	c.joinJob(t)
 	c.attach(t)
@@ -274,15 +274,15 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 		t.Node.account(t, int(sign))
 		c.touch(t.Node)
 		if t.Status == Releasing {
-			c.listReleasing(t, sign > 0)
+			c.trackReleasing(t, sign > 0)
 		}
 	} else {
 		c.arrivals++
 	}
-	c.foresee(t, sign)
+	c.countUnconfirmed(t, sign)
 	if t.Job == nil {
 		if t.Node != nil {
-			c.outside++
+			c.foreign++
 		}
 		return
 	}
@@ -290,9 +290,9 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 	t.Job.Generation = c.generation
 	c.markDirty(t.Job)
 	if t.holds() || t.Status == Pipelined || t.Waiting() {
-		before := t.Shape.Members()
-		t.Shape.members += int(sign)
-		if t.Shape.Members() != before {
+		before := t.Signature.HasMembers()
+		t.Signature.members += int(sign)
+		if t.Signature.HasMembers() != before {
 			c.members++
 		}
 	}
@@ -301,7 +301,7 @@ func (c *Cluster) account(t *TaskInfo, sign int32) {
 func (c *Cluster) touch(n *NodeInfo) {
 	n.Generation = c.generation
 	if n.Exists() {
-		c.touched.add(n.Index)
+		c.nodeChanges.add(n.Index)
 	}
 }
 
@@ -312,22 +312,22 @@ func (c *Cluster) markDirty(j *JobInfo) {
 	}
 }
 
-// Settle brings what is derived from members up to date and returns the jobs that changed
+// Recompute brings what is derived from members up to date and returns the jobs that changed
 // since the last call, by id. Called once after the events of a cycle are applied; jobs without
 // members and without group are gone afterwards.
-func (c *Cluster) Settle() []*JobInfo {
+func (c *Cluster) Recompute() []*JobInfo {
 	c.rankNodes()
 	changed := c.dirty
 	c.dirty = nil
 	for _, j := range changed {
 		j.dirty = false
-		c.settleJob(j)
+		c.recomputeJob(j)
 	}
 	slices.SortFunc(changed, func(a, b *JobInfo) int { return cmp.Compare(a.ID, b.ID) })
 	return changed
 }
 
-func (c *Cluster) settleJob(j *JobInfo) {
+func (c *Cluster) recomputeJob(j *JobInfo) {
 	if len(j.Tasks) == 0 && j.Group == nil {
 		c.removeJob(j)
 		return

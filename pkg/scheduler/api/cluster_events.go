@@ -21,13 +21,13 @@ import (
 // conditions, change nothing and cost next to nothing.
 func (c *Cluster) SetPod(pod *v1.Pod) {
 	t, known := c.Tasks[TaskID(pod.UID)]
-	if known && SamePod(t.Pod, pod) {
+	if known && EqualPods(t.Pod, pod) {
 		t.Pod = pod
 		return
 	}
 	if known {
 		c.detach(t)
-		c.leaveNominated(t)
+		c.removeNominated(t)
 	} else {
 		t = newTask(pod)
 		c.Tasks[t.ID] = t
@@ -37,46 +37,46 @@ func (c *Cluster) SetPod(pod *v1.Pod) {
 		t.inFlight = nil // the watch has caught up with the decision
 	}
 	if pod.Spec.NodeName != "" {
-		t.refusal = ""
+		t.lastBindError = ""
 	}
-	c.reshape(t, pod)
+	c.updateSignature(t, pod)
 	if t.inFlight == nil {
-		t.Status, t.Node = t.statusShown(), c.nodeOf(pod)
+		t.Status, t.Node = t.observedStatus(), c.nodeOf(pod)
 	}
 	c.joinJob(t)
 	c.attach(t)
-	c.joinNominated(t)
+	c.addNominated(t)
 	c.forgetNode(before)
 }
 
-// reshape lets t read the pod, and moves it to another shape if its spec asks for one.
-func (c *Cluster) reshape(t *TaskInfo, pod *v1.Pod) {
-	old := t.Shape
-	shape := c.shape(pod)
-	shape.refs++
-	if shape.refs == 1 {
-		c.terms.add(shape.Terms)
+// updateSignature lets t read the pod, and moves it to another shape if its spec asks for one.
+func (c *Cluster) updateSignature(t *TaskInfo, pod *v1.Pod) {
+	old := t.Signature
+	signature := c.signatureOf(pod)
+	signature.refs++
+	if signature.refs == 1 {
+		c.terms.add(signature.Terms)
 	}
-	t.read(pod, shape)
+	t.read(pod, signature)
 	if old != nil {
 		c.release(old)
 	}
 }
 
-func (c *Cluster) release(s *Shape) {
+func (c *Cluster) release(s *Signature) {
 	if s.refs--; s.refs == 0 {
 		c.terms.remove(s.Terms)
-		delete(c.shapes, s.key)
+		delete(c.signatures, s.key)
 	}
 }
 
-func (c *Cluster) shape(pod *v1.Pod) *Shape {
+func (c *Cluster) signatureOf(pod *v1.Pod) *Signature {
 	request := c.Dims.requestOf(pod)
-	key := shapeKey(pod, request)
-	s, ok := c.shapes[key]
+	key := signatureKey(pod, request)
+	s, ok := c.signatures[key]
 	if !ok {
-		s = newShape(key, pod, request)
-		c.shapes[key] = s
+		s = newSignature(key, pod, request)
+		c.signatures[key] = s
 	}
 	return s
 }
@@ -132,12 +132,12 @@ func (c *Cluster) DeletePod(uid types.UID) {
 		return
 	}
 	c.detach(t)
-	c.leaveNominated(t)
+	c.removeNominated(t)
 	c.leaveJob(t)
 	node := t.Node
-	c.release(t.Shape)
+	c.release(t.Signature)
 	delete(c.Tasks, t.ID)
-	delete(c.protected, t)
+	delete(c.evictionBlocked, t)
 	c.forgetNode(node)
 }
 
@@ -168,7 +168,7 @@ func (c *Cluster) forgetNode(n *NodeInfo) {
 	}
 }
 
-func (c *Cluster) joinNominated(t *TaskInfo) {
+func (c *Cluster) addNominated(t *TaskInfo) {
 	if t.Job != nil || t.Status != Pending || t.Pod.Status.NominatedNodeName == "" {
 		return
 	}
@@ -177,7 +177,7 @@ func (c *Cluster) joinNominated(t *TaskInfo) {
 	c.touch(t.nominated)
 }
 
-func (c *Cluster) leaveNominated(t *TaskInfo) {
+func (c *Cluster) removeNominated(t *TaskInfo) {
 	if n := t.nominated; n != nil {
 		n.nominated = withOrWithout(n.nominated, t, false)
 		t.nominated = nil
@@ -189,29 +189,29 @@ func (c *Cluster) leaveNominated(t *TaskInfo) {
 // SetNode adds or updates a node. Heartbeats change nothing and cost next to nothing.
 func (c *Cluster) SetNode(node *v1.Node) {
 	n := c.nodeNamed(node.Name)
-	if n.Exists() && SameNode(n.Node, node) {
+	if n.Exists() && EqualNodes(n.Node, node) {
 		n.Node = node
 		return
 	}
 	c.generation++
-	c.specs++
+	c.nodeSpecs++
 	tasks := c.detachAll(n)
 	n.Idle.Sub(n.Allocatable)
 	n.Allocatable = c.Dims.Vector(node.Status.Allocatable)
 	n.Idle.Add(n.Allocatable)
-	n.Idle, n.Allocatable = sideBySide(n.Idle, n.Allocatable)
+	n.Idle, n.Allocatable = adjacentCopies(n.Idle, n.Allocatable)
 	if !n.Exists() {
 		n.Index = c.takeIndex(n)
 	}
 	n.Node = node
 	n.ready, n.softTaints = n.reportsReady(), n.hasSoftTaints()
-	c.respecified.add(n.Index)
+	c.nodeSpecChanges.add(n.Index)
 	c.touch(n)
 	c.attachAll(tasks)
 }
 
 func (c *Cluster) takeIndex(n *NodeInfo) int {
-	c.unranked, n.Rank = true, 0
+	c.rankStale, n.Rank = true, 0
 	if last := len(c.freeIndex) - 1; last >= 0 {
 		i := c.freeIndex[last]
 		c.freeIndex = c.freeIndex[:last]
@@ -229,10 +229,10 @@ func (c *Cluster) DeleteNode(name string) {
 		return
 	}
 	c.generation++
-	c.specs++
+	c.nodeSpecs++
 	tasks := c.detachAll(n)
 	c.touch(n)
-	c.respecified.add(n.Index)
+	c.nodeSpecChanges.add(n.Index)
 	c.byIndex[n.Index] = nil
 	c.freeIndex = append(c.freeIndex, n.Index)
 	n.Node, n.Index, n.ready, n.softTaints = nil, -1, false, false
@@ -298,7 +298,7 @@ func (c *Cluster) rejoin(key string, uid types.UID) {
 	if j := c.Jobs[groupJob(key)]; j != nil {
 		tasks = append(tasks, j.Tasks...)
 	}
-	for _, j := range c.former[uid] {
+	for _, j := range c.orphaned[uid] {
 		tasks = append(tasks, j.Tasks...)
 	}
 	for _, t := range tasks {
@@ -373,7 +373,7 @@ func (c *Cluster) SetNamespace(ns *v1.Namespace) {
 		return
 	}
 	c.generation++
-	c.labelled++
+	c.namespaceChanges++
 	c.terms.generation++
 	c.namespaces[ns.Name] = now
 }
@@ -382,7 +382,7 @@ func (c *Cluster) SetNamespace(ns *v1.Namespace) {
 func (c *Cluster) DeleteNamespace(name string) {
 	if _, ok := c.namespaces[name]; ok {
 		c.generation++
-		c.labelled++
+		c.namespaceChanges++
 		c.terms.generation++
 		delete(c.namespaces, name)
 	}

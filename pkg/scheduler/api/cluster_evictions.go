@@ -2,23 +2,23 @@ package api
 
 // What the model knows of pods that go: decided evictions, those that are refused, and those that take too long.
 
-// Doom records that the eviction of t is on its way: from now on t is Releasing, until Spare or
+// MarkEvicting records that the eviction of t is on its way: from now on t is Releasing, until Spare or
 // the watch settles it.
-func (c *Cluster) Doom(t *TaskInfo) {
+func (c *Cluster) MarkEvicting(t *TaskInfo) {
 	c.detach(t)
-	t.leaving, t.Status = true, Releasing
+	t.evicting, t.Status = true, Releasing
 	c.attach(t)
 }
 
-// Spare ends an eviction that has certainly not taken effect.
-func (c *Cluster) Spare(id TaskID) {
+// EvictionFailed ends an eviction that has certainly not taken effect.
+func (c *Cluster) EvictionFailed(id TaskID) {
 	t := c.Tasks[id]
-	if t == nil || !t.leaving {
+	if t == nil || !t.evicting {
 		return
 	}
 	c.detach(t)
-	t.leaving = false
-	t.Status = t.statusShown()
+	t.evicting = false
+	t.Status = t.observedStatus()
 	c.attach(t)
 }
 
@@ -37,22 +37,22 @@ func (c *Cluster) SetOverdue(t *TaskInfo, overdue bool) {
 	c.attach(t)
 }
 
-// Protect sets whether t must not be evicted. When a budget of its changes, it may be evicted again.
-func (c *Cluster) Protect(id TaskID, protected bool) {
+// SetEvictionBlocked sets whether t must not be evicted. When a budget of its changes, it may be evicted again.
+func (c *Cluster) SetEvictionBlocked(id TaskID, protected bool) {
 	t := c.Tasks[id]
-	if t == nil || t.protected == protected {
+	if t == nil || t.evictionBlocked == protected {
 		return
 	}
-	t.protected = protected
+	t.evictionBlocked = protected
 	c.generation++
 	if protected {
-		c.protected[t] = struct{}{}
+		c.evictionBlocked[t] = struct{}{}
 	} else {
-		delete(c.protected, t)
+		delete(c.evictionBlocked, t)
 	}
 }
 
-func (c *Cluster) listReleasing(t *TaskInfo, is bool) {
+func (c *Cluster) trackReleasing(t *TaskInfo, is bool) {
 	if is {
 		c.releasing[t] = struct{}{}
 	} else {

@@ -21,23 +21,23 @@ func (c *Cluster) addJob(m Membership, t *TaskInfo) *JobInfo {
 	j.Key = shadowKey(t)
 	j.MinMember = m.MinMember
 	j.QueueName = m.Queue
-	if uid := j.formerGroup(); uid != "" {
-		if c.former[uid] == nil {
-			c.former[uid] = map[JobID]*JobInfo{}
+	if uid := j.orphanedGroup(); uid != "" {
+		if c.orphaned[uid] == nil {
+			c.orphaned[uid] = map[JobID]*JobInfo{}
 		}
-		c.former[uid][j.ID] = j
+		c.orphaned[uid][j.ID] = j
 	}
 	c.enqueue(j)
 	return j
 }
 
-// PutOff sets why the job must not be tried for the time being; empty readmits it.
-func (c *Cluster) PutOff(id JobID, why string) {
+// SetBackoff sets why the job must not be tried for the time being; empty readmits it.
+func (c *Cluster) SetBackoff(id JobID, why string) {
 	j := c.Jobs[id]
-	if j == nil || j.putOff == why {
+	if j == nil || j.backoff == why {
 		return
 	}
-	j.putOff = why
+	j.backoff = why
 	c.generation++
 	c.markDirty(j)
 }
@@ -59,10 +59,10 @@ func (c *Cluster) removeJob(j *JobInfo) {
 	}
 	delete(c.Jobs, j.ID)
 	delete(c.waiting, j)
-	if uid := j.formerGroup(); uid != "" {
-		delete(c.former[uid], j.ID)
-		if len(c.former[uid]) == 0 {
-			delete(c.former, uid)
+	if uid := j.orphanedGroup(); uid != "" {
+		delete(c.orphaned[uid], j.ID)
+		if len(c.orphaned[uid]) == 0 {
+			delete(c.orphaned, uid)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func (c *Cluster) requeue() {
 // QueueFound tells whether the queue that the job names exists.
 func (j *JobInfo) QueueFound() bool { return j.Queue != nil && j.Queue.ID == j.QueueName }
 
-// formerGroup returns the UID of the group of which the job collects former members, else "".
-func (j *JobInfo) formerGroup() types.UID {
+// orphanedGroup returns the UID of the group of which the job collects former members, else "".
+func (j *JobInfo) orphanedGroup() types.UID {
 	rest, ok := strings.CutPrefix(string(j.ID), "former/")
 	if !ok {
 		return ""
@@ -158,7 +158,7 @@ func (j *JobInfo) updateShadow() {
 		if key := shadowKey(t); j.Key == "" || key < j.Key {
 			j.Key = key
 		}
-		if j.formerGroup() == "" {
+		if j.orphanedGroup() == "" {
 			j.MinMember = max(j.MinMember, shadowMinMember(t.Pod))
 		}
 		if j.Created == 0 || t.Created < j.Created {

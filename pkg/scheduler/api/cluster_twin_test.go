@@ -37,7 +37,7 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 		"try and undo":    m.tryAndUndo,
 		"launch":          m.launch,
 		"refuse":          m.refuse,
-		"settle":          func(*rapid.T) { m.c.Settle() },
+		"settle":          func(*rapid.T) { m.c.Recompute() },
 		"repeat an event": m.repeat,
 		"":                m.check,
 	})
@@ -271,7 +271,7 @@ func (m *machine) tryAndUndo(t *rapid.T) {
 	if task == nil {
 		return
 	}
-	m.c.Settle()
+	m.c.Recompute()
 	before := m.c.Dump()
 	status := rapid.SampledFrom([]TaskStatus{Allocated, Pipelined}).Draw(t, "status")
 	m.c.Place(task, status, node)
@@ -287,9 +287,9 @@ func (m *machine) launch(t *rapid.T) {
 	if task == nil || m.c.Admissible(task.Job) != nil {
 		return
 	}
-	m.c.Settle()
+	m.c.Recompute()
 	m.c.Place(task, Allocated, node)
-	m.c.Launch(task)
+	m.c.AssumePod(task)
 	m.inFlight[task.ID] = true
 	m.last = func() {}
 }
@@ -301,7 +301,7 @@ func (m *machine) refuse(t *rapid.T) {
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "task")
 	delete(m.inFlight, id)
-	m.event(func() { m.c.Refused(id, "why") })
+	m.event(func() { m.c.BindFailed(id, "why") })
 }
 
 func (m *machine) check(t *rapid.T) {
@@ -316,7 +316,7 @@ func (m *machine) check(t *rapid.T) {
 }
 
 func (m *machine) compare(t *rapid.T) {
-	m.c.Settle()
+	m.c.Recompute()
 	m.check(t)
 	fresh := m.rebuilt(rapid.Int64().Draw(t, "order"))
 	if err := fresh.Audit(); err != nil {
@@ -355,14 +355,14 @@ func (m *machine) rebuilt(seed int64) *Cluster {
 		apply()
 	}
 	for id := range m.inFlight {
-		c.resume(c.Tasks[id], *m.c.Tasks[id].inFlight, m.c.Tasks[id].Node.Name)
+		c.restoreAssumed(c.Tasks[id], *m.c.Tasks[id].inFlight, m.c.Tasks[id].Node.Name)
 	}
-	c.Settle()
+	c.Recompute()
 	return c
 }
 
-// resume puts a task in flight that another model had launched.
-func (c *Cluster) resume(t *TaskInfo, commitment Commitment, node string) {
+// restoreAssumed puts a task in flight that another model had launched.
+func (c *Cluster) restoreAssumed(t *TaskInfo, commitment Commitment, node string) {
 	c.detach(t)
 	t.inFlight, t.Status, t.Node = &commitment, Binding, c.nodeNamed(node)
 	c.joinJob(t)

@@ -10,24 +10,24 @@ type Decision struct {
 	// For is the job for which a victim is evicted, and Cause is why.
 	For   *JobInfo
 	Cause EvictionCause
-	// Reservations are what a placement takes besides room; mostly none.
-	Reservations []Reservation
+	// External are what a placement takes besides room; mostly none.
+	External []ExternalReservation
 }
 
-// Reservation is something that a placement takes besides room on its node, such as volumes. It is held from
+// ExternalReservation is something that a placement takes besides room on its node, such as volumes. It is held from
 // the decision on. Whoever has the decision uses it from one goroutine at a time.
-type Reservation interface {
-	// Fulfil does what must be done before the task may be bound, and returns when that has taken effect, which
+type ExternalReservation interface {
+	// Commit does what must be done before the task may be bound, and returns when that has taken effect, which
 	// may take minutes. An error says for people to read what is missing, and is followed by Cancel.
-	Fulfil(ctx context.Context) error
-	// Cancel gives back what is held, also what was fulfilled already if the task is not bound after all.
-	Cancel()
+	Commit(ctx context.Context) error
+	// Release gives back what is held, also what was fulfilled already if the task is not bound after all.
+	Release()
 }
 
-// Cancel gives back what the decision holds besides room.
-func (d *Decision) Cancel() {
-	for _, r := range d.Reservations {
-		r.Cancel()
+// UnreserveExternal gives back what the decision holds besides room.
+func (d *Decision) UnreserveExternal() {
+	for _, r := range d.External {
+		r.Release()
 	}
 }
 
@@ -35,9 +35,9 @@ func (d *Decision) Cancel() {
 type EvictionCause int8
 
 const (
-	Preempted EvictionCause = iota // for a job of its own queue
-	Reclaimed                      // for a job of another queue, which deserves the room
-	GangStale                      // its gang lacks members and keeps another from starting
+	Preempted    EvictionCause = iota // for a job of its own queue
+	Reclaimed                         // for a job of another queue, which deserves the room
+	GangDegraded                      // its gang lacks members and keeps another from starting
 )
 
 var causeNames = [...]string{"preempted", "reclaimed", "gang-stale"}
@@ -45,7 +45,7 @@ var causeNames = [...]string{"preempted", "reclaimed", "gang-stale"}
 func (c EvictionCause) String() string { return causeNames[c] }
 
 // EvictionCauses lists all causes.
-func EvictionCauses() []EvictionCause { return []EvictionCause{Preempted, Reclaimed, GangStale} }
+func EvictionCauses() []EvictionCause { return []EvictionCause{Preempted, Reclaimed, GangDegraded} }
 
 // DecisionKind names what a decision does.
 type DecisionKind int8

@@ -41,7 +41,7 @@ func (c *Cluster) dumpRest(b *strings.Builder) {
 	for _, namespace := range sortedKeys(c.budgets) {
 		for _, name := range sortedKeys(c.budgets[namespace]) {
 			of := c.budgets[namespace][name]
-			fmt.Fprintf(b, "budget %s/%s selector=%q allowed=%d unseen=%d\n", namespace, name, of.selector.String(), of.allowed, of.unseen)
+			fmt.Fprintf(b, "budget %s/%s selector=%q allowed=%d unseen=%d\n", namespace, name, of.selector.String(), of.allowed, of.unconfirmed)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (c *Cluster) dumpRest(b *strings.Builder) {
 func (c *Cluster) dumpQueue(b *strings.Builder, q *QueueInfo) {
 	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d capability=%s guarantee=%s allocated=%s releasing=%s requested=%s aside=%s groups=%v jobs=%s\n",
 		q.ID, q.Weight, q.Reclaimable, q.Created, c.limits(q.Capability), c.amounts(q.Guarantee),
-		c.amounts(q.Allocated), c.amounts(q.Releasing), c.amounts(q.Requested), c.amounts(q.Aside), q.Groups, sortedKeys(q.Jobs))
+		c.amounts(q.Allocated), c.amounts(q.Releasing), c.amounts(q.Requested), c.amounts(q.Reserved), q.Groups, sortedKeys(q.Jobs))
 }
 
 func (c *Cluster) dumpNode(b *strings.Builder, n *NodeInfo) {
@@ -60,7 +60,7 @@ func (c *Cluster) dumpNode(b *strings.Builder, n *NodeInfo) {
 	slices.Sort(waiting)
 	fmt.Fprintf(b, "node %s exists=%t ready=%t allocatable=%s idle=%s releasing=%s pipelined=%s aside=%s outside=%s members=%s tasks=%s nominated=%s\n",
 		n.Name, n.Exists(), n.Ready(), c.amounts(n.Allocatable), c.amounts(n.Idle), c.amounts(n.Releasing),
-		c.amounts(n.Pipelined), c.amounts(n.Aside), c.amounts(n.Outside), c.amounts(n.Members), sortedKeys(n.Tasks), waiting)
+		c.amounts(n.Pipelined), c.amounts(n.Reserved), c.amounts(n.Foreign), c.amounts(n.Members), sortedKeys(n.Tasks), waiting)
 }
 
 func (c *Cluster) dumpJob(b *strings.Builder, j *JobInfo) {
@@ -78,7 +78,7 @@ func (c *Cluster) dumpJob(b *strings.Builder, j *JobInfo) {
 		j.Priority, j.Created, j.counts, j.gated, j.lost, c.amounts(j.Allocated), c.amounts(j.Releasing), c.amounts(j.Requested), ids)
 }
 
-func (c *Cluster) dumpTask(b *strings.Builder, t *TaskInfo, classes map[*Class]TaskID) {
+func (c *Cluster) dumpTask(b *strings.Builder, t *TaskInfo, classes map[*EquivalenceClass]TaskID) {
 	job, node := JobID("-"), "-"
 	if t.Job != nil {
 		job = t.Job.ID
@@ -92,13 +92,13 @@ func (c *Cluster) dumpTask(b *strings.Builder, t *TaskInfo, classes map[*Class]T
 	}
 	class := c.ClassOf(t)
 	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t leaving=%t created=%d request=%s flight=%s class=%s social=%t together=%q\n",
-		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.leaving, t.Created, c.amounts(t.Request), flight, classes[class], class.Social(), t.Shape.TogetherIn())
+		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.evicting, t.Created, c.amounts(t.Request), flight, classes[class], class.AffectedByPods(), t.Signature.SelfAffinityKey())
 }
 
 // namedClasses names every class after its first task, because keys of classes depend on the
 // order of events.
-func (c *Cluster) namedClasses() map[*Class]TaskID {
-	names := map[*Class]TaskID{}
+func (c *Cluster) namedClasses() map[*EquivalenceClass]TaskID {
+	names := map[*EquivalenceClass]TaskID{}
 	for _, id := range sortedKeys(c.Tasks) {
 		class := c.ClassOf(c.Tasks[id])
 		if _, named := names[class]; !named {

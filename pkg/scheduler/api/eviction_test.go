@@ -23,8 +23,8 @@ func TestEvictionInFlight(t *testing.T) {
 		"decided":                        {func(*Cluster, TaskID) {}, "Releasing, leaving"},
 		"an older version of the pod":    {func(c *Cluster, _ TaskID) { c.SetPod(victimPod("p", withLabel("app", "y"))) }, "Releasing, leaving"},
 		"the watch shows it":             {func(c *Cluster, _ TaskID) { c.SetPod(victimPod("p", deleting)) }, "Releasing"},
-		"refused":                        {func(c *Cluster, id TaskID) { c.Spare(id) }, "Running"},
-		"refused after the watch has it": {func(c *Cluster, id TaskID) { c.SetPod(victimPod("p", deleting)); c.Spare(id) }, "Releasing"},
+		"refused":                        {func(c *Cluster, id TaskID) { c.EvictionFailed(id) }, "Running"},
+		"refused after the watch has it": {func(c *Cluster, id TaskID) { c.SetPod(victimPod("p", deleting)); c.EvictionFailed(id) }, "Releasing"},
 		"it has ended meanwhile": {func(c *Cluster, _ TaskID) {
 			c.SetPod(victimPod("p", inPhase(v1.PodSucceeded)))
 		}, "Succeeded"},
@@ -34,11 +34,11 @@ func TestEvictionInFlight(t *testing.T) {
 			c.SetNode(aNode("n", "cpu", "4"))
 			c.SetPod(victimPod("p"))
 			task := c.Tasks[TaskID(victimPod("p").UID)]
-			c.Doom(task)
+			c.MarkEvicting(task)
 			tc.given(c, task.ID)
-			c.Settle()
+			c.Recompute()
 			got := task.Status.String()
-			if task.Leaving() {
+			if task.Evicting() {
 				got += ", leaving"
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -102,11 +102,11 @@ func TestBudgetsAllow(t *testing.T) {
 		},
 		"an eviction that is not shown yet counts": {
 			given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")},
-			gone:  func(c *Cluster, r *TaskInfo) { c.Doom(r) },
+			gone:  func(c *Cluster, r *TaskInfo) { c.MarkEvicting(r) },
 		},
 		"one that is shown is in the budget's status": {
 			given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")},
-			gone:  func(c *Cluster, r *TaskInfo) { c.Doom(r); c.SetPod(victimPod("r", deleting)) },
+			gone:  func(c *Cluster, r *TaskInfo) { c.MarkEvicting(r); c.SetPod(victimPod("r", deleting)) },
 			want:  true,
 		},
 	} {
@@ -151,7 +151,7 @@ func TestProtection(t *testing.T) {
 			pod.Labels = map[string]string{"app": "v"}
 			c.SetPod(pod)
 			c.SetBudget(aBudget("mine", 0, "v"))
-			c.Protect(TaskID(pod.UID), true)
+			c.SetEvictionBlocked(TaskID(pod.UID), true)
 			tc.happens(c)
 			if got := c.Tasks[TaskID(pod.UID)].Evictable(); got != tc.want {
 				t.Errorf("evictable: %t, want %t", got, tc.want)

@@ -108,7 +108,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 	}
 	launch := func(c *Cluster) {
 		c.Place(c.Tasks["uid-p"], Allocated, c.Node("n"))
-		c.Launch(c.Tasks["uid-p"])
+		c.AssumePod(c.Tasks["uid-p"])
 	}
 	cases := map[string]struct {
 		given func(c *Cluster)
@@ -162,7 +162,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 				c.SetPod(aPod("p", inGroup("g")))
 				launch(c)
 				c.SetPod(aPod("p"))
-				c.Refused("uid-p", "why")
+				c.BindFailed("uid-p", "why")
 			},
 			shadowOfP, "default",
 		},
@@ -240,7 +240,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 			}
 			c.SetNode(aNode("n", "cpu", "4"))
 			tc.given(c)
-			c.Settle()
+			c.Recompute()
 			task := c.Tasks["uid-p"]
 			if task.Job.ID != tc.job || task.Job.Queue.ID != tc.queue {
 				t.Errorf("counts in job %s in queue %s, want %s in %s", task.Job.ID, task.Job.Queue.ID, tc.job, tc.queue)
@@ -273,10 +273,10 @@ func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 		"somebody else was faster": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("other"))) }, Bound, "other",
 		},
-		"refused":            {func(c *Cluster) { c.Refused("uid-p", "why") }, Pending, ""},
-		"refused, then late": {func(c *Cluster) { c.Refused("uid-p", "why"); c.SetPod(aPod("p", on("n"))) }, Bound, "n"},
+		"refused":            {func(c *Cluster) { c.BindFailed("uid-p", "why") }, Pending, ""},
+		"refused, then late": {func(c *Cluster) { c.BindFailed("uid-p", "why"); c.SetPod(aPod("p", on("n"))) }, Bound, "n"},
 		"refused after the watch showed it": {
-			func(c *Cluster) { c.SetPod(aPod("p", on("n"))); c.Refused("uid-p", "why") }, Bound, "n",
+			func(c *Cluster) { c.SetPod(aPod("p", on("n"))); c.BindFailed("uid-p", "why") }, Bound, "n",
 		},
 	}
 	for name, tc := range cases {
@@ -285,10 +285,10 @@ func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 			c.SetQueue(aQueue("default"))
 			c.SetNode(aNode("n", "cpu", "4"))
 			c.SetPod(aPod("p"))
-			c.Settle()
+			c.Recompute()
 			task := c.Tasks["uid-p"]
 			c.Place(task, Allocated, c.Node("n"))
-			c.Launch(task)
+			c.AssumePod(task)
 			tc.then(c)
 			if task.Status != tc.status || nameOf(task.Node) != tc.node {
 				t.Errorf("%s on %q, want %s on %q", task.Status, nameOf(task.Node), tc.status, tc.node)
@@ -305,17 +305,17 @@ func TestPodRecreatedWhileItsBindIsInFlight(t *testing.T) {
 	c.SetQueue(aQueue("default"))
 	c.SetNode(aNode("n", "cpu", "4"))
 	c.SetPod(aPod("p"))
-	c.Settle()
+	c.Recompute()
 	old := c.Tasks["uid-p"]
 	c.Place(old, Allocated, c.Node("n"))
-	c.Launch(old)
+	c.AssumePod(old)
 
 	again := aPod("p")
 	again.UID = "uid-p2"
 	c.SetPod(again)
 	c.DeletePod("uid-p")
-	c.Refused("uid-p", "why") // the answer comes late and must not concern the new pod
-	c.Settle()
+	c.BindFailed("uid-p", "why") // the answer comes late and must not concern the new pod
+	c.Recompute()
 
 	if got := c.Tasks["uid-p2"].Status; got != Pending {
 		t.Errorf("the new pod is %s", got)

@@ -46,7 +46,7 @@ type JobInfo struct {
 	// Requested sums members that wait and are not gated.
 	Requested Resource
 
-	putOff        string // why the job must not be tried now; empty if it may be
+	backoff       string // why the job must not be tried now; empty if it may be
 	groupPriority *int32 // of the group's priority class
 	committed     *Commitment
 	dirty         bool
@@ -79,8 +79,8 @@ func (j *JobInfo) Ready() bool { return j.ReadyCount() >= j.MinMember }
 // Pipelined tells whether the gang has all it needs once room being released is free.
 func (j *JobInfo) Pipelined() bool { return j.ReadyCount()+j.counts[Pipelined] >= j.MinMember }
 
-// Starving tells whether some members hold room although the gang is not ready.
-func (j *JobInfo) Starving() bool { return j.Holding() > 0 && !j.Ready() }
+// Degraded tells whether some members hold room although the gang is not ready.
+func (j *JobInfo) Degraded() bool { return j.Holding() > 0 && !j.Ready() }
 
 // ValidCount counts members that run, have succeeded, or could be placed.
 func (j *JobInfo) ValidCount() int32 {

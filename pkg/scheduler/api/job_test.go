@@ -59,11 +59,11 @@ func TestPhaseWhileAGangIsBound(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		c.SetPod(aPod(name, inGroup("g")))
 	}
-	c.Settle()
+	c.Recompute()
 	j := c.Jobs["group/ns/g"]
 	for _, id := range []TaskID{"uid-a", "uid-b"} {
 		c.Place(c.Tasks[id], Allocated, c.Node("n"))
-		c.Launch(c.Tasks[id])
+		c.AssumePod(c.Tasks[id])
 	}
 	got := []v1alpha1.PodGroupPhase{j.Phase()}
 	for _, name := range []string{"a", "b"} {
@@ -114,7 +114,7 @@ func TestJobPriority(t *testing.T) {
 			c := newTestCluster()
 			c.SetPodGroup(aGroup("g", "", 1))
 			tc.given(c)
-			c.Settle()
+			c.Recompute()
 			if got := c.Jobs["group/ns/g"].Priority; got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
@@ -152,15 +152,15 @@ func TestJobsWithoutMembersAreForgotten(t *testing.T) {
 	c.SetPod(aPod("plain", ownedBy("rs")))
 	c.SetPod(aPod("lost", inGroup("none")))
 	c.SetPod(aPod("former", boundBy("default", "uid-old", "n")))
-	c.Settle()
+	c.Recompute()
 	if len(c.Jobs) != 3 {
 		t.Fatalf("%d jobs, want 3", len(c.Jobs))
 	}
 	for _, uid := range sortedKeys(c.Tasks) {
 		c.DeletePod(c.Tasks[uid].Pod.UID)
 	}
-	c.Settle()
-	if n := len(c.Jobs) + len(c.Queues["default"].Jobs) + len(c.former) + len(c.nodes) + len(c.shapes); n != 0 {
+	c.Recompute()
+	if n := len(c.Jobs) + len(c.Queues["default"].Jobs) + len(c.orphaned) + len(c.nodes) + len(c.signatures); n != 0 {
 		t.Errorf("something is left:\n%s", c.Dump())
 	}
 }

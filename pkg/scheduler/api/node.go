@@ -33,9 +33,9 @@ type NodeInfo struct {
 	Allocatable Resource
 	// Pipelined is what tasks placed on future room will take of it.
 	Pipelined Resource
-	// Aside is what a session keeps of the room for jobs that go first: gangs that have waited long, and
+	// Reserved is what a session keeps of the room for jobs that go first: gangs that have waited long, and
 	// those that pods were evicted for.
-	Aside Resource
+	Reserved Resource
 	// nominated are pods of other schedulers that wait for room here after preempting for it.
 	nominated []*TaskInfo
 	// ports are the tasks that take host ports; most nodes have few.
@@ -43,8 +43,8 @@ type NodeInfo struct {
 
 	// Releasing is what pods that are being deleted will set free; less those that are overdue.
 	Releasing Resource
-	// Outside is what pods that belong to no queue hold.
-	Outside Resource
+	// Foreign is what pods that belong to no queue hold.
+	Foreign Resource
 	// Members is what members of queues hold here, of which those being deleted hold nothing any more.
 	Members Resource
 
@@ -94,27 +94,29 @@ func (n *NodeInfo) UnderPressure(kind v1.NodeConditionType) bool {
 }
 
 // Fits tells whether request has room for a task of the given priority.
-func (n *NodeInfo) Fits(t *TaskInfo, when When) bool { return n.Short(t, when) < 0 }
+func (n *NodeInfo) Fits(t *TaskInfo, when When) bool { return n.InsufficientDimension(t, when) < 0 }
 
-// Short returns the dimension in which t finds no room, the one a person would name first,
+// InsufficientDimension returns the dimension in which t finds no room, the one a person would name first,
 // or -1 if it fits.
-func (n *NodeInfo) Short(t *TaskInfo, when When) int {
-	if when == Now && n.unclaimed() {
-		return t.Request.Short(n.Idle)
+func (n *NodeInfo) InsufficientDimension(t *TaskInfo, when When) int {
+	if when == Now && n.idleIsAvailable() {
+		return t.Request.InsufficientDimension(n.Idle)
 	}
-	return t.Request.Short(n.Room(t.Priority, when))
+	return t.Request.InsufficientDimension(n.Available(t.Priority, when))
 }
 
-// Lacks returns what is missing for t to have room now, as a new vector; nothing if it has.
-func (n *NodeInfo) Lacks(t *TaskInfo) Resource { return t.Request.beyond(n.Room(t.Priority, Now)) }
+// Shortfall returns what is missing for t to have room now, as a new vector; nothing if it has.
+func (n *NodeInfo) Shortfall(t *TaskInfo) Resource {
+	return t.Request.beyond(n.Available(t.Priority, Now))
+}
 
-// Gap says how far t is from having room now: for each dimension the part of the request that is missing, in
+// Deficit says how far t is from having room now: for each dimension the part of the request that is missing, in
 // thousandths, rounded up, and added up. Zero if it has room. What a node is short of beyond the whole of a
 // request does not count.
-func (n *NodeInfo) Gap(t *TaskInfo) int64 {
+func (n *NodeInfo) Deficit(t *TaskInfo) int64 {
 	room := n.Idle
-	if !n.unclaimed() {
-		room = n.Room(t.Priority, Now)
+	if !n.idleIsAvailable() {
+		room = n.Available(t.Priority, Now)
 	}
 	gap := int64(0)
 	for i, asked := range t.Request {
@@ -129,28 +131,28 @@ func (n *NodeInfo) Gap(t *TaskInfo) int64 {
 	return gap
 }
 
-// FitsBeside tells whether t would have room now if no pods but those of queues stood here. Extended resources
+// FitsWithoutForeignPods tells whether t would have room now if no pods but those of queues stood here. Extended resources
 // come first, because they are mostly what is missing.
-func (n *NodeInfo) FitsBeside(t *TaskInfo) bool {
+func (n *NodeInfo) FitsWithoutForeignPods(t *TaskInfo) bool {
 	for i := len(t.Request) - 1; i >= 0; i-- {
-		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(n.Idle.At(i), n.Outside.At(i)) {
+		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(n.Idle.At(i), n.Foreign.At(i)) {
 			return false
 		}
 	}
 	return true
 }
 
-// unclaimed tells whether all that is idle is there for the taking.
-func (n *NodeInfo) unclaimed() bool {
-	return len(n.nominated) == 0 && n.Pipelined.IsZero() && n.Aside.IsZero()
+// idleIsAvailable tells whether all that is idle is there for the taking.
+func (n *NodeInfo) idleIsAvailable() bool {
+	return len(n.nominated) == 0 && n.Pipelined.IsZero() && n.Reserved.IsZero()
 }
 
-// Room returns what a task of the given priority could take, as a new vector: idle, less what
+// Available returns what a task of the given priority could take, as a new vector: idle, less what
 // pods nominated by other schedulers at or above that priority wait for; in the Future also
 // what is being released. What Pipelined tasks are promised, and what is set aside, is taken from what is
 // being released first and, where that does not suffice, from what is idle. Room being released on a
 // node that is not Ready is not counted: nobody knows when its pods will be gone.
-func (n *NodeInfo) Room(priority int32, when When) Resource {
+func (n *NodeInfo) Available(priority int32, when When) Resource {
 	room := n.Idle.Clone()
 	for _, t := range n.nominated {
 		if t.Priority >= priority {
@@ -158,8 +160,8 @@ func (n *NodeInfo) Room(priority int32, when When) Resource {
 		}
 	}
 	promised := n.Pipelined
-	if !n.Aside.IsZero() {
-		promised = promised.Plus(n.Aside)
+	if !n.Reserved.IsZero() {
+		promised = promised.Plus(n.Reserved)
 	}
 	if n.Ready() {
 		if when == Future {
@@ -172,20 +174,20 @@ func (n *NodeInfo) Room(priority int32, when When) Resource {
 	return room
 }
 
-// HasFutureRoom tells whether anything is being released here.
-func (n *NodeInfo) HasFutureRoom() bool { return !n.Releasing.IsZero() && n.Ready() }
+// HasReleasing tells whether anything is being released here.
+func (n *NodeInfo) HasReleasing() bool { return !n.Releasing.IsZero() && n.Ready() }
 
 // PortConflict tells whether a host port that t asks for is taken.
 func (n *NodeInfo) PortConflict(t *TaskInfo, when When) bool {
-	if len(t.Shape.Ports) == 0 || len(n.ports) == 0 {
+	if len(t.Signature.Ports) == 0 || len(n.ports) == 0 {
 		return false
 	}
 	for _, other := range n.ports {
 		if other == t || when == Future && other.Status == Releasing && !other.overdue {
 			continue
 		}
-		for _, a := range t.Shape.Ports {
-			for _, b := range other.Shape.Ports {
+		for _, a := range t.Signature.Ports {
+			for _, b := range other.Signature.Ports {
 				if a.conflicts(b) {
 					return true
 				}
@@ -215,7 +217,7 @@ func (n *NodeInfo) account(t *TaskInfo, sign int) {
 		sub(&n.Idle, t.Request)
 		switch {
 		case t.Job == nil:
-			add(&n.Outside, t.Request)
+			add(&n.Foreign, t.Request)
 		case t.Status.Holding():
 			add(&n.Members, t.Request)
 		}
@@ -223,7 +225,7 @@ func (n *NodeInfo) account(t *TaskInfo, sign int) {
 			add(&n.Releasing, t.Request)
 		}
 	}
-	if len(t.Shape.Ports) > 0 {
+	if len(t.Signature.Ports) > 0 {
 		n.ports = withOrWithout(n.ports, t, sign > 0)
 	}
 }
@@ -243,10 +245,10 @@ func withOrWithout(tasks []*TaskInfo, t *TaskInfo, with bool) []*TaskInfo {
 
 // rankNodes ranks nodes anew when some have come. Where some have gone the order of the others stays.
 func (c *Cluster) rankNodes() {
-	if !c.unranked {
+	if !c.rankStale {
 		return
 	}
-	c.unranked = false
+	c.rankStale = false
 	nodes := make([]*NodeInfo, 0, len(c.byIndex))
 	for _, n := range c.byIndex {
 		if n != nil {
@@ -259,8 +261,8 @@ func (c *Cluster) rankNodes() {
 	}
 }
 
-// sideBySide returns copies that lie next to each other in memory, for vectors that are read together.
-func sideBySide(a, b Resource) (Resource, Resource) {
+// adjacentCopies returns copies that lie next to each other in memory, for vectors that are read together.
+func adjacentCopies(a, b Resource) (Resource, Resource) {
 	both := append(append(make(Resource, 0, len(a)+len(b)), a...), b...)
 	return both[:len(a):len(a)], both[len(a):]
 }

@@ -8,7 +8,7 @@ import (
 
 // The accounts of one node of 4 cpus, whatever stands on it. Amounts are milli-cpus.
 func TestNodeAccounts(t *testing.T) {
-	type accounts struct{ idle, releasing, outside, members, now, future int64 }
+	type accounts struct{ idle, releasing, foreign, members, now, future int64 }
 	cases := map[string]struct {
 		given func(*Cluster)
 		want  accounts
@@ -22,15 +22,15 @@ func TestNodeAccounts(t *testing.T) {
 		},
 		"a foreign pod": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), foreign)) },
-			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+			accounts{idle: 3000, foreign: 1000, now: 3000, future: 3000},
 		},
 		"a foreign pod that is bound and does not run yet": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), foreign, inPhase(v1.PodPending))) },
-			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+			accounts{idle: 3000, foreign: 1000, now: 3000, future: 3000},
 		},
 		"a foreign pod that its kubelet has lost": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), foreign, inPhase(v1.PodUnknown))) },
-			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+			accounts{idle: 3000, foreign: 1000, now: 3000, future: 3000},
 		},
 		"pods that have ended": {
 			func(c *Cluster) {
@@ -45,7 +45,7 @@ func TestNodeAccounts(t *testing.T) {
 		},
 		"a foreign pod that is being deleted": {
 			func(c *Cluster) { c.SetPod(aPod("p", on("n"), deleting, foreign)) },
-			accounts{idle: 3000, releasing: 1000, outside: 1000, now: 3000, future: 4000},
+			accounts{idle: 3000, releasing: 1000, foreign: 1000, now: 3000, future: 4000},
 		},
 		"a pod that is being deleted where nobody knows when it will be gone": {
 			func(c *Cluster) {
@@ -71,7 +71,7 @@ func TestNodeAccounts(t *testing.T) {
 				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5)))
 				c.SetPod(aPod("p", foreign, nominatedTo("n"), prioritized(5), on("n")))
 			},
-			accounts{idle: 3000, outside: 1000, now: 3000, future: 3000},
+			accounts{idle: 3000, foreign: 1000, now: 3000, future: 3000},
 		},
 		"a nominated pod that went elsewhere": {
 			func(c *Cluster) {
@@ -154,8 +154,8 @@ func TestNodeAccounts(t *testing.T) {
 				t.Fatal("the node is gone")
 			}
 			got := accounts{
-				idle: n.Idle.At(CPU), releasing: n.Releasing.At(CPU), outside: n.Outside.At(CPU), members: n.Members.At(CPU),
-				now: n.Room(5, Now).At(CPU), future: n.Room(5, Future).At(CPU),
+				idle: n.Idle.At(CPU), releasing: n.Releasing.At(CPU), foreign: n.Foreign.At(CPU), members: n.Members.At(CPU),
+				now: n.Available(5, Now).At(CPU), future: n.Available(5, Future).At(CPU),
 			}
 			if got != tc.want {
 				t.Errorf("\n got %+v\nwant %+v", got, tc.want)
@@ -317,7 +317,7 @@ func TestGap(t *testing.T) {
 				test.given(c)
 			}
 			c.SetPod(aPod("waits", requesting(test.asks...)))
-			if got := c.Node("n").Gap(c.Tasks["uid-waits"]); got != test.want {
+			if got := c.Node("n").Deficit(c.Tasks["uid-waits"]); got != test.want {
 				t.Errorf("the gap is %d thousandths, and should be %d", got, test.want)
 			}
 		})

@@ -22,8 +22,8 @@ type QueueInfo struct {
 	Releasing Resource
 	// Requested sums members that wait and are not gated.
 	Requested Resource
-	// Aside is what a session keeps of the caps for jobs of the queue that go first.
-	Aside Resource
+	// Reserved is what a session keeps of the caps for jobs of the queue that go first.
+	Reserved Resource
 	// Groups counts PodGroups by phase, as of the last Settle.
 	Groups v1alpha1.QueueGroups
 
@@ -60,7 +60,7 @@ func (q *QueueInfo) CapAllows(request Resource, when When) (dimension int) {
 		if limit == Unlimited || request.At(i) == 0 {
 			continue
 		}
-		held := saturatingAdd(q.Allocated.At(i)+q.Aside.At(i), request.At(i))
+		held := saturatingAdd(q.Allocated.At(i)+q.Reserved.At(i), request.At(i))
 		if when == Now {
 			held = saturatingAdd(held, q.Releasing.At(i))
 		}

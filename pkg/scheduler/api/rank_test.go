@@ -20,7 +20,7 @@ func TestRanksAgainstNames(t *testing.T) {
 			case 0:
 				c.DeleteNode(name)
 			case 1:
-				c.Settle()
+				c.Recompute()
 			default:
 				c.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 			}
@@ -32,7 +32,7 @@ func TestRanksAgainstNames(t *testing.T) {
 				}
 			}
 		}
-		c.Settle()
+		c.Recompute()
 		for _, n := range c.Nodes() {
 			if n != nil && n.Rank == 0 {
 				t.Fatalf("%s has no rank", n.Name)

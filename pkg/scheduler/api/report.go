@@ -9,16 +9,16 @@ import (
 // Report is what a cycle found out, for whoever writes it to the API server. It shares nothing
 // that changes with the model, so it may be read at any time by anybody.
 type Report struct {
-	// Groups that changed in this cycle or wait.
-	Groups []GroupReport
+	// PodGroups that changed in this cycle or wait.
+	PodGroups []PodGroupReport
 	// Queues are all queues.
 	Queues []QueueReport
 	// Pods are waiting pods with the PodScheduled condition that they should show.
 	Pods []PodReport
 }
 
-// GroupReport is the status that a PodGroup should show.
-type GroupReport struct {
+// PodGroupReport is the status that a PodGroup should show.
+type PodGroupReport struct {
 	Namespace, Name string
 	UID             types.UID
 	Generation      int64 // of the spec that the cycle saw

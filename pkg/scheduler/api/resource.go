@@ -109,7 +109,7 @@ func amount(dimension int, quantity resource.Quantity) int64 {
 	switch {
 	case quantity.Sign() <= 0:
 		return 0
-	case absurd(quantity), quantity.CmpInt64(most) > 0:
+	case outOfRange(quantity), quantity.CmpInt64(most) > 0:
 		return MaxQuantity
 	case dimension == CPU:
 		return quantity.MilliValue()
@@ -311,10 +311,10 @@ func (r Resource) TimesInRest(whole, taken Resource) int64 {
 
 // Fits tells whether r fits into room. As in kube-scheduler a dimension that is not asked for
 // is not looked at, so a node that is over-full in it can still take the task.
-func (r Resource) Fits(room Resource) bool { return r.short(room) < 0 }
+func (r Resource) Fits(room Resource) bool { return r.insufficientDimension(room) < 0 }
 
-// short returns the first dimension in which r does not fit into room, or -1.
-func (r Resource) short(room Resource) int {
+// insufficientDimension returns the first dimension in which r does not fit into room, or -1.
+func (r Resource) insufficientDimension(room Resource) int {
 	for i, n := range r {
 		if n > 0 && n > room.At(i) {
 			return i
@@ -323,15 +323,15 @@ func (r Resource) short(room Resource) int {
 	return -1
 }
 
-// Short returns the dimension that a person would name first among those in which r does not
+// InsufficientDimension returns the dimension that a person would name first among those in which r does not
 // fit into room: extended resources before cpu before memory; -1 when r fits.
-func (r Resource) Short(room Resource) int {
+func (r Resource) InsufficientDimension(room Resource) int {
 	for i := len(r) - 1; i >= fixedDimensions; i-- {
 		if r[i] > 0 && r[i] > room.At(i) {
 			return i
 		}
 	}
-	return r.short(room)
+	return r.insufficientDimension(room)
 }
 
 // Within tells whether r is at or below limits in every dimension. Nil limits allow all, and

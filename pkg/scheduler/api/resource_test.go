@@ -55,7 +55,7 @@ func saturated(n *big.Int) int64 {
 	return n.Int64()
 }
 
-const moreThanAll = 8 // dimensions to look at, beyond the longest vector
+const aboveCapability = 8 // dimensions to look at, beyond the longest vector
 
 func TestResourceArithmeticAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +65,7 @@ func TestResourceArithmeticAgainstTwin(t *testing.T) {
 		added, subtracted := a.Clone(), a.Clone()
 		added.Add(b)
 		subtracted.Sub(b)
-		for i := range moreThanAll {
+		for i := range aboveCapability {
 			x, y := twinOf(a).at(i), twinOf(b).at(i)
 			sum, difference := saturated(new(big.Int).Add(x, y)), saturated(new(big.Int).Sub(x, y))
 			if plus.At(i) != sum || added.At(i) != sum {
@@ -91,7 +91,7 @@ func TestResourceComparisonsAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := vectors().Draw(t, "a"), vectors().Draw(t, "b")
 		fits, within, equal, zero := true, true, true, true
-		for i := range moreThanAll {
+		for i := range aboveCapability {
 			x, y := twinOf(a).at(i), twinOf(b).at(i)
 			fits = fits && (x.Sign() <= 0 || x.Cmp(y) <= 0)
 			within = within && (i >= len(b) || b[i] == Unlimited || x.Cmp(y) <= 0)
@@ -104,11 +104,11 @@ func TestResourceComparisonsAgainstTwin(t *testing.T) {
 			}
 		}
 		check("Fits", a.Fits(b), fits)
-		check("Short", a.Short(b) < 0, fits)
+		check("Short", a.InsufficientDimension(b) < 0, fits)
 		check("Within", a.Within(b), within)
 		check("Equal", a.Equal(b), equal)
 		check("IsZero", a.IsZero(), zero)
-		if i := a.Short(b); i >= 0 && (a[i] <= 0 || a[i] <= b.At(i)) {
+		if i := a.InsufficientDimension(b); i >= 0 && (a[i] <= 0 || a[i] <= b.At(i)) {
 			t.Fatalf("Short(%v, %v) names %d, which fits", a, b, i)
 		}
 		if i := a.Exceeds(b); i >= 0 && a.At(i) <= b[i] {
@@ -134,7 +134,7 @@ func TestShortNamesWhatPeopleWouldNameFirst(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := c.request.Short(c.room); got != c.want {
+			if got := c.request.InsufficientDimension(c.room); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
@@ -266,14 +266,14 @@ func TestAbsurdRequestsLeaveNoTraces(t *testing.T) {
 	c := newTestCluster()
 	c.SetQueue(aQueue("default"))
 	c.SetNode(aNode("n", "cpu", "4", "memory", "8Gi"))
-	c.Settle()
+	c.Recompute()
 	before := c.Dump()
 	const pods = 9_000 // at 1 << 50 each, an int64 holds 8191
 	name := func(i int) string { return fmt.Sprint("p", i) }
 	for i := range pods {
 		c.SetPod(aPod(name(i), requesting("cpu", "1e30", "memory", "9e40"), ownedBy("rs"), on("n")))
 	}
-	c.Settle()
+	c.Recompute()
 	if held := c.Queues["default"].Allocated.At(CPU); held != pods*MaxRequest {
 		t.Errorf("the queue holds %d", held)
 	}
@@ -283,7 +283,7 @@ func TestAbsurdRequestsLeaveNoTraces(t *testing.T) {
 	for i := range pods {
 		c.DeletePod(types.UID("uid-" + name(i)))
 	}
-	c.Settle()
+	c.Recompute()
 	if diff := cmp.Diff(before, c.Dump()); diff != "" {
 		t.Errorf("traces are left:\n%s", diff)
 	}

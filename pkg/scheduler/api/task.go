@@ -15,8 +15,8 @@ type TaskInfo struct {
 
 	// Job is nil for pods that are not ours to schedule.
 	Job *JobInfo
-	// Shape holds what the scheduler needs to know of the spec; tasks of equal spec share it.
-	Shape *Shape
+	// Signature holds what the scheduler needs to know of the spec; tasks of equal spec share it.
+	Signature *Signature
 	// Request is Shape.Request: what the task takes on its node, one pod included. Read only.
 	Request Resource
 	// Priority is the pod's priority.
@@ -36,22 +36,22 @@ type TaskInfo struct {
 	// inFlight is set from the commit of a bind until the API server shows it or refuses it.
 	// Meanwhile Status and Node are ours, whatever an older watch event says.
 	inFlight *Commitment
-	// leaving is set from the commit of an eviction until the API server shows the deletion or
+	// evicting is set from the commit of an eviction until the API server shows the deletion or
 	// refuses it. Meanwhile the task is Releasing, whatever an older watch event says.
-	leaving bool
+	evicting bool
 	// overdue is set while a session does not count on the end of a pod that is being deleted.
 	overdue bool
-	// protected is set while an eviction that was refused must not be tried again.
-	protected bool
-	// refusal says why the last bind has not taken effect; empty if none has failed, or the task has a node since.
-	refusal string
+	// evictionBlocked is set while an eviction that was refused must not be tried again.
+	evictionBlocked bool
+	// lastBindError says why the last bind has not taken effect; empty if none has failed, or the task has a node since.
+	lastBindError string
 	// nominated is the node that another scheduler has reserved for this task by preemption.
 	nominated *NodeInfo
 
 	indexInJob int
 
 	// class is what ClassOf has found out, true of classAt.
-	class   *Class
+	class   *EquivalenceClass
 	classAt classesAt
 }
 
@@ -60,11 +60,11 @@ func newTask(pod *v1.Pod) *TaskInfo {
 }
 
 // read takes over what the API server shows, except for status and place.
-func (t *TaskInfo) read(pod *v1.Pod, shape *Shape) {
+func (t *TaskInfo) read(pod *v1.Pod, signature *Signature) {
 	t.Pod = pod
-	t.Shape = shape
+	t.Signature = signature
 	t.class = nil
-	t.Request = shape.Request
+	t.Request = signature.Request
 	t.Priority = 0
 	if pod.Spec.Priority != nil {
 		t.Priority = *pod.Spec.Priority
@@ -82,21 +82,21 @@ func belongsToNode(pod *v1.Pod) bool {
 	return mirror || owner != nil && owner.Kind == "DaemonSet"
 }
 
-// statusShown is the status that the API server shows, or will show once it has carried out an
+// observedStatus is the status that the API server shows, or will show once it has carried out an
 // eviction.
-func (t *TaskInfo) statusShown() TaskStatus {
+func (t *TaskInfo) observedStatus() TaskStatus {
 	status := statusOf(t.Pod)
 	switch {
 	case status == Releasing || status.Ended():
-		t.leaving = false
-	case t.leaving:
+		t.evicting = false
+	case t.evicting:
 		return Releasing
 	}
 	return status
 }
 
 // BestEffort tasks ask for nothing but one pod's place.
-func (t *TaskInfo) BestEffort() bool { return t.Shape.BestEffort }
+func (t *TaskInfo) BestEffort() bool { return t.Signature.BestEffort }
 
 // holds tells whether the task has its room for good on a node that exists.
 func (t *TaskInfo) holds() bool { return t.Status.Holding() && t.Node != nil && t.Node.Exists() }
@@ -108,18 +108,18 @@ func (t *TaskInfo) Waiting() bool { return t.Status == Pending && !t.Gated }
 // InFlight tells whether a bind of ours has been decided and not yet been shown or refused.
 func (t *TaskInfo) InFlight() bool { return t.inFlight != nil }
 
-// Refusal says why the last bind of the task has not taken effect; empty if none has failed, or the task has
+// LastBindError says why the last bind of the task has not taken effect; empty if none has failed, or the task has
 // a node since. It stays while the next attempt is on its way.
-func (t *TaskInfo) Refusal() string { return t.refusal }
+func (t *TaskInfo) LastBindError() string { return t.lastBindError }
 
 // Evictable tells whether the task stands on a node for all to see, so that evicting it would set
 // room free, and stay away if it were evicted.
 func (t *TaskInfo) Evictable() bool {
-	return !t.protected && !t.local && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
+	return !t.evictionBlocked && !t.local && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
 }
 
-// Leaving tells whether an eviction of ours has been decided and not yet been shown or refused.
-func (t *TaskInfo) Leaving() bool { return t.leaving }
+// Evicting tells whether an eviction of ours has been decided and not yet been shown or refused.
+func (t *TaskInfo) Evicting() bool { return t.evicting }
 
 // CompareAge orders by creation, then by namespace and name: the last tie everywhere.
 func CompareAge(createdA, createdB int64, keyA, keyB string) int {

@@ -48,9 +48,9 @@ func termsOf(pod *v1.Pod) []Term {
 	return terms
 }
 
-// ownDomain returns the topology key of the first required affinity term that selects the pod
+// selfAffinityKeyOf returns the topology key of the first required affinity term that selects the pod
 // itself.
-func ownDomain(pod *v1.Pod) string {
+func selfAffinityKeyOf(pod *v1.Pod) string {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
 		return ""
 	}
@@ -122,48 +122,50 @@ func (t *Term) selects(pod *v1.Pod, namespaceLabels labels.Set) bool {
 	return t.selector.Matches(labels.Set(pod.Labels))
 }
 
-// Class is a set of tasks that the scheduler need not tell apart: equal in shape, and selected
+// EquivalenceClass is a set of tasks that the scheduler need not tell apart: equal in shape, and selected
 // by the same terms of living pods.
-type Class struct {
-	Shape *Shape
+type EquivalenceClass struct {
+	Signature *Signature
 	// Selected tells whether any living term selects the tasks of this class.
 	Selected bool
 }
 
-// Social tells whether other pods have a say in where tasks of this class may go, or the other
+// AffectedByPods tells whether other pods have a say in where tasks of this class may go, or the other
 // way round, so that upstream's plugins have to be asked about it.
-func (c *Class) Social() bool { return c.Selected || len(c.Shape.Terms) > 0 }
+func (c *EquivalenceClass) AffectedByPods() bool { return c.Selected || len(c.Signature.Terms) > 0 }
 
-// Plain tells whether nobody but a node itself has a say in whether tasks of the class may go there: no
+// NodeLocal tells whether nobody but a node itself has a say in whether tasks of the class may go there: no
 // pods elsewhere, and nothing that is not in the model.
-func (c *Class) Plain() bool { return !c.Social() && !c.Shape.LooksOutside() }
+func (c *EquivalenceClass) NodeLocal() bool {
+	return !c.AffectedByPods() && !c.Signature.HasExternalResources()
+}
 
 // terms is the register of terms of all living shapes. Looking up by one required label keeps
 // the cost of a class at the number of a pod's labels, not at the number of terms.
 type terms struct {
-	byKey   map[string]*liveTerm
-	byLabel map[string][]*liveTerm // by Term.requires
-	others  []*liveTerm
+	byKey   map[string]*activeTerm
+	byLabel map[string][]*activeTerm // by Term.requires
+	others  []*activeTerm
 	next    uint64
 	// generation changes whenever the set of terms does: older classes are then void.
 	generation uint64
 }
 
-type liveTerm struct {
+type activeTerm struct {
 	Term
 	number uint64
 	refs   int
 }
 
 func newTerms() *terms {
-	return &terms{byKey: map[string]*liveTerm{}, byLabel: map[string][]*liveTerm{}}
+	return &terms{byKey: map[string]*activeTerm{}, byLabel: map[string][]*activeTerm{}}
 }
 
 func (ts *terms) add(list []Term) {
 	for _, t := range list {
 		live, ok := ts.byKey[t.key]
 		if !ok {
-			live = &liveTerm{Term: t, number: ts.next}
+			live = &activeTerm{Term: t, number: ts.next}
 			ts.next++
 			ts.generation++
 			ts.byKey[t.key] = live
@@ -185,7 +187,7 @@ func (ts *terms) remove(list []Term) {
 		}
 		ts.generation++
 		delete(ts.byKey, t.key)
-		gone := func(other *liveTerm) bool { return other == live }
+		gone := func(other *activeTerm) bool { return other == live }
 		if t.requires == "" {
 			ts.others = slices.DeleteFunc(ts.others, gone)
 		} else if rest := slices.DeleteFunc(ts.byLabel[t.requires], gone); len(rest) > 0 {
@@ -202,7 +204,7 @@ func (ts *terms) selecting(pod *v1.Pod, namespaceLabels labels.Set) string {
 		return ""
 	}
 	var numbers []uint64
-	try := func(candidates []*liveTerm) {
+	try := func(candidates []*activeTerm) {
 		for _, t := range candidates {
 			if t.selects(pod, namespaceLabels) {
 				numbers = append(numbers, t.number)

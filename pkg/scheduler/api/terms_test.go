@@ -71,25 +71,25 @@ func TestShapesAskUpstreamAboutSelectorsThatCannotBeParsed(t *testing.T) {
 	}}
 	c := NewCluster(Options{})
 	c.SetPod(pod)
-	if !c.ClassOf(c.Tasks[TaskID(pod.UID)]).Social() {
+	if !c.ClassOf(c.Tasks[TaskID(pod.UID)]).AffectedByPods() {
 		t.Error("the class is not social, so nobody would refuse the pod")
 	}
 }
 
 func TestShapesDifferByTheLabelsThatSpreadingReads(t *testing.T) {
 	c := NewCluster(Options{})
-	shape := func(name, revision string) *Shape {
+	signature := func(name, revision string) *Signature {
 		pod := labelled("default", name, map[string]string{"revision": revision, "index": name})
 		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
 			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}, MatchLabelKeys: []string{"revision"},
 		}}
 		c.SetPod(pod)
-		return c.Tasks[TaskID(pod.UID)].Shape
+		return c.Tasks[TaskID(pod.UID)].Signature
 	}
-	if shape("a", "1") != shape("b", "1") {
+	if signature("a", "1") != signature("b", "1") {
 		t.Error("pods of one revision have different shapes")
 	}
-	if shape("a", "1") == shape("c", "2") {
+	if signature("a", "1") == signature("c", "2") {
 		t.Error("pods of two revisions share a shape")
 	}
 }

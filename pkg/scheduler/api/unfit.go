@@ -6,8 +6,8 @@ import "fmt"
 type UnfitReason int8
 
 const (
-	NoRoom       UnfitReason = iota // Unfit.Detail is the resource
-	NoRoomBeside                    // the same, and there would be room were it not for pods of no queue
+	Insufficient                UnfitReason = iota // Unfit.Detail is the resource
+	InsufficientWithForeignPods                    // the same, and there would be room were it not for pods of no queue
 	NodeNotReady
 	NodeUnschedulable
 	NodePressure // Detail is the condition
@@ -18,7 +18,7 @@ const (
 	TopologySpread
 	VolumeUnfit
 	ClaimUnfit
-	SetAside
+	Reserved
 	OtherUnfit
 )
 
@@ -34,9 +34,9 @@ type Unfit struct {
 // Message words the refusal for people, as part of "N of M nodes: …".
 func (u *Unfit) Message() string {
 	switch u.Reason {
-	case NoRoom:
+	case Insufficient:
 		return "not enough " + u.Detail
-	case NoRoomBeside:
+	case InsufficientWithForeignPods:
 		return "not enough " + u.Detail + " beside pods of other schedulers"
 	case NodeNotReady:
 		return "not ready"
@@ -52,7 +52,7 @@ func (u *Unfit) Message() string {
 		return "taint " + u.Detail
 	case HostPortTaken:
 		return "host port taken"
-	case SetAside:
+	case Reserved:
 		return "set aside for a job that goes first"
 	}
 	return u.Detail
@@ -65,7 +65,7 @@ func (u *Unfit) Resolvable() bool {
 		return false
 	}
 	switch u.Reason {
-	case NoRoom, NoRoomBeside, HostPortTaken, PodAffinity, TopologySpread, SetAside:
+	case Insufficient, InsufficientWithForeignPods, HostPortTaken, PodAffinity, TopologySpread, Reserved:
 		return true
 	}
 	return false

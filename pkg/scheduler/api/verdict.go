@@ -38,22 +38,22 @@ type Verdict struct {
 	Victims int32
 	Until   time.Time
 
-	// Forming is not nil if the gang has waited so long that room is set aside for it.
-	Forming *Forming
+	// Reservation is not nil if the gang has waited so long that room is set aside for it.
+	Reservation *StarvationReservation
 
 	// Detail words the rare rest.
 	Detail string
 }
 
-// Forming says what is set aside for a gang that has waited for longer than After: room on so many
+// StarvationReservation says what is set aside for a gang that has waited for longer than After: room on so many
 // Nodes, where Startable of the Need pods would find it now.
-type Forming struct {
+type StarvationReservation struct {
 	After           time.Duration
 	Nodes           int
 	Startable, Need int32
 }
 
-func (f *Forming) message() string {
+func (f *StarvationReservation) message() string {
 	if f == nil {
 		return ""
 	}
@@ -64,26 +64,26 @@ func (f *Forming) message() string {
 // NodeCounts says how many nodes of the cluster have room for one task, and why the others
 // cannot take it. Each node is counted once, so the numbers add up to Total.
 type NodeCounts struct {
-	Total, WithRoom int
-	Unfit           []UnfitCount // most frequent first, then by message
+	Total, Available int
+	Unfit            []UnfitCount // most frequent first, then by message
 
 	// Nearest is not nil if no node has room, and some would have it were less taken there.
-	Nearest *NearMiss
+	Nearest *NearestNode
 }
 
-// NearMiss is the node that comes nearest to having room for a task, and what is missing there: in relation
+// NearestNode is the node that comes nearest to having room for a task, and what is missing there: in relation
 // to what the task asks for it is the least.
-type NearMiss struct {
-	Node  string
-	Lacks Resource
+type NearestNode struct {
+	Node      string
+	Shortfall Resource
 }
 
-// Nearest words the near miss, if there is one, to be put behind a message that tells how many nodes have no room.
-func (v *Verdict) Nearest(dims *Dimensions) string {
+// NearestMessage words the near miss, if there is one, to be put behind a message that tells how many nodes have no room.
+func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
 		return ""
 	}
-	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Lacks))
+	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
 }
 
 // UnfitCount is a refusal with the number of nodes that give it.
@@ -96,7 +96,7 @@ type UnfitCount struct {
 func (c *NodeCounts) Count(unfit *Unfit) {
 	c.Total++
 	if unfit == nil {
-		c.WithRoom++
+		c.Available++
 		return
 	}
 	for i := range c.Unfit {
@@ -120,7 +120,7 @@ func (c *NodeCounts) Sort() {
 
 // Suitable tells whether some node would do if less stood on it.
 func (c *NodeCounts) Suitable() bool {
-	if c.WithRoom > 0 {
+	if c.Available > 0 {
 		return true
 	}
 	for i := range c.Unfit {
@@ -131,17 +131,17 @@ func (c *NodeCounts) Suitable() bool {
 	return false
 }
 
-// maxUnfitTold bounds the length of messages; the rest is summed up.
-const maxUnfitTold = 6
+// maxUnfitReported bounds the length of messages; the rest is summed up.
+const maxUnfitReported = 6
 
 func (c *NodeCounts) message() string {
 	if c.Total == 0 {
 		return "the cluster has no nodes"
 	}
-	told := make([]string, 0, maxUnfitTold+1)
+	told := make([]string, 0, maxUnfitReported+1)
 	rest := 0
 	for i := range c.Unfit {
-		if i < maxUnfitTold {
+		if i < maxUnfitReported {
 			told = append(told, fmt.Sprintf("%d %s", c.Unfit[i].Count, c.Unfit[i].Message()))
 		} else {
 			rest += c.Unfit[i].Count
@@ -150,7 +150,7 @@ func (c *NodeCounts) message() string {
 	if rest > 0 {
 		told = append(told, fmt.Sprintf("%d for other reasons", rest))
 	}
-	text := fmt.Sprintf("%d of %d nodes %s room", c.WithRoom, c.Total, plural(c.WithRoom, "has", "have"))
+	text := fmt.Sprintf("%d of %d nodes %s room", c.Available, c.Total, plural(c.Available, "has", "have"))
 	if len(told) > 0 {
 		text += ": " + strings.Join(told, ", ")
 	}
@@ -158,7 +158,7 @@ func (c *NodeCounts) message() string {
 }
 
 // Message words the verdict: what is missing, then the numbers behind it.
-func (v *Verdict) Message(dims *Dimensions) string { return v.message(dims) + v.Forming.message() }
+func (v *Verdict) Message(dims *Dimensions) string { return v.message(dims) + v.Reservation.message() }
 
 func (v *Verdict) message(dims *Dimensions) string {
 	switch v.Reason {
@@ -224,8 +224,8 @@ func (c *Cluster) Admissible(j *JobInfo) *Verdict {
 		return &Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
 	case c.Terminating(j.Namespace):
 		return &Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
-	case j.putOff != "":
-		return &Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.putOff}
+	case j.backoff != "":
+		return &Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.backoff}
 	}
 	return nil
 }

@@ -14,9 +14,11 @@ func TestVerdictMessages(t *testing.T) {
 	dims := NewDimensions()
 	gpu := dims.Index("nvidia.com/gpu")
 	counts := func(total, withRoom int, unfit ...UnfitCount) NodeCounts {
-		return NodeCounts{Total: total, WithRoom: withRoom, Unfit: unfit}
+		return NodeCounts{Total: total, Available: withRoom, Unfit: unfit}
 	}
-	noRoom := func(resource string, n int) UnfitCount { return UnfitCount{Unfit{Reason: NoRoom, Detail: resource}, n} }
+	noRoom := func(resource string, n int) UnfitCount {
+		return UnfitCount{Unfit{Reason: Insufficient, Detail: resource}, n}
+	}
 	cases := map[string]struct {
 		verdict Verdict
 		want    string
@@ -39,14 +41,14 @@ func TestVerdictMessages(t *testing.T) {
 		},
 		"room is set aside": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
-				Nodes:   counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: SetAside, Detail: ""}, 1}),
-				Forming: &Forming{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
+				Nodes:       counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),
+				Reservation: &StarvationReservation{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
 			"needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 2 not enough cpu, 1 set aside for a job that goes first; " +
 				"2 nodes are set aside for it because it has waited for more than 5m0s; 1 of 2 pods could start there now",
 		},
 		"the queue is full, and room is set aside": {
 			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: CPU, Limit: 4000, Held: 3000, Asked: 2000,
-				Detail: "1 cpu of the rest is set aside", Forming: &Forming{After: time.Minute, Nodes: 1, Startable: 0, Need: 1}},
+				Detail: "1 cpu of the rest is set aside", Reservation: &StarvationReservation{After: time.Minute, Nodes: 1, Startable: 0, Need: 1}},
 			"queue research is full: capability 4 cpu, allocated 3, needs 2; 1 cpu of the rest is set aside; " +
 				"1 node is set aside for it because it has waited for more than 1m0s; 0 of 1 pods could start there now",
 		},
@@ -96,7 +98,7 @@ func TestVerdictMessages(t *testing.T) {
 
 func TestNodeCounts(t *testing.T) {
 	var c NodeCounts
-	for _, unfit := range []*Unfit{nil, {Reason: NoRoom, Detail: "memory"}, {Reason: NoRoom, Detail: "cpu"}, {Reason: Taint, Detail: "b"}, {Reason: NoRoom, Detail: "cpu"}, {Reason: Taint, Detail: "a"}, nil} {
+	for _, unfit := range []*Unfit{nil, {Reason: Insufficient, Detail: "memory"}, {Reason: Insufficient, Detail: "cpu"}, {Reason: Taint, Detail: "b"}, {Reason: Insufficient, Detail: "cpu"}, {Reason: Taint, Detail: "a"}, nil} {
 		c.Count(unfit)
 	}
 	c.Sort()
@@ -114,7 +116,7 @@ func TestSuitable(t *testing.T) {
 		"no nodes":                       {nil, false},
 		"a node with room":               {[]*Unfit{nil, {Reason: Taint, Detail: "a"}}, true},
 		"a label that every node lacks":  {[]*Unfit{{Reason: TopologySpread, Detail: "no label to spread over", Fixed: true}}, false},
-		"a full node":                    {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: NoRoom, Detail: "cpu"}}, true},
+		"a full node":                    {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: Insufficient, Detail: "cpu"}}, true},
 		"a node whose port is taken":     {[]*Unfit{{Reason: HostPortTaken, Detail: ""}}, true},
 		"a node where neighbours object": {[]*Unfit{{Reason: PodAffinity, Detail: "x"}}, true},
 		"nodes that will never do":       {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: NodeSelector, Detail: ""}, {Reason: NodeNotReady, Detail: ""}, {Reason: NodeUnschedulable, Detail: ""}}, false},

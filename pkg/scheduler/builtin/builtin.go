@@ -22,8 +22,8 @@ import (
 // NewRegistry returns a registry of them, to which others may be added.
 func NewRegistry() (*framework.Registry, error) {
 	r := framework.NewRegistry()
-	r.AddFirst(allocate.Promised())
-	r.AddFirst(allocate.Forming())
+	r.AddFirst(allocate.Nominated())
+	r.AddFirst(allocate.StarvationReservation())
 	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
 	return r, errors.Join(
 		r.AddPlugin(gang.Name, gang.Spec()),

@@ -51,7 +51,7 @@ type flight struct {
 	namespace, name string
 	uid             types.UID
 	created         time.Time
-	reservations    []api.Reservation
+	reservations    []api.ExternalReservation
 
 	// failure is what the last attempt has brought, nil before it.
 	failure error

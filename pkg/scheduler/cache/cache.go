@@ -209,15 +209,15 @@ func (c *Cache) replay() bool {
 		}
 	}
 	for uid, f := range c.flights {
-		c.model.Resume(api.TaskID(uid), f.node, f.Commitment)
+		c.model.RestoreAssumed(api.TaskID(uid), f.node, f.Commitment)
 	}
 	for uid := range c.leaving {
 		if t := c.model.Tasks[api.TaskID(uid)]; t != nil && t.Status.Holding() { // also on a node that is gone
-			c.model.Doom(t)
+			c.model.MarkEvicting(t)
 		}
 	}
 	for job, why := range c.off {
-		c.model.PutOff(job, why)
+		c.model.SetBackoff(job, why)
 	}
 	return true
 }
@@ -247,7 +247,7 @@ func (c *Cache) launch(u *unit, d api.Decision) {
 	job, pod := d.Task.Job, d.Task.Pod
 	f := &flight{
 		unit: u, namespace: pod.Namespace, name: pod.Name, uid: pod.UID, created: pod.CreationTimestamp.Time,
-		reservations: d.Reservations,
+		reservations: d.External,
 		landing:      landing{node: d.Node.Name, Commitment: api.Commitment{GroupUID: job.GroupUID()}},
 	}
 	if job.Queue != nil {
@@ -288,7 +288,7 @@ func (c *Cache) evict(p *plan, d api.Decision) {
 // Publish takes over what a cycle found out, and returns at once. What differs from what the
 // API server shows is written later, the latest first.
 func (c *Cache) Publish(report *api.Report) {
-	for _, g := range report.Groups {
+	for _, g := range report.PodGroups {
 		c.statuses.groups.want(g.UID, g)
 	}
 	for _, q := range report.Queues {

@@ -50,7 +50,7 @@ func newCache(t testing.TB) (*Cache, handlers) {
 // state describes the model: tasks with status, node and job, then nodes with the pods that have
 // room still.
 func state(m *api.Cluster) []string {
-	m.Settle()
+	m.Recompute()
 	w := &world{Cache: &Cache{model: m}}
 	lines := []string{}
 	for _, task := range w.tasks() {
@@ -471,7 +471,7 @@ func BenchmarkApply(b *testing.B) {
 		measure := func(name string) {
 			began := time.Now()
 			n := c.Apply()
-			c.Model().Settle()
+			c.Model().Recompute()
 			b.ReportMetric(time.Since(began).Seconds(), name+"-s")
 			b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(n), name+"-ns/event")
 		}

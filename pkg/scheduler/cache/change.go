@@ -129,7 +129,7 @@ type bindRefused struct {
 
 func (b bindRefused) apply(c *Cache) {
 	delete(c.flights, b.uid)
-	c.model.Refused(api.TaskID(b.uid), b.why)
+	c.model.BindFailed(api.TaskID(b.uid), b.why)
 }
 
 func (b bindRefused) about() (objectKey, bool) { return objectKey{}, false }
@@ -148,7 +148,7 @@ func (p putOff) apply(c *Cache) {
 		b.apply(c)
 	}
 	c.off[p.job] = p.why
-	c.model.PutOff(p.job, p.why)
+	c.model.SetBackoff(p.job, p.why)
 }
 
 func (p putOff) about() (objectKey, bool) { return objectKey{}, false }
@@ -160,7 +160,7 @@ type readmitted struct{ job api.JobID }
 
 func (r readmitted) apply(c *Cache) {
 	delete(c.off, r.job)
-	c.model.PutOff(r.job, "")
+	c.model.SetBackoff(r.job, "")
 }
 
 func (r readmitted) about() (objectKey, bool) { return objectKey{}, false }
@@ -175,9 +175,9 @@ type evictionFailed struct {
 
 func (e evictionFailed) apply(c *Cache) {
 	delete(c.leaving, e.uid)
-	c.model.Spare(api.TaskID(e.uid))
+	c.model.EvictionFailed(api.TaskID(e.uid))
 	if e.refused {
-		c.model.Protect(api.TaskID(e.uid), true)
+		c.model.SetEvictionBlocked(api.TaskID(e.uid), true)
 	}
 }
 
@@ -190,7 +190,7 @@ func (e evictionFailed) String() string {
 // pardon says that the eviction of a pod that was refused may be tried again.
 type pardon struct{ uid types.UID }
 
-func (p pardon) apply(c *Cache)           { c.model.Protect(api.TaskID(p.uid), false) }
+func (p pardon) apply(c *Cache)           { c.model.SetEvictionBlocked(api.TaskID(p.uid), false) }
 func (p pardon) about() (objectKey, bool) { return objectKey{}, false }
 func (p pardon) ends() bool               { return false }
 func (p pardon) String() string           { return "pardon of the pod with UID " + string(p.uid) }
@@ -211,7 +211,7 @@ func (p podVanished) String() string           { return "vanished pod " + p.pod.
 // bumped says that something changed which plugins read for themselves.
 type bumped struct{}
 
-func (bumped) apply(c *Cache)           { c.model.Bump() }
+func (bumped) apply(c *Cache)           { c.model.NotifyExternalChange() }
 func (bumped) about() (objectKey, bool) { return objectKey{rank: rankOutside}, true }
 func (bumped) ends() bool               { return false }
 func (bumped) String() string           { return "change outside of the model" }

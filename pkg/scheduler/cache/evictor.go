@@ -308,8 +308,8 @@ func evictedBecause(cause api.EvictionCause) string {
 	switch cause {
 	case api.Reclaimed:
 		return "Reclaimed"
-	case api.GangStale:
-		return v1alpha1.ReasonGangStale
+	case api.GangDegraded:
+		return v1alpha1.ReasonGangDegraded
 	}
 	return "Preempted"
 }

@@ -247,19 +247,19 @@ func TestEvictorStopsForATakerThatDoesNotWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				taker := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "taker", UID: "t"}}
+				preemptor := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "taker", UID: "t"}}
 				var c *court
 				c = newCourt(t, func(pod string, dryRun bool, _ int) error {
 					if pod != "a-0" || dryRun || test.midway == nil {
 						return nil
 					}
-					test.midway(taker)
-					return c.kube.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), taker, "ns")
+					test.midway(preemptor)
+					return c.kube.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), preemptor, "ns")
 				})
 				if test.before != nil {
-					test.before(taker)
+					test.before(preemptor)
 				}
-				if err := c.kube.Tracker().Add(taker); err != nil {
+				if err := c.kube.Tracker().Add(preemptor); err != nil {
 					t.Fatal(err)
 				}
 				p := threeVictims()

@@ -92,7 +92,7 @@ func (c *Cache) podWakes(before, after *v1.Pod) bool {
 	case len(after.Spec.SchedulingGates) > 0 || after.DeletionTimestamp != nil:
 		return false
 	}
-	return before == nil || !api.SameAsk(before, after)
+	return before == nil || !api.EqualRequests(before, after)
 }
 
 func ended(pod *v1.Pod) bool {
@@ -105,7 +105,7 @@ func nodeKind() *kind[*v1.Node] {
 		set:    func(c *Cache, node *v1.Node) { c.model.SetNode(node) },
 		remove: func(c *Cache, node *v1.Node) { c.model.DeleteNode(node.Name) },
 		wakes: func(before, after *v1.Node) bool {
-			return before == nil || after == nil || !api.SameNode(before, after)
+			return before == nil || after == nil || !api.EqualNodes(before, after)
 		},
 	}
 }

@@ -97,7 +97,7 @@ func (u *unit) fulfil(ctx context.Context) *unfulfilled {
 	for _, f := range u.flights {
 		for _, r := range f.reservations {
 			running.Go(func() {
-				if err := r.Fulfil(ctx); err != nil {
+				if err := r.Commit(ctx); err != nil {
 					fail(&unfulfilled{f, err})
 				}
 			})
@@ -150,7 +150,7 @@ func (b *binder) unprepare(u *unit) []*flight {
 // cancel gives back what the flight has reserved.
 func (f *flight) cancel() {
 	for _, r := range f.reservations {
-		r.Cancel()
+		r.Release()
 	}
 }
 

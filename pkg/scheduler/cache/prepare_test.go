@@ -23,7 +23,7 @@ type errand struct {
 	deaf  bool // does not notice that it should break off
 }
 
-func (e *errand) Fulfil(ctx context.Context) error {
+func (e *errand) Commit(ctx context.Context) error {
 	if e.deaf {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -40,7 +40,7 @@ func (e *errand) Fulfil(ctx context.Context) error {
 	return nil
 }
 
-func (e *errand) Cancel() { e.note("cancelled") }
+func (e *errand) Release() { e.note("cancelled") }
 
 func (e *errand) note(what string) {
 	e.w.mu.Lock()
@@ -51,9 +51,9 @@ func (e *errand) note(what string) {
 // errand lets the next placement of a pod reserve something.
 func (w *world) errand(pod string, takes time.Duration, err error) {
 	if w.errands == nil {
-		w.errands = map[string][]api.Reservation{}
+		w.errands = map[string][]api.ExternalReservation{}
 	}
-	w.errands[pod] = []api.Reservation{&errand{w: w, pod: pod, takes: takes, err: err}}
+	w.errands[pod] = []api.ExternalReservation{&errand{w: w, pod: pod, takes: takes, err: err}}
 }
 
 // ran returns what became of errands, and which binds were sent, with their times.
@@ -206,7 +206,7 @@ func TestPutOff(t *testing.T) {
 			}
 			w.wait(100 * time.Millisecond)
 			w.Rebuild() // what is put off stays so
-			w.Model().Settle()
+			w.Model().Recompute()
 			job = w.tasks()[0].Job
 		}
 		if diff := cmp.Diff([]string{"0s", "500ms", "1.5s", "3.5s", "7.5s"}, tries); diff != "" {

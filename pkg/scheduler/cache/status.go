@@ -37,7 +37,7 @@ const (
 // statuses are the writers of all kinds. Each has workers of its own, so that thousands of
 // waiting pods do not hold up the status of their group.
 type statuses struct {
-	groups *writer[api.GroupReport]
+	groups *writer[api.PodGroupReport]
 	queues *writer[api.QueueReport]
 	pods   *writer[api.PodReport]
 }

@@ -18,10 +18,10 @@ import (
 // newStatuses makes the writers of all kinds. They run in Run.
 func (c *Cache) newStatuses() statuses {
 	return statuses{
-		groups: newWriter(c, &writer[api.GroupReport]{
+		groups: newWriter(c, &writer[api.PodGroupReport]{
 			resource: "podgroups/status",
-			equal:    equalValues[api.GroupReport], draft: c.draftGroup,
-			reason: func(g api.GroupReport) string { return g.Reason },
+			equal:    equalValues[api.PodGroupReport], draft: c.draftGroup,
+			reason: func(g api.PodGroupReport) string { return g.Reason },
 		}),
 		queues: newWriter(c, &writer[api.QueueReport]{
 			resource: "queues/status",
@@ -41,7 +41,7 @@ func equalValues[W comparable](a, b W) bool { return a == b }
 func equalQueueReports(a, b api.QueueReport) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // draftGroup compares a PodGroup with its report.
-func (c *Cache) draftGroup(want api.GroupReport) (*draft, bool) {
+func (c *Cache) draftGroup(want api.PodGroupReport) (*draft, bool) {
 	shown, err := c.groupInformers.Scheduling().V1alpha1().PodGroups().Lister().PodGroups(want.Namespace).Get(want.Name)
 	if err != nil || shown.UID != want.UID {
 		return nil, false

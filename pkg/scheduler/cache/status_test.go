@@ -20,7 +20,7 @@ import (
 // waiting reports that group g and its pod g-0 wait.
 func waiting(reason, message string) *api.Report {
 	return &api.Report{
-		Groups: []api.GroupReport{{
+		PodGroups: []api.PodGroupReport{{
 			Namespace: "default", Name: "g", UID: "group-g", Generation: 1, Phase: v1alpha1.PodGroupPending,
 			Pending: 1, Reason: reason, Message: message,
 		}},
@@ -31,11 +31,11 @@ func waiting(reason, message string) *api.Report {
 // counting is of a group with so many pods, and says nothing else that is new.
 func counting(pending int32) *api.Report {
 	r := onlyGroups(waiting("Unschedulable", "3 nodes"))
-	r.Groups[0].Pending = pending
+	r.PodGroups[0].Pending = pending
 	return r
 }
 
-func onlyGroups(r *api.Report) *api.Report { return &api.Report{Groups: r.Groups} }
+func onlyGroups(r *api.Report) *api.Report { return &api.Report{PodGroups: r.PodGroups} }
 
 func onlyPods(r *api.Report) *api.Report { return &api.Report{Pods: r.Pods} }
 
@@ -276,7 +276,7 @@ func TestConditionTimes(t *testing.T) {
 			t.Errorf("another reason moved the time of transition of the pod: %v, before %v", got, firstOfPod)
 		}
 
-		r.Groups[0].Scheduled, r.Groups[0].Reason = true, v1alpha1.ReasonScheduled
+		r.PodGroups[0].Scheduled, r.PodGroups[0].Reason = true, v1alpha1.ReasonScheduled
 		w.Publish(r)
 		w.wait(5 * time.Second)
 		if got := condition(); got.LastTransitionTime.Sub(first.LastTransitionTime.Time) != 10*time.Second {
@@ -312,13 +312,13 @@ func TestQuiet(t *testing.T) {
 		name := fmt.Sprintf("g%d", i)
 		all = append(all, gang(name, 2)...)
 		one := waiting("Unschedulable", "3 nodes")
-		one.Groups[0].Name, one.Groups[0].UID = name, group(name, 1).UID
+		one.PodGroups[0].Name, one.PodGroups[0].UID = name, group(name, 1).UID
 		for m := range 2 {
 			one.Pods[0].Name = fmt.Sprintf("%s-%d", name, m)
 			one.Pods[0].UID = member(name, one.Pods[0].Name).UID
 			r.Pods = append(r.Pods, one.Pods[0])
 		}
-		r.Groups = append(r.Groups, one.Groups[0])
+		r.PodGroups = append(r.PodGroups, one.PodGroups[0])
 	}
 	inWorld(t, 1, objects(all), func(w *world) {
 		w.Publish(r)

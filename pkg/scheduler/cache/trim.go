@@ -54,7 +54,7 @@ func (t *trimmer) trim(obj any) (any, error) {
 		trimPod(obj)
 		t.share(obj)
 	case *v1.PersistentVolumeClaim:
-		api.Tame(obj.Spec.Resources.Requests)
+		api.ClampQuantities(obj.Spec.Resources.Requests)
 	}
 	return obj, nil
 }
@@ -121,7 +121,7 @@ func trimPod(pod *v1.Pod) {
 	}
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
-	api.Tame(pod.Spec.Overhead)
+	api.ClampQuantities(pod.Spec.Overhead)
 	if pod.Spec.Resources != nil {
 		tame(pod.Spec.Resources)
 	}
@@ -154,4 +154,4 @@ func trimStatuses(statuses []v1.ContainerStatus) {
 	}
 }
 
-func tame(r *v1.ResourceRequirements) { api.Tame(r.Requests, r.Limits) }
+func tame(r *v1.ResourceRequirements) { api.ClampQuantities(r.Requests, r.Limits) }

@@ -125,7 +125,7 @@ func (s *stage) condenseList(*rapid.T) {
 // cycle is the beginning of a cycle, and compares.
 func (s *stage) cycle(t *rapid.T) {
 	s.Apply()
-	s.Model().Settle()
+	s.Model().Recompute()
 	for uid := range s.flying {
 		if pod := s.shownPod(uid); pod == nil || pod.Spec.NodeName != "" || s.settled[uid] {
 			delete(s.flying, uid)
@@ -168,12 +168,12 @@ func (s *stage) afresh(seed int64) *api.Cluster {
 		tell(c)
 	}
 	for uid, f := range s.flying {
-		c.Resume(api.TaskID(uid), f.node, f.Commitment)
+		c.RestoreAssumed(api.TaskID(uid), f.node, f.Commitment)
 	}
 	for uid := range s.doomed {
-		c.Doom(c.Tasks[api.TaskID(uid)])
+		c.MarkEvicting(c.Tasks[api.TaskID(uid)])
 	}
-	c.Settle()
+	c.Recompute()
 	return c
 }
 
@@ -242,7 +242,7 @@ func (s *stage) bind(t *rapid.T) {
 	}
 	s.Commit(decisions)
 	for _, d := range decisions {
-		s.Model().Launch(d.Task)
+		s.Model().AssumePod(d.Task)
 	}
 	for _, unit := range s.binder.queue {
 		for _, f := range unit.flights {
@@ -288,7 +288,7 @@ func (s *stage) evictSome(t *rapid.T) {
 	victim := drawTask(t, "victim", victims)
 	s.Model().Place(victim, api.Releasing, victim.Node)
 	s.Commit([]api.Decision{{Kind: api.Evict, Task: victim, Node: victim.Node, For: victim.Job, Cause: api.Preempted}})
-	s.Model().Doom(victim)
+	s.Model().MarkEvicting(victim)
 	for _, plan := range s.evictor.queue {
 		for _, e := range plan.victims {
 			s.doomed[e.uid] = e
@@ -327,21 +327,21 @@ func (s *stage) tryAndUndo(t *rapid.T) {
 	}
 	task, promised := drawTask(t, "task", tasks), drawTask(t, "promised", tasks)
 	status := rapid.SampledFrom([]api.TaskStatus{api.Allocated, api.Pipelined}).Draw(t, "status")
-	model.Settle()
+	model.Recompute()
 	before := lines(model)
 	var overdue []*api.TaskInfo
 	model.EachReleasing(func(t *api.TaskInfo) { overdue = append(overdue, t) })
 	for _, t := range overdue {
 		model.SetOverdue(t, true)
 	}
-	var kept *api.Aside
+	var kept *api.Reservation
 	if promised.Job.Queue != nil {
-		kept = model.SetAside(promised.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: promised, Node: node}})
+		kept = model.Reserve(promised.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: promised, Node: node}})
 	}
 	model.Place(task, status, node)
 	model.Place(task, api.Pending, nil)
 	if kept != nil {
-		model.GiveBack(kept)
+		model.Unreserve(kept)
 	}
 	for _, t := range overdue {
 		model.SetOverdue(t, false)

@@ -54,7 +54,7 @@ type world struct {
 	writes    []string // status writes and events, with their time
 	conflicts int      // status writes that came too late
 
-	errands    map[string][]api.Reservation // of the next placements, by pod
+	errands    map[string][]api.ExternalReservation // of the next placements, by pod
 	errandsRun []string
 }
 
@@ -114,7 +114,7 @@ func (w *world) settle() {
 	w.t.Helper()
 	synctest.Wait()
 	w.Apply()
-	w.Model().Settle()
+	w.Model().Recompute()
 	flying := 0
 	for _, task := range w.tasks() {
 		if task.InFlight() {
@@ -150,13 +150,13 @@ func (w *world) place(group, node string) {
 		if task.Waiting() && task.Job != nil && strings.HasSuffix(task.Job.GroupName, group) {
 			n := w.Model().Node(node)
 			w.Model().Place(task, api.Allocated, n)
-			decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: n, Reservations: w.errands[task.Pod.Name]})
+			decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: n, External: w.errands[task.Pod.Name]})
 			delete(w.errands, task.Pod.Name)
 		}
 	}
 	w.Commit(decisions)
 	for _, d := range decisions {
-		w.Model().Launch(d.Task)
+		w.Model().AssumePod(d.Task)
 	}
 }
 

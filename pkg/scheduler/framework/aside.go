@@ -7,64 +7,66 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// aside is room that is set aside for a job, because it has waited long or was promised it.
-type aside struct {
-	job     *api.JobInfo
-	places  []api.Decision
-	kept    *api.Aside // nil while it is open to a job whose turn it is
-	promise *promise   // nil if the job is a gang that has waited long
+// reservation is room that is set aside for a job, because it has waited long or was promised it.
+type reservation struct {
+	job        *api.JobInfo
+	placements []api.Decision
+	held       *api.Reservation // nil while it is open to a job whose turn it is
+	nomination *nomination      // nil if the job is a gang that has waited long
 }
 
-// Seats count tasks that are to go to a node.
-type Seats map[Seat]int
+// Placements count tasks that are to go to a node.
+type Placements map[Placement]int
 
-// Seat is the place of a task on a node.
-type Seat struct {
-	Node  string
-	Shape *api.Shape
+// Placement is the place of a task on a node.
+type Placement struct {
+	Node      string
+	Signature *api.Signature
 }
 
 // StarvationAfter is how long a gang waits before room is set aside for it; 0: for ever.
 func (ssn *Session) StarvationAfter() time.Duration { return ssn.profile.starvationAfter }
 
-// SetAside keeps room for a gang at the places where it is to come together, as far as it is free
+// Reserve keeps room for a gang at the places where it is to come together, as far as it is free
 // or being released, until the session closes. The next session is to do the same before all others
 // take what has become free since; it is told of the places by WasSetAside.
-func (ssn *Session) SetAside(job *api.JobInfo, places []api.Decision) {
-	ssn.setAside(&aside{job: job, places: places})
+func (ssn *Session) Reserve(job *api.JobInfo, places []api.Decision) {
+	ssn.addReservation(&reservation{job: job, placements: places})
 }
 
-func (ssn *Session) setAside(a *aside) {
-	a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
-	ssn.aside = append(ssn.aside, a)
+func (ssn *Session) addReservation(a *reservation) {
+	a.held = ssn.cluster.Reserve(a.job.Queue, a.placements)
+	ssn.reservations = append(ssn.reservations, a)
 }
 
-// WasSetAside returns what the last session has set aside for the job; nil if nothing.
-func (ssn *Session) WasSetAside(job *api.JobInfo) Seats { return ssn.memory.aside[job.ID] }
+// PreviousReservation returns what the last session has set aside for the job; nil if nothing.
+func (ssn *Session) PreviousReservation(job *api.JobInfo) Placements {
+	return ssn.memory.reservations[job.ID]
+}
 
-// Turn says whose turn it is, nil for nobody's. What is set aside for a job is open to that job,
+// ActivateReservation says whose turn it is, nil for nobody's. What is set aside for a job is open to that job,
 // and to jobs of its queue that go before it because of their priority.
-func (ssn *Session) Turn(job *api.JobInfo) {
-	for _, a := range ssn.aside {
-		switch open := a.promise == nil && ssn.JobPipelined(a.job) || job != nil && ssn.opensTo(a, job); {
-		case open && a.kept != nil:
-			ssn.cluster.GiveBack(a.kept)
-			a.kept = nil
-		case !open && a.kept == nil:
-			a.kept = ssn.cluster.SetAside(a.job.Queue, a.places)
+func (ssn *Session) ActivateReservation(job *api.JobInfo) {
+	for _, a := range ssn.reservations {
+		switch open := a.nomination == nil && ssn.JobPipelined(a.job) || job != nil && ssn.opensTo(a, job); {
+		case open && a.held != nil:
+			ssn.cluster.Unreserve(a.held)
+			a.held = nil
+		case !open && a.held == nil:
+			a.held = ssn.cluster.Reserve(a.job.Queue, a.placements)
 		}
 	}
 }
 
-func (ssn *Session) opensTo(a *aside, job *api.JobInfo) bool {
+func (ssn *Session) opensTo(a *reservation, job *api.JobInfo) bool {
 	return job == a.job || job.Queue == a.job.Queue && job.Priority > a.job.Priority && ssn.CompareJobs(job, a.job) < 0
 }
 
-// Forming returns what is set aside for a job whose turn it is, nil if nothing is.
-func (ssn *Session) Forming(job *api.JobInfo) *api.Forming {
-	for _, a := range ssn.aside {
-		if a.job == job && a.promise == nil {
-			return &api.Forming{After: ssn.StarvationAfter(), Nodes: countNodes(a.places), Startable: startable(a.places), Need: int32(len(a.places))}
+// StarvationReservation returns what is set aside for a job whose turn it is, nil if nothing is.
+func (ssn *Session) StarvationReservation(job *api.JobInfo) *api.StarvationReservation {
+	for _, a := range ssn.reservations {
+		if a.job == job && a.nomination == nil {
+			return &api.StarvationReservation{After: ssn.StarvationAfter(), Nodes: countNodes(a.placements), Startable: startable(a.placements), Need: int32(len(a.placements))}
 		}
 	}
 	return nil
@@ -77,7 +79,7 @@ func startable(places []api.Decision) int32 {
 	for _, p := range places {
 		room, known := rooms[p.Node]
 		if !known {
-			room = p.Node.Room(p.Task.Priority, api.Now)
+			room = p.Node.Available(p.Task.Priority, api.Now)
 		}
 		if p.Task.Request.Fits(room) {
 			room.Sub(p.Task.Request)
@@ -96,26 +98,26 @@ func countNodes(places []api.Decision) int {
 	return len(nodes)
 }
 
-// giveBackAsides ends what was set aside, and remembers where for gangs that have waited long. Where it
+// releaseReservations ends what was set aside, and remembers where for gangs that have waited long. Where it
 // changes there is hope for those who found no room because of it.
-func (ssn *Session) giveBackAsides() {
-	before := ssn.memory.aside
-	ssn.memory.aside = map[api.JobID]Seats{}
-	for _, a := range ssn.aside {
-		if a.kept != nil {
-			ssn.cluster.GiveBack(a.kept)
+func (ssn *Session) releaseReservations() {
+	before := ssn.memory.reservations
+	ssn.memory.reservations = map[api.JobID]Placements{}
+	for _, a := range ssn.reservations {
+		if a.held != nil {
+			ssn.cluster.Unreserve(a.held)
 		}
-		if a.promise != nil {
+		if a.nomination != nil {
 			continue
 		}
-		seats := Seats{}
-		for _, p := range a.places {
-			seats[seatOf(p)]++
+		placements := Placements{}
+		for _, p := range a.placements {
+			placements[placementOf(p)]++
 		}
-		ssn.memory.aside[a.job.ID] = seats
+		ssn.memory.reservations[a.job.ID] = placements
 	}
-	ssn.aside = nil
-	if !maps.EqualFunc(before, ssn.memory.aside, func(a, b Seats) bool { return maps.Equal(a, b) }) {
-		ssn.Hope()
+	ssn.reservations = nil
+	if !maps.EqualFunc(before, ssn.memory.reservations, func(a, b Placements) bool { return maps.Equal(a, b) }) {
+		ssn.InvalidatePlans()
 	}
 }

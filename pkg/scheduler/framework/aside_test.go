@@ -21,24 +21,24 @@ func TestSetAside(t *testing.T) {
 	ssn, _ := open(t, profile, c)
 	before := c.Dump()
 	gang, other := c.Tasks["a"], c.Tasks["b"]
-	room := func() int64 { return ssn.Room(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000 }
+	room := func() int64 { return ssn.Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000 }
 	var got []int64
 	look := func() { got = append(got, room()) }
 
 	look()
-	ssn.SetAside(gang.Job, []api.Decision{{Kind: api.Pipeline, Task: gang, Node: c.Node("n")}})
+	ssn.Reserve(gang.Job, []api.Decision{{Kind: api.Pipeline, Task: gang, Node: c.Node("n")}})
 	look()
-	ssn.Turn(gang.Job)
+	ssn.ActivateReservation(gang.Job)
 	look()
-	ssn.Turn(other.Job)
+	ssn.ActivateReservation(other.Job)
 	look()
-	ssn.Turn(gang.Job)
+	ssn.ActivateReservation(gang.Job)
 	stmt := ssn.Statement()
 	stmt.Pipeline(gang, c.Node("n"))
-	ssn.Turn(other.Job) // the gang has its place, and needs no other
+	ssn.ActivateReservation(other.Job) // the gang has its place, and needs no other
 	look()
 	stmt.Discard()
-	ssn.Turn(nil)
+	ssn.ActivateReservation(nil)
 	look()
 	if diff := cmp.Diff([]int64{4, 1, 4, 1, 1, 1}, got); diff != "" {
 		t.Errorf("room for others in cpus (-want +got):\n%s", diff)
@@ -49,13 +49,13 @@ func TestSetAside(t *testing.T) {
 	}
 
 	ssn, _ = open(t, profile, c)
-	want := Seats{{Node: "n", Shape: gang.Shape}: 1}
-	if diff := cmp.Diff(want, ssn.WasSetAside(gang.Job)); diff != "" {
+	want := Placements{{Node: "n", Signature: gang.Signature}: 1}
+	if diff := cmp.Diff(want, ssn.PreviousReservation(gang.Job)); diff != "" {
 		t.Errorf("told to the next session (-want +got):\n%s", diff)
 	}
 	ssn.Close()
 	ssn, _ = open(t, profile, c)
-	if told := ssn.WasSetAside(gang.Job); told != nil {
+	if told := ssn.PreviousReservation(gang.Job); told != nil {
 		t.Errorf("told to the one after: %v", told)
 	}
 	ssn.Close()
@@ -71,19 +71,19 @@ func TestHopeWhereRoomIsNoLongerSetAside(t *testing.T) {
 		ssn, _ := open(t, profile, c)
 		if aside {
 			task := c.Tasks["a"]
-			ssn.SetAside(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
+			ssn.Reserve(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
 		}
-		ssn.SetHopeless("kind", 0)
+		ssn.SetInfeasible("kind", 0)
 		ssn.Close()
 		ssn, _ = open(t, profile, c)
-		_, hopeless := ssn.Hopeless("kind")
+		_, hopeless := ssn.KnownInfeasible("kind")
 		if want := []bool{false, true, false, true}[i]; hopeless != want {
 			t.Errorf("session %d: remembered as hopeless: %t, want %t", i, hopeless, want)
 		}
 		// Closed like the one before, so that nothing changes in between.
 		if aside {
 			task := c.Tasks["a"]
-			ssn.SetAside(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
+			ssn.Reserve(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
 		}
 		ssn.Close()
 	}

@@ -25,7 +25,7 @@ type CapFn func(*api.JobInfo, api.Resource, api.When) bool
 
 // FilterFn tells why no task of a shape may ever go to a node, or nil. It may read the shape
 // and the node object, and nothing else: answers are remembered until the node object changes.
-type FilterFn func(*api.Shape, *api.NodeInfo) *api.Unfit
+type FilterFn func(*api.Signature, *api.NodeInfo) *api.Unfit
 
 // PredicateFn tells why a task cannot go to a node given what else stands there, or nil. Room
 // is not its business. Answers must be equal for all tasks of a class.
@@ -34,7 +34,7 @@ type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 // ReserveFn sets aside what a task takes on a node besides room, or returns nil if it takes nothing. It is asked
 // about tasks whose shape looks outside of the model, once the predicates have let them through, and before
 // the model shows them there. What it cannot set aside fails when the reservation is to be fulfilled.
-type ReserveFn func(*api.TaskInfo, *api.NodeInfo) api.Reservation
+type ReserveFn func(*api.TaskInfo, *api.NodeInfo) api.ExternalReservation
 
 // ScoreFn says how good a node is for a task, weights included; more is better. Answers must
 // be equal for all tasks of a class, and depend on no node but this one unless the class is

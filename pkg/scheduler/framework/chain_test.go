@@ -139,9 +139,9 @@ func TestQuestionsOfSessions(t *testing.T) {
 	capSays := func(answer bool) CapFn {
 		return func(*api.JobInfo, api.Resource, api.When) bool { return answer }
 	}
-	taint, room := &api.Unfit{Reason: api.Taint}, &api.Unfit{Reason: api.NoRoom}
+	taint, room := &api.Unfit{Reason: api.Taint}, &api.Unfit{Reason: api.Insufficient}
 	filter := func(answer *api.Unfit) FilterFn {
-		return func(*api.Shape, *api.NodeInfo) *api.Unfit { return answer }
+		return func(*api.Signature, *api.NodeInfo) *api.Unfit { return answer }
 	}
 	predicate := func(answer *api.Unfit) PredicateFn {
 		return func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit { return answer }

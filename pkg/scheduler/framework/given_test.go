@@ -128,7 +128,7 @@ func foreign(p *v1.Pod) { p.Spec.SchedulerName = "other" }
 
 func open(t failer, p *Profile, c *api.Cluster) (*Session, *effects) {
 	t.Helper()
-	c.Settle()
+	c.Recompute()
 	e := &effects{}
 	return p.Open(c, e, logr.Discard()), e
 }

@@ -12,54 +12,54 @@ import (
 // for a shape, and sums over nodes. All of it is derived and kept valid by the model's journals
 // and generations: dropping it costs time, never correctness.
 type memory struct {
-	cluster *api.Cluster // what is remembered is about this model alone
-	shapes  map[*api.Shape]*NodeSet
+	cluster  *api.Cluster // what is remembered is about this model alone
+	feasible map[*api.Signature]*NodeSet
 
-	tallies  map[tallied]*tally
-	refusals roomRefusals
+	verdicts map[verdictKey]*nodeVerdicts
+	unfits   unfitCache
 	repeat   repeat
 
-	future followed
-	whole  wholeRoom
-	total  totals
-	room   shapeRoom
+	releasing        dirtySetReader
+	clusterAvailable clusterAvailable
+	total            totals
+	available        availableCache
 
-	promises map[api.JobID]*promise
-	pauses   map[api.JobID]pause
-	endings  map[api.TaskID]ending   // of pods that are being deleted
-	starving map[api.JobID]time.Time // since when
-	hopeless hopeless
-	aside    map[api.JobID]Seats // where room was set aside
+	nominations   map[api.JobID]*nomination
+	backoffs      map[api.JobID]backoff
+	terminations  map[api.TaskID]termination // of pods that are being deleted
+	degradedSince map[api.JobID]time.Time    // since when
+	plans         planCache
+	reservations  map[api.JobID]Placements // where room was set aside
 }
 
-// hopeless are kinds of claims that found no plan. Whatever is decided, or happens to what stands
+// planCache are kinds of claims that found no plan. Whatever is decided, or happens to what stands
 // on nodes, or to what queues deserve, may give them a new chance: then all are forgotten.
-type hopeless struct {
-	kinds    map[string]int // with how many pods disruption budgets protect
-	standing uint64         // the model's StandingGeneration when the last session was closed
-	total    api.Resource   // in the last session
+type planCache struct {
+	infeasible map[string]int // with how many pods disruption budgets protect
+	standing   uint64         // the model's StandingGeneration when the last session was closed
+	total      api.Resource   // in the last session
 }
 
-// Hopeless tells whether claims of that kind have found no plan since anything changed that they
+// KnownInfeasible tells whether claims of that kind have found no plan since anything changed that they
 // could hope for, and how many pods stay for the sake of disruption budgets.
-func (ssn *Session) Hopeless(kind string) (protected int, hopeless bool) {
-	protected, hopeless = ssn.memory.hopeless.kinds[kind]
+func (ssn *Session) KnownInfeasible(kind string) (protected int, hopeless bool) {
+	protected, hopeless = ssn.memory.plans.infeasible[kind]
 	return protected, hopeless
 }
 
-// SetHopeless remembers that a claim of that kind has found no plan.
-func (ssn *Session) SetHopeless(kind string, protected int) {
-	ssn.memory.hopeless.kinds[kind] = protected
+// SetInfeasible remembers that a claim of that kind has found no plan.
+func (ssn *Session) SetInfeasible(kind string, protected int) {
+	ssn.memory.plans.infeasible[kind] = protected
 }
 
-// Hope forgets what is hopeless. Plugins call it when something changes that decides over victims
+// InvalidatePlans forgets what is hopeless. Plugins call it when something changes that decides over victims
 // and is not in the model.
-func (ssn *Session) Hope() { clear(ssn.memory.hopeless.kinds) }
+func (ssn *Session) InvalidatePlans() { clear(ssn.memory.plans.infeasible) }
 
 // compare is called when a session has opened.
-func (h *hopeless) compare(ssn *Session) {
-	if h.standing != ssn.cluster.StandingGeneration() || !h.total.Equal(ssn.total) {
-		clear(h.kinds)
+func (h *planCache) compare(ssn *Session) {
+	if h.standing != ssn.cluster.PlacementGeneration() || !h.total.Equal(ssn.total) {
+		clear(h.infeasible)
 	}
 	h.total = ssn.total
 }
@@ -68,9 +68,9 @@ func (h *hopeless) compare(ssn *Session) {
 func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
-			cluster: cluster, shapes: map[*api.Shape]*NodeSet{}, tallies: map[tallied]*tally{}, pauses: map[api.JobID]pause{}, starving: map[api.JobID]time.Time{},
-			hopeless: hopeless{kinds: map[string]int{}},
-			promises: promisesShown(cluster),
+			cluster: cluster, feasible: map[*api.Signature]*NodeSet{}, verdicts: map[verdictKey]*nodeVerdicts{}, backoffs: map[api.JobID]backoff{}, degradedSince: map[api.JobID]time.Time{},
+			plans:       planCache{infeasible: map[string]int{}},
+			nominations: restoreNominations(cluster),
 		}
 	}
 	return p.memory
@@ -133,15 +133,15 @@ func (s *NodeSet) union(o *NodeSet) {
 	}
 }
 
-// Passing returns the nodes that pass the filters for a shape. The set belongs to the memory
+// FeasibleNodes returns the nodes that pass the filters for a shape. The set belongs to the memory
 // and is valid until node objects change.
-func (ssn *Session) Passing(shape *api.Shape) *NodeSet {
-	set := ssn.memory.shapes[shape]
+func (ssn *Session) FeasibleNodes(signature *api.Signature) *NodeSet {
+	set := ssn.memory.feasible[signature]
 	if set == nil {
 		set = &NodeSet{}
-		ssn.memory.shapes[shape] = set
+		ssn.memory.feasible[signature] = set
 	}
-	journal := ssn.cluster.Respecified()
+	journal := ssn.cluster.NodeSpecChanges()
 	if set.known && set.position == journal.Position() {
 		return set
 	}
@@ -149,7 +149,7 @@ func (ssn *Session) Passing(shape *api.Shape) *NodeSet {
 	nodes := ssn.cluster.Nodes()
 	examine := func(i int) {
 		n := nodes[i]
-		set.set(i, n != nil && ssn.Filter(shape, n) == nil)
+		set.set(i, n != nil && ssn.Filter(signature, n) == nil)
 	}
 	if set.known && ok {
 		for _, i := range changed {
@@ -164,11 +164,11 @@ func (ssn *Session) Passing(shape *api.Shape) *NodeSet {
 	return set
 }
 
-// Slots returns how many tasks of a shape would fit the nodes that pass its filters if no
+// CapacityCount returns how many tasks of a shape would fit the nodes that pass its filters if no
 // member of a queue stood on them.
-func (ssn *Session) Slots(shape *api.Shape) int64 {
-	set := ssn.Passing(shape)
-	outside := ssn.cluster.OutsideGeneration()
+func (ssn *Session) CapacityCount(signature *api.Signature) int64 {
+	set := ssn.FeasibleNodes(signature)
+	outside := ssn.cluster.ForeignGeneration()
 	if set.slotsKnown && set.slotsOutside == outside {
 		return set.slots
 	}
@@ -177,7 +177,7 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 	set.Each(func(i int) {
 		n := nodes[i]
 		if takesPods(n) {
-			set.slots += shape.Request.TimesInRest(n.Allocatable, n.Outside)
+			set.slots += signature.Request.TimesInRest(n.Allocatable, n.Foreign)
 		}
 	})
 	return set.slots
@@ -187,76 +187,76 @@ func (ssn *Session) Slots(shape *api.Shape) int64 {
 // of queues, and whether they are enough for the job to start. That is a necessary condition: slots
 // are counted shape by shape, nothing is packed. Members that stand in slots take them; those that are
 // being deleted are counted on, since they may come back.
-func (ssn *Session) CouldFit(j *api.JobInfo) (tasks map[*api.Shape]int64, enough bool) {
-	tasks, standing := map[*api.Shape]int64{}, map[*api.Shape]int64{}
+func (ssn *Session) CouldFit(j *api.JobInfo) (tasks map[*api.Signature]int64, enough bool) {
+	tasks, standing := map[*api.Signature]int64{}, map[*api.Signature]int64{}
 	for _, t := range j.Tasks {
 		switch {
 		case t.Waiting():
-			tasks[t.Shape]++
-		case ssn.inSlot(t):
-			standing[t.Shape]++
+			tasks[t.Signature]++
+		case ssn.countsInCapacity(t):
+			standing[t.Signature]++
 		}
 	}
 	members := int64(j.ReadyCount() + j.Count(api.Releasing))
-	for shape, waiting := range tasks {
-		n := min(waiting, max(ssn.Slots(shape)-standing[shape], 0))
-		tasks[shape] = n
+	for signature, waiting := range tasks {
+		n := min(waiting, max(ssn.CapacityCount(signature)-standing[signature], 0))
+		tasks[signature] = n
 		members += n
 	}
 	return tasks, members >= int64(j.MinMember)
 }
 
-// inSlot tells whether t stands where Slots counts room for tasks like it.
-func (ssn *Session) inSlot(t *api.TaskInfo) bool {
-	return !t.Status.Ended() && t.Node != nil && t.Node.Exists() && takesPods(t.Node) && ssn.Passing(t.Shape).Has(t.Node.Index)
+// countsInCapacity tells whether t stands where Slots counts room for tasks like it.
+func (ssn *Session) countsInCapacity(t *api.TaskInfo) bool {
+	return !t.Status.Ended() && t.Node != nil && t.Node.Exists() && takesPods(t.Node) && ssn.FeasibleNodes(t.Signature).Has(t.Node.Index)
 }
 
 // takesPods tells whether new pods may go to the node at all.
 func takesPods(n *api.NodeInfo) bool { return n.Ready() && !n.Node.Spec.Unschedulable }
 
-// Room returns what is idle or being released on the nodes that pass the filters for some task
+// Available returns what is idle or being released on the nodes that pass the filters for some task
 // of the claim, in the dimensions that the claim asks for. Read only.
-func (ssn *Session) Room(claim *api.Claim) api.Resource {
-	key, position := claim.Tasks[0].Shape, ssn.cluster.Touched().Position()
+func (ssn *Session) Available(claim *api.Claim) api.Resource {
+	key, position := claim.Tasks[0].Signature, ssn.cluster.NodeChanges().Position()
 	single := ofOneShape(claim)
-	if last := &ssn.memory.room; single && last.shape == key && last.position == position {
+	if last := &ssn.memory.available; single && last.shape == key && last.position == position {
 		return last.room
 	}
-	room := ssn.sumRoom(claim)
+	room := ssn.sumAvailable(claim)
 	if single {
-		ssn.memory.room = shapeRoom{key, position, room}
+		ssn.memory.available = availableCache{key, position, room}
 	}
 	return room
 }
 
-// roomOf is what is idle or being released on a node, in one dimension.
-func roomOf(n *api.NodeInfo, d int) int64 {
+// availableOn is what is idle or being released on a node, in one dimension.
+func availableOn(n *api.NodeInfo, d int) int64 {
 	free := n.Idle.At(d)
 	if n.Ready() {
 		free += n.Releasing.At(d)
 	}
-	return max(free-n.Pipelined.At(d)-n.Aside.At(d), 0)
+	return max(free-n.Pipelined.At(d)-n.Reserved.At(d), 0)
 }
 
 func ofOneShape(claim *api.Claim) bool {
-	return !slices.ContainsFunc(claim.Tasks, func(t *api.TaskInfo) bool { return t.Shape != claim.Tasks[0].Shape })
+	return !slices.ContainsFunc(claim.Tasks, func(t *api.TaskInfo) bool { return t.Signature != claim.Tasks[0].Signature })
 }
 
-// shapeRoom is what Room has last returned for claims of one shape, and at which position of the
+// availableCache is what Room has last returned for claims of one shape, and at which position of the
 // journal of touched nodes.
-type shapeRoom struct {
-	shape    *api.Shape
+type availableCache struct {
+	shape    *api.Signature
 	position uint64
 	room     api.Resource
 }
 
-func (ssn *Session) sumRoom(claim *api.Claim) api.Resource {
+func (ssn *Session) sumAvailable(claim *api.Claim) api.Resource {
 	var suitable NodeSet
-	var last *api.Shape
+	var last *api.Signature
 	for _, t := range claim.Tasks {
-		if t.Shape != last {
-			last = t.Shape
-			suitable.union(ssn.Passing(t.Shape))
+		if t.Signature != last {
+			last = t.Signature
+			suitable.union(ssn.FeasibleNodes(t.Signature))
 		}
 	}
 	room := make(api.Resource, ssn.cluster.Dims.Len())
@@ -264,7 +264,7 @@ func (ssn *Session) sumRoom(claim *api.Claim) api.Resource {
 	suitable.Each(func(i int) {
 		for d := range room {
 			if claim.Request.At(d) != 0 {
-				room[d] += roomOf(nodes[i], d)
+				room[d] += availableOn(nodes[i], d)
 			}
 		}
 	})
@@ -273,9 +273,9 @@ func (ssn *Session) sumRoom(claim *api.Claim) api.Resource {
 
 // forget drops what is remembered for shapes that no task has any more.
 func (m *memory) forget() {
-	for shape := range m.shapes {
-		if shape.Dead() {
-			delete(m.shapes, shape)
+	for signature := range m.feasible {
+		if signature.Unreferenced() {
+			delete(m.feasible, signature)
 		}
 	}
 }
@@ -293,8 +293,8 @@ type totals struct {
 // updateTotal brings the usable total up to date; see Total.
 func (ssn *Session) updateTotal() api.Resource {
 	t, c := &ssn.memory.total, ssn.cluster
-	whole := !t.known || t.specs != c.SpecGeneration() || t.members != c.MemberGeneration()
-	touched, ok := c.Touched().Since(t.position)
+	whole := !t.known || t.specs != c.NodeSpecGeneration() || t.members != c.MemberGeneration()
+	touched, ok := c.NodeChanges().Since(t.position)
 	if whole || !ok {
 		ssn.memory.forget()
 		ssn.recountTotal()
@@ -303,15 +303,15 @@ func (ssn *Session) updateTotal() api.Resource {
 			t.update(int(i), c.Nodes()[i])
 		}
 	}
-	t.position, t.specs, t.members, t.known = c.Touched().Position(), c.SpecGeneration(), c.MemberGeneration(), true
+	t.position, t.specs, t.members, t.known = c.NodeChanges().Position(), c.NodeSpecGeneration(), c.MemberGeneration(), true
 	return t.sum.Clone()
 }
 
 func (ssn *Session) recountTotal() {
 	t := &ssn.memory.total
 	t.usable = NodeSet{}
-	for _, shape := range ssn.cluster.MemberShapes() {
-		t.usable.union(ssn.Passing(shape))
+	for _, signature := range ssn.cluster.MemberSignatures() {
+		t.usable.union(ssn.FeasibleNodes(signature))
 	}
 	for i, n := range ssn.cluster.Nodes() {
 		t.update(i, n)
@@ -328,7 +328,7 @@ func (t *totals) update(index int, n *api.NodeInfo) {
 		return
 	}
 	if t.usable.Has(index) && takesPods(n) {
-		t.parts[index] = n.Allocatable.Minus(n.Outside).NotNegative()
+		t.parts[index] = n.Allocatable.Minus(n.Foreign).NotNegative()
 	} else {
 		t.parts[index] = n.Members.Clone()
 	}

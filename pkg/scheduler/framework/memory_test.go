@@ -27,7 +27,7 @@ func TestNothingIsRememberedOfAModelThatWasRebuilt(t *testing.T) {
 
 	ssn := profile.Open(model("d"), nil, logr.Discard())
 	defer ssn.Close()
-	passing := ssn.Passing(&api.Shape{})
+	passing := ssn.FeasibleNodes(&api.Signature{})
 	if !passing.Has(0) || passing.Has(1) {
 		t.Error("the nodes of the former model are remembered")
 	}

@@ -21,7 +21,7 @@ import (
 // any changes.
 func TestMemoryAgainstTwin(t *testing.T) {
 	byLabel := testPlugin{name: "label", open: func(ssn *Session) {
-		ssn.AddFilterFn("label", func(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+		ssn.AddFilterFn("label", func(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 			if want := s.Exemplar.NodeSelector["disk"]; want != "" && n.Node.Labels["disk"] != want {
 				return &api.Unfit{Reason: api.NodeSelector}
 			}
@@ -97,8 +97,8 @@ func compareMemory(t *rapid.T, ssn *Session) {
 	for i, n := range c.Nodes() {
 		usable := false
 		for _, task := range c.Tasks {
-			passes := n != nil && ssn.Filter(task.Shape, n) == nil
-			if has := ssn.Passing(task.Shape).Has(i); has != passes {
+			passes := n != nil && ssn.Filter(task.Signature, n) == nil
+			if has := ssn.FeasibleNodes(task.Signature).Has(i); has != passes {
 				t.Fatalf("node %d passes for %s: remembered as %t", i, task.ID, has)
 			}
 			member := task.Job != nil && (task.Waiting() || task.Status.Holding() && task.Node.Exists())
@@ -107,7 +107,7 @@ func compareMemory(t *rapid.T, ssn *Session) {
 		switch {
 		case n == nil:
 		case usable && n.Ready() && !n.Node.Spec.Unschedulable:
-			total.Add(n.Allocatable.Minus(n.Outside).NotNegative())
+			total.Add(n.Allocatable.Minus(n.Foreign).NotNegative())
 		default:
 			for _, task := range n.Tasks {
 				if task.Job != nil && task.Status.Holding() {
@@ -120,7 +120,7 @@ func compareMemory(t *rapid.T, ssn *Session) {
 		t.Fatalf("total: remembered as %v, found %v", ssn.Total(), total)
 	}
 	for _, task := range c.Tasks {
-		if got, want := ssn.Slots(task.Shape), slots(ssn, task.Shape); got != want {
+		if got, want := ssn.CapacityCount(task.Signature), capacityCount(ssn, task.Signature); got != want {
 			t.Fatalf("slots for %s: remembered as %d, found %d", task.ID, got, want)
 		}
 	}
@@ -130,7 +130,7 @@ func compareMemory(t *rapid.T, ssn *Session) {
 func compareRooms(t *rapid.T, ssn *Session) {
 	c := ssn.Cluster()
 	for i, n := range c.Nodes() {
-		if got, want := ssn.FutureRoom().Has(i), n != nil && n.HasFutureRoom(); got != want {
+		if got, want := ssn.ReleasingNodes().Has(i), n != nil && n.HasReleasing(); got != want {
 			t.Fatalf("node %d has future room: remembered as %t", i, got)
 		}
 	}
@@ -140,23 +140,23 @@ func compareRooms(t *rapid.T, ssn *Session) {
 			if n == nil {
 				continue
 			}
-			unfit := ssn.Filter(task.Shape, n)
-			if short := n.Short(task, api.Now); unfit == nil && short >= 0 {
-				unfit = &api.Unfit{Reason: api.NoRoom, Detail: string(c.Dims.Name(short))}
-				if beside := n.Idle.Plus(n.Outside); task.Request.Fits(beside) {
-					unfit.Reason = api.NoRoomBeside
+			unfit := ssn.Filter(task.Signature, n)
+			if short := n.InsufficientDimension(task, api.Now); unfit == nil && short >= 0 {
+				unfit = &api.Unfit{Reason: api.Insufficient, Detail: string(c.Dims.Name(short))}
+				if beside := n.Idle.Plus(n.Foreign); task.Request.Fits(beside) {
+					unfit.Reason = api.InsufficientWithForeignPods
 				}
 			}
 			if unfit != nil && unfit.Reason == api.NodeSelector {
-				unfit.Detail = "node selector disk=" + task.Shape.Exemplar.NodeSelector["disk"]
+				unfit.Detail = "node selector disk=" + task.Signature.Exemplar.NodeSelector["disk"]
 			}
 			want.Count(unfit)
-			if known := ssn.KnownRoom(task); known != nil && known.Has(i) != (unfit == nil) {
+			if known := ssn.KnownAvailable(task); known != nil && known.Has(i) != (unfit == nil) {
 				t.Fatalf("node %d has room for %s: remembered as %t", i, task.ID, unfit != nil)
 			}
 		}
 		want.Sort()
-		if want.WithRoom == 0 {
+		if want.Available == 0 {
 			want.Nearest = findNearest(ssn, task)
 		}
 		if diff := cmp.Diff(want, ssn.CountNodes(task), cmpopts.EquateEmpty()); diff != "" {
@@ -166,9 +166,9 @@ func compareRooms(t *rapid.T, ssn *Session) {
 			continue
 		}
 		claim := api.NewClaim(task.Job, task.Job.Tasks)
-		room := ssn.sumRoom(claim)
+		room := ssn.sumAvailable(claim)
 		for d, asked := range claim.Request {
-			if got := ssn.Short(claim, d); asked > 0 && got != (asked > room.At(d)) {
+			if got := ssn.Insufficient(claim, d); asked > 0 && got != (asked > room.At(d)) {
 				t.Fatalf("%s short of %s: %t, and there is %d for %d", task.Job.Key, c.Dims.Name(d), got, room.At(d), asked)
 			}
 		}
@@ -176,14 +176,14 @@ func compareRooms(t *rapid.T, ssn *Session) {
 }
 
 // findNearest compares what is missing on all nodes.
-func findNearest(ssn *Session, task *api.TaskInfo) *api.NearMiss {
-	var miss *api.NearMiss
+func findNearest(ssn *Session, task *api.TaskInfo) *api.NearestNode {
+	var miss *api.NearestNode
 	var least int64
 	for _, n := range ssn.Cluster().Nodes() {
-		if n == nil || ssn.Filter(task.Shape, n) != nil || n.Fits(task, api.Now) {
+		if n == nil || ssn.Filter(task.Signature, n) != nil || n.Fits(task, api.Now) {
 			continue
 		}
-		lacks, room, gap := task.Request.Clone(), n.Room(task.Priority, api.Now), int64(0)
+		lacks, room, gap := task.Request.Clone(), n.Available(task.Priority, api.Now), int64(0)
 		for d, asked := range task.Request {
 			lacks[d] = max(0, asked-room.At(d))
 			if lacks[d] > 0 {
@@ -191,22 +191,22 @@ func findNearest(ssn *Session, task *api.TaskInfo) *api.NearMiss {
 			}
 		}
 		if miss == nil || gap < least || gap == least && n.Name < miss.Node {
-			miss, least = &api.NearMiss{Node: n.Name, Lacks: lacks}, gap
+			miss, least = &api.NearestNode{Node: n.Name, Shortfall: lacks}, gap
 		}
 	}
 	return miss
 }
 
-// slots counts by trying: how many pods go on each node, one after the other.
-func slots(ssn *Session, shape *api.Shape) int64 {
+// capacityCount counts by trying: how many pods go on each node, one after the other.
+func capacityCount(ssn *Session, signature *api.Signature) int64 {
 	count := int64(0)
 	for _, n := range ssn.Cluster().Nodes() {
-		if n == nil || !n.Ready() || n.Node.Spec.Unschedulable || ssn.Filter(shape, n) != nil {
+		if n == nil || !n.Ready() || n.Node.Spec.Unschedulable || ssn.Filter(signature, n) != nil {
 			continue
 		}
-		room := n.Allocatable.Minus(n.Outside)
-		for shape.Request.Fits(room) {
-			room.Sub(shape.Request)
+		room := n.Allocatable.Minus(n.Foreign)
+		for signature.Request.Fits(room) {
+			room.Sub(signature.Request)
 			count++
 		}
 	}

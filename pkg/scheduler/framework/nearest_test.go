@@ -30,7 +30,7 @@ func TestNearestFollows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			byLabel := testPlugin{name: "label", open: func(ssn *Session) {
-				ssn.AddFilterFn("label", func(_ *api.Shape, n *api.NodeInfo) *api.Unfit {
+				ssn.AddFilterFn("label", func(_ *api.Signature, n *api.NodeInfo) *api.Unfit {
 					if n.Node.Labels["disk"] == "hdd" {
 						return &api.Unfit{Reason: api.NodeUnschedulable}
 					}

@@ -125,7 +125,7 @@ func TestSwitchedOffPointsAreNotAsked(t *testing.T) {
 		ssn.AddTaskOrderFn("p", func(_, _ *api.TaskInfo) int { note("TaskOrder"); return 0 })
 		ssn.AddJobReadyFn("p", func(*api.JobInfo) bool { note("JobReady"); return true })
 		ssn.AddJobPipelinedFn("p", func(*api.JobInfo) bool { note("JobPipelined"); return true })
-		ssn.AddFilterFn("p", func(*api.Shape, *api.NodeInfo) *api.Unfit { note("Predicate"); return nil })
+		ssn.AddFilterFn("p", func(*api.Signature, *api.NodeInfo) *api.Unfit { note("Predicate"); return nil })
 		ssn.AddPredicateFn("p", func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit { note("Predicate"); return nil })
 		ssn.AddNodeOrderFn("p", func(*api.TaskInfo, *api.NodeInfo) api.Score { note("NodeOrder"); return 0 })
 		ssn.AddPreemptableFn("p", func(*api.Claim, api.Unit) api.Vote { note("Preemptable"); return api.Abstain })

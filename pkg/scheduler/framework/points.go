@@ -10,26 +10,26 @@ import (
 
 // points are the extension points of one session.
 type points struct {
-	jobOrder     chain[CompareFn[*api.JobInfo]]
-	queueOrder   chain[CompareFn[*api.QueueInfo]]
-	taskOrder    chain[CompareFn[*api.TaskInfo]]
-	jobValid     chain[ValidFn]
-	jobReady     chain[TestFn]
-	jobPipelined chain[TestFn]
-	overused     chain[QueueFn]
-	allocatable  chain[CapFn]
-	filter       chain[FilterFn]
-	predicate    chain[PredicateFn]
-	reserving    chain[ReserveFn]
-	nodeOrder    chain[ScoreFn]
-	preemptable  chain[VictimFn]
-	reclaimable  chain[VictimFn]
-	protected    chain[TaskFn]
-	harmless     chain[PlanFn]
-	reachable    chain[PlanFn]
-	allocated    chain[ChangeFn]
-	deallocated  chain[ChangeFn]
-	opened       chain[func()]
+	jobOrder      chain[CompareFn[*api.JobInfo]]
+	queueOrder    chain[CompareFn[*api.QueueInfo]]
+	taskOrder     chain[CompareFn[*api.TaskInfo]]
+	jobValid      chain[ValidFn]
+	jobReady      chain[TestFn]
+	jobPipelined  chain[TestFn]
+	overused      chain[QueueFn]
+	allocatable   chain[CapFn]
+	filter        chain[FilterFn]
+	predicate     chain[PredicateFn]
+	reserving     chain[ReserveFn]
+	nodeOrder     chain[ScoreFn]
+	preemptable   chain[VictimFn]
+	reclaimable   chain[VictimFn]
+	nonEvictable  chain[TaskFn]
+	validatePlan  chain[PlanFn]
+	preFilterPlan chain[PlanFn]
+	allocated     chain[ChangeFn]
+	deallocated   chain[ChangeFn]
+	opened        chain[func()]
 }
 
 // always is for extension points that have no switch in the configuration.
@@ -123,20 +123,20 @@ func (ssn *Session) AddReclaimableFn(name string, fn VictimFn) {
 	register(ssn, &ssn.reclaimable, conf.Reclaimable, name, fn, fn == nil)
 }
 
-// AddProtectedFn names pods that nothing may evict, not even what asks no votes.
-func (ssn *Session) AddProtectedFn(name string, fn TaskFn) {
-	register(ssn, &ssn.protected, always, name, fn, fn == nil)
+// AddNonEvictableFn names pods that nothing may evict, not even what asks no votes.
+func (ssn *Session) AddNonEvictableFn(name string, fn TaskFn) {
+	register(ssn, &ssn.nonEvictable, always, name, fn, fn == nil)
 }
 
-// AddHarmlessFn has the last word on a plan of preempt or reclaim before it is committed.
-func (ssn *Session) AddHarmlessFn(name string, fn PlanFn) {
-	register(ssn, &ssn.harmless, always, name, fn, fn == nil)
+// AddValidatePlanFn has the last word on a plan of preempt or reclaim before it is committed.
+func (ssn *Session) AddValidatePlanFn(name string, fn PlanFn) {
+	register(ssn, &ssn.validatePlan, always, name, fn, fn == nil)
 }
 
-// AddReachableFn tells before reclaim looks for a plan whether one is possible at all. It is a
+// AddPreFilterPlanFn tells before reclaim looks for a plan whether one is possible at all. It is a
 // necessary condition, and quick: a no ends the matter, a yes means nothing.
-func (ssn *Session) AddReachableFn(name string, fn PlanFn) {
-	register(ssn, &ssn.reachable, always, name, fn, fn == nil)
+func (ssn *Session) AddPreFilterPlanFn(name string, fn PlanFn) {
+	register(ssn, &ssn.preFilterPlan, always, name, fn, fn == nil)
 }
 
 // AddAllocatedFn and AddDeallocatedFn hear of every change that statements make or undo, after
@@ -205,7 +205,7 @@ func (ssn *Session) Allocatable(j *api.JobInfo, request api.Resource, when api.W
 }
 
 // Filter returns why no task of the shape may ever go to the node, or nil.
-func (ssn *Session) Filter(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+func (ssn *Session) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	for i := range ssn.filter {
 		if unfit := ssn.filter[i].fn(s, n); unfit != nil {
 			return unfit
@@ -224,12 +224,12 @@ func (ssn *Session) Predicate(t *api.TaskInfo, n *api.NodeInfo, when api.When) *
 	return nil
 }
 
-// reserve sets aside what the task takes on the node besides room; nothing for most tasks.
-func (ssn *Session) reserve(t *api.TaskInfo, n *api.NodeInfo) []api.Reservation {
-	if !t.Shape.LooksOutside() {
+// reserveExternal sets aside what the task takes on the node besides room; nothing for most tasks.
+func (ssn *Session) reserveExternal(t *api.TaskInfo, n *api.NodeInfo) []api.ExternalReservation {
+	if !t.Signature.HasExternalResources() {
 		return nil
 	}
-	var reservations []api.Reservation
+	var reservations []api.ExternalReservation
 	for i := range ssn.reserving {
 		if r := ssn.reserving[i].fn(t, n); r != nil {
 			reservations = append(reservations, r)
@@ -257,18 +257,18 @@ func (ssn *Session) Reclaimable(claim *api.Claim, unit api.Unit) bool {
 	return admits(ssn.reclaimable, claim, unit)
 }
 
-// Protected tells whether nothing may evict the task.
-func (ssn *Session) Protected(t *api.TaskInfo) bool {
-	return some(ssn.protected, func(fn TaskFn) bool { return fn(t) })
+// NonEvictable tells whether nothing may evict the task.
+func (ssn *Session) NonEvictable(t *api.TaskInfo) bool {
+	return some(ssn.nonEvictable, func(fn TaskFn) bool { return fn(t) })
 }
 
-// Reachable tells whether evictions from other queues could ever make the claim fit.
-func (ssn *Session) Reachable(claim *api.Claim) bool {
-	return all(ssn.reachable, func(fn PlanFn) bool { return fn(claim) })
+// PreFilterPlan tells whether evictions from other queues could ever make the claim fit.
+func (ssn *Session) PreFilterPlan(claim *api.Claim) bool {
+	return all(ssn.preFilterPlan, func(fn PlanFn) bool { return fn(claim) })
 }
 
-// Harmless tells whether a plan for the claim, which the statement has carried out, may be
+// ValidatePlan tells whether a plan for the claim, which the statement has carried out, may be
 // committed.
-func (ssn *Session) Harmless(claim *api.Claim) bool {
-	return all(ssn.harmless, func(fn PlanFn) bool { return fn(claim) })
+func (ssn *Session) ValidatePlan(claim *api.Claim) bool {
+	return all(ssn.validatePlan, func(fn PlanFn) bool { return fn(claim) })
 }

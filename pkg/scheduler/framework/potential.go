@@ -16,7 +16,7 @@ import (
 func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err error) {
 	p := &plan{ssn: ssn, gained: map[*api.JobInfo]api.Resource{}}
 	for _, d := range decisions {
-		if d.Cause == api.GangStale {
+		if d.Cause == api.GangDegraded {
 			return false, nil // cannot run, so that nothing is lost but crippled gangs
 		}
 		p.add(d)
@@ -24,7 +24,7 @@ func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err erro
 	switch {
 	case len(p.victims) == 0:
 		return false, nil
-	case p.victims[0].Job.Queue == p.taker.Queue:
+	case p.victims[0].Job.Queue == p.preemptor.Queue:
 		return false, p.auditJobs()
 	case len(ssn.deserved) == 0 || p.queuesRise():
 		return false, nil
@@ -35,7 +35,7 @@ func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err erro
 // plan is what a statement with evictions has changed.
 type plan struct {
 	ssn             *Session
-	taker           *api.JobInfo
+	preemptor       *api.JobInfo
 	victims, placed []*api.TaskInfo
 	gained          map[*api.JobInfo]api.Resource // negative for those who gave
 }
@@ -43,7 +43,7 @@ type plan struct {
 func (p *plan) add(d api.Decision) {
 	gained := p.gained[d.Task.Job]
 	if d.Kind == api.Evict {
-		p.taker = d.For
+		p.preemptor = d.For
 		p.victims = append(p.victims, d.Task)
 		gained.Sub(d.Task.Request)
 	} else {
@@ -58,7 +58,7 @@ func (p *plan) fault(what string) error {
 	for _, v := range p.victims {
 		victims = append(victims, v.Key)
 	}
-	return fmt.Errorf("a plan for %s that evicts %q %s", p.taker.Key, victims, what)
+	return fmt.Errorf("a plan for %s that evicts %q %s", p.preemptor.Key, victims, what)
 }
 
 // auditJobs is about plans within a queue: what a job takes from itself ranks lower, and what it
@@ -67,7 +67,7 @@ func (p *plan) auditJobs() error {
 	var others []*api.TaskInfo
 	var kept api.Resource
 	for _, v := range p.victims {
-		if v.Job != p.taker {
+		if v.Job != p.preemptor {
 			others = append(others, v)
 			continue
 		}
@@ -106,24 +106,24 @@ func compareShares(a, b []api.Share) int {
 // gave of its own counts as kept.
 func (p *plan) levelsRise(others []*api.TaskInfo, kept api.Resource) bool {
 	priority := func(j *api.JobInfo) int32 { return j.Priority }
-	if slices.ContainsFunc(others, func(v *api.TaskInfo) bool { return v.Job.Priority > p.taker.Priority }) {
+	if slices.ContainsFunc(others, func(v *api.TaskInfo) bool { return v.Job.Priority > p.preemptor.Priority }) {
 		priority = func(*api.JobInfo) int32 { return 0 } // of no account in this configuration
 	}
 	levels := map[int32]*level{}
-	for _, j := range p.taker.Queue.Jobs {
+	for _, j := range p.preemptor.Queue.Jobs {
 		l := levels[priority(j)]
 		if l == nil {
 			l = &level{}
 			levels[priority(j)] = l
 		}
 		after := j.Allocated
-		if j == p.taker {
+		if j == p.preemptor {
 			after = after.Plus(kept)
 		}
 		l.before = append(l.before, p.ssn.cluster.Dims.Dominant(j.Allocated.Minus(p.gained[j]), p.ssn.total))
 		l.after = append(l.after, p.ssn.cluster.Dims.Dominant(after, p.ssn.total))
 	}
-	levels[priority(p.taker)].more += len(p.placed)
+	levels[priority(p.preemptor)].more += len(p.placed)
 	for _, v := range others {
 		levels[priority(v.Job)].more--
 	}
@@ -163,8 +163,8 @@ func (p *plan) share(q *api.QueueInfo, held api.Resource) api.Share {
 // auditEntitlement is about those that do not raise them: the taker's queue is then within what it
 // deserves, and the others had borrowed what they gave.
 func (p *plan) auditEntitlement() error {
-	for d := range p.taker.Queue.Allocated {
-		if p.over(p.taker.Queue, p.taker.Queue.Allocated, d) {
+	for d := range p.preemptor.Queue.Allocated {
+		if p.over(p.preemptor.Queue, p.preemptor.Queue.Allocated, d) {
 			return p.fault("takes more than it leaves to other queues, and more than its own deserves")
 		}
 	}
@@ -193,7 +193,7 @@ func (p *plan) borrowed(q *api.QueueInfo) bool {
 		if last.Job.Holding() == 0 {
 			held = q.Allocated.Minus(p.gained[last.Job])
 		}
-		for d, n := range p.gained[p.taker] {
+		for d, n := range p.gained[p.preemptor] {
 			if n > 0 && p.over(q, held, d) {
 				return true
 			}

@@ -31,8 +31,8 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	var asked []string
 	for range 2 {
 		ssn, _ := open(t, profile, c)
-		ssn.SetPromisesAside()
-		ssn.KeepPromises(func(p Promise) {
+		ssn.ReserveNominated()
+		ssn.PlaceNominated(func(p Nomination) {
 			asked = append(asked, told(p))
 			hold(ssn, p)
 		})
@@ -41,8 +41,8 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	c.DeletePod("victim")
 	for range 2 {
 		ssn, _ := open(t, profile, c)
-		ssn.SetPromisesAside()
-		ssn.KeepPromises(func(p Promise) { asked = append(asked, told(p)) })
+		ssn.ReserveNominated()
+		ssn.PlaceNominated(func(p Nomination) { asked = append(asked, told(p)) })
 		ssn.Close()
 	}
 	want := []string{"ns/taker: 1 on n", "ns/taker: 1 on n", "ns/taker: 1 on n"}
@@ -51,7 +51,7 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	}
 }
 
-func told(p Promise) string {
+func told(p Nomination) string {
 	var nodes []string
 	for _, n := range p.Nodes {
 		nodes = append(nodes, n.Name)
@@ -60,7 +60,7 @@ func told(p Promise) string {
 }
 
 // hold lets tasks wait where their room was promised.
-func hold(ssn *Session, p Promise) {
+func hold(ssn *Session, p Nomination) {
 	stmt := ssn.Statement()
 	for t, n := range p.Nodes {
 		stmt.Pipeline(t, n)

@@ -50,12 +50,12 @@ func (ssn *Session) takeUp(r *repeat) bool {
 func (ssn *Session) leaveRepeat() {
 	m := ssn.memory
 	m.repeat = repeat{}
-	if !ssn.idle() || len(m.promises) > 0 || len(m.aside) > 0 || !ssn.repeats && slices.ContainsFunc(ssn.jobs, looksOutside) {
+	if !ssn.idle() || len(m.nominations) > 0 || len(m.reservations) > 0 || !ssn.repeats && slices.ContainsFunc(ssn.jobs, looksOutside) {
 		return
 	}
 	m.repeat = repeat{ssn.cluster.Generation(), ssn.jobs, ssn.verdicts, ssn.wake}
 }
 
 func looksOutside(j *api.JobInfo) bool {
-	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Shape.LooksOutside() })
+	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Signature.HasExternalResources() })
 }

@@ -23,7 +23,7 @@ func TestRepeats(t *testing.T) {
 			between: func(c *api.Cluster, _ *clocktesting.FakePassiveClock) { c.DeleteNode("n") },
 		},
 		"something outside of the model has changed": {
-			between: func(c *api.Cluster, _ *clocktesting.FakePassiveClock) { c.Bump() },
+			between: func(c *api.Cluster, _ *clocktesting.FakePassiveClock) { c.NotifyExternalChange() },
 		},
 		"something was tried and undone": {
 			first: func(ssn *Session) {

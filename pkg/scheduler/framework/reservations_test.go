@@ -21,9 +21,9 @@ type jar struct {
 	label  string
 }
 
-func (j jar) Fulfil(context.Context) error { return nil }
+func (j jar) Commit(context.Context) error { return nil }
 
-func (j jar) Cancel() {
+func (j jar) Release() {
 	i := slices.Index(j.pantry.taken, j.label)
 	if i < 0 {
 		panic(j.label + " is given back, and was not taken")
@@ -33,7 +33,7 @@ func (j jar) Cancel() {
 
 func (p *pantry) plugin() testPlugin {
 	return testPlugin{name: "pantry", open: func(ssn *Session) {
-		ssn.AddReserveFn("pantry", func(t *api.TaskInfo, n *api.NodeInfo) api.Reservation {
+		ssn.AddReserveFn("pantry", func(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
 			if !t.Waiting() {
 				panic("the model shows the task on its node before anything is reserved for it")
 			}
@@ -83,7 +83,7 @@ func TestReservationsFollowPlacements(t *testing.T) {
 			}
 			var want []string
 			for _, task := range tr.tasks {
-				if task.Shape.Volumes && (task.Status == api.Allocated || task.Status == api.Pipelined) {
+				if task.Signature.Volumes && (task.Status == api.Allocated || task.Status == api.Pipelined) {
 					want = append(want, string(task.ID)+" "+task.Node.Name)
 				}
 			}
@@ -133,7 +133,7 @@ func TestPlacingTasksWithoutVolumesReservesNothing(t *testing.T) {
 	c.SetPod(pod("p0", 1))
 	ssn, _ := open(t, profileOf(t, nil, []testPlugin{p.plugin()}), c)
 	task := c.Tasks["p0"]
-	if allocated := testing.AllocsPerRun(100, func() { ssn.reserve(task, c.Node("n0")) }); allocated > 0 || len(p.taken) > 0 {
+	if allocated := testing.AllocsPerRun(100, func() { ssn.reserveExternal(task, c.Node("n0")) }); allocated > 0 || len(p.taken) > 0 {
 		t.Errorf("%v allocations, and %v is reserved; want none", allocated, p.taken)
 	}
 }

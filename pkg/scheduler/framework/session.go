@@ -31,21 +31,21 @@ type Session struct {
 	openingTier int
 
 	// jobs are those with tasks to place, valid ones only, oldest first.
-	jobs     []*api.JobInfo
-	verdicts map[*api.JobInfo]*Outcome
-	held     []op
-	aside    []*aside
-	overdue  []*api.TaskInfo // see giveUpOverdue
+	jobs         []*api.JobInfo
+	verdicts     map[*api.JobInfo]*Outcome
+	held         []op
+	reservations []*reservation
+	overdue      []*api.TaskInfo // see giveUpOverdue
 	// outstanding are victims of promises that have ended in this session.
 	outstanding map[api.JobID][]api.TaskID
-	// nominated is filled when the session closes.
-	nominated map[*api.TaskInfo]string
-	total     api.Resource
-	deserved  map[*api.QueueInfo]api.Resource
-	counts    [api.Evict + 1]int
-	wake      time.Time
-	repeats   bool
-	watch     func([]api.Decision) // hears of commits, nil if nobody listens
+	// nominatedNodes is filled when the session closes.
+	nominatedNodes map[*api.TaskInfo]string
+	total          api.Resource
+	deserved       map[*api.QueueInfo]api.Resource
+	counts         [api.Evict + 1]int
+	wake           time.Time
+	repeats        bool
+	watch          func([]api.Decision) // hears of commits, nil if nobody listens
 }
 
 // Outcome is what a session found out about a job that still waits.
@@ -53,18 +53,18 @@ type Outcome struct {
 	// Job is why the gang has not started; nil when it has.
 	Job *api.Verdict
 	// Tasks is why members of a shape wait; members without entry share Job.
-	Tasks map[*api.Shape]*api.Verdict
-	// Protected is how many pods disruption budgets keep from being evicted for the job.
-	Protected int
-	// Stale is set of gangs that have run for long without all that they need.
-	Stale bool
+	Tasks map[*api.Signature]*api.Verdict
+	// BlockedByBudgets is how many pods disruption budgets keep from being evicted for the job.
+	BlockedByBudgets int
+	// Degraded is set of gangs that have run for long without all that they need.
+	Degraded bool
 }
 
 // Message words one of the verdicts.
 func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	text := v.Message(dims)
-	if o.Protected > 0 && v.Nodes.Total > 0 {
-		text += fmt.Sprintf("; %d pods that could make room are protected by disruption budgets", o.Protected)
+	if o.BlockedByBudgets > 0 && v.Nodes.Total > 0 {
+		text += fmt.Sprintf("; %d pods that could make room are protected by disruption budgets", o.BlockedByBudgets)
 	}
 	return text
 }
@@ -84,8 +84,8 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},
 
-		nominated:   map[*api.TaskInfo]string{},
-		outstanding: map[api.JobID][]api.TaskID{},
+		nominatedNodes: map[*api.TaskInfo]string{},
+		outstanding:    map[api.JobID][]api.TaskID{},
 	}
 	for tier, plugins := range p.tiers {
 		for i := range plugins {
@@ -94,12 +94,12 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		}
 	}
 	ssn.opening = nil
-	ssn.giveUpOverdue()
+	ssn.excludeOverdue()
 	ssn.total = ssn.updateTotal()
-	ssn.memory.hopeless.compare(ssn)
+	ssn.memory.plans.compare(ssn)
 	if !ssn.takeUp(&ssn.memory.repeat) {
 		waiting := cluster.WaitingJobs()
-		ssn.watchStarving(waiting)
+		ssn.trackDegraded(waiting)
 		ssn.validateAll(waiting)
 	}
 	for i := range ssn.opened {
@@ -171,20 +171,20 @@ func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
 
 // ExplainTasks records why members of a shape wait although the gang has started or waits for
 // another reason.
-func (ssn *Session) ExplainTasks(j *api.JobInfo, shape *api.Shape, verdict *api.Verdict) {
+func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
 	o := ssn.outcome(j)
 	if o.Tasks == nil {
-		o.Tasks = map[*api.Shape]*api.Verdict{}
+		o.Tasks = map[*api.Signature]*api.Verdict{}
 	}
-	o.Tasks[shape] = verdict
+	o.Tasks[signature] = verdict
 }
 
-// ExplainProtected records how many pods could not be evicted for a job because of disruption
+// ExplainBlocked records how many pods could not be evicted for a job because of disruption
 // budgets.
-func (ssn *Session) ExplainProtected(j *api.JobInfo, pods int) {
+func (ssn *Session) ExplainBlocked(j *api.JobInfo, pods int) {
 	if pods > 0 {
 		o := ssn.outcome(j)
-		o.Protected = max(o.Protected, pods)
+		o.BlockedByBudgets = max(o.BlockedByBudgets, pods)
 	}
 }
 
@@ -235,21 +235,21 @@ func (ssn *Session) WakeAt(t time.Time) {
 func (ssn *Session) Wake() time.Time { return ssn.wake }
 
 // Nominated returns the node where a task waits for victims to end; empty if it does not.
-func (ssn *Session) Nominated(t *api.TaskInfo) string { return ssn.nominated[t] }
+func (ssn *Session) Nominated(t *api.TaskInfo) string { return ssn.nominatedNodes[t] }
 
-// nominate remembers where tasks wait for the room that was promised to them.
-func (ssn *Session) nominate() {
+// collectNominatedNodes remembers where tasks wait for the room that was promised to them.
+func (ssn *Session) collectNominatedNodes() {
 	for _, o := range ssn.held {
-		if ssn.memory.promises[o.Task.Job.ID] != nil {
-			ssn.nominated[o.Task] = o.Node.Name
+		if ssn.memory.nominations[o.Task.Job.ID] != nil {
+			ssn.nominatedNodes[o.Task] = o.Node.Name
 		}
 	}
 }
 
 // Close undoes what was held or set aside for waiting gangs and lets the plugins go.
 func (ssn *Session) Close() {
-	ssn.nominate()
-	ssn.giveBackAsides()
+	ssn.collectNominatedNodes()
+	ssn.releaseReservations()
 	s := &Statement{ssn: ssn, ops: ssn.held}
 	s.Discard()
 	ssn.held = nil
@@ -263,7 +263,7 @@ func (ssn *Session) Close() {
 	}
 	ssn.leaveRepeat()
 	if !ssn.repeats {
-		ssn.memory.forgetTallies()
+		ssn.memory.dropUnusedVerdicts()
 	}
-	ssn.memory.hopeless.standing = ssn.cluster.StandingGeneration()
+	ssn.memory.plans.standing = ssn.cluster.PlacementGeneration()
 }

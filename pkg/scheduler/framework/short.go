@@ -4,32 +4,32 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// Short tells whether a claim asks for more than Room returns in a dimension. It is quick in both cases
+// Insufficient tells whether a claim asks for more than Room returns in a dimension. It is quick in both cases
 // that are common: in a full cluster all nodes together have less, which is known without looking at them,
 // and in an empty one a few nodes have enough.
-func (ssn *Session) Short(claim *api.Claim, d int) bool {
+func (ssn *Session) Insufficient(claim *api.Claim, d int) bool {
 	asked := claim.Request.At(d)
-	if ssn.memory.whole.of(ssn.cluster, d) < asked {
+	if ssn.memory.clusterAvailable.of(ssn.cluster, d) < asked {
 		return true
 	}
-	if roomWithin(ssn.cluster.Nodes(), ssn.Passing(claim.Tasks[0].Shape), d, asked) >= asked {
+	if availableUpTo(ssn.cluster.Nodes(), ssn.FeasibleNodes(claim.Tasks[0].Signature), d, asked) >= asked {
 		return false
 	}
-	return ofOneShape(claim) || ssn.Room(claim).At(d) < asked
+	return ofOneShape(claim) || ssn.Available(claim).At(d) < asked
 }
 
-// roomWithin adds up the room of nodes until there is enough.
-func roomWithin(nodes []*api.NodeInfo, set *NodeSet, d int, enough int64) (room int64) {
+// availableUpTo adds up the room of nodes until there is enough.
+func availableUpTo(nodes []*api.NodeInfo, set *NodeSet, d int, enough int64) (room int64) {
 	set.Until(func(i int) bool {
-		room += roomOf(nodes[i], d)
+		room += availableOn(nodes[i], d)
 		return room >= enough
 	})
 	return room
 }
 
-// wholeRoom is what is idle or being released on all nodes together. It follows the journal of touched
+// clusterAvailable is what is idle or being released on all nodes together. It follows the journal of touched
 // nodes.
-type wholeRoom struct {
+type clusterAvailable struct {
 	dims     int
 	parts    []int64 // by node index and dimension
 	sum      []int64
@@ -37,8 +37,8 @@ type wholeRoom struct {
 }
 
 // of returns the sum in one dimension.
-func (w *wholeRoom) of(c *api.Cluster, d int) int64 {
-	journal, nodes := c.Touched(), c.Nodes()
+func (w *clusterAvailable) of(c *api.Cluster, d int) int64 {
+	journal, nodes := c.NodeChanges(), c.Nodes()
 	touched, ok := journal.Since(w.position)
 	if !ok || w.dims != c.Dims.Len() || len(w.parts) < len(nodes)*w.dims {
 		w.dims = c.Dims.Len()
@@ -55,13 +55,13 @@ func (w *wholeRoom) of(c *api.Cluster, d int) int64 {
 	return w.sum[d]
 }
 
-func (w *wholeRoom) update(index int, n *api.NodeInfo) {
+func (w *clusterAvailable) update(index int, n *api.NodeInfo) {
 	for d := range w.sum {
 		part := &w.parts[index*w.dims+d]
 		w.sum[d] -= *part
 		*part = 0
 		if n != nil {
-			*part = roomOf(n, d)
+			*part = availableOn(n, d)
 		}
 		w.sum[d] += *part
 	}

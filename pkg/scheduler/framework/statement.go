@@ -26,17 +26,17 @@ func (s *Statement) Mark() Mark { return Mark(len(s.ops)) }
 
 // Allocate places t on idle room of n.
 func (s *Statement) Allocate(t *api.TaskInfo, n *api.NodeInfo) {
-	s.do(api.Decision{Kind: api.Allocate, Task: t, Node: n, Reservations: s.ssn.reserve(t, n)})
+	s.do(api.Decision{Kind: api.Allocate, Task: t, Node: n, External: s.ssn.reserveExternal(t, n)})
 }
 
 // Pipeline places t on room of n that is being released.
 func (s *Statement) Pipeline(t *api.TaskInfo, n *api.NodeInfo) {
-	s.do(api.Decision{Kind: api.Pipeline, Task: t, Node: n, Reservations: s.ssn.reserve(t, n)})
+	s.do(api.Decision{Kind: api.Pipeline, Task: t, Node: n, External: s.ssn.reserveExternal(t, n)})
 }
 
 // Evict takes t off its node for the sake of a job.
-func (s *Statement) Evict(t *api.TaskInfo, beneficiary *api.JobInfo, cause api.EvictionCause) {
-	s.do(api.Decision{Kind: api.Evict, Task: t, Node: t.Node, For: beneficiary, Cause: cause})
+func (s *Statement) Evict(t *api.TaskInfo, preemptor *api.JobInfo, cause api.EvictionCause) {
+	s.do(api.Decision{Kind: api.Evict, Task: t, Node: t.Node, For: preemptor, Cause: cause})
 }
 
 var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline: api.Pipelined, api.Evict: api.Releasing}
@@ -52,7 +52,7 @@ func (s *Statement) do(d api.Decision) {
 func (s *Statement) undo() {
 	last := s.ops[len(s.ops)-1]
 	s.ops = s.ops[:len(s.ops)-1]
-	last.Cancel()
+	last.UnreserveExternal()
 	s.ssn.cluster.Place(last.Task, last.status, last.node)
 	s.ssn.announce(last.Task, last.Kind == api.Evict)
 }
@@ -72,7 +72,7 @@ func (s *Statement) Revoke(t *api.TaskInfo) {
 	for i := range s.ops {
 		if o := s.ops[i]; o.Task == t {
 			s.ops = append(s.ops[:i], s.ops[i+1:]...)
-			o.Cancel()
+			o.UnreserveExternal()
 			s.ssn.cluster.Place(t, o.status, o.node)
 			s.ssn.announce(t, o.Kind == api.Evict)
 			return
@@ -97,8 +97,8 @@ func (s *Statement) Commit() {
 	if len(decisions) == 0 {
 		return
 	}
-	s.makePromise()
-	s.ssn.Hope()
+	s.recordNomination()
+	s.ssn.InvalidatePlans()
 	if s.ssn.watch != nil {
 		s.ssn.watch(decisions)
 	}
@@ -117,9 +117,9 @@ func (s *Statement) Commit() {
 	for _, d := range now {
 		switch d.Kind {
 		case api.Allocate:
-			s.ssn.cluster.Launch(d.Task)
+			s.ssn.cluster.AssumePod(d.Task)
 		case api.Evict:
-			s.ssn.cluster.Doom(d.Task)
+			s.ssn.cluster.MarkEvicting(d.Task)
 		}
 	}
 	s.ops = nil

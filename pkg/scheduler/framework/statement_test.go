@@ -160,9 +160,9 @@ func TestCloseUndoesWhatIsHeld(t *testing.T) {
 		}
 		tr.ssn.Close()
 		for _, id := range evicted {
-			tr.c.Spare(id)
+			tr.c.EvictionFailed(id)
 		}
-		tr.c.Settle()
+		tr.c.Recompute()
 		if diff := cmp.Diff(before, tr.dump(t)); diff != "" {
 			t.Fatalf("after Close (-before +after):\n%s", diff)
 		}

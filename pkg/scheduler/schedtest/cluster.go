@@ -55,7 +55,7 @@ type Cluster struct {
 	clock   *clocktesting.FakePassiveClock // steps on with each object that is created and each cycle
 
 	inFlight []Bind             // decided and not answered
-	former   map[string]*v1.Pod // what was deleted, by the name in tests
+	orphaned map[string]*v1.Pod // what was deleted, by the name in tests
 	leaving  []string           // pods whose eviction is decided and not answered
 	last     *cycle
 	restless bool
@@ -105,7 +105,7 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 		uids:      map[string]types.UID{},
 		numbers:   map[string]int{},
 		born:      map[string]int{},
-		former:    map[string]*v1.Pod{},
+		orphaned:  map[string]*v1.Pod{},
 		restless:  s.restless,
 		clock:     clocktesting.NewFakePassiveClock(dawn),
 	}

@@ -120,13 +120,13 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	if outcome.Job != nil {
 		line(name, outcome.Job)
 	}
-	told := map[*api.Shape]bool{}
+	told := map[*api.Signature]bool{}
 	tasks := slices.SortedFunc(slices.Values(j.Tasks), func(a, b *api.TaskInfo) int {
 		return api.CompareAge(a.Created, b.Created, a.Key, b.Key)
 	})
 	for _, t := range tasks {
-		if v := outcome.Tasks[t.Shape]; v != nil && t.Waiting() && !told[t.Shape] {
-			told[t.Shape] = true
+		if v := outcome.Tasks[t.Signature]; v != nil && t.Waiting() && !told[t.Signature] {
+			told[t.Signature] = true
 			line(r.cluster.podName(t), v)
 		}
 	}
@@ -167,14 +167,14 @@ func (c *Cluster) launch(last *cycle) {
 	c.t.Helper()
 	still := c.replicas.still.model
 	for _, t := range last.evicted {
-		still.Doom(still.Tasks[t.ID])
+		still.MarkEvicting(still.Tasks[t.ID])
 	}
 	for _, b := range last.binds {
 		t := still.Tasks[b.uid]
 		still.Place(t, api.Allocated, still.Node(b.Node))
-		still.Launch(t)
+		still.AssumePod(t)
 	}
-	still.Settle()
+	still.Recompute()
 	want := still.Dump()
 	for _, r := range []*replica{c.replicas.ordered, c.replicas.shuffled} {
 		if diff := cmp.Diff(want, r.model.Dump()); diff != "" {

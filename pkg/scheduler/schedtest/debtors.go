@@ -56,8 +56,8 @@ func (r *cycle) notePlan(decisions []api.Decision) {
 
 func (r *replica) checkDebtor(ssn *framework.Session, t *api.TaskInfo, result *cycle) {
 	debt, owes := r.debtors[t.Job.ID]
-	taker := r.model.Queues[debt.taker]
-	if !owes || taker == nil || !debt.deserved.Fits(ssn.Deserved(taker)) {
+	preemptor := r.model.Queues[debt.taker]
+	if !owes || preemptor == nil || !debt.deserved.Fits(ssn.Deserved(preemptor)) {
 		return
 	}
 	for d, n := range t.Request {

@@ -40,7 +40,7 @@ func (c *Cluster) Confirm(pods ...string) {
 func (c *Cluster) Refuse(pods ...string) {
 	c.t.Helper()
 	for _, b := range c.answered("Refuse", pods) {
-		c.tell("bind "+string(b.uid), func(m *api.Cluster) { m.Refused(b.uid, "why") })
+		c.tell("bind "+string(b.uid), func(m *api.Cluster) { m.BindFailed(b.uid, "why") })
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *Cluster) Leaving() []string { return slices.Clone(c.leaving) }
 func (c *Cluster) Again(pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
-		c.reborn(c.former[name], name)
+		c.reborn(c.orphaned[name], name)
 	}
 }
 
@@ -84,7 +84,7 @@ func (c *Cluster) Spare(pods ...string) {
 	c.t.Helper()
 	for _, name := range c.evicted("Spare", pods) {
 		id := api.TaskID(c.uids[name])
-		c.tell("eviction "+string(id), func(m *api.Cluster) { m.Spare(id) })
+		c.tell("eviction "+string(id), func(m *api.Cluster) { m.EvictionFailed(id) })
 	}
 }
 
@@ -98,7 +98,7 @@ func (c *Cluster) Pardon(pods ...string) { c.t.Helper(); c.protect(false, pods) 
 func (c *Cluster) protect(protected bool, pods []string) {
 	for _, name := range pods {
 		id := api.TaskID(c.uids[name])
-		c.tell("protection "+string(id), func(m *api.Cluster) { m.Protect(id, protected) })
+		c.tell("protection "+string(id), func(m *api.Cluster) { m.SetEvictionBlocked(id, protected) })
 	}
 }
 
@@ -189,7 +189,7 @@ func (c *Cluster) Delete(pods ...string) {
 	for _, name := range pods {
 		p := c.pod(name)
 		delete(c.pods, p.UID)
-		c.former[name] = p
+		c.orphaned[name] = p
 		c.leaving = slices.DeleteFunc(c.leaving, func(leaving string) bool { return leaving == name })
 		c.inFlight = slices.DeleteFunc(c.inFlight, func(b Bind) bool { return b.Pod == name })
 		c.tell("pod "+string(p.UID), func(m *api.Cluster) { m.DeletePod(p.UID) })

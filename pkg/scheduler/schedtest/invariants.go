@@ -49,11 +49,11 @@ func (r *cycle) checkNode(action string, t *api.TaskInfo, left api.Resource) {
 // checkAside asks whether what is set aside on nodes is there.
 func (r *cycle) checkAside(action string) {
 	for _, n := range r.model.Nodes() {
-		if n == nil || n.Aside.IsZero() {
+		if n == nil || n.Reserved.IsZero() {
 			continue
 		}
-		left := n.Idle.Plus(n.Releasing).Minus(n.Pipelined).Minus(n.Aside)
-		for i, aside := range n.Aside {
+		left := n.Idle.Plus(n.Releasing).Minus(n.Pipelined).Minus(n.Reserved)
+		for i, aside := range n.Reserved {
 			if aside > 0 && left.At(i) < 0 {
 				r.fault("after %s: of the %s set aside on %s %s is missing", action, r.model.Dims.FormatOne(i, aside), n.Name,
 					r.model.Dims.FormatOne(i, -left.At(i)))
@@ -71,7 +71,7 @@ func (r *cycle) checkNominated(statement []api.Decision, d api.Decision) {
 			return
 		}
 	}
-	room := d.Node.Room(d.Task.Priority, api.Now)
+	room := d.Node.Available(d.Task.Priority, api.Now)
 	for i, n := range d.Task.Request {
 		if n > 0 && room.At(i) < 0 {
 			r.fault("%s takes room on %s that is kept for a nominated pod", r.cluster.podName(d.Task), d.Node.Name)

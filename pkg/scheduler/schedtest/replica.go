@@ -63,7 +63,7 @@ func (rs *replicas) apply(t T) {
 			e.apply(r.model)
 		}
 		r.pending = nil
-		r.model.Settle()
+		r.model.Recompute()
 		r.audit(t, "after the events")
 	}
 }
@@ -107,7 +107,7 @@ func (r *replica) session(t T, c *Cluster) *cycle {
 	}
 	result.observe(ssn)
 	ssn.Close()
-	r.model.Settle()
+	r.model.Recompute()
 	r.audit(t, "after the session")
 	result.checkGangs()
 	result.checkEvictions()

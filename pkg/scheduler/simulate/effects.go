@@ -34,7 +34,7 @@ func (r *run) bind(d api.Decision) {
 		p.queue = string(job.Queue.ID)
 	}
 	r.binds = append(r.binds, p)
-	r.held[pod.UID] = d.Reservations // never fulfilled: from now on they are taken
+	r.held[pod.UID] = d.External // never fulfilled: from now on they are taken
 	r.result.Bound = append(r.result.Bound, Binding{
 		Pod: d.Task.Key, Group: job.Key, Queue: p.queue, Node: p.node, Cycle: r.result.Cycles, Again: r.again[pod.UID],
 	})
@@ -58,7 +58,7 @@ func (r *run) carryOut() (changed bool) {
 	for _, pod := range r.victims {
 		r.cluster.DeletePod(pod.UID)
 		for _, reservation := range r.held[pod.UID] {
-			reservation.Cancel()
+			reservation.Release()
 		}
 		delete(r.held, pod.UID)
 		r.lost[nameOf(pod)] = pod
@@ -73,7 +73,7 @@ func (r *run) carryOut() (changed bool) {
 	if r.result.Cycles == 1 && r.endDeletions() {
 		changed = true
 	}
-	r.cluster.Settle()
+	r.cluster.Recompute()
 	return changed
 }
 

@@ -80,13 +80,13 @@ func (r *run) waiting(j *api.JobInfo) []Waiting {
 	outcome, dims := r.last.Outcome(j), r.cluster.Dims
 	whole := why{notTried, "no action of the configuration has tried to place it"}
 	if outcome != nil && outcome.Job != nil {
-		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.Nearest(dims)}
+		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.NearestMessage(dims)}
 	}
 	for _, t := range j.Tasks {
 		switch {
 		case t.Status != api.Pending:
-		case outcome != nil && outcome.Tasks[t.Shape] != nil && !t.Gated:
-			v := outcome.Tasks[t.Shape]
+		case outcome != nil && outcome.Tasks[t.Signature] != nil && !t.Gated:
+			v := outcome.Tasks[t.Signature]
 			counts[why{v.Reason, outcome.Message(v, dims)}]++
 		default:
 			counts[whole]++

@@ -73,9 +73,9 @@ type run struct {
 	binds   []placement // decided in this cycle
 	victims []*v1.Pod   // decided in this cycle
 
-	held    map[types.UID][]api.Reservation // volumes and devices of pods that were bound
-	again   map[types.UID]bool              // pods that have come back
-	lost    map[string]*v1.Pod              // evicted and not running again, by namespace and name
+	held    map[types.UID][]api.ExternalReservation // volumes and devices of pods that were bound
+	again   map[types.UID]bool                      // pods that have come back
+	lost    map[string]*v1.Pod                      // evicted and not running again, by namespace and name
 	budgets map[*policyv1.PodDisruptionBudget]int32
 }
 
@@ -97,7 +97,7 @@ func (w *World) newRun(p Policy, o Options) (*run, error) {
 	r := &run{
 		world: w, profile: profile,
 		cluster: api.NewCluster(api.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
-		held:    map[types.UID][]api.Reservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
+		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{},
 		result: &Result{
 			Configuration: p.Name, Totals: []Total{}, Queues: []Queue{}, Bound: []Binding{}, Evicted: []Eviction{}, Waiting: []Waiting{}, Warnings: []string{},
@@ -110,7 +110,7 @@ func (w *World) newRun(p Policy, o Options) (*run, error) {
 	for _, obj := range w.objects {
 		r.tell(obj)
 	}
-	r.cluster.Settle()
+	r.cluster.Recompute()
 	return r, nil
 }
 
@@ -143,7 +143,7 @@ func (r *run) session(ctx context.Context) error {
 		}
 	}
 	r.last.Close()
-	r.cluster.Settle()
+	r.cluster.Recompute()
 	return ctx.Err()
 }
 

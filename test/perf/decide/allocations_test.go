@@ -25,7 +25,7 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 	claim := api.NewClaim(job, job.Tasks)
 	ssn.CountNodes(task)
 	for name, ask := range map[string]func(){
-		"filter":           func() { ssn.Filter(task.Shape, node) },
+		"filter":           func() { ssn.Filter(task.Signature, node) },
 		"room":             func() { node.Fits(task, api.Now) },
 		"predicate":        func() { ssn.Predicate(task, node, api.Now) },
 		"score":            func() { ssn.NodeScore(task, node) },
@@ -33,10 +33,10 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 		"order of jobs":    func() { ssn.CompareJobs(job, other) },
 		"order of queues":  func() { ssn.CompareQueues(job.Queue, other.Queue) },
 		"order of tasks":   func() { ssn.CompareTasks(job.Tasks[0], job.Tasks[1]) },
-		"shortage":         func() { ssn.Short(claim, api.CPU) },
+		"shortage":         func() { ssn.Insufficient(claim, api.CPU) },
 		"why nodes refuse": func() { ssn.CountNodes(task) },
-		"nodes with room":  func() { ssn.KnownRoom(task) },
-		"slots":            func() { ssn.Slots(task.Shape) },
+		"nodes with room":  func() { ssn.KnownAvailable(task) },
+		"slots":            func() { ssn.CapacityCount(task.Signature) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := testing.AllocsPerRun(100, ask); got > 0 {

@@ -58,8 +58,8 @@ func (f fleet) want() tally {
 
 // oneOfFew gives gangs one of few shapes; each queue has gangs of all of them.
 func oneOfFew(g int) v1.ResourceList {
-	shape := int64(g / fleetQueues % fleetShapes)
-	return amounts(1+shape%5, 4+4*(shape/5), (shape%4)/3)
+	signature := int64(g / fleetQueues % fleetShapes)
+	return amounts(1+signature%5, 4+4*(signature/5), (signature%4)/3)
 }
 
 // itsOwn gives each gang a shape that no other has.

@@ -195,7 +195,7 @@ func (r *trial) cycle(c cycle, i int, news *world, profile *framework.Profile) (
 	}
 	timed("close", func(context.Context) {
 		ssn.Close()
-		r.model.Settle()
+		r.model.Recompute()
 	})
 	return took, nil
 }

@@ -41,13 +41,13 @@ func reclaimNoShares(nodes int) benchmark {
 		build: func() *world {
 			w := newWorld(nodes)
 			w.addQueue("taker", 4)
-			givers := []string{"a", "b", "c", "d"}
-			for _, q := range givers {
+			victimQueues := []string{"a", "b", "c", "d"}
+			for _, q := range victimQueues {
 				w.addQueue(q, 3)
 			}
 			w.addQueue("other", 1)
 			for i := range w.gpus() {
-				w.add(single(fmt.Sprintf("low-%05d", i), givers[i%len(givers)], low).running())
+				w.add(single(fmt.Sprintf("low-%05d", i), victimQueues[i%len(victimQueues)], low).running())
 			}
 			w.add(wholeNodes("taker", w.gpus()/4/gpusPerNode+1))
 			return w

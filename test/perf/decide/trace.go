@@ -153,7 +153,7 @@ func wellUsed(c *api.Cluster) (told []figures.Figure, wrong []string) {
 // hasRoom looks at all nodes, by nothing but what the trace says of pods.
 func hasRoom(c *api.Cluster, t *api.TaskInfo) bool {
 	for _, n := range c.Nodes() {
-		if t.Shape.Admits(n.Node) && t.Request.Fits(n.Idle) {
+		if t.Signature.Admits(n.Node) && t.Request.Fits(n.Idle) {
 			return true
 		}
 	}

@@ -192,5 +192,5 @@ func (w *world) tell(c *api.Cluster) {
 	for _, p := range w.pods {
 		c.SetPod(p)
 	}
-	c.Settle()
+	c.Recompute()
 }

@@ -27,7 +27,7 @@ func advice(reason string) string {
 		return "See the events of the claims of its pods: if the message names a claim, its provisioner has failed or is slow, and it is tried again."
 	case v1alpha1.ReasonBindFailed:
 		return "See who refuses the binding, by the words of the API server: mostly a policy or webhook of the cluster; it is tried again."
-	case v1alpha1.ReasonGangStale:
+	case v1alpha1.ReasonGangDegraded:
 		return "Make room for the pods that are missing, or delete the group; with preempt or reclaim it is evicted as soon as that lets another gang start."
 	case v1alpha1.ReasonGroupNotFound:
 		return "Make the PodGroup in the namespace of the pod, or correct the pod's label " + v1alpha1.LabelPodGroup + "."

@@ -50,9 +50,9 @@ const (
 	// ReasonBindFailed: the group has its nodes, and the API server does not take the binding of one of its pods; it is
 	// tried again with growing pauses.
 	ReasonBindFailed = "BindFailed"
-	// ReasonGangStale: fewer than minMember pods have been running for a while, and the missing ones find
+	// ReasonGangDegraded: fewer than minMember pods have been running for a while, and the missing ones find
 	// no room.
-	ReasonGangStale = "GangStale"
+	ReasonGangDegraded = "GangStale"
 )
 
 // Reasons that only the PodScheduled condition of a pod may have.

@@ -13,13 +13,13 @@ import (
 func (r *run) explainGang(claim *api.Claim, f *place.Failure) {
 	missing := int32(0)
 	for _, t := range claim.Tasks {
-		if t.Shape == f.Task.Shape {
+		if t.Signature == f.Task.Signature {
 			missing++
 		}
 	}
 	verdict := r.placer.Why(f.Task, claim.Request, max(missing, 1))
 	verdict.Startable = min(f.Placed, verdict.Missing)
-	verdict.Forming = r.ssn.Forming(claim.Job)
+	verdict.Reservation = r.ssn.StarvationReservation(claim.Job)
 	r.ssn.Explain(claim.Job, verdict)
 }
 
@@ -28,11 +28,11 @@ func (r *run) explainSurplus(claim *api.Claim) {
 	task := claim.Tasks[0]
 	missing := int32(0)
 	for _, t := range claim.Job.Tasks {
-		if t.Waiting() && t.Shape == task.Shape {
+		if t.Waiting() && t.Signature == task.Signature {
 			missing++
 		}
 	}
-	r.ssn.ExplainTasks(claim.Job, task.Shape, r.placer.Why(task, claim.Request, missing))
+	r.ssn.ExplainTasks(claim.Job, task.Signature, r.placer.Why(task, claim.Request, missing))
 }
 
 // explainHeld says of a gang that fits only on room being released that it waits for that room.

@@ -11,20 +11,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Forming returns the action that goes before those of every configuration and after Promised: it
+// StarvationReservation returns the action that goes before those of every configuration and after Promised: it
 // sets room aside for gangs that have waited long. Without it a stream of small jobs would take
 // whatever becomes free, piece by piece, and a gang that needs many pieces at once would never start.
-func Forming() framework.Action { return forming{} }
+func StarvationReservation() framework.Action { return starvationReservation{} }
 
-type forming struct{}
+type starvationReservation struct{}
 
-func (forming) Name() string { return "forming" }
+func (starvationReservation) Name() string { return "forming" }
 
 // Execute chooses one gang of each queue, the first in job order that has waited long enough, and
 // the places where it will have room soonest. What is free there is set aside until the session
 // closes; the gang itself starts in its ordinary turn, when all of it fits.
-func (forming) Execute(ctx context.Context, ssn *framework.Session) error {
-	f := &former{ssn: ssn, reserver: place.NewReserver(ssn), starving: starving(ssn), served: map[*api.QueueInfo]bool{}}
+func (starvationReservation) Execute(ctx context.Context, ssn *framework.Session) error {
+	f := &reserver{ssn: ssn, reserver: place.NewReserver(ssn), starving: starving(ssn), served: map[*api.QueueInfo]bool{}}
 	if len(f.starving) == 0 {
 		return ctx.Err()
 	}
@@ -36,7 +36,7 @@ func (forming) Execute(ctx context.Context, ssn *framework.Session) error {
 		c.stmt.Discard()
 	}
 	for _, c := range f.chosen {
-		ssn.SetAside(c.job, c.places)
+		ssn.Reserve(c.job, c.places)
 	}
 	return ctx.Err()
 }
@@ -74,8 +74,8 @@ func waitsSince(ssn *framework.Session, j *api.JobInfo) time.Time {
 	return time.Unix(0, last)
 }
 
-// former chooses gangs and places in one session.
-type former struct {
+// reserver chooses gangs and places in one session.
+type reserver struct {
 	ssn      *framework.Session
 	reserver *place.Reserver
 	starving map[*api.JobInfo]bool
@@ -92,7 +92,7 @@ type chosen struct {
 }
 
 // consider is called for all jobs, the best queue first.
-func (f *former) consider(job *api.JobInfo) {
+func (f *reserver) consider(job *api.JobInfo) {
 	starves := f.starving[job]
 	if f.served[job.Queue] || f.first != nil && !starves || !f.couldStart(job) {
 		return
@@ -115,7 +115,7 @@ func (f *former) consider(job *api.JobInfo) {
 	}
 }
 
-func (f *former) couldStart(job *api.JobInfo) bool {
+func (f *reserver) couldStart(job *api.JobInfo) bool {
 	tasks, enough := f.ssn.CouldFit(job)
 	for _, n := range tasks {
 		if n > 0 {
@@ -129,17 +129,17 @@ func (f *former) couldStart(job *api.JobInfo) bool {
 // before all other queues. One that has begun to form goes on, or what was kept free for it would have
 // been so for nothing. It may be the jobs of its own queue that stand between it and the caps, and
 // nothing else.
-func (f *former) mayForm(claim *api.Claim) bool {
+func (f *reserver) mayForm(claim *api.Claim) bool {
 	job, queue := claim.Job, claim.Job.Queue
 	if !f.ssn.Allocatable(job, claim.Request, api.Future) &&
 		(queue.CapAllows(claim.Request, api.Future) < 0 || !job.Allocated.Plus(claim.Request).Within(queue.Capability)) {
 		return false
 	}
-	return queue == f.first || f.ssn.WasSetAside(job) != nil || f.deserves(claim)
+	return queue == f.first || f.ssn.PreviousReservation(job) != nil || f.deserves(claim)
 }
 
 // deserves tells whether the queue holds no more than it deserves with the gang.
-func (f *former) deserves(claim *api.Claim) bool {
+func (f *reserver) deserves(claim *api.Claim) bool {
 	deserved := f.ssn.Deserved(claim.Job.Queue)
 	if deserved == nil { // nobody shares out the cluster
 		return true

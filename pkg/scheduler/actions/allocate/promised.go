@@ -10,26 +10,26 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Promised returns the action that goes before all others: it gives jobs the room for which pods
+// Nominated returns the action that goes before all others: it gives jobs the room for which pods
 // were evicted in earlier cycles.
-func Promised() framework.Action { return promised{} }
+func Nominated() framework.Action { return nominated{} }
 
-type promised struct{}
+type nominated struct{}
 
-func (promised) Name() string { return "promised" }
+func (nominated) Name() string { return "promised" }
 
 // Execute places as many tasks of each job as were promised room: its gang, then surplus. Jobs of
 // the queue that are strictly above in priority go before: room that is promised is theirs without
 // another eviction.
-func (promised) Execute(ctx context.Context, ssn *framework.Session) error {
+func (nominated) Execute(ctx context.Context, ssn *framework.Session) error {
 	run := &run{ssn: ssn, placer: place.New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
-	for _, job := range run.above(ssn.SetPromisesAside()) {
-		ssn.Turn(job)
+	for _, job := range run.above(ssn.ReserveNominated()) {
+		ssn.ActivateReservation(job)
 		for claim := run.claim(job); claim != nil && run.place(claim); claim = run.claim(job) {
 		}
 	}
-	ssn.Turn(nil)
-	ssn.KeepPromises(run.keep)
+	ssn.ActivateReservation(nil)
+	ssn.PlaceNominated(run.keep)
 	return ctx.Err()
 }
 
@@ -58,7 +58,7 @@ func (r *run) above(jobs []*api.JobInfo) []*api.JobInfo {
 
 // keep gives a job turns until as many tasks as were promised room have found some: at once anywhere, else
 // where it was promised, else wherever there will be room.
-func (r *run) keep(p framework.Promise) {
+func (r *run) keep(p framework.Nomination) {
 	for before := p.Job.Waiting(); before-p.Job.Waiting() < int32(p.Tasks); {
 		claim := r.claim(p.Job)
 		if claim == nil || !r.placeAtOnce(claim) && !r.placeSeated(claim, p) && !r.place(claim) {
@@ -73,8 +73,8 @@ func (r *run) placeAtOnce(claim *api.Claim) bool {
 	return r.try(claim) == nil
 }
 
-func (r *run) placeSeated(claim *api.Claim, p framework.Promise) bool {
-	r.placer.Seated(p.Nodes)
-	defer r.placer.Seated(nil)
+func (r *run) placeSeated(claim *api.Claim, p framework.Nomination) bool {
+	r.placer.Pinned(p.Nodes)
+	defer r.placer.Pinned(nil)
 	return r.try(claim) == nil
 }

@@ -78,7 +78,7 @@ func complete(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, ta
 
 // fill places what finds a node.
 func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) {
-	failed := map[*api.Class]bool{}
+	failed := map[*api.EquivalenceClass]bool{}
 	for i, t := range tasks {
 		class := ssn.Cluster().ClassOf(t)
 		if failed[class] {
@@ -90,7 +90,7 @@ func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks 
 			continue
 		}
 		failed[class] = true
-		ssn.ExplainTasks(job, t.Shape, placer.Why(t, t.Request, alike(tasks[i:])))
+		ssn.ExplainTasks(job, t.Signature, placer.Why(t, t.Request, alike(tasks[i:])))
 	}
 }
 
@@ -98,7 +98,7 @@ func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks 
 func alike(tasks []*api.TaskInfo) int32 {
 	n := int32(0)
 	for _, t := range tasks {
-		if t.Shape == tasks[0].Shape {
+		if t.Signature == tasks[0].Signature {
 			n++
 		}
 	}

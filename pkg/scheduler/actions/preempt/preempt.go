@@ -40,14 +40,14 @@ func preempt(ssn *framework.Session, planner *evict.Planner, claim *api.Claim) b
 	stmt := ssn.Statement()
 	own := []*api.QueueInfo{job.Queue}
 	ok := planner.Plan(stmt, claim, evict.Rules{
-		Cause:  api.Preempted,
-		Givers: func() []*api.QueueInfo { return own },
+		Cause:        api.Preempted,
+		VictimQueues: func() []*api.QueueInfo { return own },
 		May: func(j *api.JobInfo) bool {
 			// Pods without a group know of no gang: equals do not push each other out.
 			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
 		},
 		Admits:      ssn.Preemptable,
-		Accepts:     ssn.Harmless,
+		Accepts:     ssn.ValidatePlan,
 		SurplusOnly: surplus,
 	})
 	if ok {

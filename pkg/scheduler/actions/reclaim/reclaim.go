@@ -51,15 +51,15 @@ type run struct {
 }
 
 func (r *run) serve(claim *api.Claim) bool {
-	taker := claim.Job.Queue
+	preemptor := claim.Job.Queue
 	rules := evict.Rules{
-		Cause:     api.Reclaimed,
-		Givers:    func() []*api.QueueInfo { return r.givers(taker) },
-		May:       func(j *api.JobInfo) bool { return mayGive(j.Queue, taker) },
-		Reachable: r.ssn.Reachable,
-		Admits:    r.ssn.Reclaimable,
+		Cause:        api.Reclaimed,
+		VictimQueues: func() []*api.QueueInfo { return r.victimQueues(preemptor) },
+		May:          func(j *api.JobInfo) bool { return mayEvict(j.Queue, preemptor) },
+		PreFilter:    r.ssn.PreFilterPlan,
+		Admits:       r.ssn.Reclaimable,
 	}
-	if r.planner.Hopeless(claim, rules) {
+	if r.planner.KnownInfeasible(claim, rules) {
 		return false // nor does it fit: nothing has changed
 	}
 	stmt := r.ssn.Statement()
@@ -84,16 +84,16 @@ func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 	return true
 }
 
-// mayGive tells whether a queue may have to give anything. One that is not reclaimable gives only what
+// mayEvict tells whether a queue may have to give anything. One that is not reclaimable gives only what
 // the taker's guarantee needs.
-func mayGive(q, taker *api.QueueInfo) bool {
-	return q != taker && (q.Reclaimable || !taker.Guarantee.IsZero())
+func mayEvict(q, preemptor *api.QueueInfo) bool {
+	return q != preemptor && (q.Reclaimable || !preemptor.Guarantee.IsZero())
 }
 
-// givers returns the queues that may have to give, the one with the highest share first. Those that
+// victimQueues returns the queues that may have to give, the one with the highest share first. Those that
 // are not reclaimable come after all others: they give what nobody else can.
-func (r *run) givers(taker *api.QueueInfo) []*api.QueueInfo {
-	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return !mayGive(q, taker) })
+func (r *run) victimQueues(preemptor *api.QueueInfo) []*api.QueueInfo {
+	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return !mayEvict(q, preemptor) })
 	slices.SortStableFunc(list, func(a, b *api.QueueInfo) int {
 		switch {
 		case a.Reclaimable == b.Reclaimable:

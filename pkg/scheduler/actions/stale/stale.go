@@ -25,9 +25,9 @@ func (action) Name() string { return Name }
 // Execute evicts the last stale gang in job order that another gang can start without, and no more
 // than one in a session. The others stay and say what they lack.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	gangs := ssn.StaleGangs()
+	gangs := ssn.DegradedGangs()
 	for _, j := range gangs {
-		ssn.ExplainStale(j)
+		ssn.ExplainDegraded(j)
 	}
 	for _, j := range slices.Backward(gangs) {
 		if ctx.Err() != nil || dissolve(ssn, j, gangs) {
@@ -43,17 +43,17 @@ func dissolve(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) b
 	if !ok {
 		return false
 	}
-	defer ssn.Turn(nil)
-	for _, taker := range takers(ssn, gang, stale) {
-		ssn.Turn(taker)
-		tasks := ssn.WaitingTasks(taker)
-		claim := worklist.Claim(ssn, taker, tasks)
+	defer ssn.ActivateReservation(nil)
+	for _, preemptor := range preemptors(ssn, gang, stale) {
+		ssn.ActivateReservation(preemptor)
+		tasks := ssn.WaitingTasks(preemptor)
+		claim := worklist.Claim(ssn, preemptor, tasks)
 		if claim == nil {
 			continue
 		}
 		stmt, placer := ssn.Statement(), place.New(ssn)
 		for _, t := range unit.Tasks {
-			stmt.Evict(t, taker, api.GangStale)
+			stmt.Evict(t, preemptor, api.GangDegraded)
 		}
 		if placer.Gang(stmt, claim, tasks) == nil {
 			stmt.Commit()
@@ -68,7 +68,7 @@ func dissolve(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) b
 func unitOf(ssn *framework.Session, gang *api.JobInfo) (api.Unit, bool) {
 	var tasks []*api.TaskInfo
 	for _, t := range gang.Tasks {
-		if t.Evictable() && !ssn.Protected(t) {
+		if t.Evictable() && !ssn.NonEvictable(t) {
 			tasks = append(tasks, t)
 		}
 	}
@@ -77,8 +77,8 @@ func unitOf(ssn *framework.Session, gang *api.JobInfo) (api.Unit, bool) {
 	return unit, len(tasks) == int(gang.Holding()) && ssn.Cluster().BudgetsAllow(unit)
 }
 
-// takers lists the gangs that could start instead, in job order, stale ones first.
-func takers(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) []*api.JobInfo {
+// preemptors lists the gangs that could start instead, in job order, stale ones first.
+func preemptors(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) []*api.JobInfo {
 	isStale := func(j *api.JobInfo) bool { return slices.Contains(stale, j) }
 	var list []*api.JobInfo
 	for _, j := range ssn.Jobs() {

@@ -26,7 +26,7 @@ func (plugin) Name() string { return Name }
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddPreemptableFn(Name, protectSystem)
 	ssn.AddReclaimableFn(Name, protectSystem)
-	ssn.AddProtectedFn(Name, ofSystem)
+	ssn.AddNonEvictableFn(Name, ofSystem)
 }
 
 func (plugin) OnSessionClose(*framework.Session) {}

@@ -27,7 +27,7 @@ func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddJobValidFn(Name, enoughPods)
 	ssn.AddJobReadyFn(Name, (*api.JobInfo).Ready)
 	ssn.AddJobPipelinedFn(Name, (*api.JobInfo).Pipelined)
-	ssn.AddJobOrderFn(Name, starvingFirst)
+	ssn.AddJobOrderFn(Name, degradedFirst)
 	ssn.AddPreemptableFn(Name, keepWhole)
 	ssn.AddReclaimableFn(Name, keepWhole)
 }
@@ -43,13 +43,13 @@ func enoughPods(j *api.JobInfo) *api.Verdict {
 	return nil
 }
 
-// starvingFirst lets gangs that hold room without being able to start go first: they waste it.
+// degradedFirst lets gangs that hold room without being able to start go first: they waste it.
 // Then come jobs that have not started, then jobs that only want more.
-func starvingFirst(a, b *api.JobInfo) int { return cmp.Compare(urgency(a), urgency(b)) }
+func degradedFirst(a, b *api.JobInfo) int { return cmp.Compare(urgency(a), urgency(b)) }
 
 func urgency(j *api.JobInfo) int {
 	switch {
-	case j.Starving():
+	case j.Degraded():
 		return 0
 	case !j.Ready():
 		return 1

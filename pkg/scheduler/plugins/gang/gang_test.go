@@ -25,13 +25,13 @@ func TestUrgency(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if n := starvingFirst(tc.first, tc.second); n >= 0 {
+			if n := degradedFirst(tc.first, tc.second); n >= 0 {
 				t.Errorf("first against second: got %d, want a negative number", n)
 			}
-			if n := starvingFirst(tc.second, tc.first); n <= 0 {
+			if n := degradedFirst(tc.second, tc.first); n <= 0 {
 				t.Errorf("second against first: got %d, want a positive number", n)
 			}
-			if n := starvingFirst(tc.first, tc.first); n != 0 {
+			if n := degradedFirst(tc.first, tc.first); n != 0 {
 				t.Errorf("first against itself: got %d, want 0", n)
 			}
 		})

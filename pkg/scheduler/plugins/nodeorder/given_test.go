@@ -40,7 +40,7 @@ func newCluster(nodes []*v1.Node, pods []*v1.Pod) *api.Cluster {
 	for _, p := range pods {
 		cluster.SetPod(p)
 	}
-	cluster.Settle()
+	cluster.Recompute()
 	return cluster
 }
 

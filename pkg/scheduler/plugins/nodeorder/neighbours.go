@@ -10,12 +10,12 @@ import (
 type counts struct {
 	comparison bool // tolerations may use the operators Lt and Gt
 	cluster    *api.Cluster
-	shapes     map[*api.Shape]*neighbours
+	shapes     map[*api.Signature]*neighbours
 }
 
 func (c *counts) open(cluster *api.Cluster) {
 	if c.cluster != cluster {
-		c.cluster, c.shapes = cluster, map[*api.Shape]*neighbours{}
+		c.cluster, c.shapes = cluster, map[*api.Signature]*neighbours{}
 	}
 	for _, n := range c.shapes {
 		n.asked = false
@@ -24,18 +24,18 @@ func (c *counts) open(cluster *api.Cluster) {
 
 // close forgets shapes that the session did not ask about.
 func (c *counts) close() {
-	for shape, n := range c.shapes {
-		if !n.asked || shape.Dead() {
-			delete(c.shapes, shape)
+	for signature, n := range c.shapes {
+		if !n.asked || signature.Unreferenced() {
+			delete(c.shapes, signature)
 		}
 	}
 }
 
-func (c *counts) of(shape *api.Shape) *neighbours {
-	n := c.shapes[shape]
+func (c *counts) of(signature *api.Signature) *neighbours {
+	n := c.shapes[signature]
 	if n == nil {
-		n = &neighbours{cluster: c.cluster, terms: preferredTerms(shape), spread: softConstraints(shape, c.comparison)}
-		c.shapes[shape] = n
+		n = &neighbours{cluster: c.cluster, terms: preferredTerms(signature), spread: softConstraints(signature, c.comparison)}
+		c.shapes[signature] = n
 	}
 	n.asked = true
 	return n
@@ -55,7 +55,7 @@ type neighbours struct {
 
 // sync brings the counts up to date.
 func (b *neighbours) sync() {
-	journal := b.cluster.Touched()
+	journal := b.cluster.NodeChanges()
 	if b.known && b.position == journal.Position() {
 		return
 	}

@@ -102,7 +102,7 @@ type plugin struct {
 type scorer struct {
 	weight int64
 	// applies tells whether the scorer has an opinion about tasks of a shape.
-	applies func(*api.Shape) bool
+	applies func(*api.Signature) bool
 	// score answers between 0 and api.OneScore.
 	score func(*question, *api.NodeInfo) api.Score
 }
@@ -127,7 +127,7 @@ func newPlugin(a Arguments) *plugin {
 	return p
 }
 
-func always(*api.Shape) bool { return true }
+func always(*api.Signature) bool { return true }
 
 func (p *plugin) Name() string { return Name }
 
@@ -146,7 +146,7 @@ type question struct {
 	cluster *api.Cluster
 	counted *counts
 
-	shape      *api.Shape
+	shape      *api.Signature
 	asked      []scorer // those that apply
 	dimensions []int    // that the resource scorers look at
 	neighbours *neighbours
@@ -155,8 +155,8 @@ type question struct {
 
 // score sums the weighted scores. It allocates nothing for plain tasks.
 func (q *question) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
-	if t.Shape != q.shape {
-		q.turnTo(t.Shape)
+	if t.Signature != q.shape {
+		q.turnTo(t.Signature)
 	}
 	q.weigh(n)
 	var sum api.Score
@@ -166,21 +166,21 @@ func (q *question) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 	return sum
 }
 
-func (q *question) turnTo(shape *api.Shape) {
-	q.shape, q.neighbours = shape, nil
+func (q *question) turnTo(signature *api.Signature) {
+	q.shape, q.neighbours = signature, nil
 	q.asked = q.asked[:0]
 	for i := range q.scorers {
-		if q.scorers[i].applies(shape) {
+		if q.scorers[i].applies(signature) {
 			q.asked = append(q.asked, q.scorers[i])
 		}
 	}
 	q.dimensions = append(q.dimensions[:0], api.CPU, api.Memory)
-	for i := api.Pods + 1; i < len(shape.Request); i++ {
-		if shape.Request[i] > 0 && q.cluster.Dims.Shared(i) {
+	for i := api.Pods + 1; i < len(signature.Request); i++ {
+		if signature.Request[i] > 0 && q.cluster.Dims.Shared(i) {
 			q.dimensions = append(q.dimensions, i)
 		}
 	}
-	if prefersPods(shape) || prefersSpread(shape) {
-		q.neighbours = q.counted.of(shape)
+	if prefersPods(signature) || prefersSpread(signature) {
+		q.neighbours = q.counted.of(signature)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func prefersPods(s *api.Shape) bool {
+func prefersPods(s *api.Signature) bool {
 	a := s.Exemplar.Affinity
 	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0)
@@ -22,7 +22,7 @@ type term struct {
 }
 
 // preferredTerms parses the terms of a shape. What cannot be parsed selects nothing.
-func preferredTerms(s *api.Shape) []term {
+func preferredTerms(s *api.Signature) []term {
 	var terms []term
 	add := func(preferred []v1.WeightedPodAffinityTerm, anti bool) {
 		owner := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace}}

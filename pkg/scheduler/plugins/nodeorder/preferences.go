@@ -10,7 +10,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func prefersNodes(s *api.Shape) bool { return s.Preferred != nil && s.PreferredWeight > 0 }
+func prefersNodes(s *api.Signature) bool { return s.Preferred != nil && s.PreferredWeight > 0 }
 
 // nodeAffinity is the weight of the preferred node affinity terms that the node matches, as a
 // share of the weight of all.

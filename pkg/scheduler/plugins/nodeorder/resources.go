@@ -41,7 +41,7 @@ func mostRequested(q *question, n *api.NodeInfo) api.Score {
 }
 
 // asksForSomething: pods that ask for nothing unbalance nothing.
-func asksForSomething(s *api.Shape) bool { return !s.BestEffort }
+func asksForSomething(s *api.Signature) bool { return !s.BestEffort }
 
 // balancedResource is one less the difference between the shares in which the most and the least
 // used resource are used. A node with a single resource is balanced.

@@ -10,7 +10,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func prefersSpread(s *api.Shape) bool {
+func prefersSpread(s *api.Signature) bool {
 	for i := range s.Exemplar.TopologySpreadConstraints {
 		if s.Exemplar.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.ScheduleAnyway {
 			return true
@@ -23,7 +23,7 @@ func prefersSpread(s *api.Shape) bool {
 type constraint struct {
 	key        string
 	selector   labels.Selector
-	shape      *api.Shape
+	shape      *api.Signature
 	keys       []string // of all constraints: a node that lacks one of them is not counted
 	byAffinity bool     // only nodes that the shape's node affinity admits are counted
 	byTaints   bool     // only nodes whose taints it tolerates are
@@ -33,7 +33,7 @@ type constraint struct {
 
 // softConstraints parses the constraints of a shape. What cannot be parsed selects nothing. Label
 // keys to match (matchLabelKeys) are not looked at: API servers write them into the selector.
-func softConstraints(s *api.Shape, comparison bool) []constraint {
+func softConstraints(s *api.Signature, comparison bool) []constraint {
 	var constraints []constraint
 	var keys []string
 	for i := range s.Exemplar.TopologySpreadConstraints {

@@ -241,7 +241,7 @@ func (s *store) fulfil(decisions []api.Decision) (errs []string, failed bool) {
 	var running sync.WaitGroup
 	for i, d := range decisions {
 		running.Go(func() {
-			if err := d.Reservations[0].Fulfil(s.t.Context()); err != nil {
+			if err := d.External[0].Commit(s.t.Context()); err != nil {
 				errs[i] = err.Error()
 			}
 		})

@@ -46,7 +46,7 @@ func newFilter(a Arguments, comparison bool) *filter {
 // unfit returns why no task of the shape may ever go to the node as it is, or nil. The reason
 // that a person would look into first comes first: a cordoned node is told as cordoned, although
 // it is tainted as well.
-func (f *filter) unfit(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+func (f *filter) unfit(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	tolerations := s.Exemplar.Tolerations
 	if !n.Ready() && !f.tolerates(tolerations, noSchedule(lifecycleTaint(n.Node))) {
 		return f.notReady

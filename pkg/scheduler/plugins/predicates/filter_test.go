@@ -130,8 +130,8 @@ func TestRefusalsAreShared(t *testing.T) {
 		nodes: []*v1.Node{node("a", taint("gpu", "", v1.TaintEffectNoSchedule)), node("b", taint("gpu", "", v1.TaintEffectNoSchedule))},
 		pods:  []*v1.Pod{pod("p")},
 	}.open(t)
-	shape := taskNamed(cluster, "p").Shape
-	if ssn.Filter(shape, cluster.Node("a")) != ssn.Filter(shape, cluster.Node("b")) {
+	signature := taskNamed(cluster, "p").Signature
+	if ssn.Filter(signature, cluster.Node("a")) != ssn.Filter(signature, cluster.Node("b")) {
 		t.Error("two nodes with the same taint give two refusals")
 	}
 }
@@ -157,7 +157,7 @@ func TestAskingAllocatesNothing(t *testing.T) {
 			}.open(t)
 			task, n := taskNamed(cluster, "p"), cluster.Node("n")
 			ask := func() {
-				ssn.Filter(task.Shape, n)
+				ssn.Filter(task.Signature, n)
 				ssn.Predicate(task, n, api.Now)
 			}
 			if allocated := testing.AllocsPerRun(100, ask); allocated > 0 {

@@ -45,7 +45,7 @@ func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Se
 	for _, p := range g.pods {
 		cluster.SetPod(p)
 	}
-	cluster.Settle()
+	cluster.Recompute()
 	ssn := profile.Open(cluster, nil, logr.Discard())
 	t.Cleanup(ssn.Close)
 	return ssn, cluster
@@ -83,7 +83,7 @@ func verdicts(ssn *framework.Session, pod string, when api.When) map[string]stri
 			continue
 		}
 		got[n.Name] = fits
-		unfit := ssn.Filter(task.Shape, n)
+		unfit := ssn.Filter(task.Signature, n)
 		if unfit == nil {
 			unfit = ssn.Predicate(task, n, when)
 		}

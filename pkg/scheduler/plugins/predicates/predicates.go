@@ -88,13 +88,13 @@ func Spec() framework.PluginSpec {
 // plugin lives as long as the configuration.
 type plugin struct {
 	filter    *filter
-	judge     *upstream.Judge
+	runner    *upstream.FilterRunner
 	portTaken *api.Unfit
 }
 
 func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) (*plugin, error) {
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	judge, err := upstream.NewJudge(upstream.Options{
+	judge, err := upstream.NewFilterRunner(upstream.Options{
 		Informers: handle.Informers, Devices: devices, Kube: handle.Kube, Features: features, BindTimeout: a.VolumeBindTimeout,
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) 
 	}
 	return &plugin{
 		filter:    newFilter(a, features.EnableTaintTolerationComparisonOperators),
-		judge:     judge,
+		runner:    judge,
 		portTaken: &api.Unfit{Reason: api.HostPortTaken},
 	}, nil
 }
@@ -111,7 +111,7 @@ func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	p.filter.log = ssn.Log
-	p.judge.Open(ssn.Cluster(), ssn.Log)
+	p.runner.Open(ssn.Cluster(), ssn.Log)
 	n := &neighbours{plugin: p, cluster: ssn.Cluster()}
 	ssn.AddFilterFn(Name, p.filter.unfit)
 	ssn.AddPredicateFn(Name, n.unfit)
@@ -119,7 +119,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddReserveFn(Name, n.reserveDevices)
 }
 
-func (p *plugin) OnSessionClose(*framework.Session) { p.judge.Close() }
+func (p *plugin) OnSessionClose(*framework.Session) { p.runner.Close() }
 
 // neighbours answers for one session what depends on what stands on a node.
 type neighbours struct {
@@ -129,7 +129,7 @@ type neighbours struct {
 	// The last task asked about: one task is usually asked about many nodes in a row, and the
 	// terms that classes are made of stand still within a session.
 	task   *api.TaskInfo
-	class  *api.Class
+	class  *api.EquivalenceClass
 	upward bool // the class has to be put to kube-scheduler's plugins
 }
 
@@ -141,28 +141,28 @@ func (s *neighbours) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api
 	}
 	if t != s.task {
 		s.task, s.class = t, s.cluster.ClassOf(t)
-		s.upward = s.class.Social() || t.Shape.LooksOutside()
+		s.upward = s.class.AffectedByPods() || t.Signature.HasExternalResources()
 	}
 	if !s.upward {
 		return nil
 	}
-	return s.judge.Unfit(s.class, t.Pod, n, when)
+	return s.runner.Unfit(s.class, t.Pod, n, when)
 }
 
 // reserve sets the volumes aside that t takes on n.
-func (s *neighbours) reserve(t *api.TaskInfo, n *api.NodeInfo) api.Reservation {
-	if !t.Shape.Volumes {
+func (s *neighbours) reserve(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
+	if !t.Signature.Volumes {
 		return nil
 	}
-	return s.judge.Reserve(t.Pod, n)
+	return s.runner.Reserve(t.Pod, n)
 }
 
 // reserveDevices sets the devices aside that t takes on n.
-func (s *neighbours) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.Reservation {
-	if !t.Shape.Claims {
+func (s *neighbours) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
+	if !t.Signature.Claims {
 		return nil
 	}
-	return s.judge.ReserveDevices(t.Pod, n)
+	return s.runner.ReserveDevices(t.Pod, n)
 }
 
 // pressures returns the node conditions that refuse a node.

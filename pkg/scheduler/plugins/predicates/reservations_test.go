@@ -275,12 +275,12 @@ func TestFulfil(t *testing.T) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
-				reservations := stmt.Decisions()[0].Reservations
+				reservations := stmt.Decisions()[0].External
 				if len(reservations) != 1 {
 					t.Fatalf("%d reservations, want 1", len(reservations))
 				}
 				began, failed := time.Now(), make(chan error, 1)
-				go func() { failed <- reservations[0].Fulfil(t.Context()) }()
+				go func() { failed <- reservations[0].Commit(t.Context()) }()
 				synctest.Wait()
 				tt.controller(s)
 				got := ""
@@ -325,11 +325,11 @@ func TestFulfilShared(t *testing.T) {
 				got := make([]string, 2)
 				for i, d := range stmt.Decisions() {
 					if i == 0 && tt.gone {
-						d.Cancel()
+						d.UnreserveExternal()
 						continue
 					}
 					go func() {
-						if err := d.Reservations[0].Fulfil(t.Context()); err != nil {
+						if err := d.External[0].Commit(t.Context()); err != nil {
 							got[i] = err.Error()
 						}
 					}()
@@ -360,7 +360,7 @@ func TestNothingIsReservedWithoutNeed(t *testing.T) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
-				if got := stmt.Decisions()[0].Reservations; got != nil {
+				if got := stmt.Decisions()[0].External; got != nil {
 					t.Errorf("%d reservations, want none", len(got))
 				}
 			})

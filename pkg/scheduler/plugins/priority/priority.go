@@ -45,11 +45,11 @@ func yieldToHigher(claim *api.Claim, unit api.Unit) api.Vote {
 	return vote(claim.Job.Priority, unit.Job.Priority)
 }
 
-func vote(taker, giver int32) api.Vote {
+func vote(preemptor, victimQueue int32) api.Vote {
 	switch {
-	case giver < taker:
+	case victimQueue < preemptor:
 		return api.Permit
-	case giver > taker:
+	case victimQueue > preemptor:
 		return api.Reject
 	}
 	return api.Abstain

@@ -21,24 +21,24 @@ func Spec() framework.PluginSpec { return SpecWith(DefaultRules()) }
 // SpecWith registers it with other rules than the default ones.
 func SpecWith(rules Rules) framework.PluginSpec {
 	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
-		return &plugin{rules: rules, debts: map[api.JobID]debt{}}, nil
+		return &plugin{rules: rules, cooldowns: map[api.JobID]cooldown{}}, nil
 	}}
 }
 
 // plugin lives as long as its configuration.
 type plugin struct {
-	rules Rules
-	debts map[api.JobID]debt
-	open  *shares                         // of the session that is open
-	last  map[*api.QueueInfo]api.Resource // what queues deserved in the one before
+	rules     Rules
+	cooldowns map[api.JobID]cooldown
+	open      *shares                         // of the session that is open
+	last      map[*api.QueueInfo]api.Resource // what queues deserved in the one before
 }
 
 func (*plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	s := &shares{
-		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, debts: p.debts, before: p.last,
-		gifts: map[*api.JobInfo]gift{}, largest: map[*api.QueueInfo]api.Resource{},
+		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, cooldowns: p.cooldowns, before: p.last,
+		recorded: map[*api.JobInfo]recordedReclaim{}, largest: map[*api.QueueInfo]api.Resource{},
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
@@ -53,12 +53,12 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
 	ssn.AddReclaimableFn(Name, s.reclaimable)
-	ssn.AddHarmlessFn(Name, s.harmless)
-	ssn.AddReachableFn(Name, s.reachable)
+	ssn.AddValidatePlanFn(Name, s.validatePlan)
+	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) {
-	p.open.settleDebts()
+	p.open.expireCooldowns()
 	p.last = p.open.deserved
 	p.open = nil
 }
@@ -72,12 +72,12 @@ type shares struct {
 	deserved map[*api.QueueInfo]api.Resource // in parts of a unit, see api.Parts
 	before   map[*api.QueueInfo]api.Resource // in the session before
 
-	debts map[api.JobID]debt
-	gifts map[*api.JobInfo]gift // of this session
+	cooldowns map[api.JobID]cooldown
+	recorded  map[*api.JobInfo]recordedReclaim // of this session
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
-	last standing // of the claim that was asked about last
+	last claimStatus // of the claim that was asked about last
 }
 
 // takeOver lets queues deserve what they did in the session before.
@@ -116,7 +116,7 @@ func (s *shares) compute() {
 	for _, q := range queues {
 		s.ssn.SetDeserved(q, s.deserved[q])
 		if !s.before[q].Equal(s.deserved[q]) {
-			s.ssn.Hope()
+			s.ssn.InvalidatePlans()
 		}
 	}
 }
@@ -159,11 +159,11 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 		return len(over) > 0 // all or nothing: what is short makes no difference
 	}
 	for _, d := range over {
-		if s.ssn.Short(claim, d) {
+		if s.ssn.Insufficient(claim, d) {
 			return true
 		}
 	}
-	return !slices.ContainsFunc(under, func(d int) bool { return s.ssn.Short(claim, d) })
+	return !slices.ContainsFunc(under, func(d int) bool { return s.ssn.Insufficient(claim, d) })
 }
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
@@ -174,7 +174,7 @@ func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When
 	if q.CapAllows(request, when) >= 0 {
 		return false
 	}
-	if q.Reclaimable && !s.indebted(j) {
+	if q.Reclaimable && !s.inCooldown(j) {
 		return true
 	}
 	for d, n := range request {
@@ -195,7 +195,7 @@ func (s *shares) minResourcesPossible(j *api.JobInfo) *api.Verdict {
 			Limit: j.Queue.Capability[d], Held: j.Queue.Allocated.At(d), Asked: j.MinResources[d], Detail: "asked for by spec.minResources"}
 	}
 	total := s.ssn.Total()
-	if d := j.MinResources.Short(total); d >= 0 && s.dims.Shared(d) {
+	if d := j.MinResources.InsufficientDimension(total); d >= 0 && s.dims.Shared(d) {
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Detail: fmt.Sprintf(
 			"spec.minResources asks for %s, and the nodes that suit some waiting or running pod have %s in all",
 			s.dims.FormatOne(d, j.MinResources[d]), s.dims.FormatOne(d, total.At(d)))}

@@ -37,14 +37,14 @@ func DefaultRules() Rules {
 // entitlement does: with the whole claim the taker stays within what it deserves in every dimension,
 // so what it asks for was only borrowed by others.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
-	giver, taker := unit.Job.Queue, claim.Job.Queue
-	on := s.standing(claim)
-	if giver == nil || giver == taker || !giver.Reclaimable && !on.guaranteed || !s.borrows(giver, unit, on.short) {
+	victimQueue, preemptor := unit.Job.Queue, claim.Job.Queue
+	on := s.statusOf(claim)
+	if victimQueue == nil || victimQueue == preemptor || !victimQueue.Reclaimable && !on.guaranteed || !s.borrows(victimQueue, unit, on.short) {
 		return api.Reject
 	}
-	left := s.Held(giver).Minus(unit.Request)
+	left := s.Held(victimQueue).Minus(unit.Request)
 	for d, n := range unit.Request {
-		if n > 0 && api.InParts(d, left.At(d)) < s.floor(giver, d) {
+		if n > 0 && api.InParts(d, left.At(d)) < s.floor(victimQueue, d) {
 			return api.Reject
 		}
 	}
@@ -52,15 +52,15 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 		s.ask(claim, unit)
 		return api.Permit
 	}
-	if s.Fairer(on.before, on.after, s.shareOf(left, s.deserved[giver])) {
+	if s.Fairer(on.before, on.after, s.shareOf(left, s.deserved[victimQueue])) {
 		return api.Permit
 	}
 	return api.Reject
 }
 
-// standing is how a claim stands before anything is done for it. It does not change while a plan is
+// claimStatus is how a claim stands before anything is done for it. It does not change while a plan is
 // made: the room that evictions will set free makes no dimension less short.
-type standing struct {
+type claimStatus struct {
 	claim *api.Claim
 	// room is what the nodes that suit the claim have left; short are the dimensions of which the claim
 	// asks for more, or all that it asks for if none is short.
@@ -75,14 +75,14 @@ type standing struct {
 	before, after api.Share
 }
 
-func (s *shares) standing(claim *api.Claim) *standing {
+func (s *shares) statusOf(claim *api.Claim) *claimStatus {
 	if s.last.claim == claim {
 		return &s.last
 	}
 	deserved, before := s.deserved[claim.Job.Queue], s.Before(claim)
 	held := before.Plus(claim.Request)
-	on := standing{
-		claim: claim, room: s.ssn.Room(claim), entitled: s.isEntitled(claim, held, deserved),
+	on := claimStatus{
+		claim: claim, room: s.ssn.Available(claim), entitled: s.isEntitled(claim, held, deserved),
 		before: s.shareOf(before, deserved), after: s.shareOf(held, deserved),
 	}
 	var asked []int
@@ -121,13 +121,13 @@ func (s *shares) isEntitled(claim *api.Claim, held, deserved api.Resource) bool 
 
 // borrows tells whether the unit holds any of the short dimensions, and its queue holds more than
 // it deserves in each of those.
-func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool {
+func (s *shares) borrows(victimQueue *api.QueueInfo, unit api.Unit, short []int) bool {
 	helps := false
 	for _, d := range short {
 		if unit.Request.At(d) <= 0 {
 			continue
 		}
-		if api.InParts(d, s.Held(giver).At(d)) <= s.deserved[giver].At(d) {
+		if api.InParts(d, s.Held(victimQueue).At(d)) <= s.deserved[victimQueue].At(d) {
 			return false
 		}
 		helps = true
@@ -135,9 +135,9 @@ func (s *shares) borrows(giver *api.QueueInfo, unit api.Unit, short []int) bool 
 	return helps
 }
 
-// harmless keeps preempt, whose victims are of the claim's own queue, from lifting that queue above
+// validatePlan keeps preempt, whose victims are of the claim's own queue, from lifting that queue above
 // what it deserves in a dimension in which it was not above before.
-func (s *shares) harmless(claim *api.Claim) bool {
+func (s *shares) validatePlan(claim *api.Claim) bool {
 	q := claim.Job.Queue
 	for d, n := range q.Allocated {
 		deserved := s.deserved[q].At(d)
@@ -148,16 +148,16 @@ func (s *shares) harmless(claim *api.Claim) bool {
 	return true
 }
 
-// reachable compares what the claim is short of with all that others could be made to give: what they
+// preFilterPlan compares what the claim is short of with all that others could be made to give: what they
 // hold beyond what they deserve, and as the last unit goes as a whole, the largest of their jobs.
 // Who is not entitled gets nothing of queues with a share at or below what its own would be.
-func (s *shares) reachable(claim *api.Claim) bool {
-	taker := claim.Job.Queue
-	on := s.standing(claim)
+func (s *shares) preFilterPlan(claim *api.Claim) bool {
+	preemptor := claim.Job.Queue
+	on := s.statusOf(claim)
 	for _, d := range on.short {
 		missing := claim.Request.At(d) - on.room.At(d)
 		for _, q := range s.ssn.Cluster().Queues {
-			if q == taker || !q.Reclaimable && !on.guaranteed || !on.entitled && s.share(q).Compare(on.after) < 0 {
+			if q == preemptor || !q.Reclaimable && !on.guaranteed || !on.entitled && s.share(q).Compare(on.after) < 0 {
 				continue
 			}
 			if over := q.Allocated.At(d) - s.deserved[q].At(d)/api.Parts(d); over > 0 {

@@ -32,10 +32,10 @@ func (s *shares) possible(j *api.JobInfo) api.Resource {
 		return nil
 	}
 	var sum, least api.Resource
-	for shape, n := range tasks {
-		sum.Add(shape.Request.Times(n))
+	for signature, n := range tasks {
+		sum.Add(signature.Request.Times(n))
 		if n > 0 {
-			least = leastOf(least, shape.Request)
+			least = leastOf(least, signature.Request)
 		}
 	}
 	if need := int64(j.MinMember - j.ReadyCount() - j.Count(api.Releasing)); need > 0 && !s.withinCap(j, least, need) {

@@ -55,25 +55,25 @@ func (c *Checker) job(key string) *job {
 // evicted looks at a pod that was just evicted.
 func (c *Checker) evicted(p *corev1.Pod) {
 	c.counts[Cause]++
-	taker := p.Annotations[v1alpha1.AnnotationEvictedFor]
-	c.say(p, fmt.Sprintf("is evicted for %q", taker), "job "+taker)
-	keys := append(podKeys(p), "job "+taker)
-	if taker == "" {
+	preemptor := p.Annotations[v1alpha1.AnnotationEvictedFor]
+	c.say(p, fmt.Sprintf("is evicted for %q", preemptor), "job "+preemptor)
+	keys := append(podKeys(p), "job "+preemptor)
+	if preemptor == "" {
 		c.fail(Cause, keys, "pod %s was evicted, and does not say for whom", name(p))
 		return
 	}
-	known, waits := c.jobs[taker], c.waits(taker)
+	known, waits := c.jobs[preemptor], c.waits(preemptor)
 	if !waits {
 		c.tally.Late++
 	}
 	if known == nil || c.now.Sub(known.waited) > 2*Lag && !waits {
-		c.fail(Cause, keys, "pod %s was evicted for %s, of which no pod waits", name(p), taker)
+		c.fail(Cause, keys, "pod %s was evicted for %s, of which no pod waits", name(p), preemptor)
 	}
-	if taker == jobKey(p) && !c.outranked(p) {
+	if preemptor == jobKey(p) && !c.outranked(p) {
 		c.fail(Cause, keys, "pod %s was evicted for its own job", name(p))
 	}
-	c.evictions[p.UID] = &eviction{at: c.now, pod: p, forWhom: taker, excused: c.down}
-	c.planned(taker, keys)
+	c.evictions[p.UID] = &eviction{at: c.now, pod: p, forWhom: preemptor, excused: c.down}
+	c.planned(preemptor, keys)
 	if e := c.early[p.UID]; e != nil {
 		delete(c.early, p.UID)
 		c.caused(e)
@@ -101,9 +101,9 @@ func (c *Checker) outranked(p *corev1.Pod) bool {
 }
 
 // planned counts plans for a job that brought it nothing.
-func (c *Checker) planned(taker string, keys []string) {
+func (c *Checker) planned(preemptor string, keys []string) {
 	c.counts[Fruit]++
-	j := c.job(taker)
+	j := c.job(preemptor)
 	last := j.plan
 	if last != nil && c.now.Sub(last.last) < planLasts {
 		last.last = c.now
@@ -119,7 +119,7 @@ func (c *Checker) planned(taker string, keys []string) {
 		j.plan.calm = last.calm + 1
 	}
 	if j.plan.calm >= vain || j.plan.vain >= vainUpset {
-		c.fail(Fruit, append([]string{"job " + taker}, keys...), "pods are evicted for %s again and again, %d times without a pod of it getting a node", taker, j.plan.vain)
+		c.fail(Fruit, append([]string{"job " + preemptor}, keys...), "pods are evicted for %s again and again, %d times without a pod of it getting a node", preemptor, j.plan.vain)
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *Checker) served(key string) {
 // that of the pods.
 func (c *Checker) caused(e *eventsv1.Event) {
 	switch e.Reason {
-	case "Preempted", "Reclaimed", v1alpha1.ReasonGangStale:
+	case "Preempted", "Reclaimed", v1alpha1.ReasonGangDegraded:
 	default:
 		return
 	}

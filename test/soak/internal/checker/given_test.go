@@ -122,11 +122,11 @@ func zone(name string) func(*corev1.Pod) {
 }
 
 // evicted is evicted for a job.
-func evicted(taker string) func(*corev1.Pod) {
+func evicted(preemptor string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}
-		if taker != "" {
-			p.Annotations[v1alpha1.AnnotationEvictedFor] = taker
+		if preemptor != "" {
+			p.Annotations[v1alpha1.AnnotationEvictedFor] = preemptor
 		}
 		terminating(p)
 	}

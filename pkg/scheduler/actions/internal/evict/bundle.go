@@ -6,8 +6,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// bundle collects units that together make room for a task on a node.
-type bundle struct {
+// victimSet collects units that together make room for a task on a node.
+type victimSet struct {
 	task  *api.TaskInfo
 	node  *api.NodeInfo
 	room  api.Resource // with the units gone
@@ -15,17 +15,17 @@ type bundle struct {
 	here  []api.Resource // what each unit holds on the node
 }
 
-func (b *bundle) reset(t *api.TaskInfo, node *api.NodeInfo) {
+func (b *victimSet) reset(t *api.TaskInfo, node *api.NodeInfo) {
 	b.task, b.node = t, node
-	b.room = node.Room(t.Priority, api.Future)
+	b.room = node.Available(t.Priority, api.Future)
 	b.units, b.here = b.units[:0], b.here[:0]
 }
 
 // short tells whether the task does not fit yet.
-func (b *bundle) short() bool { return b.task.Request.Short(b.room) >= 0 }
+func (b *victimSet) short() bool { return b.task.Request.InsufficientDimension(b.room) >= 0 }
 
 // helps tells whether v holds some of what the task is short of.
-func (b *bundle) helps(v *api.TaskInfo) bool {
+func (b *victimSet) helps(v *api.TaskInfo) bool {
 	for d, n := range b.task.Request {
 		if n > b.room.At(d) && v.Request.At(d) > 0 {
 			return true
@@ -34,13 +34,13 @@ func (b *bundle) helps(v *api.TaskInfo) bool {
 	return false
 }
 
-func (b *bundle) add(u api.Unit, here api.Resource) {
+func (b *victimSet) add(u api.Unit, here api.Resource) {
 	b.units, b.here = append(b.units, u), append(b.here, here)
 	b.room.Add(here)
 }
 
 // drop takes the units of a job out.
-func (b *bundle) drop(j *api.JobInfo) {
+func (b *victimSet) drop(j *api.JobInfo) {
 	for i := len(b.units) - 1; i >= 0; i-- {
 		if b.units[i].Job == j {
 			b.remove(i)
@@ -48,12 +48,12 @@ func (b *bundle) drop(j *api.JobInfo) {
 	}
 }
 
-func (b *bundle) remove(i int) {
+func (b *victimSet) remove(i int) {
 	b.room.Sub(b.here[i])
 	b.units, b.here = slices.Delete(b.units, i, i+1), slices.Delete(b.here, i, i+1)
 }
 
-func (b *bundle) singlesOf(j *api.JobInfo) int32 {
+func (b *victimSet) singlesOf(j *api.JobInfo) int32 {
 	n := int32(0)
 	for i := range b.units {
 		if b.units[i].Job == j && !b.units[i].Whole {
@@ -63,15 +63,15 @@ func (b *bundle) singlesOf(j *api.JobInfo) int32 {
 	return n
 }
 
-func (b *bundle) hasGang(j *api.JobInfo) bool {
+func (b *victimSet) hasGang(j *api.JobInfo) bool {
 	return slices.ContainsFunc(b.units, func(u api.Unit) bool { return u.Job == j && u.Whole })
 }
 
 // leaveOut drops units without which the task still fits, dearest first. The last one is needed:
 // before it was added the task did not fit.
-func (b *bundle) leaveOut() {
+func (b *victimSet) leaveOut() {
 	for i := len(b.units) - 2; i >= 0; i-- {
-		if b.task.Request.Short(b.room.Minus(b.here[i])) < 0 {
+		if b.task.Request.InsufficientDimension(b.room.Minus(b.here[i])) < 0 {
 			b.remove(i)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 // once they are gone.
 func (a *attempt) makeRoomUnderCaps(t *api.TaskInfo) bool {
 	queue := t.Job.Queue
-	if !slices.Contains(a.rules.Givers(), queue) {
+	if !slices.Contains(a.rules.VictimQueues(), queue) {
 		return false
 	}
 	for _, v := range a.membersOf(queue) {
 		if a.ssn.Allocatable(t.Job, t.Request, api.Future) {
 			return true
 		}
-		if v.Evictable() && overlaps(v.Request, t.Request) && a.mayGive(v.Job, queue) {
+		if v.Evictable() && overlaps(v.Request, t.Request) && a.mayEvict(v.Job, queue) {
 			if unit, ok := a.unitOf(v); ok {
 				a.relieved = a.take(unit) || a.relieved
 			}

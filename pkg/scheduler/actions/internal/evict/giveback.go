@@ -6,9 +6,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// giveBack returns units that the plan does not need, last first. A gang that has gone keeps its
+// reprieve returns units that the plan does not need, last first. A gang that has gone keeps its
 // surplus from coming back, because that alone could not run.
-func (a *attempt) giveBack() {
+func (a *attempt) reprieve() {
 	placed := map[*api.NodeInfo][]*api.TaskInfo{}
 	everywhere := a.relieved // a unit that comes back could matter to tasks on any node
 	for _, t := range a.claim.Tasks {
@@ -37,7 +37,7 @@ func (a *attempt) roomWithout(u api.Unit, placed map[*api.NodeInfo][]*api.TaskIn
 		here[t.Node] = sum
 	}
 	for n, request := range here {
-		if tasks := placed[n]; len(tasks) > 0 && !request.Fits(n.Room(tasks[0].Priority, api.Future)) {
+		if tasks := placed[n]; len(tasks) > 0 && !request.Fits(n.Available(tasks[0].Priority, api.Future)) {
 			return false
 		}
 	}

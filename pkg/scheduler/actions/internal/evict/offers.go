@@ -19,16 +19,16 @@ func (c cost) compare(o cost) int {
 	return cmp.Or(cmp.Compare(c.rank, o.rank), cmp.Compare(c.gangs, o.gangs), cmp.Compare(c.pods, o.pods), cmp.Compare(c.lost, o.lost))
 }
 
-// offerKey is what makes offers equal: the kind of task that they are made to, and who gives.
-type offerKey struct {
-	class    *api.Class
-	priority int32
-	giver    *api.QueueInfo // nil: all that may be asked
+// candidateKey is what makes offers equal: the kind of task that they are made to, and who gives.
+type candidateKey struct {
+	class       *api.EquivalenceClass
+	priority    int32
+	victimQueue *api.QueueInfo // nil: all that may be asked
 }
 
-// offers are the nodes where evictions could make room for a kind of task, the cheapest first.
-type offers struct {
-	key      offerKey
+// candidates are the nodes where evictions could make room for a kind of task, the cheapest first.
+type candidates struct {
+	key      candidateKey
 	nodes    *tournament.Tree[cost]
 	position uint64 // in the journal of touched nodes
 	dropped  map[*api.NodeInfo]bool
@@ -36,35 +36,35 @@ type offers struct {
 
 // offersFor returns the offers of a giver to tasks like t. Where other pods have a say in the matter
 // they are made anew each time.
-func (a *attempt) offersFor(t *api.TaskInfo, giver *api.QueueInfo) *offers {
-	key := offerKey{a.ssn.Cluster().ClassOf(t), t.Priority, giver}
-	if o := a.offers[key]; o != nil && !key.class.Social() {
+func (a *attempt) offersFor(t *api.TaskInfo, victimQueue *api.QueueInfo) *candidates {
+	key := candidateKey{a.ssn.Cluster().ClassOf(t), t.Priority, victimQueue}
+	if o := a.offers[key]; o != nil && !key.class.AffectedByPods() {
 		return o
 	}
-	o := &offers{key: key, nodes: tournament.New(a.ssn.Cluster().Nodes(), cost.compare), dropped: map[*api.NodeInfo]bool{}}
+	o := &candidates{key: key, nodes: tournament.New(a.ssn.Cluster().Nodes(), cost.compare), dropped: map[*api.NodeInfo]bool{}}
 	o.fill(a, t)
 	a.offers[key] = o
 	return o
 }
 
-func (o *offers) fill(a *attempt, t *api.TaskInfo) {
+func (o *candidates) fill(a *attempt, t *api.TaskInfo) {
 	all := a.ssn.Cluster().Nodes()
 	o.nodes.Fill(func(add func(*api.NodeInfo, cost)) {
-		a.ssn.Passing(t.Shape).Each(func(i int) {
+		a.ssn.FeasibleNodes(t.Signature).Each(func(i int) {
 			if a.within(all[i]) && !o.dropped[all[i]] {
-				if units, ok := a.offer(t, all[i], o.key.giver); ok {
-					add(all[i], a.price(units))
+				if units, ok := a.offer(t, all[i], o.key.victimQueue); ok {
+					add(all[i], a.costOf(units))
 				}
 			}
 		})
 	})
-	o.position = a.ssn.Cluster().Touched().Position()
+	o.position = a.ssn.Cluster().NodeChanges().Position()
 }
 
 // cheapest returns the node with the cheapest offer, and the offer; nil if there is none. An offer
 // may have become dearer since it was made, because the surplus that it counts on is gone, so the
 // first is made again until it stays first.
-func (o *offers) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api.Unit) {
+func (o *candidates) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api.Unit) {
 	o.catchUp(a, t)
 	for {
 		first, before := o.nodes.Best()
@@ -79,14 +79,14 @@ func (o *offers) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api.Uni
 }
 
 // catchUp looks again at nodes that were touched.
-func (o *offers) catchUp(a *attempt, t *api.TaskInfo) {
-	journal := a.ssn.Cluster().Touched()
+func (o *candidates) catchUp(a *attempt, t *api.TaskInfo) {
+	journal := a.ssn.Cluster().NodeChanges()
 	touched, ok := journal.Since(o.position)
 	if !ok {
 		o.fill(a, t)
 		return
 	}
-	all, passing := a.ssn.Cluster().Nodes(), a.ssn.Passing(t.Shape)
+	all, passing := a.ssn.Cluster().Nodes(), a.ssn.FeasibleNodes(t.Signature)
 	last := int32(-1)
 	for _, i := range touched {
 		if i != last && passing.Has(int(i)) && a.within(all[i]) {
@@ -98,9 +98,9 @@ func (o *offers) catchUp(a *attempt, t *api.TaskInfo) {
 }
 
 // look makes the offer of a node again.
-func (o *offers) look(a *attempt, t *api.TaskInfo, node *api.NodeInfo) []api.Unit {
-	if units, ok := a.offer(t, node, o.key.giver); ok && !o.dropped[node] {
-		o.nodes.Set(node, a.price(units))
+func (o *candidates) look(a *attempt, t *api.TaskInfo, node *api.NodeInfo) []api.Unit {
+	if units, ok := a.offer(t, node, o.key.victimQueue); ok && !o.dropped[node] {
+		o.nodes.Set(node, a.costOf(units))
 		return units
 	}
 	o.nodes.Remove(node)
@@ -108,7 +108,7 @@ func (o *offers) look(a *attempt, t *api.TaskInfo, node *api.NodeInfo) []api.Uni
 }
 
 // drop takes a node out for good.
-func (o *offers) drop(node *api.NodeInfo) {
+func (o *candidates) drop(node *api.NodeInfo) {
 	o.dropped[node] = true
 	o.nodes.Remove(node)
 }
@@ -117,14 +117,14 @@ func (o *offers) drop(node *api.NodeInfo) {
 // before gangs, young before old. Units that the others make unnecessary are left out. There are none
 // in an offer to a task that neighbours keep away and not a lack of room. The slice is valid until
 // the next call.
-func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInfo) ([]api.Unit, bool) {
+func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, victimQueue *api.QueueInfo) ([]api.Unit, bool) {
 	if !node.Ready() {
 		return nil, false // nobody knows when its pods would be gone
 	}
 	b := &a.bundle
 	b.reset(t, node)
 	list := a.victimsOn(node)
-	if a.outOfReach(list, giver) {
+	if a.outOfReach(list, victimQueue) {
 		return nil, false
 	}
 	for from := 0; from < len(list) && b.short(); {
@@ -132,8 +132,8 @@ func (a *attempt) offer(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInf
 		for to < len(list) && rank(a.claim, list[to]) == rank(a.claim, list[from]) {
 			to++
 		}
-		a.offerSurplus(list[from:to], giver)
-		a.offerGangs(list[from:to], giver)
+		a.offerSurplus(list[from:to], victimQueue)
+		a.offerGangs(list[from:to], victimQueue)
 		from = to
 	}
 	if b.short() {
@@ -156,19 +156,19 @@ func (a *attempt) victimsOn(node *api.NodeInfo) []*api.TaskInfo {
 
 // outOfReach tells quickly that no offer is possible: even with all victims gone the task would not
 // fit, or not without one that stays. Those of high priority are asked first, who stay most likely.
-func (a *attempt) outOfReach(list []*api.TaskInfo, giver *api.QueueInfo) bool {
+func (a *attempt) outOfReach(list []*api.TaskInfo, victimQueue *api.QueueInfo) bool {
 	b := &a.bundle
 	most := b.room.Clone()
 	for _, v := range list {
-		if a.mayGive(v.Job, giver) {
+		if a.mayEvict(v.Job, victimQueue) {
 			most.Add(v.Request)
 		}
 	}
-	if b.task.Request.Short(most) >= 0 {
+	if b.task.Request.InsufficientDimension(most) >= 0 {
 		return true
 	}
 	for _, v := range slices.Backward(list) {
-		if a.mayGive(v.Job, giver) && !fitsWithout(b.task.Request, most, v) && !a.couldGo(v) {
+		if a.mayEvict(v.Job, victimQueue) && !fitsWithout(b.task.Request, most, v) && !a.couldGo(v) {
 			return true
 		}
 	}
@@ -196,17 +196,17 @@ func fitsWithout(request, room api.Resource, v *api.TaskInfo) bool {
 // neighbourly tells whether t could be kept away from a node by others that stand there, although
 // there is room.
 func (a *attempt) neighbourly(t *api.TaskInfo) bool {
-	return len(t.Shape.Ports) > 0 || a.ssn.Cluster().ClassOf(t).Social()
+	return len(t.Signature.Ports) > 0 || a.ssn.Cluster().ClassOf(t).AffectedByPods()
 }
 
 // offerSurplus adds single pods that their gangs can do without.
-func (a *attempt) offerSurplus(list []*api.TaskInfo, giver *api.QueueInfo) {
+func (a *attempt) offerSurplus(list []*api.TaskInfo, victimQueue *api.QueueInfo) {
 	b := &a.bundle
 	for _, v := range list {
 		if !b.short() {
 			return
 		}
-		if b.helps(v) && v.Job.Surplus() > b.singlesOf(v.Job) && a.mayGive(v.Job, giver) && !a.stays[v] {
+		if b.helps(v) && v.Job.Surplus() > b.singlesOf(v.Job) && a.mayEvict(v.Job, victimQueue) && !a.stays[v] {
 			if u := api.NewUnit(v.Job, []*api.TaskInfo{v}); a.admitsFirst(u) {
 				b.add(u, v.Request)
 			}
@@ -216,13 +216,13 @@ func (a *attempt) offerSurplus(list []*api.TaskInfo, giver *api.QueueInfo) {
 
 // offerGangs adds what is left of gangs, each as one unit: surplus pods that were added go with the
 // rest.
-func (a *attempt) offerGangs(list []*api.TaskInfo, giver *api.QueueInfo) {
+func (a *attempt) offerGangs(list []*api.TaskInfo, victimQueue *api.QueueInfo) {
 	b := &a.bundle
 	for _, v := range list {
 		if !b.short() || a.surplusOnly {
 			return
 		}
-		if b.helps(v) && !b.hasGang(v.Job) && a.mayGive(v.Job, giver) && !a.whole[v.Job] {
+		if b.helps(v) && !b.hasGang(v.Job) && a.mayEvict(v.Job, victimQueue) && !a.whole[v.Job] {
 			if g := a.victims.rest(v.Job); a.admitsFirst(g.unit) {
 				b.drop(v.Job)
 				b.add(g.unit, g.at(b.node))
@@ -231,11 +231,11 @@ func (a *attempt) offerGangs(list []*api.TaskInfo, giver *api.QueueInfo) {
 	}
 }
 
-func (a *attempt) mayGive(j *api.JobInfo, giver *api.QueueInfo) bool {
-	return (giver == nil || j.Queue == giver) && j.Priority <= a.limit && victim(j) && a.rules.May(j)
+func (a *attempt) mayEvict(j *api.JobInfo, victimQueue *api.QueueInfo) bool {
+	return (victimQueue == nil || j.Queue == victimQueue) && j.Priority <= a.limit && victim(j) && a.rules.May(j)
 }
 
-func (a *attempt) price(units []api.Unit) cost {
+func (a *attempt) costOf(units []api.Unit) cost {
 	var c cost
 	for i := range units {
 		u := &units[i]

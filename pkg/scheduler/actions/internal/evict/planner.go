@@ -20,16 +20,16 @@ import (
 type Rules struct {
 	// Cause is why victims go. What is remembered of claims is remembered for it.
 	Cause api.EvictionCause
-	// Givers returns the queues that may have to give, who gives first first; asked before each
+	// VictimQueues returns the queues that may have to give, who gives first first; asked before each
 	// task, so shares are live.
-	Givers func() []*api.QueueInfo
+	VictimQueues func() []*api.QueueInfo
 	// May tells whether a job of a giver may be asked for units at all; asked often, it must be cheap.
 	May func(*api.JobInfo) bool
 	// Admits asks the plugins whether a unit may go, given what the plan has taken so far.
 	Admits func(*api.Claim, api.Unit) bool
-	// Reachable is a necessary condition, asked before a plan is looked for. Without one the plugins are asked first
+	// PreFilter is a necessary condition, asked before a plan is looked for. Without one the plugins are asked first
 	// whether anything may go; then Admits must not remember that.
-	Reachable func(*api.Claim) bool
+	PreFilter func(*api.Claim) bool
 	// Accepts has the last word on a plan as a whole; nil: all are good.
 	Accepts func(*api.Claim) bool
 	// SurplusOnly leaves gangs whole.
@@ -52,8 +52,8 @@ func New(ssn *framework.Session) *Planner {
 	return &Planner{ssn: ssn, placer: place.New(ssn), victims: newVictims(), searches: map[string]*search{}}
 }
 
-// Hopeless tells whether a claim like this has found no plan since the model changed.
-func (p *Planner) Hopeless(claim *api.Claim, rules Rules) bool {
+// KnownInfeasible tells whether a claim like this has found no plan since the model changed.
+func (p *Planner) KnownInfeasible(claim *api.Claim, rules Rules) bool {
 	return p.searchFor(claim, rules).hopeless(claim)
 }
 
@@ -96,12 +96,12 @@ func completes(claim *api.Claim) bool {
 // look for offers on all nodes, and where queues are full of equals it is mostly nobody. Where the action has a
 // condition of its own, that is asked instead of the plugins: some remember whom they let go.
 func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
-	if rules.Reachable != nil && !rules.Reachable(claim) {
+	if rules.PreFilter != nil && !rules.PreFilter(claim) {
 		return false
 	}
-	for _, q := range rules.Givers() {
+	for _, q := range rules.VictimQueues() {
 		for _, j := range q.Jobs {
-			if victim(j) && rules.May(j) && (rules.Reachable != nil || p.anyUnit(claim, rules, j)) {
+			if victim(j) && rules.May(j) && (rules.PreFilter != nil || p.anyUnit(claim, rules, j)) {
 				return true
 			}
 		}
@@ -145,8 +145,8 @@ type attempt struct {
 	taken    []api.Unit             // in the order of their eviction
 	stays    map[*api.TaskInfo]bool // refused by a plugin as a single
 	whole    map[*api.JobInfo]bool  // refused by a plugin as a whole
-	offers   map[offerKey]*offers
-	bundle   bundle
+	offers   map[candidateKey]*candidates
+	bundle   victimSet
 	relieved bool // units have gone so that the queue's caps allow more
 }
 
@@ -156,7 +156,7 @@ func (a *attempt) begin(limit int32, surplusOnly bool) {
 	a.taken, a.stays, a.whole = nil, map[*api.TaskInfo]bool{}, map[*api.JobInfo]bool{}
 	a.offers, a.search.offers = a.search.offers, nil
 	if a.offers == nil || limit < math.MaxInt32 || a.domain != nil {
-		a.offers = map[offerKey]*offers{}
+		a.offers = map[candidateKey]*candidates{}
 	}
 }
 
@@ -180,7 +180,7 @@ func (a *attempt) plan() result {
 		}
 		return impossible
 	}
-	if highest, gangs := a.dearest(); gangs && a.surplusUpTo(highest) {
+	if highest, gangs := a.highestVictimPriority(); gangs && a.surplusUpTo(highest) {
 		a.stmt.Discard()
 		if a.begin(highest, true); !a.run() {
 			a.stmt.Discard()
@@ -188,7 +188,7 @@ func (a *attempt) plan() result {
 			a.run()
 		}
 	}
-	a.giveBack()
+	a.reprieve()
 	switch {
 	case len(a.taken) == 0:
 		a.stmt.Discard()
@@ -201,8 +201,8 @@ func (a *attempt) plan() result {
 	return found
 }
 
-// dearest returns the highest priority of a victim, and whether gangs are broken.
-func (a *attempt) dearest() (highest int32, gangs bool) {
+// highestVictimPriority returns the highest priority of a victim, and whether gangs are broken.
+func (a *attempt) highestVictimPriority() (highest int32, gangs bool) {
 	for i, u := range a.taken {
 		for _, t := range u.Tasks {
 			if r := rank(a.claim, t); i == 0 || r > highest {
@@ -224,9 +224,9 @@ func (a *attempt) surplusUpTo(limit int32) bool {
 			}
 		}
 	}
-	givers := a.rules.Givers()
+	victimQueues := a.rules.VictimQueues()
 	return slices.ContainsFunc(a.withSurplus, func(j *api.JobInfo) bool {
-		return j.Priority <= limit && j.Surplus() > 0 && slices.Contains(givers, j.Queue) && a.rules.May(j)
+		return j.Priority <= limit && j.Surplus() > 0 && slices.Contains(victimQueues, j.Queue) && a.rules.May(j)
 	})
 }
 
@@ -252,20 +252,20 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 			return true
 		}
 	}
-	givers := a.rules.Givers()
-	if len(givers) > 1 {
-		givers = append(slices.Clip(givers), nil)
+	victimQueues := a.rules.VictimQueues()
+	if len(victimQueues) > 1 {
+		victimQueues = append(slices.Clip(victimQueues), nil)
 	}
-	for _, giver := range givers {
-		if a.makeRoomFrom(giver, t) {
+	for _, victimQueue := range victimQueues {
+		if a.makeRoomFrom(victimQueue, t) {
 			return true
 		}
 	}
 	return false
 }
 
-func (a *attempt) makeRoomFrom(giver *api.QueueInfo, t *api.TaskInfo) bool {
-	offers := a.offersFor(t, giver)
+func (a *attempt) makeRoomFrom(victimQueue *api.QueueInfo, t *api.TaskInfo) bool {
+	offers := a.offersFor(t, victimQueue)
 	for {
 		node, units := offers.cheapest(a, t)
 		if node == nil {
@@ -273,7 +273,7 @@ func (a *attempt) makeRoomFrom(giver *api.QueueInfo, t *api.TaskInfo) bool {
 		}
 		mark, taken := a.stmt.Mark(), len(a.taken)
 		if a.take(units...) {
-			if a.settle(t, node, giver) {
+			if a.settle(t, node, victimQueue) {
 				return true
 			}
 			offers.drop(node) // something else than room and neighbours keeps t away
@@ -290,7 +290,7 @@ func (a *attempt) rollBack(mark framework.Mark, taken int) {
 
 // settle places t on a node where there is room for it now. If neighbours keep it away, they are
 // evicted one by one until nobody does; those who did not matter are given back in the end.
-func (a *attempt) settle(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueInfo) bool {
+func (a *attempt) settle(t *api.TaskInfo, node *api.NodeInfo, victimQueue *api.QueueInfo) bool {
 	if a.fits(t, node) {
 		a.stmt.Pipeline(t, node)
 		return true
@@ -299,7 +299,7 @@ func (a *attempt) settle(t *api.TaskInfo, node *api.NodeInfo, giver *api.QueueIn
 		return false
 	}
 	for _, v := range slices.Clone(a.victims.on(node)) {
-		if v.Status == api.Releasing || !a.mayGive(v.Job, giver) {
+		if v.Status == api.Releasing || !a.mayEvict(v.Job, victimQueue) {
 			continue
 		}
 		if unit, ok := a.unitOf(v); ok && a.take(unit) && a.fits(t, node) {

@@ -40,7 +40,7 @@ func plans(build func() *api.Cluster, remember bool) string {
 	for _, j := range ssn.Jobs() {
 		tasks := ssn.WaitingTasks(j)
 		if !remember {
-			ssn.Hope()
+			ssn.InvalidatePlans()
 			planner = New(ssn)
 		}
 		stmt := ssn.Statement()
@@ -57,11 +57,11 @@ func plans(build func() *api.Cluster, remember bool) string {
 	return log.String()
 }
 
-func rulesFor(ssn *framework.Session, taker *api.JobInfo) Rules {
+func rulesFor(ssn *framework.Session, preemptor *api.JobInfo) Rules {
 	return Rules{
-		Givers: ssn.Cluster().SortedQueues,
-		May:    func(j *api.JobInfo) bool { return j != taker },
-		Admits: ssn.Preemptable,
+		VictimQueues: ssn.Cluster().SortedQueues,
+		May:          func(j *api.JobInfo) bool { return j != preemptor },
+		Admits:       ssn.Preemptable,
 	}
 }
 
@@ -146,7 +146,7 @@ func drawCluster(t *rapid.T) func() *api.Cluster {
 		for _, p := range pods {
 			c.SetPod(p)
 		}
-		c.Settle()
+		c.Recompute()
 		return c
 	}
 }

@@ -18,9 +18,9 @@ type search struct {
 	// judged by our own predicates alone: what others read is not known to stand still.
 	memorable bool
 
-	singles map[*api.TaskInfo]bool // whether the pod may go as surplus, as asked at the start of a plan
-	gangs   map[*api.JobInfo]bool  // the same of all the rest of a gang
-	offers  map[offerKey]*offers   // left by the last attempt
+	singles map[*api.TaskInfo]bool       // whether the pod may go as surplus, as asked at the start of a plan
+	gangs   map[*api.JobInfo]bool        // the same of all the rest of a gang
+	offers  map[candidateKey]*candidates // left by the last attempt
 
 	protected map[*api.TaskInfo]struct{} // by disruption budgets
 }
@@ -51,14 +51,14 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, memorable 
 	run := 0
 	flush := func() {
 		if last != nil {
-			key = fmt.Appendf(key, "/%dx%s:%d:%t", run, last.Shape.Key(), last.Priority, preempts(last))
+			key = fmt.Appendf(key, "/%dx%s:%d:%t", run, last.Signature.Key(), last.Priority, preempts(last))
 		}
 	}
 	for _, t := range claim.Tasks {
-		if last == nil || t.Shape != last.Shape || p.ssn.Cluster().ClassOf(t) != p.ssn.Cluster().ClassOf(last) {
-			memorable = memorable && !t.Shape.LooksOutside() && !p.ssn.Cluster().ClassOf(t).Social()
+		if last == nil || t.Signature != last.Signature || p.ssn.Cluster().ClassOf(t) != p.ssn.Cluster().ClassOf(last) {
+			memorable = memorable && !t.Signature.HasExternalResources() && !p.ssn.Cluster().ClassOf(t).AffectedByPods()
 		}
-		if last == nil || t.Shape != last.Shape || t.Priority != last.Priority || preempts(t) != preempts(last) {
+		if last == nil || t.Signature != last.Signature || t.Priority != last.Priority || preempts(t) != preempts(last) {
 			flush()
 			last, run = t, 0
 		}
@@ -77,15 +77,15 @@ func (s *search) hopeless(claim *api.Claim) bool {
 	if !s.memorable {
 		return false
 	}
-	protected, hopeless := s.planner.ssn.Hopeless(s.kind)
-	s.planner.ssn.ExplainProtected(claim.Job, protected)
+	protected, hopeless := s.planner.ssn.KnownInfeasible(s.kind)
+	s.planner.ssn.ExplainBlocked(claim.Job, protected)
 	return hopeless
 }
 
 func (s *search) giveUp(claim *api.Claim) {
-	s.planner.ssn.ExplainProtected(claim.Job, len(s.protected))
+	s.planner.ssn.ExplainBlocked(claim.Job, len(s.protected))
 	if s.memorable {
-		s.planner.ssn.SetHopeless(s.kind, len(s.protected))
+		s.planner.ssn.SetInfeasible(s.kind, len(s.protected))
 	}
 }
 

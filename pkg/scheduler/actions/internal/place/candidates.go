@@ -27,7 +27,7 @@ type among func(*api.TaskInfo) *framework.NodeSet
 
 func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
 	c := &candidates[V]{
-		ssn: ssn, passing: ssn.Passing(t.Shape), measure: measure, among: among, seen: seen,
+		ssn: ssn, passing: ssn.FeasibleNodes(t.Signature), measure: measure, among: among, seen: seen,
 		nodes: tournament.New(ssn.Cluster().Nodes(), compare),
 	}
 	c.rebuild(t)
@@ -43,7 +43,7 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 
 // catchUp judges the nodes again that were touched; all of them when there is more to read in the journal.
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
-	journal := c.ssn.Cluster().Touched()
+	journal := c.ssn.Cluster().NodeChanges()
 	touched, ok := journal.Since(c.position)
 	if !ok || len(touched) > len(c.ssn.Cluster().Nodes()) {
 		c.rebuild(t)
@@ -73,7 +73,7 @@ func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 			}
 		})
 	})
-	c.position = c.ssn.Cluster().Touched().Position()
+	c.position = c.ssn.Cluster().NodeChanges().Position()
 }
 
 // judge puts the node with that index where it belongs now.

@@ -18,7 +18,7 @@ func Together(claim *api.Claim) string {
 	if claim.Job.ReadyCount() > 0 {
 		return ""
 	}
-	return claim.Tasks[0].Shape.TogetherIn()
+	return claim.Tasks[0].Signature.SelfAffinityKey()
 }
 
 // TopologyDomain is the nodes that have one value of a topology key.
@@ -35,7 +35,7 @@ func (d *TopologyDomain) Holds(n *api.NodeInfo) bool { return n.Node.Labels[d.Ke
 func Domains(ssn *framework.Session, t *api.TaskInfo, key string) []*TopologyDomain {
 	known := map[string]*TopologyDomain{}
 	nodes := ssn.Cluster().Nodes()
-	ssn.Passing(t.Shape).Each(func(i int) {
+	ssn.FeasibleNodes(t.Signature).Each(func(i int) {
 		n := nodes[i]
 		if value, ok := n.Node.Labels[key]; ok {
 			d := known[value]
@@ -43,8 +43,8 @@ func Domains(ssn *framework.Session, t *api.TaskInfo, key string) []*TopologyDom
 				d = &TopologyDomain{Key: key, Value: value}
 				known[value] = d
 			}
-			d.Room += t.Request.TimesIn(n.Room(t.Priority, api.Future))
-			d.Size += t.Request.TimesIn(n.Allocatable.Minus(n.Outside))
+			d.Room += t.Request.TimesIn(n.Available(t.Priority, api.Future))
+			d.Size += t.Request.TimesIn(n.Allocatable.Minus(n.Foreign))
 		}
 	})
 	return slices.SortedFunc(maps.Values(known), func(a, b *TopologyDomain) int {

@@ -31,7 +31,7 @@ func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.
 func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
 	start := stmt.Mark()
 	var first *Failure
-	failed := map[*api.Class]bool{}
+	failed := map[*api.EquivalenceClass]bool{}
 	placed := int32(0)
 	for i, t := range tasks {
 		class := ssn.Cluster().ClassOf(t)
@@ -62,7 +62,7 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 }
 
 // couldComplete tells whether enough tasks of classes that have not failed are left.
-func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInfo, failed map[*api.Class]bool) bool {
+func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInfo, failed map[*api.EquivalenceClass]bool) bool {
 	missing := job.MinMember - job.ReadyCount() - job.Count(api.Pipelined)
 	for _, t := range rest {
 		if missing <= 0 {
@@ -77,7 +77,7 @@ func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInf
 
 func shapesDiffer(tasks []*api.TaskInfo) bool {
 	for _, t := range tasks[1:] {
-		if t.Shape != tasks[0].Shape {
+		if t.Signature != tasks[0].Signature {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInf
 // first, so that the domain that can hold it is found early.
 func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
 	key := Together(claim)
-	if key == "" || p.seats != nil {
+	if key == "" || p.pinned != nil {
 		return try(p.ssn, stmt, claim.Job, tasks, p.Place)
 	}
 	var first *Failure

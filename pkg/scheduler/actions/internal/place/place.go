@@ -20,7 +20,7 @@ type Placer struct {
 	kinds  map[kind]*candidates[api.Score]
 	seen   seen
 	domain Domain
-	seats  map[*api.TaskInfo]*api.NodeInfo
+	pinned map[*api.TaskInfo]*api.NodeInfo
 
 	idleOnly bool
 
@@ -30,7 +30,7 @@ type Placer struct {
 // kind is what makes tasks equal in where they fit: their class, and their priority, because
 // nodes keep room for nominated pods of other schedulers, but not from tasks above them.
 type kind struct {
-	class    *api.Class
+	class    *api.EquivalenceClass
 	priority int32
 	when     api.When
 }
@@ -43,8 +43,8 @@ func New(ssn *framework.Session) *Placer {
 // IdleOnly keeps the placements that follow off room that is being released, until called with false.
 func (p *Placer) IdleOnly(on bool) { p.idleOnly = on }
 
-// Seated restricts the placements that follow to one node for each task, until called with nil.
-func (p *Placer) Seated(seats map[*api.TaskInfo]*api.NodeInfo) { p.seats = seats }
+// Pinned restricts the placements that follow to one node for each task, until called with nil.
+func (p *Placer) Pinned(placements map[*api.TaskInfo]*api.NodeInfo) { p.pinned = placements }
 
 // Within restricts the placements that follow to a domain, until called with nil.
 func (p *Placer) Within(domain Domain) { p.domain = domain }
@@ -78,11 +78,11 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // best returns the best node with idle room for t, or nil; in the Future one with room once all
 // that is being released there is gone.
 func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
-	if p.seats != nil {
-		return p.seat(t, when)
+	if p.pinned != nil {
+		return p.pinnedNode(t, when)
 	}
 	class := p.ssn.Cluster().ClassOf(t)
-	if p.domain != nil || !class.Plain() {
+	if p.domain != nil || !class.NodeLocal() {
 		return p.scan(t, when)
 	}
 	k := kind{class, t.Priority, when}
@@ -94,10 +94,10 @@ func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	return c.best(t)
 }
 
-// seat returns the node that is meant for t, if there is room.
-func (p *Placer) seat(t *api.TaskInfo, when api.When) *api.NodeInfo {
-	n := p.seats[t]
-	if n == nil || !p.ssn.Passing(t.Shape).Has(n.Index) {
+// pinnedNode returns the node that is meant for t, if there is room.
+func (p *Placer) pinnedNode(t *api.TaskInfo, when api.When) *api.NodeInfo {
+	n := p.pinned[t]
+	if n == nil || !p.ssn.FeasibleNodes(t.Signature).Has(n.Index) {
 		return nil
 	}
 	if _, fits := p.score(when)(t, n); !fits {
@@ -109,9 +109,9 @@ func (p *Placer) seat(t *api.TaskInfo, when api.When) *api.NodeInfo {
 // among narrows the nodes down to those where room is known to be, or anything is being released.
 func (p *Placer) among(when api.When) among {
 	if when == api.Future {
-		return func(*api.TaskInfo) *framework.NodeSet { return p.ssn.FutureRoom() }
+		return func(*api.TaskInfo) *framework.NodeSet { return p.ssn.ReleasingNodes() }
 	}
-	return p.ssn.KnownRoom
+	return p.ssn.KnownAvailable
 }
 
 func highest(a, b api.Score) int { return cmp.Compare(b, a) }
@@ -119,7 +119,7 @@ func highest(a, b api.Score) int { return cmp.Compare(b, a) }
 // score is the measure of nodes that have idle room, or in the Future where some is being released.
 func (p *Placer) score(when api.When) measure[api.Score] {
 	return func(t *api.TaskInfo, n *api.NodeInfo) (api.Score, bool) {
-		if when == api.Future && !n.HasFutureRoom() || !n.Fits(t, when) || p.ssn.Predicate(t, n, when) != nil {
+		if when == api.Future && !n.HasReleasing() || !n.Fits(t, when) || p.ssn.Predicate(t, n, when) != nil {
 			return 0, false
 		}
 		return p.ssn.NodeScore(t, n), true
@@ -131,9 +131,9 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 func (p *Placer) scan(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	nodes := p.ssn.Cluster().Nodes()
 	p.scanned.Fill(func(add func(*api.NodeInfo, api.Score)) {
-		p.ssn.Passing(t.Shape).Each(func(i int) {
+		p.ssn.FeasibleNodes(t.Signature).Each(func(i int) {
 			n := nodes[i]
-			if when == api.Future && !n.HasFutureRoom() || p.domain != nil && !p.domain(n) || !n.Fits(t, when) {
+			if when == api.Future && !n.HasReleasing() || p.domain != nil && !p.domain(n) || !n.Fits(t, when) {
 				return
 			}
 			add(n, p.ssn.NodeScore(t, n))

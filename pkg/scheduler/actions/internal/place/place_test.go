@@ -69,7 +69,7 @@ type scorer struct{}
 
 func (scorer) Name() string { return "scorer" }
 func (scorer) OnSessionOpen(ssn *framework.Session) {
-	ssn.AddFilterFn("scorer", func(s *api.Shape, n *api.NodeInfo) *api.Unfit {
+	ssn.AddFilterFn("scorer", func(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 		if s.Request.At(api.CPU) == 3000 && n.Index%3 == 0 {
 			return &api.Unfit{Reason: api.OtherUnfit}
 		}
@@ -113,7 +113,7 @@ func openSession(t *rapid.T, nodes int) *framework.Session {
 			}}, NodeName: nodeName},
 		})
 	}
-	cluster.Settle()
+	cluster.Recompute()
 	registry := framework.NewRegistry()
 	spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }}
 	if err := registry.AddPlugin("scorer", spec); err != nil {

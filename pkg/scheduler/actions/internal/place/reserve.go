@@ -75,8 +75,8 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 func (r *Reserver) domains(claim *api.Claim, key string) []*TopologyDomain {
 	list := Domains(r.ssn, claim.Tasks[0], key)
 	before := map[string]bool{}
-	for seat := range r.ssn.WasSetAside(claim.Job) {
-		if n := r.ssn.Cluster().Node(seat.Node); n != nil {
+	for placement := range r.ssn.PreviousReservation(claim.Job) {
+		if n := r.ssn.Cluster().Node(placement.Node); n != nil {
 			before[n.Node.Labels[key]] = true
 		}
 	}
@@ -106,14 +106,14 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // reservable tells whether places can be found for tasks of the class. Where other pods or volumes
 // have a say that would take long, and might be in vain; except that all nodes of a domain can be
 // judged, for gangs that must stay in one.
-func reservable(class *api.Class) bool {
-	return class.Plain() || class.Shape.TogetherIn() != "" && !class.Shape.LooksOutside()
+func reservable(class *api.EquivalenceClass) bool {
+	return class.NodeLocal() || class.Signature.SelfAffinityKey() != "" && !class.Signature.HasExternalResources()
 }
 
 func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 	class := r.ssn.Cluster().ClassOf(t)
 	k := reservedKind{kind{class, t.Priority, api.Future}, t.Job}
-	if r.kinds[k] == nil || r.domain != nil || !class.Plain() {
+	if r.kinds[k] == nil || r.domain != nil || !class.NodeLocal() {
 		r.kinds[k] = newCandidates(r.ssn, &r.seen, t, r.wait, soonest, anywhere)
 	}
 	return r.kinds[k].best(t)
@@ -124,11 +124,11 @@ func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo) (w wait, ok bool) {
 	if !n.Ready() || n.Node.Spec.Unschedulable || r.domain != nil && !r.domain(n) {
 		return w, false
 	}
-	most := n.Allocatable.Minus(n.Outside).Minus(n.Pipelined) // that could be free
+	most := n.Allocatable.Minus(n.Foreign).Minus(n.Pipelined) // that could be free
 	chosen := 0
 	for _, other := range n.Tasks {
 		switch {
-		case other.Shape == t.Shape && other.Job == t.Job && other.Status == api.Pipelined:
+		case other.Signature == t.Signature && other.Job == t.Job && other.Status == api.Pipelined:
 			chosen++
 		case other.Job == t.Job && other.Status.Holding():
 			most.Sub(other.Request)
@@ -139,12 +139,12 @@ func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo) (w wait, ok bool) {
 	if !t.Request.Fits(most) || r.ssn.Predicate(t, n, api.Future) != nil {
 		return w, false
 	}
-	room := n.Room(t.Priority, api.Future)
+	room := n.Available(t.Priority, api.Future)
 	for d, asked := range t.Request {
 		if share := (api.Share{Part: asked - room.At(d), Whole: asked}); asked > 0 && share.Compare(w.missing) > 0 {
 			w.missing = share
 		}
 	}
-	w.other = w.missing.Part > 0 && chosen >= r.ssn.WasSetAside(t.Job)[framework.Seat{Node: n.Name, Shape: t.Shape}]
+	w.other = w.missing.Part > 0 && chosen >= r.ssn.PreviousReservation(t.Job)[framework.Placement{Node: n.Name, Signature: t.Signature}]
 	return w, true
 }

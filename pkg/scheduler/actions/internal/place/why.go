@@ -43,7 +43,7 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 		Held:      q.Allocated.At(d),
 		Asked:     request.At(d),
 	}
-	if aside := q.Aside.At(d); aside > 0 {
+	if aside := q.Reserved.At(d); aside > 0 {
 		v.Detail = p.ssn.Cluster().Dims.FormatOne(d, aside) + " of the rest is set aside for a job that goes first"
 	}
 	return v

@@ -62,7 +62,7 @@ func (l *List) worstFirst(a, b *api.JobInfo) int { return l.ssn.CompareJobs(b, a
 // Next takes out the best job of the best queue, whose turn it is then; nil when the list is empty.
 func (l *List) Next() *api.JobInfo {
 	job := l.take()
-	l.ssn.Turn(job)
+	l.ssn.ActivateReservation(job)
 	return job
 }
 

@@ -46,7 +46,7 @@ type allocation struct {
 }
 
 // ReserveDevices sets the devices aside that a pod takes on a node, nil if it has no claims after all.
-func (j *Judge) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.Reservation {
+func (j *FilterRunner) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
 	if j.devices == nil {
 		return nil
 	}
@@ -74,8 +74,8 @@ func (j *Judge) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.Reservation {
 	return a
 }
 
-// Fulfil writes which devices the claims get, and that the pod is going to use them.
-func (a *allocation) Fulfil(ctx context.Context) error {
+// Commit writes which devices the claims get, and that the pod is going to use them.
+func (a *allocation) Commit(ctx context.Context) error {
 	if a.failed != nil {
 		return a.failed
 	}
@@ -130,9 +130,9 @@ func (a *allocation) settle(allocated bool) {
 // giveBackTimeout bounds how long it takes to take back what the API server was told.
 const giveBackTimeout = 15 * time.Second
 
-// Cancel frees the devices. Unlike volumes, devices that nobody uses would stay taken until somebody frees them,
+// Release frees the devices. Unlike volumes, devices that nobody uses would stay taken until somebody frees them,
 // and the pod would have to go to them, wherever there is room by then.
-func (a *allocation) Cancel() {
+func (a *allocation) Release() {
 	if a.begun {
 		ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
 		defer cancel()

@@ -7,11 +7,11 @@ import (
 )
 
 // change is what was shown of a node before and after something happened to the pods on it.
-type change struct{ before, after *reflection }
+type change struct{ before, after *nodeInfos }
 
 // visit names the pods of one face that went and those that came.
 func (c change) visit(face api.When, gone, come func(fwk.PodInfo, fwk.NodeInfo)) {
-	each := func(of, other *reflection, tell func(fwk.PodInfo, fwk.NodeInfo)) {
+	each := func(of, other *nodeInfos, tell func(fwk.PodInfo, fwk.NodeInfo)) {
 		for id, pod := range of.pods {
 			if pod.on(face) && (!other.pods[id].on(face) || other.pods[id].info != pod.info) {
 				tell(pod.info, of.show(face))
@@ -38,7 +38,7 @@ type changes struct {
 const changesLimit = 1 << 10
 
 // add notes what happened to a node. If it is another one than before, all must be computed anew.
-func (c *changes) add(before, after *reflection) {
+func (c *changes) add(before, after *nodeInfos) {
 	if len(c.list) >= changesLimit || before == nil || after == nil || before.now.Node() != after.now.Node() {
 		c.forget()
 		return

@@ -9,10 +9,10 @@ import (
 
 // Whoever asks gets all that came after, or is told that not all of it is known.
 func TestChangesAreCompleteOrUnknown(t *testing.T) {
-	shown := func(node *v1.Node) *reflection {
+	shown := func(node *v1.Node) *nodeInfos {
 		info := schedulerframework.NewNodeInfo()
 		info.SetNode(node)
-		return &reflection{now: info, future: info}
+		return &nodeInfos{now: info, future: info}
 	}
 	one, other := &v1.Node{}, &v1.Node{}
 	for name, tc := range map[string]struct {

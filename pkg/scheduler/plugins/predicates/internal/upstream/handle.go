@@ -20,7 +20,7 @@ import (
 // call it when they filter, and a cycle in which one does fails visibly.
 type handle struct {
 	fwk.Handle
-	mirror  *mirror
+	mirror  *snapshot
 	factory informers.SharedInformerFactory
 	kube    kubernetes.Interface
 	devices *Devices
@@ -47,7 +47,7 @@ func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 // a session. The real one may be nil: then there are namespaces only.
 type factory struct {
 	informers.SharedInformerFactory
-	mirror *mirror
+	mirror *snapshot
 }
 
 func (f factory) Core() core.Interface {
@@ -59,7 +59,7 @@ func (f factory) Core() core.Interface {
 
 type coreGroup struct {
 	core.Interface
-	mirror *mirror
+	mirror *snapshot
 }
 
 func (g coreGroup) V1() corev1.Interface {
@@ -71,14 +71,14 @@ func (g coreGroup) V1() corev1.Interface {
 
 type coreV1 struct {
 	corev1.Interface
-	mirror *mirror
+	mirror *snapshot
 }
 
 func (v coreV1) Namespaces() corev1.NamespaceInformer { return namespaceInformer{mirror: v.mirror} }
 
 type namespaceInformer struct {
 	corev1.NamespaceInformer
-	mirror *mirror
+	mirror *snapshot
 }
 
 func (i namespaceInformer) Lister() listersv1.NamespaceLister { return namespaces{mirror: i.mirror} }
@@ -86,7 +86,7 @@ func (i namespaceInformer) Lister() listersv1.NamespaceLister { return namespace
 // namespaces lists the namespaces of the model, with name and labels only.
 type namespaces struct {
 	listersv1.NamespaceListerExpansion
-	mirror *mirror
+	mirror *snapshot
 }
 
 func (l namespaces) List(selector labels.Selector) ([]*v1.Namespace, error) {

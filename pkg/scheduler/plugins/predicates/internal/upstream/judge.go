@@ -26,10 +26,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// Judge answers with the words of kube-scheduler's plugins. It lives as long as the
+// FilterRunner answers with the words of kube-scheduler's plugins. It lives as long as the
 // configuration, and answers between Open and Close, for one goroutine.
-type Judge struct {
-	mirror *mirror
+type FilterRunner struct {
+	snapshot *snapshot
 	// neighbours look at other pods, storage at volumes, hardware at devices; without informers there are
 	// neighbours only.
 	neighbours, storage, hardware []check
@@ -42,10 +42,10 @@ type Judge struct {
 	timeout    time.Duration
 
 	// For one session:
-	ctx      context.Context
-	log      logr.Logger
-	opinions map[question]*opinion
-	words    map[api.Unfit]*api.Unfit
+	ctx              context.Context
+	log              logr.Logger
+	preFilterResults map[cacheKey]*preFilterResult
+	words            map[api.Unfit]*api.Unfit
 }
 
 // check is one plugin, with the reason under which its refusals go.
@@ -62,14 +62,14 @@ type plugin interface {
 	fwk.FilterPlugin
 }
 
-// question is what an opinion is formed about.
-type question struct {
-	class *api.Class
+// cacheKey is what an opinion is formed about.
+type cacheKey struct {
+	class *api.EquivalenceClass
 	when  api.When
 }
 
-// opinion is what the plugins think of a class before they look at single nodes.
-type opinion struct {
+// preFilterResult is what the plugins think of a class before they look at single nodes.
+type preFilterResult struct {
 	position uint64     // in the journal of touched nodes
 	changes  uint64     // of the mirror
 	nowhere  *api.Unfit // set when no node will do
@@ -90,10 +90,10 @@ type Options struct {
 	BindTimeout time.Duration
 }
 
-// NewJudge builds the plugins.
-func NewJudge(o Options) (*Judge, error) {
-	j := &Judge{mirror: &mirror{}, timeout: o.BindTimeout, kube: o.Kube}
-	h := &handle{mirror: j.mirror, factory: o.Informers, kube: o.Kube, devices: o.Devices}
+// NewFilterRunner builds the plugins.
+func NewFilterRunner(o Options) (*FilterRunner, error) {
+	j := &FilterRunner{snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
+	h := &handle{mirror: j.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices}
 	var err error
 	if j.neighbours, err = neighbourChecks(h, o.Features); err != nil {
 		return nil, err
@@ -117,50 +117,50 @@ func NewJudge(o Options) (*Judge, error) {
 }
 
 // Open begins a session over the model.
-func (j *Judge) Open(cluster *api.Cluster, log logr.Logger) {
-	j.mirror.reflect(cluster)
+func (j *FilterRunner) Open(cluster *api.Cluster, log logr.Logger) {
+	j.snapshot.reflect(cluster)
 	j.ctx, j.log = klog.NewContext(context.Background(), log), log
-	j.opinions, j.words = map[question]*opinion{}, map[api.Unfit]*api.Unfit{}
+	j.preFilterResults, j.words = map[cacheKey]*preFilterResult{}, map[api.Unfit]*api.Unfit{}
 }
 
 // Close ends the session. Opinions go with it: claims, volumes and devices may change in between. What is
 // mirrored of the nodes stays.
-func (j *Judge) Close() {
-	j.ctx, j.opinions, j.words = nil, nil, nil
-	j.mirror.changes.forget()
+func (j *FilterRunner) Close() {
+	j.ctx, j.preFilterResults, j.words = nil, nil, nil
+	j.snapshot.changes.forget()
 }
 
 // Unfit returns why a pod of the class cannot go to the node, or nil. The node must exist.
-func (j *Judge) Unfit(class *api.Class, pod *v1.Pod, n *api.NodeInfo, when api.When) *api.Unfit {
-	when = j.mirror.sync(when)
-	o := j.opinion(class, pod, when)
+func (j *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.NodeInfo, when api.When) *api.Unfit {
+	when = j.snapshot.sync(when)
+	o := j.preFilterResultOf(class, pod, when)
 	if o.nowhere != nil {
 		return o.nowhere
 	}
 	for _, c := range o.checks {
-		if status := c.Filter(j.ctx, o.state, pod, j.mirror.node(n, when)); !status.IsSuccess() {
+		if status := c.Filter(j.ctx, o.state, pod, j.snapshot.node(n, when)); !status.IsSuccess() {
 			return j.unfit(c, pod, status)
 		}
 	}
 	return nil
 }
 
-func (j *Judge) opinion(class *api.Class, pod *v1.Pod, when api.When) *opinion {
-	q := question{class, when}
-	old := j.opinions[q]
-	if old != nil && old.position == j.mirror.position {
+func (j *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Pod, when api.When) *preFilterResult {
+	q := cacheKey{class, when}
+	old := j.preFilterResults[q]
+	if old != nil && old.position == j.snapshot.position {
 		return old
 	}
 	o := j.form(class, pod, when, old)
-	j.opinions[q] = o
+	j.preFilterResults[q] = o
 	return o
 }
 
 // form asks all plugins that the class concerns for their opinion; old is the last one, or nil. None of them
 // narrows the set of nodes in PreFilter, so its first result is not looked at.
-func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion) *opinion {
-	o := &opinion{position: j.mirror.position, changes: j.mirror.changes.count()}
-	if o.nowhere = j.unknown(class.Shape); o.nowhere != nil {
+func (j *FilterRunner) form(class *api.EquivalenceClass, pod *v1.Pod, when api.When, old *preFilterResult) *preFilterResult {
+	o := &preFilterResult{position: j.snapshot.position, changes: j.snapshot.changes.count()}
+	if o.nowhere = j.unknown(class.Signature); o.nowhere != nil {
 		return o
 	}
 	o.state = schedulerframework.NewCycleState()
@@ -174,8 +174,8 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion)
 				o.checks = append(o.checks, c)
 				continue
 			}
-			j.mirror.list(when)
-			_, status := c.PreFilter(j.ctx, o.state, j.asSeenBy(c, pod), j.mirror.all)
+			j.snapshot.list(when)
+			_, status := c.PreFilter(j.ctx, o.state, j.asSeenBy(c, pod), j.snapshot.all)
 			switch {
 			case status.IsSkip():
 			case status.IsSuccess():
@@ -185,13 +185,13 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion)
 			}
 		}
 	}
-	if class.Shape.Volumes {
+	if class.Signature.Volumes {
 		ask(j.storage)
 	}
-	if class.Shape.Claims {
+	if class.Signature.Claims {
 		ask(j.hardware)
 	}
-	if class.Social() {
+	if class.AffectedByPods() {
 		ask(j.neighbours)
 	}
 	return o
@@ -199,7 +199,7 @@ func (j *Judge) form(class *api.Class, pod *v1.Pod, when api.When, old *opinion)
 
 // asSeenBy returns what a plugin is to know of a pod: the one that binds volumes has no say about claims that
 // are bound for others already.
-func (j *Judge) asSeenBy(c *check, pod *v1.Pod) *v1.Pod {
+func (j *FilterRunner) asSeenBy(c *check, pod *v1.Pod) *v1.Pod {
 	if c.plugin == plugin(j.binding) {
 		pod, _ = j.claims.unshared(pod)
 	}
@@ -208,11 +208,11 @@ func (j *Judge) asSeenBy(c *check, pod *v1.Pod) *v1.Pod {
 
 // follow tells a plugin what has changed since an opinion was formed, if it had one then, can be told, and
 // the changes are still known. It reports whether the plugin is up to date.
-func (j *Judge) follow(old *opinion, c *check, pod *v1.Pod, when api.When) bool {
+func (j *FilterRunner) follow(old *preFilterResult, c *check, pod *v1.Pod, when api.When) bool {
 	if old == nil || !c.follows || !slices.Contains(old.checks, c) {
 		return false
 	}
-	list, known := j.mirror.changes.since(old.changes)
+	list, known := j.snapshot.changes.since(old.changes)
 	if !known {
 		return false
 	}
@@ -230,20 +230,20 @@ func (j *Judge) follow(old *opinion, c *check, pod *v1.Pod, when api.When) bool 
 }
 
 // unknown returns why nobody can answer for tasks of this shape, or nil.
-func (j *Judge) unknown(shape *api.Shape) *api.Unfit {
+func (j *FilterRunner) unknown(signature *api.Signature) *api.Unfit {
 	switch {
-	case shape.Claims && j.devices == nil:
+	case signature.Claims && j.devices == nil:
 		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "nothing is known about resource claims"})
-	case shape.Claims && !j.devices.read():
+	case signature.Claims && !j.devices.read():
 		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are still being read"})
-	case shape.Volumes && j.claims == nil:
+	case signature.Volumes && j.claims == nil:
 		return j.say(api.Unfit{Reason: api.VolumeUnfit, Detail: "nothing is known about volumes"})
 	}
 	return nil
 }
 
 // unfit translates a refusal. A plugin that fails rather than refuses is logged, once a session.
-func (j *Judge) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
+func (j *FilterRunner) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 	before := len(j.words)
 	unfit := j.say(api.Unfit{
 		Reason: c.reason, Detail: wording(status.Reasons()), Fixed: status.Code() == fwk.UnschedulableAndUnresolvable,
@@ -255,7 +255,7 @@ func (j *Judge) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 }
 
 // say returns the one refusal with these words.
-func (j *Judge) say(words api.Unfit) *api.Unfit {
+func (j *FilterRunner) say(words api.Unfit) *api.Unfit {
 	unfit := j.words[words]
 	if unfit == nil {
 		unfit = &words

@@ -13,14 +13,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// mirror shows the model to plugins as the snapshot that they expect: every node with all pods
+// snapshot shows the model to plugins as the snapshot that they expect: every node with all pods
 // that stand on it or are promised to it. It has two faces: Now with, and Future without the
 // pods that are being deleted. The one that was synced last is listed.
-type mirror struct {
+type snapshot struct {
 	cluster  *api.Cluster
 	built    bool
 	position uint64 // in the journal of touched nodes
-	nodes    []*reflection
+	nodes    []*nodeInfos
 	leaving  int // nodes whose faces differ
 	changes  changes
 
@@ -30,9 +30,9 @@ type mirror struct {
 	all, withAffinity, withAntiAffinity []fwk.NodeInfo
 }
 
-// reflection is one node. Its faces are never changed, only replaced; where nothing is being
+// nodeInfos is one node. Its faces are never changed, only replaced; where nothing is being
 // deleted they are the same.
-type reflection struct {
+type nodeInfos struct {
 	generation  uint64 // of the node
 	now, future *schedulerframework.NodeInfo
 	pods        map[api.TaskID]reflected
@@ -46,16 +46,16 @@ type reflected struct {
 }
 
 // reflect sets the model to mirror.
-func (m *mirror) reflect(cluster *api.Cluster) {
+func (m *snapshot) reflect(cluster *api.Cluster) {
 	if m.cluster != cluster {
-		*m = mirror{cluster: cluster}
+		*m = snapshot{cluster: cluster}
 	}
 }
 
 // sync brings the mirror up to date and returns the face that the question is about: Now also
 // answers for the Future while nothing is being deleted.
-func (m *mirror) sync(when api.When) api.When {
-	journal := m.cluster.Touched()
+func (m *snapshot) sync(when api.When) api.When {
+	journal := m.cluster.NodeChanges()
 	if position := journal.Position(); !m.built || m.position != position {
 		m.rebuild(journal)
 		m.built, m.position, m.listed = true, position, false
@@ -66,7 +66,7 @@ func (m *mirror) sync(when api.When) api.When {
 	return when
 }
 
-func (m *mirror) rebuild(journal *api.Journal) {
+func (m *snapshot) rebuild(journal *api.Journal) {
 	changed, known := journal.Since(m.position)
 	if !m.built || !known {
 		changed = changed[:0:0]
@@ -79,7 +79,7 @@ func (m *mirror) rebuild(journal *api.Journal) {
 	}
 }
 
-func (m *mirror) rebuildNode(index int) {
+func (m *snapshot) rebuildNode(index int) {
 	for index >= len(m.nodes) {
 		m.nodes = append(m.nodes, nil)
 	}
@@ -88,7 +88,7 @@ func (m *mirror) rebuildNode(index int) {
 	if old != nil && n != nil && old.generation == n.Generation {
 		return
 	}
-	var r *reflection
+	var r *nodeInfos
 	if n != nil {
 		r = newReflection(n, old)
 	}
@@ -103,8 +103,8 @@ func (m *mirror) rebuildNode(index int) {
 }
 
 // newReflection builds a node; what the old one knew of its pods is taken over.
-func newReflection(n *api.NodeInfo, old *reflection) *reflection {
-	r := &reflection{generation: n.Generation, pods: make(map[api.TaskID]reflected, len(n.Tasks))}
+func newReflection(n *api.NodeInfo, old *nodeInfos) *nodeInfos {
+	r := &nodeInfos{generation: n.Generation, pods: make(map[api.TaskID]reflected, len(n.Tasks))}
 	tasks := make([]*api.TaskInfo, 0, len(n.Tasks))
 	leaving := false
 	for _, t := range n.Tasks {
@@ -160,7 +160,7 @@ func newReflected(t *api.TaskInfo, node string) reflected {
 }
 
 // list lets the listers show one face.
-func (m *mirror) list(face api.When) {
+func (m *snapshot) list(face api.When) {
 	if m.listed && m.face == face {
 		return
 	}
@@ -181,7 +181,7 @@ func (m *mirror) list(face api.When) {
 	m.listed, m.face = true, face
 }
 
-func (r *reflection) show(face api.When) *schedulerframework.NodeInfo {
+func (r *nodeInfos) show(face api.When) *schedulerframework.NodeInfo {
 	if face == api.Future {
 		return r.future
 	}
@@ -189,28 +189,28 @@ func (r *reflection) show(face api.When) *schedulerframework.NodeInfo {
 }
 
 // node returns what plugins see of an existing node.
-func (m *mirror) node(n *api.NodeInfo, face api.When) fwk.NodeInfo {
+func (m *snapshot) node(n *api.NodeInfo, face api.When) fwk.NodeInfo {
 	return m.nodes[n.Index].show(face)
 }
 
 // The mirror is all the listers that plugins ask for.
 
-func (m *mirror) NodeInfos() fwk.NodeInfoLister { return m }
+func (m *snapshot) NodeInfos() fwk.NodeInfoLister { return m }
 
-func (m *mirror) StorageInfos() fwk.StorageInfoLister { return m }
+func (m *snapshot) StorageInfos() fwk.StorageInfoLister { return m }
 
 // PodGroupStates is nil: no plugin that is asked here knows groups.
-func (m *mirror) PodGroupStates() fwk.PodGroupStateLister { return nil }
+func (m *snapshot) PodGroupStates() fwk.PodGroupStateLister { return nil }
 
-func (m *mirror) List() ([]fwk.NodeInfo, error) { return m.all, nil }
+func (m *snapshot) List() ([]fwk.NodeInfo, error) { return m.all, nil }
 
-func (m *mirror) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return m.withAffinity, nil }
+func (m *snapshot) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return m.withAffinity, nil }
 
-func (m *mirror) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
+func (m *snapshot) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return m.withAntiAffinity, nil
 }
 
-func (m *mirror) Get(name string) (fwk.NodeInfo, error) {
+func (m *snapshot) Get(name string) (fwk.NodeInfo, error) {
 	n := m.cluster.Node(name)
 	if n == nil {
 		return nil, fmt.Errorf("node %q does not exist", name)
@@ -219,6 +219,6 @@ func (m *mirror) Get(name string) (fwk.NodeInfo, error) {
 }
 
 // IsPVCUsedByPods tells whether a pod on some node uses the claim namespace/name.
-func (m *mirror) IsPVCUsedByPods(key string) bool {
+func (m *snapshot) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(m.all, func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }

@@ -50,7 +50,7 @@ type reservation struct {
 
 // Reserve sets the volumes aside that a pod takes on a node, nil if all of its volumes are bound. The opinion
 // that the judge has of the pod's class is no use here: the plugin writes into it what this pod takes.
-func (j *Judge) Reserve(pod *v1.Pod, n *api.NodeInfo) api.Reservation {
+func (j *FilterRunner) Reserve(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
 	if j.binding == nil {
 		return nil
 	}
@@ -95,8 +95,8 @@ func choose(ctx context.Context, b binding, pod *v1.Pod, on *v1.Node) (fwk.Cycle
 	return state, nil
 }
 
-// Fulfil writes which volume or node each claim is for, and waits until all of them are bound.
-func (r *reservation) Fulfil(ctx context.Context) error {
+// Commit writes which volume or node each claim is for, and waits until all of them are bound.
+func (r *reservation) Commit(ctx context.Context) error {
 	err := r.failed
 	if err != nil {
 		return err
@@ -120,9 +120,9 @@ func (r *reservation) Fulfil(ctx context.Context) error {
 	}
 }
 
-// Cancel forgets what was chosen for the pod. What the API server has been told already stays: a claim that
+// Release forgets what was chosen for the pod. What the API server has been told already stays: a claim that
 // is bound meanwhile, or that a provisioner works on, is where the pod has to go next time.
-func (r *reservation) Cancel() {
+func (r *reservation) Release() {
 	if r.state != nil {
 		r.Unreserve(context.Background(), r.state, r.pod, r.node.Name)
 		r.claims.release(r)

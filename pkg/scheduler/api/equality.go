@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SameNode tells whether two versions of a node are equal to everybody who decides; heartbeats
+// EqualNodes tells whether two versions of a node are equal to everybody who decides; heartbeats
 // make no difference.
-func SameNode(a, b *v1.Node) bool {
+func EqualNodes(a, b *v1.Node) bool {
 	if a.UID != b.UID || a.Spec.Unschedulable != b.Spec.Unschedulable ||
 		!maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations) ||
 		!slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(x, y v1.Taint) bool {
@@ -28,47 +28,47 @@ func SameNode(a, b *v1.Node) bool {
 		})
 }
 
-// SamePod tells whether two versions of a pod are equal to everybody who decides; conditions,
+// EqualPods tells whether two versions of a pod are equal to everybody who decides; conditions,
 // container states and addresses make no difference.
-func SamePod(a, b *v1.Pod) bool {
+func EqualPods(a, b *v1.Pod) bool {
 	return a.UID == b.UID &&
 		a.Spec.NodeName == b.Spec.NodeName &&
 		a.Status.Phase == b.Status.Phase &&
 		a.Status.NominatedNodeName == b.Status.NominatedNodeName &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
-		SameAsk(a, b) && sameResize(a, b)
+		EqualRequests(a, b) && equalResize(a, b)
 }
 
-// SameAsk tells whether two versions of a pod ask for the same: equal in spec, labels,
+// EqualRequests tells whether two versions of a pod ask for the same: equal in spec, labels,
 // annotations, controller and the claims that were made for them, whatever has become of them.
-func SameAsk(a, b *v1.Pod) bool {
+func EqualRequests(a, b *v1.Pod) bool {
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
-		sameController(a, b) && sameSpec(a, b) && sameClaims(a, b)
+		equalControllers(a, b) && equalSpecs(a, b) && equalClaims(a, b)
 }
 
-// sameClaims compares which resource claims were made for the pods.
-func sameClaims(a, b *v1.Pod) bool {
+// equalClaims compares which resource claims were made for the pods.
+func equalClaims(a, b *v1.Pod) bool {
 	return slices.EqualFunc(a.Status.ResourceClaimStatuses, b.Status.ResourceClaimStatuses, func(x, y v1.PodResourceClaimStatus) bool {
 		return x.Name == y.Name && ptr.Equal(x.ResourceClaimName, y.ResourceClaimName)
 	})
 }
 
-func sameController(a, b *v1.Pod) bool {
+func equalControllers(a, b *v1.Pod) bool {
 	x, y := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
 	return x == y || x != nil && y != nil && x.UID == y.UID && x.Name == y.Name
 }
 
-// sameSpec trusts metadata.generation where the API server counts it (it counts every change of
+// equalSpecs trusts metadata.generation where the API server counts it (it counts every change of
 // a pod's spec but that of nodeName), because comparing specs costs a hundred times as much.
-func sameSpec(a, b *v1.Pod) bool {
+func equalSpecs(a, b *v1.Pod) bool {
 	if a.Generation != 0 && a.Generation == b.Generation {
 		return len(a.Spec.SchedulingGates) == len(b.Spec.SchedulingGates)
 	}
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameResize compares what the status says about requests that are being changed in place.
-func sameResize(a, b *v1.Pod) bool {
+// equalResize compares what the status says about requests that are being changed in place.
+func equalResize(a, b *v1.Pod) bool {
 	sameContainer := func(x, y v1.ContainerStatus) bool {
 		return x.Name == y.Name && equality.Semantic.DeepEqual(x.Resources, y.Resources) &&
 			equality.Semantic.DeepEqual(x.AllocatedResources, y.AllocatedResources)

@@ -51,7 +51,7 @@ func TestSamePod(t *testing.T) {
 			}
 			b := a.DeepCopy()
 			test.change(b)
-			if got := SamePod(a, b); got != test.want {
+			if got := EqualPods(a, b); got != test.want {
 				t.Errorf("SamePod says %v, want %v", got, test.want)
 			}
 		})

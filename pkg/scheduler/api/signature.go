@@ -11,11 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Shape is everything of a pod's spec that decides where it may go and where it should:
+// Signature is everything of a pod's spec that decides where it may go and where it should:
 // namespace, requests, selectors, affinity, tolerations, ports, spread, volumes, claims and
 // images; and the names of claims that were made for it. Never its labels or its name. Tasks of
 // equal spec share one Shape, so what is found out for one of them holds for all.
-type Shape struct {
+type Signature struct {
 	// Exemplar is the spec of one pod of this shape; read only.
 	Exemplar  *v1.PodSpec
 	Namespace string
@@ -30,8 +30,8 @@ type Shape struct {
 
 	// Terms select other pods: required and preferred (anti-)affinity and topology spread.
 	Terms []Term
-	// togetherIn is the topology key of a required affinity to pods of the shape's own kind.
-	togetherIn string
+	// selfAffinityKey is the topology key of a required affinity to pods of the shape's own kind.
+	selfAffinityKey string
 	// Volumes tells whether the shape uses claims or disks that tie it to nodes.
 	Volumes bool
 	// Claims tells whether the shape asks for devices through resource claims.
@@ -41,27 +41,27 @@ type Shape struct {
 	key     string
 	refs    int // tasks of this shape
 	members int // of these, members of queues that hold room or wait
-	classes map[string]*Class
+	classes map[string]*EquivalenceClass
 	// classesAt is the generation of terms that classes were made for.
 	classesAt uint64
 }
 
 // Key is equal for equal shapes, and only for those.
-func (s *Shape) Key() string { return s.key }
+func (s *Signature) Key() string { return s.key }
 
-// Members tells whether any task of a queue that holds room or waits has this shape.
-func (s *Shape) Members() bool { return s.members > 0 }
+// HasMembers tells whether any task of a queue that holds room or waits has this shape.
+func (s *Signature) HasMembers() bool { return s.members > 0 }
 
-// Dead tells whether the last task of this shape is gone: what is remembered for it may go too.
-func (s *Shape) Dead() bool { return s.refs == 0 }
+// Unreferenced tells whether the last task of this shape is gone: what is remembered for it may go too.
+func (s *Signature) Unreferenced() bool { return s.refs == 0 }
 
-// LooksOutside tells whether the answer where the shape may go depends on objects that are not in the model:
+// HasExternalResources tells whether the answer where the shape may go depends on objects that are not in the model:
 // volumes, and claims of both kinds.
-func (s *Shape) LooksOutside() bool { return s.Volumes || s.Claims }
+func (s *Signature) HasExternalResources() bool { return s.Volumes || s.Claims }
 
-// TogetherIn returns the topology key of a required affinity of the shape to its own pods: they
+// SelfAffinityKey returns the topology key of a required affinity of the shape to its own pods: they
 // must all be in one domain of it. Empty if there is none.
-func (s *Shape) TogetherIn() string { return s.togetherIn }
+func (s *Signature) SelfAffinityKey() string { return s.selfAffinityKey }
 
 // HostPort is one port of the node that a pod takes.
 type HostPort struct {
@@ -77,9 +77,9 @@ func (p HostPort) conflicts(o HostPort) bool {
 		(p.IP == o.IP || p.IP == allAddresses || o.IP == allAddresses)
 }
 
-// shapeKey says which pods have equal shapes. It writes field after field rather than hashing
+// signatureKey says which pods have equal shapes. It writes field after field rather than hashing
 // the whole spec, because most pods have few of them and there may be 100,000 at start.
-func shapeKey(pod *v1.Pod, request Resource) string {
+func signatureKey(pod *v1.Pod, request Resource) string {
 	spec := &pod.Spec
 	key := make([]byte, 0, 256)
 	key = append(key, pod.Namespace...)
@@ -94,7 +94,7 @@ func shapeKey(pod *v1.Pod, request Resource) string {
 		key = appendStrings(key, p.IP, string(p.Protocol), strconv.Itoa(int(p.Port)))
 	}
 	key = appendJSON(key, "affinity", spec.Affinity, spec.Affinity != nil)
-	if domain := ownDomain(pod); domain != "" { // whether it selects itself depends on its labels
+	if domain := selfAffinityKeyOf(pod); domain != "" { // whether it selects itself depends on its labels
 		key = appendStrings(key, "together", domain)
 	}
 	key = appendJSON(key, "spread", spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) > 0)
@@ -162,20 +162,20 @@ func BindsToNodes(v *v1.Volume) bool {
 		v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil || v.CSI != nil
 }
 
-func newShape(key string, pod *v1.Pod, request Resource) *Shape {
+func newSignature(key string, pod *v1.Pod, request Resource) *Signature {
 	spec := &pod.Spec
-	s := &Shape{
-		key:        key,
-		Exemplar:   spec,
-		Namespace:  pod.Namespace,
-		Request:    request,
-		BestEffort: asksForNothing(request),
-		nodes:      newNodeMatcher(pod),
-		Ports:      hostPorts(spec),
-		Terms:      termsOf(pod),
-		Claims:     len(spec.ResourceClaims) > 0,
-		classes:    map[string]*Class{},
-		togetherIn: ownDomain(pod),
+	s := &Signature{
+		key:             key,
+		Exemplar:        spec,
+		Namespace:       pod.Namespace,
+		Request:         request,
+		BestEffort:      asksForNothing(request),
+		nodes:           newNodeMatcher(pod),
+		Ports:           hostPorts(spec),
+		Terms:           termsOf(pod),
+		Claims:          len(spec.ResourceClaims) > 0,
+		classes:         map[string]*EquivalenceClass{},
+		selfAffinityKey: selfAffinityKeyOf(pod),
 	}
 	for i := range spec.Volumes {
 		s.Volumes = s.Volumes || BindsToNodes(&spec.Volumes[i])
@@ -186,7 +186,7 @@ func newShape(key string, pod *v1.Pod, request Resource) *Shape {
 	return s
 }
 
-func (s *Shape) readPreferred(terms []v1.PreferredSchedulingTerm) {
+func (s *Signature) readPreferred(terms []v1.PreferredSchedulingTerm) {
 	if len(terms) == 0 {
 		return
 	}

@@ -58,20 +58,20 @@ func TestSetAside(t *testing.T) {
 				places = append(places, Decision{Kind: Pipeline, Task: c.Tasks[TaskID("uid-"+pod)], Node: c.Node("n")})
 			}
 			tc.given(c)
-			before, position := c.Dump(), c.Touched().Position()
-			kept := c.SetAside(places[0].Task.Job.Queue, places)
+			before, position := c.Dump(), c.NodeChanges().Position()
+			kept := c.Reserve(places[0].Task.Job.Queue, places)
 			n, q := c.Node("n"), c.Queues["default"]
-			got := left{now: n.Room(0, Now).At(CPU), future: n.Room(0, Future).At(CPU)}
+			got := left{now: n.Available(0, Now).At(CPU), future: n.Available(0, Future).At(CPU)}
 			for q.CapAllows(Resource{got.cap + 1}, Future) < 0 {
 				got.cap++
 			}
 			if got != tc.want {
 				t.Errorf("\n got %+v\nwant %+v", got, tc.want)
 			}
-			if c.Touched().Position() == position {
+			if c.NodeChanges().Position() == position {
 				t.Error("the journal does not tell of it")
 			}
-			c.GiveBack(kept)
+			c.Unreserve(kept)
 			if diff := cmp.Diff(before, c.Dump()); diff != "" {
 				t.Errorf("after giving it back:\n%s", diff)
 			}
@@ -85,9 +85,9 @@ func TestSetAsideWithoutCaps(t *testing.T) {
 	c.SetQueue(&v1alpha1.Queue{ObjectMeta: aQueue("default").ObjectMeta})
 	c.SetNode(aNode("n", "cpu", "1"))
 	c.SetPod(aPod("a"))
-	kept := c.SetAside(c.Tasks["uid-a"].Job.Queue, []Decision{{Task: c.Tasks["uid-a"], Node: c.Node("n")}})
-	if q := c.Queues["default"]; !q.Aside.IsZero() {
-		t.Errorf("the queue keeps %v", q.Aside)
+	kept := c.Reserve(c.Tasks["uid-a"].Job.Queue, []Decision{{Task: c.Tasks["uid-a"], Node: c.Node("n")}})
+	if q := c.Queues["default"]; !q.Reserved.IsZero() {
+		t.Errorf("the queue keeps %v", q.Reserved)
 	}
-	c.GiveBack(kept)
+	c.Unreserve(kept)
 }

@@ -93,7 +93,7 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 			c := newTestCluster()
 			c.SetPod(tc.a)
 			c.SetPod(tc.b)
-			if equal := c.Tasks[TaskID(tc.a.UID)].Shape == c.Tasks[TaskID(tc.b.UID)].Shape; equal != tc.equal {
+			if equal := c.Tasks[TaskID(tc.a.UID)].Signature == c.Tasks[TaskID(tc.b.UID)].Signature; equal != tc.equal {
 				t.Errorf("one shape: %t", equal)
 			}
 		})
@@ -104,17 +104,17 @@ func TestShapesEndWithTheirLastTask(t *testing.T) {
 	c := newTestCluster()
 	c.SetPod(aPod("a"))
 	c.SetPod(aPod("b"))
-	shape := c.Tasks["uid-a"].Shape
+	signature := c.Tasks["uid-a"].Signature
 	c.DeletePod("uid-a")
-	if shape.Dead() {
+	if signature.Unreferenced() {
 		t.Error("dead although a task has it")
 	}
 	c.DeletePod("uid-b")
-	if !shape.Dead() {
+	if !signature.Unreferenced() {
 		t.Error("alive although no task has it")
 	}
 	c.SetPod(aPod("c"))
-	if c.Tasks["uid-c"].Shape == shape {
+	if c.Tasks["uid-c"].Signature == signature {
 		t.Error("a dead shape is given out again")
 	}
 }
@@ -150,7 +150,7 @@ func TestClassesFollowLivingTerms(t *testing.T) {
 	red, blue := withLabel("color", "red"), withLabel("color", "blue")
 	one := func(c *Cluster) string {
 		r, b := c.ClassOf(c.Tasks["uid-red"]), c.ClassOf(c.Tasks["uid-blue"])
-		return fmt.Sprintf("one class: %t, red social: %t, blue social: %t", r == b, r.Social(), b.Social())
+		return fmt.Sprintf("one class: %t, red social: %t, blue social: %t", r == b, r.AffectedByPods(), b.AffectedByPods())
 	}
 	const (
 		unmoved  = "one class: true, red social: false, blue social: false"
