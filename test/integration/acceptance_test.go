@@ -49,7 +49,7 @@ func TestWholeGangs(t *testing.T) {
 				want: `
 					a: Pending NotEnoughResources; 7 waiting Unschedulable
 					web: 7 running`,
-				says: map[string]string{"a": "needs 7 more pods of 1 cpu, 5 of them could start now; 3 of 3 nodes have room"},
+				prints: map[string]string{"a": "needs 7 more pods of 1 cpu, 5 of them could start now; 3 of 3 nodes have room"},
 			}, {
 				do:   rows(noReplicaSet("web")),
 				want: `a: Running Scheduled; 7 running`,
@@ -63,7 +63,7 @@ func TestWholeGangs(t *testing.T) {
 				want: `
 					a: Running Scheduled; 12 running
 					b: Pending NotEnoughResources; 12 waiting Unschedulable`,
-				says: map[string]string{"b": "needs 12 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu"},
+				prints: map[string]string{"b": "needs 12 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu"},
 			},
 		},
 		"A7: best-effort pods are members like others": {
@@ -143,7 +143,7 @@ func TestOrder(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	play(t, map[string]scenario{
 		"A13: required node affinity by name is kept": {
-			given: rows(threeNodes, gang("a", 3, pods(3, "1cpu", mustRunOn("n2")))),
+			given: rows(threeNodes, gang("a", 3, pods(3, "1cpu", requireOn("n2")))),
 			step:  step{by: corev1.LabelHostname, want: `a: Running Scheduled; 3 running (n2 3)`},
 		},
 		"A14: a host port is taken once on each node": {
@@ -157,7 +157,7 @@ func TestPlaces(t *testing.T) {
 			given: rows( // n1 and n2 are emptier, but too small
 				node("n1", "3cpu"), node("n2", "3cpu"), node("n3", "8cpu"),
 				plain("other", 1, "4cpu", onNode("n3")),
-				gang("a", 4, pods(4, "1cpu", mustBeWith("a")))),
+				gang("a", 4, pods(4, "1cpu", requireWith("a")))),
 			step: step{by: corev1.LabelHostname, want: `
 			a: Running Scheduled; 4 running (n3 4)
 			other: 1 running (n3 1)`},
@@ -165,8 +165,8 @@ func TestPlaces(t *testing.T) {
 		"A16: a gang waits until a taint is gone": {
 			given: rows(nodes("n", 3, "4cpu", tainted("maintenance")), gang("a", 3, pods(3, "1cpu"))),
 			step: step{
-				want: `a: Pending Unschedulable; 3 waiting Unschedulable`,
-				says: map[string]string{"a": "needs 3 more pods of 1 cpu; 0 of 3 nodes have room: 3 taint maintenance"},
+				want:   `a: Pending Unschedulable; 3 waiting Unschedulable`,
+				prints: map[string]string{"a": "needs 3 more pods of 1 cpu; 0 of 3 nodes have room: 3 taint maintenance"},
 			},
 			then: []step{{
 				do:   rows(untaint),
@@ -174,13 +174,13 @@ func TestPlaces(t *testing.T) {
 			}},
 		},
 		"A17: preferred node affinity decides between equal nodes": {
-			given: rows(threeNodes, gang("a", 2, pods(2, "1cpu", ratherOn("n2")))),
+			given: rows(threeNodes, gang("a", 2, pods(2, "1cpu", preferOn("n2")))),
 			step:  step{by: corev1.LabelHostname, want: `a: Running Scheduled; 2 running (n2 2)`},
 		},
 		"A17: preferred pod affinity decides between almost equal nodes": {
 			given: rows(threeNodes,
 				plain("other", 1, "0.1cpu", onNode("n3")),
-				gang("a", 2, pods(2, "0.1cpu", ratherWith("other")))),
+				gang("a", 2, pods(2, "0.1cpu", preferWith("other")))),
 			step: step{by: corev1.LabelHostname, want: `
 			a: Running Scheduled; 2 running (n3 2)
 			other: 1 running (n3 1)`},
@@ -208,32 +208,32 @@ func TestPlaces(t *testing.T) {
 
 // singles are count groups of one 1-cpu pod each in a queue, shown as one job of its name.
 func singles(queue string, count int) row {
-	return func(w *world) {
+	return func(h *harness) {
 		for i := range count {
-			gang(fmt.Sprint(queue, "-", i), 1, pods(1, "1cpu"), in(queue), labelled(queue))(w)
+			gang(fmt.Sprint(queue, "-", i), 1, pods(1, "1cpu"), in(queue), labelled(queue))(h)
 		}
 	}
 }
 
 // TestPlainPods is A21: the scheduler takes care of what names it and nothing else.
 func TestPlainPods(t *testing.T) {
-	w := newWorld(t, controllers)
-	w.do(threeNodes,
+	h := newHarness(t, controllers)
+	h.do(threeNodes,
 		plain("bare", 2, "1cpu"),
 		deployment("web", 3, "1cpu"),
 		batchJob("sums", 2, "1cpu", runningFor("1s")),
 		plain("foreign", 1, "1cpu", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
-	w.start()
-	w.settle(`
+	h.start()
+	h.settle(`
 		bare: 2 running
 		foreign: 1 waiting
 		sums: 2 succeeded
 		web: 3 running`, "")
-	w.must(w.view.invariants())
+	h.must(h.view.invariants())
 
-	w.do(noPods("bare"), noDeployment("web"), noBatchJob("sums"))
-	w.settle(`foreign: 1 waiting`, "")
-	w.settledQueue("default", queueStatus{})
+	h.do(noPods("bare"), noDeployment("web"), noBatchJob("sums"))
+	h.settle(`foreign: 1 waiting`, "")
+	h.settledQueue("default", queueStatus{})
 }
 
 // runningFor has a pod end by itself.

@@ -20,14 +20,14 @@ import (
 
 // TestTheAccountOfTheScheduler tries with its token what a thief of it would try.
 func TestTheAccountOfTheScheduler(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(node("n1", "4cpu"), gang("a", 1, pods(1, "1cpu")))
-	path := filepath.Join(w.dir, "account.kubeconfig")
-	w.must(w.cluster.ServiceAccountKubeconfig(w.ctx, scheduler.Namespace, scheduler.Account, path))
+	h := newHarness(t, noControllers)
+	h.do(node("n1", "4cpu"), gang("a", 1, pods(1, "1cpu")))
+	path := filepath.Join(h.dir, "account.kubeconfig")
+	h.must(h.cluster.ServiceAccountKubeconfig(h.ctx, scheduler.Namespace, scheduler.Account, path))
 	config, err := clientcmd.BuildConfigFromFlags("", path)
-	w.must(err)
+	h.must(err)
 	client, err := dynamic.NewForConfig(config)
-	w.must(err)
+	h.must(err)
 	for name, ask := range map[string]ask{
 		"reads secrets":                     {"list", "v1", "secrets", "", ""},
 		"reads a secret":                    {"get", "v1", "secrets", "default", "a"},
@@ -71,15 +71,15 @@ func TestTheAccountOfTheScheduler(t *testing.T) {
 		"deletes an event":                  {"delete", "events.k8s.io/v1", "events", "default", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ask.do(w.ctx, client); !apierrors.IsForbidden(got) {
+			if got := ask.do(h.ctx, client); !apierrors.IsForbidden(got) {
 				t.Errorf("got %v, want a refusal", got)
 			}
 		})
 	}
 	// What it may do does not spill over to what it may not: the spec stays as it is.
-	w.must(ask{"patch", "v1", "pods/status", "default", "a-0"}.do(w.ctx, client))
-	pod, err := w.client.CoreV1().Pods("default").Get(w.ctx, "a-0", metav1.GetOptions{})
-	w.must(err)
+	h.must(ask{"patch", "v1", "pods/status", "default", "a-0"}.do(h.ctx, client))
+	pod, err := h.client.CoreV1().Pods("default").Get(h.ctx, "a-0", metav1.GetOptions{})
+	h.must(err)
 	if pod.Spec.ActiveDeadlineSeconds != nil || pod.Spec.NodeName != "" {
 		t.Errorf("a write of the status has changed the spec: %v on %q", pod.Spec.ActiveDeadlineSeconds, pod.Spec.NodeName)
 	}
@@ -129,13 +129,13 @@ func (a ask) do(ctx context.Context, client dynamic.Interface) error {
 
 // TestWhoReadsMetrics asks a running scheduler over TLS.
 func TestWhoReadsMetrics(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(node("n1", "4cpu"), gang("a", 1, pods(1, "1cpu")))
-	metrics, args := w.newScraper()
-	w.start(args...)
-	w.settle(`a: Running Scheduled; 1 running`, "")
-	config, err := clientcmd.BuildConfigFromFlags("", w.scheduler.Kubeconfig)
-	w.must(err)
+	h := newHarness(t, noControllers)
+	h.do(node("n1", "4cpu"), gang("a", 1, pods(1, "1cpu")))
+	metrics, args := h.newScraper()
+	h.start(args...)
+	h.settle(`a: Running Scheduled; 1 running`, "")
+	config, err := clientcmd.BuildConfigFromFlags("", h.scheduler.Kubeconfig)
+	h.must(err)
 	for name, test := range map[string]struct {
 		path, token string
 		want        int
@@ -149,17 +149,17 @@ func TestWhoReadsMetrics(t *testing.T) {
 		"profiles, which are off":                 {"/debug/pprof/", metrics.Token, http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, _, failed := metrics.Ask(w.ctx, test.path, test.token)
+			code, _, failed := metrics.Ask(h.ctx, test.path, test.token)
 			if failed != nil || code != test.want {
 				t.Errorf("got code %d, error %v, want code %d", code, failed, test.want)
 			}
 		})
 	}
-	plain, err := http.NewRequestWithContext(w.ctx, http.MethodGet, "http://"+metrics.Address+"/metrics", nil)
-	w.must(err)
+	plain, err := http.NewRequestWithContext(h.ctx, http.MethodGet, "http://"+metrics.Address+"/metrics", nil)
+	h.must(err)
 	plain.Header.Set("Authorization", "Bearer "+metrics.Token)
 	answer, err := http.DefaultClient.Do(plain)
-	w.must(err)
+	h.must(err)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS, got code %d, want %d", answer.StatusCode, http.StatusBadRequest)

@@ -26,10 +26,10 @@ import (
 // who may write what the scheduler writes on pods. Both users may edit everything in both
 // namespaces; only mary may use queue and class, and only namespace mary's may use the queue for its pods.
 func TestUse(t *testing.T) {
-	w := newWorld(t, cluster.Options{ControllerManager: true})
-	w.do(threeNodes, queue("team", 1), priorityClass("urgent", 1000), group("old", 1, in("team")), plain("old", 1, "1cpu"))
-	w.policed("mary", "john")
-	w.start()
+	h := newHarness(t, cluster.Options{ControllerManager: true})
+	h.do(threeNodes, queue("team", 1), priorityClass("urgent", 1000), group("old", 1, in("team")), plain("old", 1, "1cpu"))
+	h.withPolicies("mary", "john")
+	h.start()
 	const (
 		noQueue  = `may not use queue team`
 		noClass  = `may not use priority class urgent`
@@ -63,7 +63,7 @@ func TestUse(t *testing.T) {
 		"a job in a queue":                  {"john", "marys", makeJob("job"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := test.do(w.as(test.as, test.in))
+			err := test.do(h.as(test.as, test.in))
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -72,23 +72,23 @@ func TestUse(t *testing.T) {
 			}
 		})
 	}
-	w.must(wait.PollUntilContextTimeout(w.ctx, calm/10, patience, true, func(ctx context.Context) (bool, error) {
-		pods, err := w.client.CoreV1().Pods("marys").List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=job"})
+	h.must(wait.PollUntilContextTimeout(h.ctx, idleCycles/10, patience, true, func(ctx context.Context) (bool, error) {
+		pods, err := h.client.CoreV1().Pods("marys").List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=job"})
 		return err == nil && len(pods.Items) == 1 && pods.Items[0].Annotations[v1alpha1.AnnotationQueue] == "team", err
 	}))
 }
 
-// policed puts the policies in force, and makes two users and a namespace for each, of which the first user and
+// withPolicies puts the policies in force, and makes two users and a namespace for each, of which the first user and
 // the service accounts of the first namespace may use queue team, and the user class urgent.
-func (w *world) policed(may, mayNot string) {
-	w.t.Helper()
-	w.must(w.cluster.Apply(w.ctx, "../../config/admission"))
+func (h *harness) withPolicies(may, mayNot string) {
+	h.t.Helper()
+	h.must(h.cluster.Apply(h.ctx, "../../config/admission"))
 	for _, name := range []string{may + "s", mayNot + "s"} {
-		_, err := w.client.CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		w.must(err)
+		_, err := h.client.CoreV1().Namespaces().Create(h.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		h.must(err)
 	}
 	user := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
-	w.grant("editors", []rbacv1.PolicyRule{
+	h.grant("editors", []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"podgroups"}, Verbs: []string{"create", "get", "patch"}},
 		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/binding"}, Verbs: []string{"create", "get", "patch"}},
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"jobs"}, Verbs: []string{"create"}},
@@ -96,31 +96,31 @@ func (w *world) policed(may, mayNot string) {
 	use := func(group, resource, name string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{"use"}}}
 	}
-	w.grant("use-team", use(v1alpha1.GroupName, "queues", "team"), user(may), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + may + "s"})
-	w.grant("use-urgent", use("scheduling.k8s.io", "priorityclasses", "urgent"), user(may))
+	h.grant("use-team", use(v1alpha1.GroupName, "queues", "team"), user(may), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + may + "s"})
+	h.grant("use-urgent", use("scheduling.k8s.io", "priorityclasses", "urgent"), user(may))
 	// Policies are in force a moment after they are created, and so are the service accounts of namespaces.
 	refused := func(err error) bool {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "may not use")
 	}
-	first, second := w.as(may, may+"s"), w.as(mayNot, mayNot+"s")
-	w.must(wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	first, second := h.as(may, may+"s"), h.as(mayNot, mayNot+"s")
+	h.must(wait.PollUntilContextTimeout(h.ctx, 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		return refused(makeGroup("probe", in("team"))(second)) && refused(makePod("probe", label(v1alpha1.LabelQueue, "team"))(second)) &&
 			!apierrors.IsForbidden(makePod("probe")(first)), nil
 	}))
 }
 
-func (w *world) grant(name string, rules []rbacv1.PolicyRule, to ...rbacv1.Subject) {
-	w.t.Helper()
+func (h *harness) grant(name string, rules []rbacv1.PolicyRule, to ...rbacv1.Subject) {
+	h.t.Helper()
 	for i := range to {
 		to[i].APIGroup = rbacv1.GroupName
 	}
 	meta := metav1.ObjectMeta{Name: name}
-	_, err := w.client.RbacV1().ClusterRoles().Create(w.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
-	w.must(err)
-	_, err = w.client.RbacV1().ClusterRoleBindings().Create(w.ctx, &rbacv1.ClusterRoleBinding{
+	_, err := h.client.RbacV1().ClusterRoles().Create(h.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	h.must(err)
+	_, err = h.client.RbacV1().ClusterRoleBindings().Create(h.ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, Subjects: to, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 	}, metav1.CreateOptions{})
-	w.must(err)
+	h.must(err)
 }
 
 // user acts as somebody in a namespace.
@@ -131,15 +131,15 @@ type user struct {
 	batch     versioned.Interface
 }
 
-func (w *world) as(name, namespace string) *user {
-	w.t.Helper()
-	config := rest.CopyConfig(w.cluster.RESTConfig())
+func (h *harness) as(name, namespace string) *user {
+	h.t.Helper()
+	config := rest.CopyConfig(h.cluster.RESTConfig())
 	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
 	client, err := kubernetes.NewForConfig(config)
-	w.must(err)
+	h.must(err)
 	batch, err := versioned.NewForConfig(config)
-	w.must(err)
-	return &user{w.ctx, namespace, client, batch}
+	h.must(err)
+	return &user{h.ctx, namespace, client, batch}
 }
 
 func makeGroup(name string, parts ...part) func(*user) error {

@@ -30,8 +30,8 @@ func TestClaims(t *testing.T) {
 				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), deviceClaims("a-0", "a-1", "b-0"),
 				gang("a", 2, pods(2, "1cpu", usingOwn("a")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				says: map[string]string{"a": "no free device for a claim"},
+				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "no free device for a claim"},
 			},
 			then: []step{{
 				do: rows(hold("a-0: nothing", "a-1: nothing"), gang("b", 1, pods(1, "1cpu", usingOwn("b")))),
@@ -57,8 +57,8 @@ func TestClaims(t *testing.T) {
 				nodes("n", 3, "2cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
 				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
-				says: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1 of 3 nodes has room: 2 no free device for a claim"},
+				want:   `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
+				prints: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1 of 3 nodes has room: 2 no free device for a claim"},
 			},
 			then: []step{{do: rows(hold("shared: nothing")), want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`}},
 		},
@@ -67,8 +67,8 @@ func TestClaims(t *testing.T) {
 				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 1),
 				gang("a", 1, pods(1, "1cpu", usingOwn("a")))),
 			step: step{
-				want: `a: Pending Unschedulable; 1 waiting Unschedulable`,
-				says: map[string]string{"a": `could not find ResourceClaim "default/a-0"`},
+				want:   `a: Pending Unschedulable; 1 waiting Unschedulable`,
+				prints: map[string]string{"a": `could not find ResourceClaim "default/a-0"`},
 			},
 			then: []step{{do: rows(deviceClaims("a-0")), want: `a: Running Scheduled; 1 running`}},
 		},
@@ -81,7 +81,7 @@ func TestClaims(t *testing.T) {
 				a: Running Scheduled; 2 running
 				b: Pending Unschedulable; 1 waiting Unschedulable`},
 			then: []step{{
-				do:   rows(func(w *world) { w.remove(jobLabel+"=a", 1) }),
+				do:   rows(func(h *harness) { h.remove(jobLabel+"=a", 1) }),
 				want: `b: Running Scheduled; 1 running`,
 			}},
 		},
@@ -90,8 +90,8 @@ func TestClaims(t *testing.T) {
 				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 3), deviceClaims("a-0", "a-1", "a-2"), refusing("a-1"),
 				gang("a", 3, pods(3, "1cpu", usingOwn("a")))),
 			step: step{
-				want: `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`,
-				says: map[string]string{"a": "claim a-1 of pod a-1 on node n1"},
+				want:   `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`,
+				prints: map[string]string{"a": "claim a-1 of pod a-1 on node n1"},
 			},
 			then: []step{{
 				do:   rows(hold("a-0: nothing", "a-1: nothing", "a-2: nothing"), refusingNoMore),
@@ -104,14 +104,14 @@ func TestClaims(t *testing.T) {
 const gpu = "gpu"
 
 // deviceClass is all devices.
-func deviceClass(w *world) {
-	_, err := w.client.ResourceV1().DeviceClasses().Create(w.ctx, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: gpu}}, metav1.CreateOptions{})
-	w.must(err)
+func deviceClass(h *harness) {
+	_, err := h.client.ResourceV1().DeviceClasses().Create(h.ctx, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: gpu}}, metav1.CreateOptions{})
+	h.must(err)
 }
 
 // devices are what the driver of a node publishes.
 func devices(node string, count int) row {
-	return func(w *world) {
+	return func(h *harness) {
 		s := &resourcev1.ResourceSlice{
 			ObjectMeta: metav1.ObjectMeta{Name: node},
 			Spec:       resourcev1.ResourceSliceSpec{Driver: driver, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, NodeName: &node},
@@ -119,8 +119,8 @@ func devices(node string, count int) row {
 		for i := range count {
 			s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint(gpu, i)})
 		}
-		_, err := w.client.ResourceV1().ResourceSlices().Create(w.ctx, s, metav1.CreateOptions{})
-		w.must(err)
+		_, err := h.client.ResourceV1().ResourceSlices().Create(h.ctx, s, metav1.CreateOptions{})
+		h.must(err)
 	}
 }
 
@@ -133,20 +133,20 @@ func oneDevice() resourcev1.ResourceClaimSpec {
 
 // deviceClaims are claims for one device each.
 func deviceClaims(names ...string) row {
-	return func(w *world) {
+	return func(h *harness) {
 		for _, name := range names {
 			c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: oneDevice()}
-			_, err := w.client.ResourceV1().ResourceClaims(namespace).Create(w.ctx, c, metav1.CreateOptions{})
-			w.must(err)
+			_, err := h.client.ResourceV1().ResourceClaims(namespace).Create(h.ctx, c, metav1.CreateOptions{})
+			h.must(err)
 		}
 	}
 }
 
 // claimTemplate is what claims for one device are made from.
-func claimTemplate(w *world) {
+func claimTemplate(h *harness) {
 	c := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: gpu}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: oneDevice()}}
-	_, err := w.client.ResourceV1().ResourceClaimTemplates(namespace).Create(w.ctx, c, metav1.CreateOptions{})
-	w.must(err)
+	_, err := h.client.ResourceV1().ResourceClaimTemplates(namespace).Create(h.ctx, c, metav1.CreateOptions{})
+	h.must(err)
 }
 
 // usingOwn gives each pod of a gang the claim that has the name of the pod.
@@ -167,13 +167,13 @@ func usingTemplate(p *corev1.Pod) {
 
 // refusing has the API server refuse to write the status of a claim.
 func refusing(claim string) row {
-	return func(w *world) {
-		w.deny(refusal, admissionv1.Update, admissionv1.Rule{APIGroups: []string{resourcev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims/status"}},
+	return func(h *harness) {
+		h.deny(refusal, admissionv1.Update, admissionv1.Rule{APIGroups: []string{resourcev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims/status"}},
 			fmt.Sprintf("object.metadata.name != %q", claim))
-		w.eventually(func() error { // until it is in force
-			c, err := w.client.ResourceV1().ResourceClaims(namespace).Get(w.ctx, claim, metav1.GetOptions{})
-			w.must(err)
-			if _, err = w.client.ResourceV1().ResourceClaims(namespace).UpdateStatus(w.ctx, c, metav1.UpdateOptions{}); err == nil {
+		h.eventually(func() error { // until it is in force
+			c, err := h.client.ResourceV1().ResourceClaims(namespace).Get(h.ctx, claim, metav1.GetOptions{})
+			h.must(err)
+			if _, err = h.client.ResourceV1().ResourceClaims(namespace).UpdateStatus(h.ctx, c, metav1.UpdateOptions{}); err == nil {
 				return fmt.Errorf("the status of claim %s can be written", claim)
 			}
 			return nil
@@ -184,10 +184,10 @@ func refusing(claim string) row {
 const refusal = "refusal"
 
 // deny has the API server refuse operations on a resource unless the expression is true, as soon as it has taken notice.
-func (w *world) deny(name string, operation admissionv1.OperationType, rule admissionv1.Rule, unless string) {
-	w.t.Helper()
-	admission := w.client.AdmissionregistrationV1()
-	_, err := admission.ValidatingAdmissionPolicies().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicy{
+func (h *harness) deny(name string, operation admissionv1.OperationType, rule admissionv1.Rule, unless string) {
+	h.t.Helper()
+	admission := h.client.AdmissionregistrationV1()
+	_, err := admission.ValidatingAdmissionPolicies().Create(h.ctx, &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
@@ -196,28 +196,28 @@ func (w *world) deny(name string, operation admissionv1.OperationType, rule admi
 			Validations: []admissionv1.Validation{{Expression: unless, Message: "not this one"}},
 		},
 	}, metav1.CreateOptions{})
-	w.must(err)
-	_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+	h.must(err)
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(h.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	}, metav1.CreateOptions{})
-	w.must(err)
+	h.must(err)
 }
 
-func refusingNoMore(w *world) {
-	w.must(w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(w.ctx, refusal, metav1.DeleteOptions{}))
+func refusingNoMore(h *harness) {
+	h.must(h.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(h.ctx, refusal, metav1.DeleteOptions{}))
 }
 
 // hold waits until claims hold what is wanted: a device of a node, for whom, or nothing. What is left out at the end
 // of a line is not looked at.
 func hold(want ...string) row {
-	return func(w *world) {
-		w.t.Helper()
-		w.eventually(func() error {
+	return func(h *harness) {
+		h.t.Helper()
+		h.eventually(func() error {
 			got := make([]string, len(want))
 			for i := range want {
 				name, _, _ := strings.Cut(want[i], ":")
-				if got[i] = w.holding(name); strings.HasPrefix(got[i], want[i]) {
+				if got[i] = h.holding(name); strings.HasPrefix(got[i], want[i]) {
 					got[i] = want[i]
 				}
 			}
@@ -229,9 +229,9 @@ func hold(want ...string) row {
 	}
 }
 
-func (w *world) holding(name string) string {
-	c, err := w.client.ResourceV1().ResourceClaims(namespace).Get(w.ctx, name, metav1.GetOptions{})
-	w.must(err)
+func (h *harness) holding(name string) string {
+	c, err := h.client.ResourceV1().ResourceClaims(namespace).Get(h.ctx, name, metav1.GetOptions{})
+	h.must(err)
 	if c.Status.Allocation == nil {
 		return name + ": nothing"
 	}

@@ -21,16 +21,16 @@ import (
 
 // plugin is "kubectl batch" as people run it.
 type plugin struct {
-	w      *world
+	w      *harness
 	binary string
 	args   []string // for all calls
 }
 
-func (w *world) newPlugin(args ...string) plugin {
-	w.t.Helper()
-	binary, err := cluster.Build(w.ctx, "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch", false)
-	w.must(err)
-	return plugin{w, binary, args}
+func (h *harness) newPlugin(args ...string) plugin {
+	h.t.Helper()
+	binary, err := cluster.Build(h.ctx, "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch", false)
+	h.must(err)
+	return plugin{h, binary, args}
 }
 
 func (p plugin) command(ctx context.Context, args ...string) *exec.Cmd {
@@ -49,10 +49,10 @@ func (p plugin) run(args ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// says fails the test unless the command succeeds and prints all the parts.
-func (p plugin) says(line string, parts ...string) {
+// prints fails the test unless the command succeeds and prints all the parts.
+func (p plugin) prints(line string, parts ...string) {
 	p.w.t.Helper()
-	if err := p.lacks(line, true, parts); err != nil {
+	if err := p.omits(line, true, parts); err != nil {
 		p.w.t.Error(err)
 	}
 }
@@ -60,7 +60,7 @@ func (p plugin) says(line string, parts ...string) {
 // fails fails the test unless the command fails, in one line with all the parts.
 func (p plugin) fails(line string, parts ...string) {
 	p.w.t.Helper()
-	if err := p.lacks(line, false, parts); err != nil {
+	if err := p.omits(line, false, parts); err != nil {
 		p.w.t.Error(err)
 	}
 	if out, _ := p.run(strings.Fields(line)...); strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "error: ") {
@@ -68,13 +68,13 @@ func (p plugin) fails(line string, parts ...string) {
 	}
 }
 
-// comesToSay waits until the command prints all the parts.
-func (p plugin) comesToSay(line string, parts ...string) {
+// eventuallyPrints waits until the command prints all the parts.
+func (p plugin) eventuallyPrints(line string, parts ...string) {
 	p.w.t.Helper()
-	p.w.eventually(func() error { return p.lacks(line, true, parts) })
+	p.w.eventually(func() error { return p.omits(line, true, parts) })
 }
 
-func (p plugin) lacks(line string, succeeds bool, parts []string) error {
+func (p plugin) omits(line string, succeeds bool, parts []string) error {
 	out, ok := p.run(strings.Fields(line)...)
 	if ok != succeeds {
 		return fmt.Errorf("%s: exit code 0 is %t, want %t:\n%s", line, ok, succeeds, out)
@@ -89,46 +89,46 @@ func (p plugin) lacks(line string, succeeds bool, parts []string) error {
 
 // TestThePlugin submits a gang that waits, asks why, and cancels it, as somebody with the role edit in one namespace.
 func TestThePlugin(t *testing.T) {
-	w := newWorld(t, controllers)
-	w.do(node("n1", "4cpu"), queue("team", 3, atMost("6cpu")))
-	ada := w.newPlugin("--as", "ada", "--as-group", "system:authenticated")
+	h := newHarness(t, controllers)
+	h.do(node("n1", "4cpu"), queue("team", 3, atMost("6cpu")))
+	ada := h.newPlugin("--as", "ada", "--as-group", "system:authenticated")
 	ada.fails("submit --name train --image i", "cannot create resource", "ask for the role view to read and edit")
-	w.give("edit", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
-	ada.comesToSay("submit --name train --replicas 5 --cpu 1 --queue team --image i --dry-run=server", "job.batch/train created (server dry run)")
+	h.grantTo("edit", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
+	ada.eventuallyPrints("submit --name train --replicas 5 --cpu 1 --queue team --image i --dry-run=server", "job.batch/train created (server dry run)")
 	ada.fails("why train", `there is no group "train" in namespace default`)
 
-	ada.says("submit --name train --replicas 5 --cpu 1 --queue team --image i", "podgroup.scheduling.batch-scheduler.dev/train created")
+	ada.prints("submit --name train --replicas 5 --cpu 1 --queue team --image i", "podgroup.scheduling.batch-scheduler.dev/train created")
 	ada.fails("submit --name train --replicas 5 --cpu 1 --queue team --image i", "already exists")
-	ada.says("why train", "the scheduler has not looked at the group yet", "5 must start together")
+	ada.prints("why train", "the scheduler has not looked at the group yet", "5 must start together")
 	changes := ada.follow("get", "groups", "train", "--watch")
-	w.start()
-	ada.comesToSay("why train --events",
+	h.start()
+	ada.eventuallyPrints("why train --events",
 		"Group:    default/train, in queue team", "0 running, 5 waiting; 5 must start together",
 		"Reason:   NotEnoughResources", "needs 5 more pods of 1 cpu", "Advice:   Wait until", "NotEnoughResources: needs",
 		"Unread:   queue team") // the role is one in a namespace
-	ada.says("get groups", "NAME   QUEUE  PHASE    RUN  WAIT  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
-	ada.says("get groups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
-	ada.says("get groups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
+	ada.prints("get groups", "NAME   QUEUE  PHASE    RUN  WAIT  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
+	ada.prints("get groups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
+	ada.prints("get groups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
 	ada.fails("get groups nobody", `there is no group "nobody"`)
 	ada.fails("top queues", "is forbidden", "ask for the role batch-scheduler-view by a ClusterRoleBinding")
-	ben := w.newPlugin("--as", "ben", "--as-group", "system:authenticated")
-	w.give("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})
-	ben.comesToSay("why train", "Reason:   NotEnoughResources")
+	ben := h.newPlugin("--as", "ben", "--as-group", "system:authenticated")
+	h.grantTo("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})
+	ben.eventuallyPrints("why train", "Reason:   NotEnoughResources")
 	ben.fails("cancel train", "cannot delete resource", "ask for the role view to read and edit")
-	w.give("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
-	ada.comesToSay("top queues", "QUEUE", "team", "cpu")
-	ada.says("get queues team -o wide", "team       3", "at most 6")
-	if out, _ := w.newPlugin().run("__complete", "why", ""); !strings.HasPrefix(out, "train\n") {
+	h.grantTo("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
+	ada.eventuallyPrints("top queues", "QUEUE", "team", "cpu")
+	ada.prints("get queues team -o wide", "team       3", "at most 6")
+	if out, _ := h.newPlugin().run("__complete", "why", ""); !strings.HasPrefix(out, "train\n") {
 		t.Errorf("groups are completed to:\n%s", out)
 	}
 
-	ada.says("cancel train", "job.batch/train deleted", "podgroup.scheduling.batch-scheduler.dev/train deleted")
+	ada.prints("cancel train", "job.batch/train deleted", "podgroup.scheduling.batch-scheduler.dev/train deleted")
 	ada.fails("cancel train", `there is no group "train"`)
-	w.eventually(func() error {
-		if pods := w.podsNow(); len(pods) > 0 {
+	h.eventually(func() error {
+		if pods := h.podsNow(); len(pods) > 0 {
 			return fmt.Errorf("%d pods are still there", len(pods))
 		}
-		_, err := w.client.BatchV1().Jobs(namespace).Get(w.ctx, "train", metav1.GetOptions{})
+		_, err := h.client.BatchV1().Jobs(namespace).Get(h.ctx, "train", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the Job is still there: %v", err)
 		}
@@ -150,10 +150,10 @@ func TestThePlugin(t *testing.T) {
 
 // TestAGangGoesWithItsJob deletes only the Job, and has a gang from a file.
 func TestAGangGoesWithItsJob(t *testing.T) {
-	w := newWorld(t, controllers)
-	p := w.newPlugin()
-	file := filepath.Join(w.dir, "job.yaml")
-	w.must(os.WriteFile(file, []byte(`
+	h := newHarness(t, controllers)
+	p := h.newPlugin()
+	file := filepath.Join(h.dir, "job.yaml")
+	h.must(os.WriteFile(file, []byte(`
 apiVersion: batch/v1
 kind: Job
 metadata: {name: train}
@@ -164,16 +164,16 @@ spec:
       restartPolicy: Never
       containers: [{name: main, image: i}]
 `), 0o600))
-	p.says("submit --queue team -f "+file, "podgroup.scheduling.batch-scheduler.dev/train created")
-	p.comesToSay("why train", "in queue team", "2 waiting; 2 must start together")
+	p.prints("submit --queue team -f "+file, "podgroup.scheduling.batch-scheduler.dev/train created")
+	p.eventuallyPrints("why train", "in queue team", "2 waiting; 2 must start together")
 	p.fails("submit --name other --image i --priority-class system-node-critical", "use a PriorityClass of your own")
-	if _, err := w.client.BatchV1().Jobs(namespace).Get(w.ctx, "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := h.client.BatchV1().Jobs(namespace).Get(h.ctx, "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the group was refused and its Job has stayed: %v", err)
 	}
 	background := metav1.DeletePropagationBackground
-	w.must(w.client.BatchV1().Jobs(namespace).Delete(w.ctx, "train", metav1.DeleteOptions{PropagationPolicy: &background}))
-	w.eventually(func() error {
-		_, err := w.batch.SchedulingV1alpha1().PodGroups(namespace).Get(w.ctx, "train", metav1.GetOptions{})
+	h.must(h.client.BatchV1().Jobs(namespace).Delete(h.ctx, "train", metav1.DeleteOptions{PropagationPolicy: &background}))
+	h.eventually(func() error {
+		_, err := h.batch.SchedulingV1alpha1().PodGroups(namespace).Get(h.ctx, "train", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the Job is gone and its group has stayed: %v", err)
 		}

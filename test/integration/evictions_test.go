@@ -79,10 +79,10 @@ func TestEvictions(t *testing.T) {
 			given:  rows(nodes("n", 1, "3cpu"), gang("a", 3, pods(4, "1cpu"))),
 			step:   step{want: `a: Running Scheduled; 3 running, 1 waiting Unschedulable`},
 			then: []step{{
-				do:    rows(group("a", 4)),
-				want:  `a: Unknown GangStale; 3 running, 1 waiting Unschedulable`,
-				says:  map[string]string{"a": "3 of the 4 pods that must run together have done so for more than 1s; needs 1 more pod of 1 cpu"},
-				short: "a",
+				do:     rows(group("a", 4)),
+				want:   `a: Unknown GangStale; 3 running, 1 waiting Unschedulable`,
+				prints: map[string]string{"a": "3 of the 4 pods that must run together have done so for more than 1s; needs 1 more pod of 1 cpu"},
+				short:  "a",
 			}},
 		},
 		"A22: a disruption budget protects its pods for as long as it is there": {
@@ -97,7 +97,7 @@ func TestEvictions(t *testing.T) {
 				want: `
 					a: Running Scheduled; 12 running
 					b: Pending NotEnoughResources; 11 waiting GangPending, 1 waiting Unschedulable`,
-				says: map[string]string{"b": "12 pods that could make room are protected by disruption budgets"},
+				prints: map[string]string{"b": "12 pods that could make room are protected by disruption budgets"},
 			}, {
 				do: rows(noBudget("a")),
 				want: `
@@ -110,7 +110,7 @@ func TestEvictions(t *testing.T) {
 
 // budget keeps that many pods of a job from being disrupted.
 func budget(job string, minAvailable int) row {
-	return func(w *world) {
+	return func(h *harness) {
 		least := intstr.FromInt(minAvailable)
 		b := &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: job},
@@ -119,57 +119,57 @@ func budget(job string, minAvailable int) row {
 				Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{jobLabel: job}},
 			},
 		}
-		_, err := w.client.PolicyV1().PodDisruptionBudgets(namespace).Create(w.ctx, b, metav1.CreateOptions{})
-		w.must(err)
+		_, err := h.client.PolicyV1().PodDisruptionBudgets(namespace).Create(h.ctx, b, metav1.CreateOptions{})
+		h.must(err)
 	}
 }
 
 // noBudget removes it.
 func noBudget(job string) row {
-	return func(w *world) {
-		w.must(w.client.PolicyV1().PodDisruptionBudgets(namespace).Delete(w.ctx, job, metav1.DeleteOptions{}))
+	return func(h *harness) {
+		h.must(h.client.PolicyV1().PodDisruptionBudgets(namespace).Delete(h.ctx, job, metav1.DeleteOptions{}))
 	}
 }
 
 // TestPlansOutliveTheScheduler stops the scheduler while a gang waits for victims. The next one knows
 // whom the room was promised to, although others go before it by now.
 func TestPlansOutliveTheScheduler(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(threeNodes, queue("q1", 1), queue("q2", 1), priorityClass("low", 1), priorityClass("high", 100),
+	h := newHarness(t, noControllers)
+	h.do(threeNodes, queue("q1", 1), queue("q2", 1), priorityClass("low", 1), priorityClass("high", 100),
 		gang("a", 1, pods(12, "1cpu", priority("low"), lingering), in("q1")))
-	policy := "--scheduler-conf=" + w.file("policy.yaml", evictingPolicy)
-	w.start(policy)
-	w.settle(`a: Running Scheduled; 12 running`, "")
+	policy := "--scheduler-conf=" + h.file("policy.yaml", evictingPolicy)
+	h.start(policy)
+	h.settle(`a: Running Scheduled; 12 running`, "")
 
-	w.do(gang("b", 3, pods(3, "1cpu", priority("high")), in("q1")))
-	w.settle(`
+	h.do(gang("b", 3, pods(3, "1cpu", priority("high")), in("q1")))
+	h.settle(`
 		a: Running Scheduled; 3 ending, 9 running
 		b: Pending Preempting; 3 waiting Preempting`, "")
-	w.ofJob("b", func(name string) error {
-		p, err := w.client.CoreV1().Pods(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	h.ofJob("b", func(name string) error {
+		p, err := h.client.CoreV1().Pods(namespace).Get(h.ctx, name, metav1.GetOptions{})
 		if err == nil && p.Status.NominatedNodeName == "" {
 			err = fmt.Errorf("pod %s is nominated for no node", name)
 		}
 		return err
 	})
-	w.stop()
+	h.stop()
 
-	w.do(gang("c", 3, pods(3, "1cpu", priority("low")), in("q2")))
-	w.ofJob("a", func(name string) error {
-		p, err := w.client.CoreV1().Pods(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	h.do(gang("c", 3, pods(3, "1cpu", priority("low")), in("q2")))
+	h.ofJob("a", func(name string) error {
+		p, err := h.client.CoreV1().Pods(namespace).Get(h.ctx, name, metav1.GetOptions{})
 		if err != nil || p.DeletionTimestamp == nil {
 			return err
 		}
 		if p.Annotations[v1alpha1.AnnotationEvictedFor] != namespace+"/b" {
 			return fmt.Errorf("pod %s does not say for whom it goes: %v", name, p.Annotations)
 		}
-		_, err = w.client.CoreV1().Pods(namespace).Patch(w.ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err = h.client.CoreV1().Pods(namespace).Patch(h.ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		return err
 	})
-	w.start(policy)
-	w.settle(`
+	h.start(policy)
+	h.settle(`
 		a: Running Scheduled; 3 ending, 6 running
 		b: Running Scheduled; 3 running
 		c: Pending Preempting; 3 waiting Preempting`, "")
-	w.must(w.view.invariants())
+	h.must(h.view.invariants())
 }

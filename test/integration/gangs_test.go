@@ -15,8 +15,8 @@ func TestWaiting(t *testing.T) {
 		"a gated gang runs at once when its gates are lifted (S27)": {
 			given: rows(threeNodes, gang("a", 4, pods(4, "1cpu", gated))),
 			step: step{
-				want: `a: Pending NotEnoughPods; 4 waiting SchedulingGated`, // the API server's own reason
-				says: map[string]string{"a": "0 of 4 pods that must start together exist; 4 gated"},
+				want:   `a: Pending NotEnoughPods; 4 waiting SchedulingGated`, // the API server's own reason
+				prints: map[string]string{"a": "0 of 4 pods that must start together exist; 4 gated"},
 			},
 			then: []step{{
 				do:   rows(ungate("a")),
@@ -26,8 +26,8 @@ func TestWaiting(t *testing.T) {
 		"a gang waits for its last pod": {
 			given: rows(threeNodes, gang("a", 4, pods(3, "1cpu"))),
 			step: step{
-				want: `a: Pending NotEnoughPods; 3 waiting NotEnoughPods`,
-				says: map[string]string{"a": "3 of 4 pods that must start together exist"},
+				want:   `a: Pending NotEnoughPods; 3 waiting NotEnoughPods`,
+				prints: map[string]string{"a": "3 of 4 pods that must start together exist"},
 			},
 			then: []step{{
 				do:   rows(members("a", set("last", 1, "1cpu"))),
@@ -37,8 +37,8 @@ func TestWaiting(t *testing.T) {
 		"a group that comes after its pods starts them": {
 			given: rows(threeNodes, members("a", pods(3, "1cpu"))),
 			step: step{
-				want: `a: 3 waiting GroupNotFound`,
-				says: map[string]string{"a": `PodGroup "a" does not exist`},
+				want:   `a: 3 waiting GroupNotFound`,
+				prints: map[string]string{"a": `PodGroup "a" does not exist`},
 			},
 			then: []step{{
 				do:   rows(group("a", 3)),
@@ -48,8 +48,8 @@ func TestWaiting(t *testing.T) {
 		"an unknown queue is named, and found once it is there": {
 			given: rows(threeNodes, gang("a", 2, pods(2, "1cpu"), in("reserch"))),
 			step: step{
-				want: `a: Pending QueueNotFound; 2 waiting QueueNotFound`,
-				says: map[string]string{"a": `queue "reserch" does not exist`},
+				want:   `a: Pending QueueNotFound; 2 waiting QueueNotFound`,
+				prints: map[string]string{"a": `queue "reserch" does not exist`},
 			},
 			then: []step{{
 				do:   rows(queue("reserch", 1)),
@@ -68,7 +68,7 @@ func TestWaiting(t *testing.T) {
 					gpus: Pending NotEnoughResources; 1 waiting Unschedulable
 					huge: Pending NotEnoughResources; 13 waiting Unschedulable
 					wide: Pending NotEnoughResources; 1 waiting Unschedulable`,
-				says: map[string]string{"gpus": "3 not enough nvidia.com/gpu"},
+				prints: map[string]string{"gpus": "3 not enough nvidia.com/gpu"},
 			},
 		},
 		"pods beyond a gang that has not started wait for the gang": {
@@ -121,7 +121,7 @@ func TestRunning(t *testing.T) {
 		},
 		"a pod goes where no running pod repels it (S26)": {
 			given: rows(nodes("n", 2, "4cpu"),
-				plain("other", 1, "1cpu", onNode("n1"), neverWith("a")),
+				plain("other", 1, "1cpu", onNode("n1"), avoid("a")),
 				gang("a", 2, pods(2, "1cpu"))),
 			step: step{by: "kubernetes.io/hostname", want: `
 				a: Running Scheduled; 2 running (n2 2)

@@ -10,33 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/test/room"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
 // invariants says what is wrong with a settled cluster, whatever the case is about. The groups
 // named need not be whole.
-func (v *view) invariants(short ...string) error {
+func (v *observer) invariants(short ...string) error {
 	pods, _ := v.pods.List(labels.Everything())
-	return errors.Join(v.roomKept(pods), noneRejected(pods), committed(pods), v.gangsWhole(pods, short))
+	return errors.Join(v.capacityKept(pods), noneRejected(pods), committed(pods), v.gangsWhole(pods, short))
 }
 
-// roomKept: no node holds more than it has.
-func (v *view) roomKept(pods []*corev1.Pod) error {
+// capacityKept: no node holds more than it has.
+func (v *observer) capacityKept(pods []*corev1.Pod) error {
 	used := map[string]corev1.ResourceList{}
 	for _, p := range pods {
-		if p.Spec.NodeName == "" || room.Ended(p) {
+		if p.Spec.NodeName == "" || capacity.Ended(p) {
 			continue
 		}
 		if used[p.Spec.NodeName] == nil {
 			used[p.Spec.NodeName] = corev1.ResourceList{}
 		}
-		room.Add(used[p.Spec.NodeName], room.Of(p))
+		capacity.Add(used[p.Spec.NodeName], capacity.Request(p))
 	}
 	nodes, _ := v.nodes.List(labels.Everything())
 	var errs []error
 	for _, n := range nodes {
-		if lacking := room.Lacking(used[n.Name], n.Status.Allocatable); lacking != "" {
+		if lacking := capacity.Lacking(used[n.Name], n.Status.Allocatable); lacking != "" {
 			errs = append(errs, fmt.Errorf("node %s holds %s", n.Name, lacking))
 		}
 	}
@@ -71,7 +71,7 @@ func committed(pods []*corev1.Pod) error {
 }
 
 // gangsWhole: no group has started with fewer pods than minMember, except those named.
-func (v *view) gangsWhole(pods []*corev1.Pod, short []string) error {
+func (v *observer) gangsWhole(pods []*corev1.Pod, short []string) error {
 	started := map[string]int32{}
 	for _, p := range pods {
 		if ours(p) && p.Spec.NodeName != "" {
@@ -93,7 +93,7 @@ func ours(p *corev1.Pod) bool { return p.Spec.SchedulerName == scheduler.Name }
 
 // message returns what is told about a job that waits: by its groups if it has any, else by
 // its pods; each text once.
-func (v *view) message(job string) string {
+func (v *observer) message(job string) string {
 	texts := map[string]bool{}
 	selector := labels.SelectorFromSet(labels.Set{jobLabel: job})
 	groups, _ := v.groups.List(selector)

@@ -32,39 +32,39 @@ const (
 // is drawn by lot, and before it hears of the last of them. The replica that stood by has to finish
 // what was begun, to start the rest, and to bind nothing twice; then it is killed in its turn.
 func TestKilled(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(nodes("n", 20, "5cpu"))
-	p, args := w.newProxy()
-	k := &killing{world: w, proxy: p, random: rand.New(rand.NewPCG(*seed, 0)), args: append(args,
+	h := newHarness(t, noControllers)
+	h.do(nodes("n", 20, "5cpu"))
+	p, args := h.newProxy()
+	k := &failoverTest{harness: h, proxy: p, random: rand.New(rand.NewPCG(*seed, 0)), args: append(args,
 		"--leader-elect=true", "--bind-workers=4", "--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")}
-	k.leader = w.launch(k.args...)
-	w.eventually(k.somebodyLeads)
-	k.standby = w.launch(k.args...)
+	k.leader = h.launch(k.args...)
+	h.eventually(k.hasLeader)
+	k.standby = h.launch(k.args...)
 	for k.killed < *rounds {
 		k.round(fmt.Sprint("round-", k.killed+k.resigned+1))
 		if k.resigned > *rounds {
 			t.Fatalf("%d leaders have lost their lease before they could be killed", k.resigned)
 		}
 	}
-	w.must(p.BoundTwice())
-	t.Logf("killed %d leaders with -seed %d; %d of them left gangs half bound, %d in all", k.killed, *seed, k.cripplers, k.halves)
+	h.must(p.BoundTwice())
+	t.Logf("killed %d leaders with -seed %d; %d of them left gangs half bound, %d in all", k.killed, *seed, k.partialGangs, k.halfBound)
 	for _, s := range []*scheduler.Scheduler{k.leader, k.standby} {
-		w.must(s.Stop(patience))
+		h.must(s.Stop(patience))
 	}
 }
 
-type killing struct {
-	*world
+type failoverTest struct {
+	*harness
 	proxy           *faults.Proxy
 	random          *rand.Rand
 	args            []string
 	leader, standby *scheduler.Scheduler
 
-	killed, resigned  int // leaders; on a busy machine one may lose its lease before it is killed
-	cripplers, halves int // leaders that left gangs half bound, and how many gangs
+	killed, resigned        int // leaders; on a busy machine one may lose its lease before it is killed
+	partialGangs, halfBound int // leaders that left gangs half bound, and how many gangs
 }
 
-func (k *killing) somebodyLeads() error {
+func (k *failoverTest) hasLeader() error {
 	lease, err := k.client.CoordinationV1().Leases(scheduler.Namespace).Get(k.ctx, "batch-scheduler", metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (k *killing) somebodyLeads() error {
 }
 
 // round kills a leader and lets the next one do the rest.
-func (k *killing) round(job string) {
+func (k *failoverTest) round(job string) {
 	k.t.Helper()
 	last := 1 + k.random.IntN(killedPods-1)
 	leader := k.leader
@@ -94,10 +94,10 @@ func (k *killing) round(job string) {
 	}
 	ended := time.Now()
 	how := k.count(leader, killed.Swap(true), last)
-	bound, halves := k.leftBehind()
+	bound, halves := k.leftovers()
 	k.leader, k.standby = k.standby, k.launch(k.args...)
 	k.eventually(func() error {
-		return differs(fmt.Sprintf("%s: %d Running Scheduled; %d running", job, killedGangs, killedPods), k.view.picture(""))
+		return differs(fmt.Sprintf("%s: %d Running Scheduled; %d running", job, killedGangs, killedPods), k.view.snapshot(""))
 	})
 	k.must(k.view.invariants())
 	k.t.Logf("%s: %s; %d pods were bound then, %d gangs half; all was well %s later",
@@ -107,7 +107,7 @@ func (k *killing) round(job string) {
 
 // count counts a leader that has ended, and says how: killed, or because its lease was lost, which ends
 // it with an error.
-func (k *killing) count(leader *scheduler.Scheduler, killed bool, last int) string {
+func (k *failoverTest) count(leader *scheduler.Scheduler, killed bool, last int) string {
 	k.t.Helper()
 	if killed {
 		k.killed++
@@ -121,21 +121,21 @@ func (k *killing) count(leader *scheduler.Scheduler, killed bool, last int) stri
 }
 
 // gangs makes the gangs of a round: the pods first, so that the groups start close together.
-func (k *killing) gangs(job string) {
+func (k *failoverTest) gangs(job string) {
 	k.t.Helper()
 	var groups []row
 	for i := range killedGangs {
 		name := fmt.Sprintf("%s-%02d", job, i)
 		parts := []part{pods(killedSize, "1cpu"), labelled(job)}
-		members(name, parts...)(k.world)
+		members(name, parts...)(k.harness)
 		groups = append(groups, group(name, killedSize, parts...))
 	}
 	k.do(groups...)
 }
 
-// leftBehind counts what a leader has left: pods that are bound, and gangs of which some are. The
+// leftovers counts what a leader has left: pods that are bound, and gangs of which some are. The
 // view may lag behind, so it reads from the API server.
-func (k *killing) leftBehind() (bound, halves int) {
+func (k *failoverTest) leftovers() (bound, halves int) {
 	k.t.Helper()
 	list, err := k.client.CoreV1().Pods(namespace).List(k.ctx, metav1.ListOptions{})
 	k.must(err)
@@ -152,14 +152,14 @@ func (k *killing) leftBehind() (bound, halves int) {
 		}
 	}
 	if halves > 0 {
-		k.cripplers++
-		k.halves += halves
+		k.partialGangs++
+		k.halfBound += halves
 	}
 	return bound, halves
 }
 
 // clear deletes all gangs.
-func (k *killing) clear() {
+func (k *failoverTest) clear() {
 	k.t.Helper()
 	now, all := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}
 	k.must(k.client.CoreV1().Pods(namespace).DeleteCollection(k.ctx, now, all))

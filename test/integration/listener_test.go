@@ -26,12 +26,12 @@ type listener struct {
 	asks map[string]sets.Set[string] // verbs by resource
 }
 
-func (w *world) listen() *listener {
-	w.t.Helper()
-	target, err := url.Parse(w.cluster.RESTConfig().Host)
-	w.must(err)
-	transport, err := rest.TransportFor(rest.AnonymousClientConfig(w.cluster.RESTConfig()))
-	w.must(err)
+func (h *harness) listen() *listener {
+	h.t.Helper()
+	target, err := url.Parse(h.cluster.RESTConfig().Host)
+	h.must(err)
+	transport, err := rest.TransportFor(rest.AnonymousClientConfig(h.cluster.RESTConfig()))
+	h.must(err)
 	forward := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -42,19 +42,19 @@ func (w *world) listen() *listener {
 		l.note(in)
 		forward.ServeHTTP(out, in)
 	}))
-	w.t.Cleanup(func() {
+	h.t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	l.kubeconfig = filepath.Join(w.dir, "listener.kubeconfig")
-	w.must(w.cluster.ServiceAccountKubeconfig(w.ctx, scheduler.Namespace, scheduler.Account, l.kubeconfig))
+	l.kubeconfig = filepath.Join(h.dir, "listener.kubeconfig")
+	h.must(h.cluster.ServiceAccountKubeconfig(h.ctx, scheduler.Namespace, scheduler.Account, l.kubeconfig))
 	config, err := clientcmd.LoadFromFile(l.kubeconfig)
-	w.must(err)
+	h.must(err)
 	for _, c := range config.Clusters {
 		c.Server = server.URL
 		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	}
-	w.must(clientcmd.WriteToFile(*config, l.kubeconfig))
+	h.must(clientcmd.WriteToFile(*config, l.kubeconfig))
 	return l
 }
 
@@ -73,8 +73,8 @@ func (l *listener) note(in *http.Request) {
 	l.asks[what].Insert(info.Verb)
 }
 
-// heard returns what was asked for so far.
-func (l *listener) heard() rights {
+// received returns what was asked for so far.
+func (l *listener) received() rights {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	heard := rights{}

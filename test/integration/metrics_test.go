@@ -15,16 +15,16 @@ import (
 type scraper struct{ *scheduler.Reader }
 
 // newScraper prepares a scraper and returns the arguments that the scheduler needs for it.
-func (w *world) newScraper() (scraper, []string) {
-	w.t.Helper()
-	reader, err := scheduler.NewReader(w.ctx, w.cluster, w.dir, "batch-scheduler-metrics-reader")
-	w.must(err)
+func (h *harness) newScraper() (scraper, []string) {
+	h.t.Helper()
+	reader, err := scheduler.NewReader(h.ctx, h.cluster, h.dir, "batch-scheduler-metrics-reader")
+	h.must(err)
 	return scraper{reader}, reader.Args
 }
 
 // read returns all metrics of the scheduler, by name.
-func (s scraper) read(w *world) (families, error) {
-	body, err := s.Get(w.ctx, "/metrics")
+func (s scraper) read(h *harness) (families, error) {
+	body, err := s.Get(h.ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -32,8 +32,8 @@ func (s scraper) read(w *world) (families, error) {
 }
 
 // apiServerMetrics returns all metrics of the API server.
-func (w *world) apiServerMetrics() (families, error) {
-	body, err := w.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
+func (h *harness) apiServerMetrics() (families, error) {
+	body, err := h.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(h.ctx)
 	if err != nil {
 		return nil, err
 	}

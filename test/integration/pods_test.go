@@ -42,8 +42,8 @@ func onNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = name, "nobody" }
 }
 
-// mustRunOn is required node affinity by name.
-func mustRunOn(name string) func(*corev1.Pod) {
+// requireOn is required node affinity by name.
+func requireOn(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
@@ -53,8 +53,8 @@ func mustRunOn(name string) func(*corev1.Pod) {
 	}
 }
 
-// ratherOn is preferred node affinity by name.
-func ratherOn(name string) func(*corev1.Pod) {
+// preferOn is preferred node affinity by name.
+func preferOn(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
@@ -72,8 +72,8 @@ func nodeNamed(name string) corev1.NodeSelectorTerm {
 	}}
 }
 
-// mustBeWith is required pod affinity: to be on a node with a pod of the job.
-func mustBeWith(job string) func(*corev1.Pod) {
+// requireWith is required pod affinity: to be on a node with a pod of the job.
+func requireWith(job string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{sameNodeAs(job)},
@@ -81,8 +81,8 @@ func mustBeWith(job string) func(*corev1.Pod) {
 	}
 }
 
-// ratherWith is preferred pod affinity.
-func ratherWith(job string) func(*corev1.Pod) {
+// preferWith is preferred pod affinity.
+func preferWith(job string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
@@ -92,8 +92,8 @@ func ratherWith(job string) func(*corev1.Pod) {
 	}
 }
 
-// neverWith is required pod anti-affinity.
-func neverWith(job string) func(*corev1.Pod) {
+// avoid is required pod anti-affinity.
+func avoid(job string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{sameNodeAs(job)},
@@ -122,34 +122,34 @@ func selector(job string) *metav1.LabelSelector {
 
 // replicaSet is a ReplicaSet of count pods.
 func replicaSet(name string, count int32, request string, edits ...func(*corev1.Pod)) row {
-	return func(w *world) {
-		_, err := w.client.AppsV1().ReplicaSets(namespace).Create(w.ctx, &appsv1.ReplicaSet{
+	return func(h *harness) {
+		_, err := h.client.AppsV1().ReplicaSets(namespace).Create(h.ctx, &appsv1.ReplicaSet{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       appsv1.ReplicaSetSpec{Replicas: &count, Selector: selector(name), Template: template(name, request, edits...)},
 		}, metav1.CreateOptions{})
-		w.must(err)
+		h.must(err)
 	}
 }
 
 func deployment(name string, count int32, request string, edits ...func(*corev1.Pod)) row {
-	return func(w *world) {
-		_, err := w.client.AppsV1().Deployments(namespace).Create(w.ctx, &appsv1.Deployment{
+	return func(h *harness) {
+		_, err := h.client.AppsV1().Deployments(namespace).Create(h.ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       appsv1.DeploymentSpec{Replicas: &count, Selector: selector(name), Template: template(name, request, edits...)},
 		}, metav1.CreateOptions{})
-		w.must(err)
+		h.must(err)
 	}
 }
 
 func batchJob(name string, count int32, request string, edits ...func(*corev1.Pod)) row {
-	return func(w *world) {
+	return func(h *harness) {
 		t := template(name, request, edits...)
 		t.Spec.RestartPolicy = corev1.RestartPolicyNever
-		_, err := w.client.BatchV1().Jobs(namespace).Create(w.ctx, &batchv1.Job{
+		_, err := h.client.BatchV1().Jobs(namespace).Create(h.ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       batchv1.JobSpec{Parallelism: &count, Completions: &count, Template: t},
 		}, metav1.CreateOptions{})
-		w.must(err)
+		h.must(err)
 	}
 }
 
@@ -169,31 +169,31 @@ func template(job, request string, edits ...func(*corev1.Pod)) corev1.PodTemplat
 
 // noReplicaSet deletes a ReplicaSet; its pods follow.
 func noReplicaSet(name string) row {
-	return func(w *world) { w.must(w.client.AppsV1().ReplicaSets(namespace).Delete(w.ctx, name, background)) }
+	return func(h *harness) { h.must(h.client.AppsV1().ReplicaSets(namespace).Delete(h.ctx, name, background)) }
 }
 
 func noDeployment(name string) row {
-	return func(w *world) { w.must(w.client.AppsV1().Deployments(namespace).Delete(w.ctx, name, background)) }
+	return func(h *harness) { h.must(h.client.AppsV1().Deployments(namespace).Delete(h.ctx, name, background)) }
 }
 
 func noBatchJob(name string) row {
-	return func(w *world) { w.must(w.client.BatchV1().Jobs(namespace).Delete(w.ctx, name, background)) }
+	return func(h *harness) { h.must(h.client.BatchV1().Jobs(namespace).Delete(h.ctx, name, background)) }
 }
 
 var background = metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
 
 // noGroup deletes a PodGroup and leaves its pods.
 func noGroup(name string) row {
-	return func(w *world) {
-		w.must(w.batch.SchedulingV1alpha1().PodGroups(namespace).Delete(w.ctx, name, metav1.DeleteOptions{}))
+	return func(h *harness) {
+		h.must(h.batch.SchedulingV1alpha1().PodGroups(namespace).Delete(h.ctx, name, metav1.DeleteOptions{}))
 	}
 }
 
 // noPods deletes the pods of a job.
 func noPods(job string) row {
-	return func(w *world) {
-		w.ofJob(job, func(name string) error {
-			err := w.client.CoreV1().Pods(namespace).Delete(w.ctx, name, metav1.DeleteOptions{})
+	return func(h *harness) {
+		h.ofJob(job, func(name string) error {
+			err := h.client.CoreV1().Pods(namespace).Delete(h.ctx, name, metav1.DeleteOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
@@ -214,18 +214,18 @@ func regroup(job, group string) row {
 }
 
 func patchPods(job, patch string) row {
-	return func(w *world) {
-		w.ofJob(job, func(name string) error {
-			_, err := w.client.CoreV1().Pods(namespace).Patch(w.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return func(h *harness) {
+		h.ofJob(job, func(name string) error {
+			_, err := h.client.CoreV1().Pods(namespace).Patch(h.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 			return err
 		})
 	}
 }
 
 // ofJob calls f for each pod of a job.
-func (w *world) ofJob(job string, f func(name string) error) {
-	w.t.Helper()
-	list, err := w.client.CoreV1().Pods(namespace).List(w.ctx, metav1.ListOptions{LabelSelector: jobLabel + "=" + job})
-	w.must(err)
-	w.each(len(list.Items), func(i int) error { return f(list.Items[i].Name) })
+func (h *harness) ofJob(job string, f func(name string) error) {
+	h.t.Helper()
+	list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{LabelSelector: jobLabel + "=" + job})
+	h.must(err)
+	h.each(len(list.Items), func(i int) error { return f(list.Items[i].Name) })
 }

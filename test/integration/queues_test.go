@@ -17,10 +17,10 @@ type queueStatus struct {
 }
 
 // settledQueue waits until the queue tells what is wanted and nothing changes any more.
-func (w *world) settledQueue(name string, want queueStatus) {
-	w.t.Helper()
-	err := w.await(func() error {
-		q, err := w.view.queues.Get(name)
+func (h *harness) settledQueue(name string, want queueStatus) {
+	h.t.Helper()
+	err := h.await(func() error {
+		q, err := h.view.queues.Get(name)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (w *world) settledQueue(name string, want queueStatus) {
 		return difference(want, got)
 	})
 	if err != nil {
-		w.t.Fatalf("queue %s: %v", name, err)
+		h.t.Fatalf("queue %s: %v", name, err)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestQueues(t *testing.T) {
 				want: `
 					a: Running Scheduled; 4 running
 					b: Pending QueueFull; 4 waiting QueueFull`,
-				says: map[string]string{"b": "queue q is full: capability 6 cpu, allocated 4, needs 4"},
+				prints: map[string]string{"b": "queue q is full: capability 6 cpu, allocated 4, needs 4"},
 			},
 			then: []step{{
 				do: rows(noPods("a")),
@@ -117,7 +117,7 @@ func TestQueues(t *testing.T) {
 				want: `
 					a: Pending QueueNotFound; 2 waiting QueueNotFound
 					bare: 1 waiting QueueNotFound`,
-				says: map[string]string{"a": `queue "default" does not exist`},
+				prints: map[string]string{"a": `queue "default" does not exist`},
 			},
 			then: []step{{
 				do: rows(queue("default", 1)),
@@ -131,15 +131,15 @@ func TestQueues(t *testing.T) {
 
 // TestQueueStatus is about what a queue tells about itself.
 func TestQueueStatus(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(threeNodes, queue("q", 1), gang("a", 8, pods(8, "1cpu"), in("q")), gang("b", 8, pods(8, "1cpu"), in("q")))
-	w.start()
-	w.settledQueue("q", queueStatus{Allocated: "8", Deserved: "12", Pending: "8",
+	h := newHarness(t, noControllers)
+	h.do(threeNodes, queue("q", 1), gang("a", 8, pods(8, "1cpu"), in("q")), gang("b", 8, pods(8, "1cpu"), in("q")))
+	h.start()
+	h.settledQueue("q", queueStatus{Allocated: "8", Deserved: "12", Pending: "8",
 		Groups: v1alpha1.QueueGroups{Running: 1, Pending: 1}})
-	w.do(noPods("a"), noGroup("a"))
-	w.settledQueue("q", queueStatus{Allocated: "8", Deserved: "8", Groups: v1alpha1.QueueGroups{Running: 1}})
-	w.do(noPods("b"), noGroup("b"))
-	w.settledQueue("q", queueStatus{})
+	h.do(noPods("a"), noGroup("a"))
+	h.settledQueue("q", queueStatus{Allocated: "8", Deserved: "8", Groups: v1alpha1.QueueGroups{Running: 1}})
+	h.do(noPods("b"), noGroup("b"))
+	h.settledQueue("q", queueStatus{})
 }
 
 func difference[T any](want, got T) error {

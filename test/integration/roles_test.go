@@ -27,10 +27,10 @@ const (
 // TestWhatTheSchedulerMayDo asks the API server about every verb on every resource that there is, and compares that
 // with what a scheduler does that has everything to do.
 func TestWhatTheSchedulerMayDo(t *testing.T) {
-	w := newWorld(t, noControllers)
-	may := w.allowed("", "system:serviceaccount:"+scheduler.Namespace+":"+scheduler.Account,
+	h := newHarness(t, noControllers)
+	may := h.allowed("", "system:serviceaccount:"+scheduler.Namespace+":"+scheduler.Account,
 		"system:serviceaccounts", "system:serviceaccounts:"+scheduler.Namespace)
-	used := w.doEverything()
+	used := h.doEverything()
 	want := rights{
 		"csidrivers.storage.k8s.io":           reads,
 		"csinodes.storage.k8s.io":             reads,
@@ -91,26 +91,26 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 }
 
 // doEverything has a scheduler do all that it ever does, and returns what that took.
-func (w *world) doEverything() rights {
-	w.t.Helper()
-	listener := w.listen()
-	metrics, args := w.newScraper()
-	w.do(threeNodes, priorityClass("low", 1), priorityClass("high", 100), gang("low", 1, pods(12, "1cpu", priority("low"))))
-	w.start(append(args, "--kubeconfig="+listener.kubeconfig, "--leader-elect=true", "--scheduler-conf="+w.file("policy.yaml", evictingPolicy))...)
-	w.settle(`low: Running Scheduled; 12 running`, "")
-	w.do(gang("high", 1, pods(1, "1cpu", priority("high"))))
-	w.settle(`
+func (h *harness) doEverything() rights {
+	h.t.Helper()
+	listener := h.listen()
+	metrics, args := h.newScraper()
+	h.do(threeNodes, priorityClass("low", 1), priorityClass("high", 100), gang("low", 1, pods(12, "1cpu", priority("low"))))
+	h.start(append(args, "--kubeconfig="+listener.kubeconfig, "--leader-elect=true", "--scheduler-conf="+h.file("policy.yaml", evictingPolicy))...)
+	h.settle(`low: Running Scheduled; 12 running`, "")
+	h.do(gang("high", 1, pods(1, "1cpu", priority("high"))))
+	h.settle(`
 		high: Running Scheduled; 1 running
 		low: Running Scheduled; 11 running`, "")
-	_, err := metrics.read(w)
-	w.must(err)
-	w.stop()
-	return listener.heard()
+	_, err := metrics.read(h)
+	h.must(err)
+	h.stop()
+	return listener.received()
 }
 
 // TestWhatUsersMayDo is about the roles of Kubernetes, which those of config/rbac/users.yaml are added to.
 func TestWhatUsersMayDo(t *testing.T) {
-	w := newWorld(t, controllers)
+	h := newHarness(t, controllers)
 	for name, test := range map[string]struct {
 		role  string
 		where string // a namespace; empty everywhere
@@ -128,10 +128,10 @@ func TestWhatUsersMayDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := strings.ReplaceAll(name, " ", "-")
-			w.give(test.role, test.where, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
+			h.grantTo(test.role, test.where, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
 			var got rights
-			_ = wait.PollUntilContextTimeout(w.ctx, calm/10, patience/6, true, func(context.Context) (bool, error) {
-				got = w.allowed(v1alpha1.GroupName, user)
+			_ = wait.PollUntilContextTimeout(h.ctx, idleCycles/10, patience/6, true, func(context.Context) (bool, error) {
+				got = h.allowed(v1alpha1.GroupName, user)
 				return cmp.Equal(test.want, got), nil
 			})
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -143,17 +143,17 @@ func TestWhatUsersMayDo(t *testing.T) {
 
 func all() string { return join(sets.New(strings.Fields(reads + " " + writes)...)) }
 
-// give binds a ClusterRole, in a namespace or everywhere.
-func (w *world) give(role, where string, to rbacv1.Subject) {
-	w.t.Helper()
+// grantTo binds a ClusterRole, in a namespace or everywhere.
+func (h *harness) grantTo(role, where string, to rbacv1.Subject) {
+	h.t.Helper()
 	meta, ref := metav1.ObjectMeta{GenerateName: "test-"}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 	var err error
 	if where == "" {
-		_, err = w.client.RbacV1().ClusterRoleBindings().Create(w.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: []rbacv1.Subject{to}}, metav1.CreateOptions{})
+		_, err = h.client.RbacV1().ClusterRoleBindings().Create(h.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: []rbacv1.Subject{to}}, metav1.CreateOptions{})
 	} else {
-		_, err = w.client.RbacV1().RoleBindings(where).Create(w.ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: []rbacv1.Subject{to}}, metav1.CreateOptions{})
+		_, err = h.client.RbacV1().RoleBindings(where).Create(h.ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: []rbacv1.Subject{to}}, metav1.CreateOptions{})
 	}
-	w.must(err)
+	h.must(err)
 }
 
 // rights are verbs by resource, and by name and namespace where they are only for those.
@@ -194,14 +194,14 @@ var (
 )
 
 // allowed asks what a user may do with the resources of a group, or of all groups if it is empty.
-func (w *world) allowed(group, user string, groups ...string) rights {
-	w.t.Helper()
-	_, lists, err := w.client.Discovery().ServerGroupsAndResources()
-	w.must(err)
+func (h *harness) allowed(group, user string, groups ...string) rights {
+	h.t.Helper()
+	_, lists, err := h.client.Discovery().ServerGroupsAndResources()
+	h.must(err)
 	var questions []question
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		w.must(err)
+		h.must(err)
 		for _, r := range list.APIResources {
 			resource, subresource, _ := strings.Cut(r.Name, "/")
 			for _, verb := range strings.Fields(reads + " " + writes + " " + particular[r.Name]) {
@@ -213,8 +213,8 @@ func (w *world) allowed(group, user string, groups ...string) rights {
 	}
 	var mu sync.Mutex
 	found := map[string]sets.Set[string]{}
-	workqueue.ParallelizeUntil(w.ctx, creators, len(questions), func(i int) {
-		for _, what := range w.answers(questions[i], user, append(groups, "system:authenticated")) {
+	workqueue.ParallelizeUntil(h.ctx, creators, len(questions), func(i int) {
+		for _, what := range h.answers(questions[i], user, append(groups, "system:authenticated")) {
 			mu.Lock()
 			if found[what] == nil {
 				found[what] = sets.New[string]()
@@ -236,9 +236,9 @@ type question struct {
 }
 
 // answers names the resource if the verb is allowed for all of its objects, else those for which it is.
-func (w *world) answers(q question, user string, groups []string) []string {
+func (h *harness) answers(q question, user string, groups []string) []string {
 	what := resourceName(q.Group, q.Resource, q.Subresource)
-	if w.may(q.ResourceAttributes, user, groups) {
+	if h.may(q.ResourceAttributes, user, groups) {
 		return []string{what}
 	}
 	where := []string{""}
@@ -250,10 +250,10 @@ func (w *world) answers(q question, user string, groups []string) []string {
 		q.Namespace, q.Name = place, ""
 		in := what
 		switch {
-		case w.may(q.ResourceAttributes, user, groups):
+		case h.may(q.ResourceAttributes, user, groups):
 		case names[q.Resource] != "":
 			q.Name, in = names[q.Resource], what+" ["+names[q.Resource]+"]"
-			if !w.may(q.ResourceAttributes, user, groups) {
+			if !h.may(q.ResourceAttributes, user, groups) {
 				continue
 			}
 		default:
@@ -267,12 +267,12 @@ func (w *world) answers(q question, user string, groups []string) []string {
 	return found
 }
 
-func (w *world) may(what authorizationv1.ResourceAttributes, user string, groups []string) bool {
-	review, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(w.ctx, &authorizationv1.SubjectAccessReview{
+func (h *harness) may(what authorizationv1.ResourceAttributes, user string, groups []string) bool {
+	review, err := h.client.AuthorizationV1().SubjectAccessReviews().Create(h.ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &what},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		w.t.Error(err)
+		h.t.Error(err)
 		return false
 	}
 	return review.Status.Allowed

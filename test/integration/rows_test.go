@@ -26,16 +26,16 @@ const creators = 16
 
 // A row makes or changes something in the cluster of a case, as an administrator. It fails the
 // test if the API server does not agree.
-type row func(*world)
+type row func(*harness)
 
 func rows(list ...row) []row { return list }
 
 // nodes are count nodes, prefix1 and so on, each with the given room.
 func nodes(prefix string, count int, room string, edits ...func(*corev1.Node)) row {
-	return func(w *world) {
-		w.each(count, func(i int) error {
+	return func(h *harness) {
+		h.each(count, func(i int) error {
 			name := fmt.Sprint(prefix, i+1)
-			_, err := w.client.CoreV1().Nodes().Create(w.ctx, newNode(name, room, edits...), metav1.CreateOptions{})
+			_, err := h.client.CoreV1().Nodes().Create(h.ctx, newNode(name, room, edits...), metav1.CreateOptions{})
 			return err
 		})
 	}
@@ -43,9 +43,9 @@ func nodes(prefix string, count int, room string, edits ...func(*corev1.Node)) r
 
 // node is one node.
 func node(name, room string, edits ...func(*corev1.Node)) row {
-	return func(w *world) {
-		_, err := w.client.CoreV1().Nodes().Create(w.ctx, newNode(name, room, edits...), metav1.CreateOptions{})
-		w.must(err)
+	return func(h *harness) {
+		_, err := h.client.CoreV1().Nodes().Create(h.ctx, newNode(name, room, edits...), metav1.CreateOptions{})
+		h.must(err)
 	}
 }
 
@@ -80,24 +80,24 @@ func tainted(key string) func(*corev1.Node) {
 }
 
 // untaint removes all taints of all nodes.
-func untaint(w *world) {
-	list, err := w.client.CoreV1().Nodes().List(w.ctx, metav1.ListOptions{})
-	w.must(err)
+func untaint(h *harness) {
+	list, err := h.client.CoreV1().Nodes().List(h.ctx, metav1.ListOptions{})
+	h.must(err)
 	for _, n := range list.Items {
-		_, err := w.client.CoreV1().Nodes().Patch(w.ctx, n.Name, types.MergePatchType,
+		_, err := h.client.CoreV1().Nodes().Patch(h.ctx, n.Name, types.MergePatchType,
 			[]byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
-		w.must(err)
+		h.must(err)
 	}
 }
 
 // queue is a queue with a weight; edits come after.
 func queue(name string, weight int32, edits ...func(*v1alpha1.Queue)) row {
-	return func(w *world) {
+	return func(h *harness) {
 		q := &v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.QueueSpec{Weight: weight}}
 		for _, edit := range edits {
 			edit(q)
 		}
-		w.apply(q, v1alpha1.SchemeGroupVersion.WithKind("Queue"))
+		h.apply(q, v1alpha1.SchemeGroupVersion.WithKind("Queue"))
 	}
 }
 
@@ -108,17 +108,17 @@ func atMost(capability string) func(*v1alpha1.Queue) {
 
 // noQueue removes a queue.
 func noQueue(name string) row {
-	return func(w *world) {
-		w.must(w.batch.SchedulingV1alpha1().Queues().Delete(w.ctx, name, metav1.DeleteOptions{}))
+	return func(h *harness) {
+		h.must(h.batch.SchedulingV1alpha1().Queues().Delete(h.ctx, name, metav1.DeleteOptions{}))
 	}
 }
 
 // priorityClass is a priority that pods and groups can name.
 func priorityClass(name string, value int32) row {
-	return func(w *world) {
+	return func(h *harness) {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		_, err := w.client.SchedulingV1().PriorityClasses().Create(w.ctx, class, metav1.CreateOptions{})
-		w.must(err)
+		_, err := h.client.SchedulingV1().PriorityClasses().Create(h.ctx, class, metav1.CreateOptions{})
+		h.must(err)
 	}
 }
 
@@ -132,15 +132,15 @@ type gangParts struct {
 
 // gang is a PodGroup of which min pods start together, with its pods.
 func gang(name string, min int32, parts ...part) row {
-	return func(w *world) {
-		group(name, min, parts...)(w)
-		members(name, parts...)(w)
+	return func(h *harness) {
+		group(name, min, parts...)(h)
+		members(name, parts...)(h)
 	}
 }
 
 // group is a PodGroup without its pods.
 func group(name string, min int32, parts ...part) row {
-	return func(w *world) {
+	return func(h *harness) {
 		g := &gangParts{group: &v1alpha1.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{jobLabel: name}},
 			Spec:       v1alpha1.PodGroupSpec{MinMember: min},
@@ -148,13 +148,13 @@ func group(name string, min int32, parts ...part) row {
 		for _, p := range parts {
 			p(g)
 		}
-		w.apply(g.group, v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+		h.apply(g.group, v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
 	}
 }
 
 // members are the pods of a gang, without its PodGroup.
 func members(name string, parts ...part) row {
-	return func(w *world) {
+	return func(h *harness) {
 		g := &gangParts{group: &v1alpha1.PodGroup{}}
 		for _, p := range parts {
 			p(g)
@@ -166,7 +166,7 @@ func members(name string, parts ...part) row {
 				p.Labels[jobLabel] = name
 			}
 		}
-		w.create(g.pods)
+		h.create(g.pods)
 	}
 }
 
@@ -208,14 +208,14 @@ func set(name string, count int, request string, edits ...func(*corev1.Pod)) par
 
 // plain are pods without a PodGroup, with names of job-0 and so on.
 func plain(job string, count int, request string, edits ...func(*corev1.Pod)) row {
-	return func(w *world) {
+	return func(h *harness) {
 		var list []*corev1.Pod
 		for i := range count {
 			pod := newPod(fmt.Sprint(job, "-", i), request, edits...)
 			pod.Labels[jobLabel] = job
 			list = append(list, pod)
 		}
-		w.create(list)
+		h.create(list)
 	}
 }
 
@@ -259,19 +259,19 @@ func resources(text string) corev1.ResourceList {
 }
 
 // each calls f for 0 to count-1, several at a time, and fails the test if one of them fails.
-func (w *world) each(count int, f func(i int) error) {
-	w.t.Helper()
+func (h *harness) each(count int, f func(i int) error) {
+	h.t.Helper()
 	errs := make([]error, count)
-	workqueue.ParallelizeUntil(w.ctx, creators, count, func(i int) { errs[i] = f(i) })
+	workqueue.ParallelizeUntil(h.ctx, creators, count, func(i int) { errs[i] = f(i) })
 	for _, err := range errs {
-		w.must(err)
+		h.must(err)
 	}
 }
 
-func (w *world) create(pods []*corev1.Pod) {
-	w.t.Helper()
-	w.each(len(pods), func(i int) error {
-		_, err := w.client.CoreV1().Pods(pods[i].Namespace).Create(w.ctx, pods[i], metav1.CreateOptions{})
+func (h *harness) create(pods []*corev1.Pod) {
+	h.t.Helper()
+	h.each(len(pods), func(i int) error {
+		_, err := h.client.CoreV1().Pods(pods[i].Namespace).Create(h.ctx, pods[i], metav1.CreateOptions{})
 		return err
 	})
 }

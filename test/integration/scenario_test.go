@@ -25,11 +25,11 @@ type scenario struct {
 
 // step is something done and the state that comes of it.
 type step struct {
-	do   []row // nothing in the first step
-	want string
-	by   string            // the node label that want tells places by
-	says map[string]string // by job: part of what is told about why it waits
-	runs bool              // want is about the pods that run alone
+	do     []row // nothing in the first step
+	want   string
+	by     string            // the node label that want tells places by
+	prints map[string]string // by job: part of what is told about why it waits
+	runs   bool              // want is about the pods that run alone
 
 	// short is a group of which fewer than minMember pods may run, because it has started with
 	// a smaller minMember.
@@ -41,22 +41,22 @@ func play(t *testing.T, scenarios map[string]scenario) {
 	t.Parallel()
 	for name, s := range scenarios {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, s.cluster)
-			w.do(s.given...)
+			h := newHarness(t, s.cluster)
+			h.do(s.given...)
 			args := s.args
 			if s.evicts {
 				s.config = evictingPolicy
 			}
 			if s.config != "" {
-				args = append(args, "--scheduler-conf="+w.file("policy.yaml", s.config))
+				args = append(args, "--scheduler-conf="+h.file("policy.yaml", s.config))
 			}
-			w.start(args...)
+			h.start(args...)
 			for i, step := range append([]step{s.step}, s.then...) {
-				w.do(step.do...)
-				if err := w.await(func() error { return step.objection(w.view) }); err != nil {
+				h.do(step.do...)
+				if err := h.await(func() error { return step.refusal(h.view) }); err != nil {
 					t.Fatalf("step %d: %v", i+1, err)
 				}
-				if err := w.view.invariants(step.short); err != nil {
+				if err := h.view.invariants(step.short); err != nil {
 					t.Errorf("after step %d: %v", i+1, err)
 				}
 			}
@@ -67,16 +67,16 @@ func play(t *testing.T, scenarios map[string]scenario) {
 // waiting is what a picture says of pods that wait, behind what runs.
 var waiting = regexp.MustCompile(`(?m), \d+ waiting.*$`)
 
-// objection tells how what is seen differs from what the step wants; nil if it does not.
-func (s *step) objection(v *view) error {
-	picture := v.picture(s.by)
+// refusal tells how what is seen differs from what the step wants; nil if it does not.
+func (s *step) refusal(v *observer) error {
+	picture := v.snapshot(s.by)
 	if s.runs {
 		picture = waiting.ReplaceAllString(picture, "")
 	}
 	if err := differs(canonical(s.want), picture); err != nil {
 		return err
 	}
-	for job, part := range s.says {
+	for job, part := range s.prints {
 		if message := v.message(job); !strings.Contains(message, part) {
 			return fmt.Errorf("about %s it is told: %q\nwhich lacks: %q", job, message, part)
 		}
@@ -85,9 +85,9 @@ func (s *step) objection(v *view) error {
 }
 
 // file writes a file for the scheduler to read, and returns its path.
-func (w *world) file(name, content string) string {
-	w.t.Helper()
-	path := filepath.Join(w.dir, name)
-	w.must(os.WriteFile(path, []byte(content), 0o600))
+func (h *harness) file(name, content string) string {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	h.must(os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

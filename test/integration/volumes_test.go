@@ -33,8 +33,8 @@ func TestVolumes(t *testing.T) {
 				storageClass("zoned", driver), claims("zoned", "a-0"), disk("disk", "zoned", zone, "zone-a"), bound("a-0", "disk"),
 				gang("a", 1, pods(1, "2cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 1 waiting Unschedulable`,
-				says: map[string]string{"a": "0 of 2 nodes have room: 1 not enough cpu, 1 volume bound elsewhere"},
+				want:   `a: Pending NotEnoughResources; 1 waiting Unschedulable`,
+				prints: map[string]string{"a": "0 of 2 nodes have room: 1 not enough cpu, 1 volume bound elsewhere"},
 			},
 			then: []step{{
 				do:   rows(node("n3", "4cpu", inZone("zone-a"))),
@@ -54,8 +54,8 @@ func TestVolumes(t *testing.T) {
 				disk("v1", "local", host, "n1"), provisioner(nil),
 				gang("a", 2, pods(2, "1cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				says: map[string]string{"a": "no volume there for a claim"},
+				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "no volume there for a claim"},
 			},
 			then: []step{{
 				do: rows(gang("b", 1, pods(1, "1cpu", claiming("b")))),
@@ -75,11 +75,11 @@ func TestVolumes(t *testing.T) {
 				}),
 				gang("a", 3, pods(3, "1cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`,
-				says: map[string]string{"a": "claim a-1 of pod a-1 on node n"},
+				want:   `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`,
+				prints: map[string]string{"a": "claim a-1 of pod a-1 on node n"},
 			},
 			then: []step{{
-				do:   rows(func(*world) { healthy.Store(true) }),
+				do:   rows(func(*harness) { healthy.Store(true) }),
 				want: `a: Running Scheduled; 3 running`,
 			}},
 		},
@@ -94,11 +94,11 @@ func TestVolumes(t *testing.T) {
 				}),
 				gang("a", 2, pods(2, "1cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending ClaimsNotReady; 2 waiting`,
-				says: map[string]string{"a": "has its nodes, and waits until the claims of its pods are bound there"},
+				want:   `a: Pending ClaimsNotReady; 2 waiting`,
+				prints: map[string]string{"a": "has its nodes, and waits until the claims of its pods are bound there"},
 			},
 			then: []step{{
-				do:   rows(func(*world) { awake.Store(true) }),
+				do:   rows(func(*harness) { awake.Store(true) }),
 				want: `a: Running Scheduled; 2 running`,
 			}},
 		},
@@ -120,7 +120,7 @@ func TestVolumes(t *testing.T) {
 				want: `
 					a: Running Scheduled; 3 running
 					b: Pending Unschedulable; 1 waiting Unschedulable`,
-				says: map[string]string{"b": "2 too many volumes attached"},
+				prints: map[string]string{"b": "2 too many volumes attached"},
 			}},
 		},
 	})
@@ -131,7 +131,7 @@ const driver = "test.driver"
 
 // storageClass has claims wait for their first consumer; zones are where volumes can be made, none means all.
 func storageClass(name, provisioner string, zones ...string) row {
-	return func(w *world) {
+	return func(h *harness) {
 		mode := storagev1.VolumeBindingWaitForFirstConsumer
 		c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &mode}
 		if len(zones) > 0 {
@@ -139,14 +139,14 @@ func storageClass(name, provisioner string, zones ...string) row {
 				MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: zones}},
 			}}
 		}
-		_, err := w.client.StorageV1().StorageClasses().Create(w.ctx, c, metav1.CreateOptions{})
-		w.must(err)
+		_, err := h.client.StorageV1().StorageClasses().Create(h.ctx, c, metav1.CreateOptions{})
+		h.must(err)
 	}
 }
 
 // claims are claims of a class for one gibibyte each.
 func claims(class string, names ...string) row {
-	return func(w *world) {
+	return func(h *harness) {
 		for _, name := range names {
 			c := &corev1.PersistentVolumeClaim{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -155,8 +155,8 @@ func claims(class string, names ...string) row {
 					Resources: corev1.VolumeResourceRequirements{Requests: gibibyte()},
 				},
 			}
-			_, err := w.client.CoreV1().PersistentVolumeClaims(namespace).Create(w.ctx, c, metav1.CreateOptions{})
-			w.must(err)
+			_, err := h.client.CoreV1().PersistentVolumeClaims(namespace).Create(h.ctx, c, metav1.CreateOptions{})
+			h.must(err)
 		}
 	}
 }
@@ -184,11 +184,11 @@ func sharing(claim string) func(*corev1.Pod) {
 
 // disk is a volume that exists on the nodes with a label.
 func disk(name, class, label, value string) row {
-	return func(w *world) { w.must(w.makeVolume(name, class, label, value, nil)) }
+	return func(h *harness) { h.must(h.makeVolume(name, class, label, value, nil)) }
 }
 
 // makeVolume makes a volume, for anybody or for one claim.
-func (w *world) makeVolume(name, class, label, value string, c *corev1.PersistentVolumeClaim) error {
+func (h *harness) makeVolume(name, class, label, value string, c *corev1.PersistentVolumeClaim) error {
 	v := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
@@ -202,34 +202,34 @@ func (w *world) makeVolume(name, class, label, value string, c *corev1.Persisten
 	if c != nil {
 		v.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID}
 	}
-	created, err := w.client.CoreV1().PersistentVolumes().Create(w.ctx, v, metav1.CreateOptions{})
+	created, err := h.client.CoreV1().PersistentVolumes().Create(h.ctx, v, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
 	created.Status.Phase = corev1.VolumeAvailable
-	_, err = w.client.CoreV1().PersistentVolumes().UpdateStatus(w.ctx, created, metav1.UpdateOptions{})
+	_, err = h.client.CoreV1().PersistentVolumes().UpdateStatus(h.ctx, created, metav1.UpdateOptions{})
 	return err
 }
 
 // bound binds a claim to a volume.
 func bound(claim, volume string) row {
-	return func(w *world) {
-		c, err := w.client.CoreV1().PersistentVolumeClaims(namespace).Get(w.ctx, claim, metav1.GetOptions{})
-		w.must(err)
-		w.must(w.bindClaim(c, volume))
+	return func(h *harness) {
+		c, err := h.client.CoreV1().PersistentVolumeClaims(namespace).Get(h.ctx, claim, metav1.GetOptions{})
+		h.must(err)
+		h.must(h.bindClaim(c, volume))
 	}
 }
 
-func (w *world) bindClaim(c *corev1.PersistentVolumeClaim, volume string) error {
-	client := w.client.CoreV1().PersistentVolumeClaims(namespace)
+func (h *harness) bindClaim(c *corev1.PersistentVolumeClaim, volume string) error {
+	client := h.client.CoreV1().PersistentVolumeClaims(namespace)
 	c.Spec.VolumeName = volume
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, storagehelpers.AnnBindCompleted, "yes")
-	c, err := client.Update(w.ctx, c, metav1.UpdateOptions{})
+	c, err := client.Update(h.ctx, c, metav1.UpdateOptions{})
 	if err != nil {
 		return err
 	}
 	c.Status.Phase = corev1.ClaimBound
-	_, err = client.UpdateStatus(w.ctx, c, metav1.UpdateOptions{})
+	_, err = client.UpdateStatus(h.ctx, c, metav1.UpdateOptions{})
 	return err
 }
 
@@ -248,7 +248,7 @@ func provisioner(does func(claim string) answer) row {
 	if does == nil {
 		does = func(string) answer { return makes }
 	}
-	return func(w *world) {
+	return func(h *harness) {
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
@@ -256,26 +256,26 @@ func provisioner(does func(claim string) answer) row {
 			defer tick.Stop()
 			for {
 				select {
-				case <-w.ctx.Done():
+				case <-h.ctx.Done():
 					return
 				case <-tick.C:
 				}
-				if err := w.provision(does); err != nil && !apierrors.IsConflict(err) && w.ctx.Err() == nil {
-					w.t.Errorf("provisioning: %v", err)
+				if err := h.provision(does); err != nil && !apierrors.IsConflict(err) && h.ctx.Err() == nil {
+					h.t.Errorf("provisioning: %v", err)
 					return
 				}
 			}
 		}()
-		w.t.Cleanup(func() { <-stopped })
+		h.t.Cleanup(func() { <-stopped })
 	}
 }
 
-func (w *world) provision(does func(claim string) answer) error {
-	claims, err := w.client.CoreV1().PersistentVolumeClaims(namespace).List(w.ctx, metav1.ListOptions{})
+func (h *harness) provision(does func(claim string) answer) error {
+	claims, err := h.client.CoreV1().PersistentVolumeClaims(namespace).List(h.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	volumes, err := w.client.CoreV1().PersistentVolumes().List(w.ctx, metav1.ListOptions{})
+	volumes, err := h.client.CoreV1().PersistentVolumes().List(h.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -288,13 +288,13 @@ func (w *world) provision(does func(claim string) answer) error {
 		switch {
 		case c.Spec.VolumeName != "":
 		case chosen >= 0:
-			err = w.bindClaim(c, volumes.Items[chosen].Name)
+			err = h.bindClaim(c, volumes.Items[chosen].Name)
 		case node == "", does(c.Name) == sleeps:
 		case does(c.Name) == fails:
 			delete(c.Annotations, storagehelpers.AnnSelectedNode)
-			_, err = w.client.CoreV1().PersistentVolumeClaims(namespace).Update(w.ctx, c, metav1.UpdateOptions{})
+			_, err = h.client.CoreV1().PersistentVolumeClaims(namespace).Update(h.ctx, c, metav1.UpdateOptions{})
 		default:
-			err = w.provisionFor(c, node)
+			err = h.provisionFor(c, node)
 		}
 		if err != nil {
 			return err
@@ -303,8 +303,8 @@ func (w *world) provision(does func(claim string) answer) error {
 	return nil
 }
 
-func (w *world) provisionFor(c *corev1.PersistentVolumeClaim, node string) error {
-	n, err := w.client.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
+func (h *harness) provisionFor(c *corev1.PersistentVolumeClaim, node string) error {
+	n, err := h.client.CoreV1().Nodes().Get(h.ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -313,22 +313,22 @@ func (w *world) provisionFor(c *corev1.PersistentVolumeClaim, node string) error
 		label = corev1.LabelHostname
 	}
 	name := "for-" + c.Name
-	if err := w.makeVolume(name, *c.Spec.StorageClassName, label, n.Labels[label], c); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := h.makeVolume(name, *c.Spec.StorageClassName, label, n.Labels[label], c); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return w.bindClaim(c, name)
+	return h.bindClaim(c, name)
 }
 
 // csiNode says how many volumes of the driver a node takes.
 func csiNode(name string, volumes int32) row {
-	return func(w *world) {
+	return func(h *harness) {
 		n := &storagev1.CSINode{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
 				{Name: driver, NodeID: name, Allocatable: &storagev1.VolumeNodeResources{Count: &volumes}},
 			}},
 		}
-		_, err := w.client.StorageV1().CSINodes().Create(w.ctx, n, metav1.CreateOptions{})
-		w.must(err)
+		_, err := h.client.StorageV1().CSINodes().Create(h.ctx, n, metav1.CreateOptions{})
+		h.must(err)
 	}
 }

@@ -34,7 +34,7 @@ var fourNodes = rows(
 	node("closed", "4cpu", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 	node("silent", "4cpu", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
 	plain("foreign", 1, "3cpu", onNode("taken"), byDefaultScheduler),
-	gang("runs", 1, pods(1, "3cpu", mustRunOn("shared"), hostPort(80))),
+	gang("runs", 1, pods(1, "3cpu", requireOn("shared"), hostPort(80))),
 )
 
 // causes all wait beside each other on fourNodes.
@@ -83,12 +83,12 @@ var causes = map[string]cause{
 			"1 host port taken, 1 not ready, 1 taint maintenance:NoSchedule",
 	},
 	"apart": {
-		given: rows(gang("apart", 1, pods(1, "1cpu", neverWith("runs"), selecting(corev1.LabelHostname, "shared")))),
+		given: rows(gang("apart", 1, pods(1, "1cpu", avoid("runs"), selecting(corev1.LabelHostname, "shared")))),
 		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=shared, 1 cordoned, " +
 			"1 not ready, 1 pod anti-affinity, 1 taint maintenance:NoSchedule",
 	},
 	"together": {
-		given: rows(gang("together", 1, pods(1, "1cpu", mustBeWith("nobody")))),
+		given: rows(gang("together", 1, pods(1, "1cpu", requireWith("nobody")))),
 		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 pod affinity, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
 	},
 	"spread": {
@@ -151,22 +151,22 @@ var causes = map[string]cause{
 
 // TestWhy: whatever a job waits for, it is told the true cause, and the numbers that a person would count.
 func TestWhy(t *testing.T) {
-	w := newWorld(t, noControllers)
-	w.do(fourNodes...)
-	w.start()
-	w.settle(`
+	h := newHarness(t, noControllers)
+	h.do(fourNodes...)
+	h.start()
+	h.settle(`
 		foreign: 1 running
 		runs: Running Scheduled; 1 running`, "")
 	for _, c := range causes {
-		w.do(c.given...)
+		h.do(c.given...)
 	}
 	want, got := map[string]string{}, map[string]string{}
 	for name, c := range causes {
 		want[name] = c.want
 	}
-	if err := w.await(func() error {
+	if err := h.await(func() error {
 		for name := range causes {
-			got[name] = w.view.why(name)
+			got[name] = h.view.why(name)
 		}
 		return differ(want, got)
 	}); err != nil {
@@ -186,14 +186,14 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				says: map[string]string{"starving": "; 2 nodes are set aside for it because it has waited for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
+				prints: map[string]string{"starving": "; 2 nodes are set aside for it because it has waited for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
 			}, {
 				do: rows(gang("late", 1, pods(1, "1cpu"), in("q1"))),
 				want: `
 					late: Pending NotEnoughResources; 1 waiting Unschedulable
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				says: map[string]string{"late": "0 of 2 nodes have room: 2 set aside for a job that goes first"},
+				prints: map[string]string{"late": "0 of 2 nodes have room: 2 set aside for a job that goes first"},
 			}},
 		},
 		"victims are on their way out": {
@@ -205,7 +205,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					new: Pending Preempting; 3 waiting Preempting
 					old: Running Scheduled; 3 ending, 1 running`,
-				says: map[string]string{"new": "waits for 3 pods that are evicted for it, until 20"},
+				prints: map[string]string{"new": "waits for 3 pods that are evicted for it, until 20"},
 			}},
 		},
 		"a queue that may not borrow has what it deserves": {
@@ -223,7 +223,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 					more: Pending OverShare; 1 waiting OverShare
 					some: Running Scheduled; 3 running
 					wide: Pending NotEnoughResources; 12 waiting Unschedulable`,
-				says: map[string]string{"more": "queue mine does not borrow (spec.reclaimable is false) and would hold more than it deserves"},
+				prints: map[string]string{"more": "queue mine does not borrow (spec.reclaimable is false) and would hold more than it deserves"},
 			}},
 		},
 	})
@@ -245,7 +245,7 @@ func differ(want, got map[string]string) error {
 }
 
 // why is what a job is told, by its group if it has one, else by its pods; each text once.
-func (v *view) why(job string) string {
+func (v *observer) why(job string) string {
 	selector := labels.SelectorFromSet(labels.Set{jobLabel: job})
 	groups, _ := v.groups.List(selector)
 	var told []string
@@ -274,12 +274,12 @@ func atLeast(room string) part {
 
 // denyBinding has the API server refuse to bind a pod of that name.
 func denyBinding(pod string) row {
-	return func(w *world) {
-		w.deny("bindings", admissionv1.Create, admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
+	return func(h *harness) {
+		h.deny("bindings", admissionv1.Create, admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
 			fmt.Sprintf("object.metadata.name != %q", pod))
-		w.eventually(func() error { // until it is in force
+		h.eventually(func() error { // until it is in force
 			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod}, Target: corev1.ObjectReference{Kind: "Node", Name: "nowhere"}}
-			if err := w.client.CoreV1().Pods(namespace).Bind(w.ctx, binding, metav1.CreateOptions{}); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+			if err := h.client.CoreV1().Pods(namespace).Bind(h.ctx, binding, metav1.CreateOptions{}); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 				return fmt.Errorf("pod %s could be bound: %w", pod, err)
 			}
 			return nil

@@ -22,39 +22,39 @@ func TestSamplesOfWorkloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, cluster.Options{ControllerManager: true, JobRunTime: time.Hour})
-	w.do(nodes("n", 5, "8cpu 2gpu"))
+	h := newHarness(t, cluster.Options{ControllerManager: true, JobRunTime: time.Hour})
+	h.do(nodes("n", 5, "8cpu 2gpu"))
 	var want strings.Builder
 	for _, s := range samples {
-		w.do(sampleGroup(s), samplePods(s))
+		h.do(sampleGroup(s), samplePods(s))
 		fmt.Fprintf(&want, "%s: Running Scheduled; %d running\n", s.Name, s.Group.Spec.MinMember)
 	}
 	fmt.Fprintln(&want, "beside-sparkapplication: 1 running") // the driver
-	w.start()
-	w.settle(want.String(), "")
-	if err := w.view.invariants(); err != nil {
+	h.start()
+	h.settle(want.String(), "")
+	if err := h.view.invariants(); err != nil {
 		t.Error(err)
 	}
 }
 
 func sampleGroup(s *workloads.Sample) row {
-	return func(w *world) {
+	return func(h *harness) {
 		s.Group.Labels = map[string]string{jobLabel: s.Name}
-		w.apply(s.Group, v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+		h.apply(s.Group, v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
 	}
 }
 
 // samplePods makes the pods of a file, under its name in pictures; those outside of the group beside it.
 func samplePods(s *workloads.Sample) row {
-	return func(w *world) {
+	return func(h *harness) {
 		if s.Service != nil {
-			_, err := w.client.CoreV1().Services(namespace).Create(w.ctx, s.Service, metav1.CreateOptions{})
-			w.must(err)
+			_, err := h.client.CoreV1().Services(namespace).Create(h.ctx, s.Service, metav1.CreateOptions{})
+			h.must(err)
 		}
 		if s.Job != nil {
 			s.Job.Spec.Template.Labels[jobLabel] = s.Name
-			_, err := w.client.BatchV1().Jobs(namespace).Create(w.ctx, s.Job, metav1.CreateOptions{})
-			w.must(err)
+			_, err := h.client.BatchV1().Jobs(namespace).Create(h.ctx, s.Job, metav1.CreateOptions{})
+			h.must(err)
 			return
 		}
 		for i, p := range s.Pods {
@@ -70,7 +70,7 @@ func samplePods(s *workloads.Sample) row {
 				}
 				list = append(list, pod)
 			}
-			w.create(list)
+			h.create(list)
 		}
 	}
 }

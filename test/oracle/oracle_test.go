@@ -54,7 +54,7 @@ var pairsAtLeast = flag.Int("pairs", 200_000, "how many pairs of pod and node ar
 // worldsPerCheck makes thousands of pairs of the hundred checks that are run by default.
 const worldsPerCheck = 3
 
-func compareWorld(t *rapid.T, w *world, theirs *peer, tally map[string]int) {
+func compareWorld(t *rapid.T, w *fixture, theirs *peer, tally map[string]int) {
 	m := newModel(t, w)
 	defer m.ssn.Close()
 	compare(t, w, m, theirs, api.Now, tally)
@@ -79,7 +79,7 @@ func compareWorld(t *rapid.T, w *world, theirs *peer, tally map[string]int) {
 func when(t *rapid.T) api.When { return api.When(rapid.Bool().Draw(t, "future")) }
 
 // compare asks both sides about every waiting pod that has no node yet, and every node.
-func compare(t *rapid.T, w *world, m *model, p *peer, when api.When, tally map[string]int) {
+func compare(t *rapid.T, w *fixture, m *model, p *peer, when api.When, tally map[string]int) {
 	p.show(t, w, w.standing(when))
 	for _, pod := range w.waiting {
 		if pod.Spec.NodeName != "" {
@@ -110,7 +110,7 @@ type model struct {
 
 const schedulerName = "batch-scheduler"
 
-func newModel(t *rapid.T, w *world) *model {
+func newModel(t *rapid.T, w *fixture) *model {
 	registry := framework.NewRegistry()
 	if err := registry.AddPlugin(predicates.Name, predicates.Spec()); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ type failer interface {
 }
 
 // newModelOf opens a session with one plugin.
-func newModelOf(t failer, w *world, registry *framework.Registry, plugin conf.Plugin, handle framework.Handle) *model {
+func newModelOf(t failer, w *fixture, registry *framework.Registry, plugin conf.Plugin, handle framework.Handle) *model {
 	t.Helper()
 	profile, err := registry.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{plugin}}}}, handle)
 	if err != nil {
@@ -171,7 +171,7 @@ func (m *model) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, 
 
 // placeSomewhere puts a waiting pod on the first node that takes it, on both sides, and tells
 // whether there was one.
-func (m *model) placeSomewhere(w *world, i int) bool {
+func (m *model) placeSomewhere(w *fixture, i int) bool {
 	task := m.cluster.Tasks[api.TaskID(w.waiting[i].UID)]
 	for _, node := range w.nodes {
 		n := m.cluster.Node(node.Name)
@@ -188,7 +188,7 @@ func (m *model) placeSomewhere(w *world, i int) bool {
 }
 
 // evict lets a running pod of ours go, on both sides, and tells whether it could be.
-func (m *model) evict(w *world, i int) bool {
+func (m *model) evict(w *fixture, i int) bool {
 	task := m.cluster.Tasks[api.TaskID(w.running[i].UID)]
 	if task == nil || !task.Evictable() {
 		return false
@@ -201,7 +201,7 @@ func (m *model) evict(w *world, i int) bool {
 }
 
 // explain words a difference so that it can be understood without running anything.
-func explain(w *world, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs string) string {
+func explain(w *fixture, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs string) string {
 	var b strings.Builder
 	say := func(verdict string) string {
 		if verdict == "" {

@@ -68,7 +68,7 @@ func newPeerOf(ctx context.Context, t *testing.T, client kubernetes.Interface, f
 }
 
 // show lets kube-scheduler see a cluster with these pods on its nodes.
-func (p *peer) show(t failer, w *world, standing []*v1.Pod) {
+func (p *peer) show(t failer, w *fixture, standing []*v1.Pod) {
 	p.snapshot.Snapshot = schedulercache.NewSnapshot(standing, w.nodes)
 	objects := make([]any, len(w.namespaces))
 	for i, ns := range w.namespaces {

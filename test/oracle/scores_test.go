@@ -113,7 +113,7 @@ func drawPreferences(t *rapid.T, pod *v1.Pod) {
 	}
 }
 
-func newScoringModel(t *rapid.T, w *world, scorer string) *model {
+func newScoringModel(t *rapid.T, w *fixture, scorer string) *model {
 	arguments := conf.Arguments{}
 	for _, other := range []string{
 		"leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "podtopologyspread", "imagelocality",

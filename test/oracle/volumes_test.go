@@ -52,7 +52,7 @@ func TestVolumeVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
 
 // storage is a world of pods with claims, and what kube-scheduler's plugins read of storage.
 type storage struct {
-	world
+	fixture
 	objects []runtime.Object
 }
 
@@ -239,7 +239,7 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 	if err := registry.AddPlugin(predicates.Name, predicates.Spec()); err != nil {
 		t.Fatal(err)
 	}
-	m := newModelOf(t, &s.world, registry, conf.Plugin{Name: predicates.Name}, framework.Handle{Informers: factory, Kube: client})
+	m := newModelOf(t, &s.fixture, registry, conf.Plugin{Name: predicates.Name}, framework.Handle{Informers: factory, Kube: client})
 	theirs := newPeerOf(ctx, t, client, factory)
 	factory.Start(ctx.Done())
 	synctest.Wait() // until the informers have handed over all there is
@@ -251,7 +251,7 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 	waited := slices.Clone(s.waiting)
 	var undo []func()
 	for i, pod := range waited {
-		if !m.placeSomewhere(&s.world, i) {
+		if !m.placeSomewhere(&s.fixture, i) {
 			continue
 		}
 		undo = append(undo, theirs.reserve(t, pod, s.waiting[i].Spec.NodeName))
@@ -271,7 +271,7 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 }
 
 func (s *storage) compare(t *testing.T, m *model, p *peer, tally map[string]int) string {
-	p.show(t, &s.world, s.standing(api.Now))
+	p.show(t, &s.fixture, s.standing(api.Now))
 	for _, pod := range s.waiting {
 		if pod.Spec.NodeName != "" {
 			continue
@@ -285,7 +285,7 @@ func (s *storage) compare(t *testing.T, m *model, p *peer, tally map[string]int)
 				tally[ours]++
 			}
 			if (ours == "") != status.IsSuccess() {
-				text := explain(&s.world, pod, node, api.Now, ours, status.Message())
+				text := explain(&s.fixture, pod, node, api.Now, ours, status.Message())
 				for _, o := range s.objects {
 					text += "--- object\n" + asYAML(o)
 				}

@@ -28,8 +28,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
-	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/course"
-	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/stage"
+	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/harness"
+	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/scenario"
 )
 
 // reportPeriod is how often progress is reported.
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 		return 2
 	}
 	length := time.Duration(o.minutes * float64(time.Minute))
-	steps := course.Draw(o.seed, length)
+	steps := scenario.Draw(o.seed, length)
 	if o.steps {
 		for _, s := range steps {
 			fmt.Fprintf(out, "%9.3f  %s\n", s.At.Seconds(), s)
@@ -128,16 +128,16 @@ func parse(args []string) (options, error) {
 }
 
 // soak sets the stage, plays the course, and tells what became of it.
-func soak(ctx context.Context, o options, steps []course.Step, say func(string, ...any)) (code int, err error) {
+func soak(ctx context.Context, o options, steps []scenario.Step, say func(string, ...any)) (code int, err error) {
 	dir, err := os.MkdirTemp("", "soak-")
 	if err != nil {
 		return 2, err
 	}
-	s, err := stage.Set(ctx, stage.Options{Dir: dir, Race: !o.plain, Say: say})
+	s, err := harness.NewHarness(ctx, harness.Options{Dir: dir, Race: !o.plain, Say: say})
 	if err != nil {
 		return 2, err
 	}
-	r := &reporter{stage: s, say: say}
+	r := &reporter{harness: s, say: say}
 	err = play(ctx, s, r, steps)
 	if ctx.Err() == nil && err == nil {
 		s.Close() // a scheduler may have said something bad in the end
@@ -153,7 +153,7 @@ func soak(ctx context.Context, o options, steps []course.Step, say func(string, 
 }
 
 // play has everything happen, with progress reported beside.
-func play(ctx context.Context, s *stage.Stage, r *reporter, steps []course.Step) (err error) {
+func play(ctx context.Context, s *harness.Harness, r *reporter, steps []scenario.Step) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -179,9 +179,9 @@ func play(ctx context.Context, s *stage.Stage, r *reporter, steps []course.Step)
 
 // reporter tells how it goes.
 type reporter struct {
-	stage *stage.Stage
-	say   func(string, ...any)
-	told  int // violations
+	harness  *harness.Harness
+	say      func(string, ...any)
+	reported int // violations
 }
 
 // progress reports at times, until ctx ends.
@@ -203,11 +203,11 @@ func (r *reporter) progress(ctx context.Context) {
 
 func (r *reporter) report(ctx context.Context) {
 	vitals := "the scheduler is away"
-	if v, err := r.stage.Vitals(ctx); err == nil {
+	if v, err := r.harness.Vitals(ctx); err == nil {
 		vitals = fmt.Sprintf("%.0f goroutines, %.1f MiB", v.Goroutines, v.Heap)
 	}
-	r.stage.Check(func(c *checker.Checker, _ time.Time) {
-		t := c.Tally()
+	r.harness.Check(func(c *checker.Checker, _ time.Time) {
+		t := c.Summary()
 		evictions := 0
 		for _, n := range t.Evictions {
 			evictions += n
@@ -220,10 +220,10 @@ func (r *reporter) report(ctx context.Context) {
 // violations tells those that have not been told.
 func (r *reporter) violations() {
 	var found []checker.Violation
-	r.stage.Check(func(c *checker.Checker, _ time.Time) {
+	r.harness.Check(func(c *checker.Checker, _ time.Time) {
 		all := c.Violations()
-		found = all[r.told:]
-		r.told = len(all)
+		found = all[r.reported:]
+		r.reported = len(all)
 	})
 	for _, v := range found {
 		r.say("VIOLATION of %q at %s: %s\n    %s", v.Check, v.At.UTC().Format("15:04:05.000"), v.Text, strings.Join(v.Transcript, "\n    "))
@@ -234,7 +234,7 @@ func (r *reporter) violations() {
 func (r *reporter) conclude() int {
 	r.violations()
 	code := 0
-	r.stage.Check(func(c *checker.Checker, _ time.Time) {
+	r.harness.Check(func(c *checker.Checker, _ time.Time) {
 		r.say("what was seen:\n%s", c.Table())
 		if len(c.Violations()) > 0 {
 			code = 1
@@ -246,6 +246,6 @@ func (r *reporter) conclude() int {
 // write writes the journal to a file.
 func (r *reporter) write(path string) error {
 	var text string
-	r.stage.Check(func(c *checker.Checker, _ time.Time) { text = c.Journal() })
+	r.harness.Check(func(c *checker.Checker, _ time.Time) { text = c.Journal() })
 	return os.WriteFile(path, []byte(text), 0o644)
 }

@@ -123,7 +123,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, say 
 	if s.fromCluster {
 		now = p.clock.Now()
 	}
-	world, err := simulate.NewWorld(objects, now)
+	world, err := simulate.NewSnapshot(objects, now)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (p placement) running() *v1.Pod {
 func (r *run) comeback(evicted *v1.Pod) *v1.Pod {
 	pod := *evicted
 	pod.UID = types.UID(fmt.Sprintf("%s/again-%d", evicted.UID, r.result.Cycles))
-	pod.CreationTimestamp = metav1.NewTime(r.world.now.Add(time.Duration(r.result.Cycles))) // younger than all others
+	pod.CreationTimestamp = metav1.NewTime(r.snapshot.now.Add(time.Duration(r.result.Cycles))) // younger than all others
 	pod.DeletionTimestamp = nil
 	pod.Annotations = maps.Clone(evicted.Annotations)
 	delete(pod.Annotations, v1alpha1.AnnotationQueue)
@@ -102,7 +102,7 @@ func (r *run) comeback(evicted *v1.Pod) *v1.Pod {
 
 // endDeletions lets pods go that were being deleted from the beginning.
 func (r *run) endDeletions() (any bool) {
-	for _, obj := range r.world.objects {
+	for _, obj := range r.snapshot.objects {
 		if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp != nil {
 			r.cluster.DeletePod(pod.UID)
 			any = true
@@ -113,7 +113,7 @@ func (r *run) endDeletions() (any bool) {
 
 // recountBudgets lets disruption budgets count pods that were evicted and have not come to run again.
 func (r *run) recountBudgets() {
-	for _, obj := range r.world.objects {
+	for _, obj := range r.snapshot.objects {
 		budget, ok := obj.(*policyv1.PodDisruptionBudget)
 		if !ok {
 			continue

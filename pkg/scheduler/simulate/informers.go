@@ -21,22 +21,22 @@ func still(objects []Object) informers.SharedInformerFactory {
 	for _, k := range kinds() {
 		list := byKind[reflect.TypeOf(k.example)]
 		factory.InformerFor(runtime.Object(k.example), func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
-			return newShelf(list)
+			return newStaticInformer(list)
 		})
 	}
 	return factory
 }
 
-// shelf is an informer of objects that are all there from the beginning. Nobody runs it.
-type shelf struct {
+// staticInformer is an informer of objects that are all there from the beginning. Nobody runs it.
+type staticInformer struct {
 	cache.SharedIndexInformer // nil: what is not below is only for those who run informers
 	objects                   []Object
 	indexer                   cache.Indexer
 	done                      chan struct{}
 }
 
-func newShelf(objects []Object) *shelf {
-	s := &shelf{
+func newStaticInformer(objects []Object) *staticInformer {
+	s := &staticInformer{
 		objects: objects, done: make(chan struct{}),
 		indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 	}
@@ -48,7 +48,7 @@ func newShelf(objects []Object) *shelf {
 }
 
 // AddEventHandler tells the handler of all objects before it returns.
-func (s *shelf) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (s *staticInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	for _, obj := range s.objects {
 		handler.OnAdd(obj, true)
 	}
@@ -56,38 +56,40 @@ func (s *shelf) AddEventHandler(handler cache.ResourceEventHandler) (cache.Resou
 }
 
 // AddEventHandlerWithResyncPeriod is AddEventHandler: nothing is told twice.
-func (s *shelf) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (s *staticInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandler(handler)
 }
 
 // AddEventHandlerWithOptions is AddEventHandler.
-func (s *shelf) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (s *staticInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandler(handler)
 }
 
 // RemoveEventHandler has nothing to do.
-func (s *shelf) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (s *staticInformer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
 // AddIndexers implements cache.SharedIndexInformer.
-func (s *shelf) AddIndexers(indexers cache.Indexers) error { return s.indexer.AddIndexers(indexers) }
+func (s *staticInformer) AddIndexers(indexers cache.Indexers) error {
+	return s.indexer.AddIndexers(indexers)
+}
 
 // GetIndexer implements cache.SharedIndexInformer.
-func (s *shelf) GetIndexer() cache.Indexer { return s.indexer }
+func (s *staticInformer) GetIndexer() cache.Indexer { return s.indexer }
 
 // GetStore implements cache.SharedInformer.
-func (s *shelf) GetStore() cache.Store { return s.indexer }
+func (s *staticInformer) GetStore() cache.Store { return s.indexer }
 
 // HasSynced is true from the beginning.
-func (s *shelf) HasSynced() bool { return true }
+func (s *staticInformer) HasSynced() bool { return true }
 
 // HasSyncedChecker is done from the beginning.
-func (s *shelf) HasSyncedChecker() cache.DoneChecker { return s }
+func (s *staticInformer) HasSyncedChecker() cache.DoneChecker { return s }
 
 // Name implements cache.DoneChecker.
-func (s *shelf) Name() string { return "objects of a simulation" }
+func (s *staticInformer) Name() string { return "objects of a simulation" }
 
 // Done implements cache.DoneChecker.
-func (s *shelf) Done() <-chan struct{} { return s.done }
+func (s *staticInformer) Done() <-chan struct{} { return s.done }
 
 // IsStopped implements cache.SharedInformer.
-func (s *shelf) IsStopped() bool { return false }
+func (s *staticInformer) IsStopped() bool { return false }

@@ -11,7 +11,7 @@ import (
 )
 
 // expandJobs makes the pods of Jobs that have none yet, as the Job controller would at first.
-func (w *World) expandJobs(o *Objects) error {
+func (s *Snapshot) expandJobs(o *Objects) error {
 	started := map[string]bool{} // by namespace and name of the Job
 	objects := o.sorted()
 	for _, obj := range objects {
@@ -26,7 +26,7 @@ func (w *World) expandJobs(o *Objects) error {
 			continue
 		}
 		if job.Spec.Suspend != nil && *job.Spec.Suspend {
-			w.warn("Job %s is suspended and has no pods", nameOf(job))
+			s.warn("Job %s is suspended and has no pods", nameOf(job))
 			continue
 		}
 		for i := range firstPods(job) {

@@ -96,8 +96,8 @@ func (r *run) waiting(j *api.JobInfo) []Waiting {
 		counts[whole] = 0
 	}
 	var list []Waiting
-	for w, n := range counts {
-		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: w.reason, Message: w.message})
+	for why, n := range counts {
+		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: why.reason, Message: why.message})
 	}
 	return list // sorted with those of all others
 }

@@ -39,8 +39,8 @@ type Options struct {
 
 // Run runs sessions until one decides nothing. After each of them, pods that are bound run, and pods that are evicted or
 // were being deleted are gone; those that were evicted are back if they have a controller. The clock stands still.
-func (w *World) Run(ctx context.Context, p Policy, o Options) (*Result, error) {
-	r, err := w.newRun(p, o)
+func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error) {
+	r, err := s.newRun(p, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
@@ -64,11 +64,11 @@ func (w *World) Run(ctx context.Context, p Policy, o Options) (*Result, error) {
 
 // run is one simulation. It is the Effects of its sessions.
 type run struct {
-	world   *World
-	cluster *api.Cluster
-	profile *framework.Profile
-	last    *framework.Session
-	result  *Result
+	snapshot *Snapshot
+	cluster  *api.Cluster
+	profile  *framework.Profile
+	last     *framework.Session
+	result   *Result
 
 	binds   []placement // decided in this cycle
 	victims []*v1.Pod   // decided in this cycle
@@ -87,15 +87,15 @@ type placement struct {
 	groupUID string
 }
 
-func (w *World) newRun(p Policy, o Options) (*run, error) {
+func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	profile, err := p.Registry.NewProfile(p.Configuration, framework.Handle{
-		Informers: still(w.objects), Clock: stopped{w.now}, GangGrace: o.GangGrace,
+		Informers: still(s.objects), Clock: stopped{s.now}, GangGrace: o.GangGrace,
 	})
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		world: w, profile: profile,
+		snapshot: s, profile: profile,
 		cluster: api.NewCluster(api.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{},
@@ -106,16 +106,16 @@ func (w *World) newRun(p Policy, o Options) (*run, error) {
 	for _, warning := range p.Warnings {
 		r.result.Warnings = append(r.result.Warnings, warning.String())
 	}
-	r.result.Warnings = append(append(r.result.Warnings, w.warnings...), w.strangers(o.SchedulerName)...)
-	for _, obj := range w.objects {
-		r.tell(obj)
+	r.result.Warnings = append(append(r.result.Warnings, s.warnings...), s.checkForeign(o.SchedulerName)...)
+	for _, obj := range s.objects {
+		r.notify(obj)
 	}
 	r.cluster.Recompute()
 	return r, nil
 }
 
-// tell lets the model hear of an object. What is not in the model is left to the plugins, which look it up.
-func (r *run) tell(obj Object) {
+// notify lets the model hear of an object. What is not in the model is left to the plugins, which look it up.
+func (r *run) notify(obj Object) {
 	switch obj := obj.(type) {
 	case *v1.Namespace:
 		r.cluster.SetNamespace(obj)

@@ -41,23 +41,23 @@ func policy(t *testing.T, path string) simulate.Policy {
 }
 
 // world reads a directory.
-func world(t *testing.T, dir string) *simulate.World {
+func world(t *testing.T, dir string) *simulate.Snapshot {
 	t.Helper()
 	objects, err := simulate.FromDir(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := simulate.NewWorld(objects, time.Time{})
+	s, err := simulate.NewSnapshot(objects, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return s
 }
 
 // run simulates a world with a policy.
-func run(t *testing.T, w *simulate.World, path string) *simulate.Result {
+func run(t *testing.T, s *simulate.Snapshot, path string) *simulate.Result {
 	t.Helper()
-	result, err := w.Run(t.Context(), policy(t, path), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 20})
+	result, err := s.Run(t.Context(), policy(t, path), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +92,10 @@ func written(t *testing.T, o outcome, format string) string {
 
 // TestOutput holds what people and programs get to see: of one policy, and of two.
 func TestOutput(t *testing.T) {
-	w := world(t, "testdata/team")
+	s := world(t, "testdata/team")
 	for name, o := range map[string]outcome{
-		"alone":    run(t, w, reclaiming),
-		"compared": simulate.Compare(run(t, w, ""), run(t, w, reclaiming)),
+		"alone":    run(t, s, reclaiming),
+		"compared": simulate.Compare(run(t, s, ""), run(t, s, reclaiming)),
 	} {
 		for _, format := range []string{"txt", "json", "html"} {
 			file := filepath.Join("testdata", name+"."+format)
@@ -144,9 +144,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // TestWorldIsNotChanged runs two simulations of one world after each other.
 func TestWorldIsNotChanged(t *testing.T) {
-	w := world(t, "testdata/team")
-	first := written(t, run(t, w, reclaiming), "json")
-	if diff := cmp.Diff(first, written(t, run(t, w, reclaiming), "json")); diff != "" {
+	s := world(t, "testdata/team")
+	first := written(t, run(t, s, reclaiming), "json")
+	if diff := cmp.Diff(first, written(t, run(t, s, reclaiming), "json")); diff != "" {
 		t.Error(diff)
 	}
 }

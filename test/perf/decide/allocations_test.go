@@ -57,14 +57,14 @@ func TestAllocationBudgets(t *testing.T) {
 	}{
 		"a pod of a gang that is placed": {gangs(50)[0], 0, 8, 500},
 		"a pod that has ended":           {running(20), 1, 140, 1},
-		"nothing new":                    {hopeless(50, "", "", 20, 0, 0, 0), 1, 160, 1},
+		"nothing new":                    {infeasible(50, "", "", 20, 0, 0, 0), 1, 160, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := trial{benchmark: test.given, ctx: t.Context(), world: test.given.build(), took: make([][]took, len(test.given.cycles))}
+			r := trial{benchmark: test.given, ctx: t.Context(), fixture: test.given.build(), cost: make([][]cost, len(test.given.cycles))}
 			if err := r.run(); err != nil {
 				t.Fatal(err)
 			}
-			runs := r.took[test.cycle]
+			runs := r.cost[test.cycle]
 			if got, _ := (limit{unit: allocations, per: test.per}).judge(runs); got.Value > test.budget {
 				t.Errorf("%.1f allocations, more than %.0f", got.Value, test.budget)
 			}

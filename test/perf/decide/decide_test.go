@@ -38,7 +38,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), calms(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), simulating(gangs(50)[0])}, surges(10), reclaims(12), crowds(10))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), simulating(gangs(50)[0])}, bursts(10), reclaims(12), backlogs(10))
 }
 
 // TestSizes holds the worlds to what the benchmarks are about.
@@ -150,12 +150,12 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(1)
+			w := newFixture(1)
 			w.addQueue("q", 1)
 			for _, j := range test.given {
 				w.add(j)
 			}
-			if diff := cmp.Diff(test.want, faults(w.model(), nil, tally{})); diff != "" {
+			if diff := cmp.Diff(test.want, faults(w.model(), nil, outcome{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -164,8 +164,8 @@ func TestFaults(t *testing.T) {
 
 // TestWrongOutcome wants other things than those that happen.
 func TestWrongOutcome(t *testing.T) {
-	b := crowds(10)[0]
-	b.cycles[0].want = tally{"q0 low": {victims: 1}}
+	b := backlogs(10)[0]
+	b.cycles[0].want = outcome{"q0 low": {victims: 1}}
 	list, problems, err := b.measure(t.Context(), 3, silent)
 	if err != nil {
 		t.Fatal(err)
@@ -183,9 +183,9 @@ func TestWrongOutcome(t *testing.T) {
 func TestJudge(t *testing.T) {
 	bound := 20.0
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	var runs []took
+	var runs []cost
 	for _, n := range []int{30, 10, 20} {
-		runs = append(runs, took{
+		runs = append(runs, cost{
 			times:       map[string]time.Duration{"reclaim": ms(n), "open": ms(1)},
 			allocations: map[string]uint64{"reclaim": uint64(100 * n), "open": 7},
 		})
@@ -212,7 +212,7 @@ func TestJudge(t *testing.T) {
 
 // TestTooSlow goes through the program with a bound that nothing can keep.
 func TestTooSlow(t *testing.T) {
-	b := surges(10)[0]
+	b := bursts(10)[0]
 	b.cycles[0].limits[0].most = 1e-6
 	dir := t.TempDir()
 	o := options{repeat: 1, json: filepath.Join(dir, "figures.json"), cpuProfile: filepath.Join(dir, "cpu"), memProfile: filepath.Join(dir, "mem")}

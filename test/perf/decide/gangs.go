@@ -28,8 +28,8 @@ const fleetGang = 50
 func (f fleet) pods() int { return f.gangs * fleetGang }
 
 // build makes the gangs, of which the g-th asks for and is altered as told.
-func (f fleet) build(asks func(g int) v1.ResourceList, alter func(g int) func(*v1.Pod)) *world {
-	w := newWorld(f.nodes)
+func (f fleet) build(asks func(g int) v1.ResourceList, alter func(g int) func(*v1.Pod)) *fixture {
+	w := newFixture(f.nodes)
 	for i, n := range w.nodes {
 		n.Labels["block"] = strconv.Itoa(i % fleetBlocks)
 	}
@@ -47,8 +47,8 @@ func (f fleet) build(asks func(g int) v1.ResourceList, alter func(g int) func(*v
 }
 
 // want has all pods bound.
-func (f fleet) want() tally {
-	want := tally{}
+func (f fleet) want() outcome {
+	want := outcome{}
 	for g := range f.gangs {
 		key := queueName(g%fleetQueues) + " " + low
 		want[key] = want[key].plus(counts{bound: fleetGang})
@@ -87,7 +87,7 @@ func gangs(nodes int) []benchmark {
 	return []benchmark{
 		{
 			name: "D1/gangs", about: "D1: gangs of 50 fill an empty cluster, ten pods a node, in 20 shapes and 4 queues",
-			build: func() *world { return f.build(oneOfFew, nil) },
+			build: func() *fixture { return f.build(oneOfFew, nil) },
 			cycles: []cycle{{want: f.want(), limits: []limit{
 				{name: "cycle", most: 500},
 				{name: "allocations", most: 2, unit: allocations, per: f.pods()},
@@ -95,7 +95,7 @@ func gangs(nodes int) []benchmark {
 		},
 		{
 			name: "D2/own-classes", about: "D2: the same where every gang has a shape and a node affinity of its own",
-			build:  func() *world { return f.build(itsOwn, inItsOwnBlocks) },
+			build:  func() *fixture { return f.build(itsOwn, inItsOwnBlocks) },
 			cycles: []cycle{{want: f.want(), limits: []limit{{name: "cycle", most: 2000}}}},
 		},
 	}
@@ -108,7 +108,7 @@ func growing(sizes ...int) []benchmark {
 		f := fleetOf(nodes)
 		list = append(list, benchmark{
 			name: growthName(nodes), about: fmt.Sprintf("D6: D1 on %d nodes", nodes),
-			build: func() *world { return f.build(oneOfFew, nil) },
+			build: func() *fixture { return f.build(oneOfFew, nil) },
 			cycles: []cycle{{want: f.want(), limits: []limit{
 				{name: "cost", most: 10, unit: microseconds, per: f.pods()},
 			}}},

@@ -26,24 +26,24 @@ type benchmark struct {
 	about  string // in the list
 	skip   string // why it cannot be run here; empty: it can
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
-	build  func() *world
-	whole  func(*world, context.Context) (took, error) // run a whole program, and no single cycles; nil: run the cycles
+	build  func() *fixture
+	whole  func(*fixture, context.Context) (cost, error) // run a whole program, and no single cycles; nil: run the cycles
 	cycles []cycle
 }
 
 // cycle is what a session must decide, and how fast.
 type cycle struct {
-	name    string // part of the names of figures; empty if there is only one
-	arrives change // what happens before; nil: nothing
-	again   int    // how many more times the same is to happen, and to be measured; checked is the last time
-	want    tally  // nil: whatever check lets pass
-	check   check  // what else must be true before the session closes; nil: nothing
+	name    string  // part of the names of figures; empty if there is only one
+	arrives change  // what happens before; nil: nothing
+	again   int     // how many more times the same is to happen, and to be measured; checked is the last time
+	want    outcome // nil: whatever check lets pass
+	check   check   // what else must be true before the session closes; nil: nothing
 	limits  []limit
 }
 
 // change adds to news what happens to a world, all of it younger than the rest. It is called with 0, 1
 // and so on for a cycle that is repeated.
-type change func(w, news *world, i int)
+type change func(w, news *fixture, i int)
 
 // check looks at a model and its open session's decisions: figures to tell, and what is wrong.
 type check func(*api.Cluster) (told []figures.Figure, wrong []string)
@@ -78,20 +78,20 @@ func newProfile(clock clock.PassiveClock, evicts bool) (*framework.Profile, erro
 func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list []figures.Figure, problems []string, err error) {
 	say("%s: %s", b.name, b.about)
 	w := b.build()
-	runs := make([][]took, len(b.cycles)) // by cycle
+	runs := make([][]cost, len(b.cycles)) // by cycle
 	var told []figures.Figure
 	for i := 0; i < repeat && len(problems) == 0; i++ {
-		r := trial{benchmark: b, ctx: ctx, world: w, took: make([][]took, len(b.cycles))}
+		r := trial{benchmark: b, ctx: ctx, fixture: w, cost: make([][]cost, len(b.cycles))}
 		if err := r.run(); err != nil {
 			return nil, nil, err
 		}
 		for n, c := range b.cycles {
-			runs[n] = append(runs[n], r.took[n]...)
-			first := r.took[n][0]
+			runs[n] = append(runs[n], r.cost[n]...)
+			first := r.cost[n][0]
 			say("%s: %d of %d took %.2f ms, and %.2f ms of processor time", b.figure(c, "cycle"), i+1, repeat,
 				milliseconds.of(first, nil), first.processor.Seconds()*1e3)
 		}
-		problems, told = r.wrong, r.told
+		problems, told = r.wrong, r.records
 	}
 	for n, c := range b.cycles {
 		for _, l := range c.limits {
@@ -108,37 +108,37 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 // trial is one run of a benchmark.
 type trial struct {
 	benchmark
-	ctx   context.Context
-	world *world
-	model *api.Cluster
-	took  [][]took // by cycle
-	told  []figures.Figure
-	wrong []string
+	ctx     context.Context
+	fixture *fixture
+	model   *api.Cluster
+	cost    [][]cost // by cycle
+	records []figures.Figure
+	wrong   []string
 }
 
 func (r *trial) run() error {
 	if r.whole == nil {
 		return r.cycles()
 	}
-	took, err := r.whole(r.world, r.ctx)
-	r.took[0] = append(r.took[0], took)
+	took, err := r.whole(r.fixture, r.ctx)
+	r.cost[0] = append(r.cost[0], took)
 	return err
 }
 
 // cycles runs the cycles one after the other, a second apart, on one model.
 func (r *trial) cycles() error {
-	now := r.world.clock.Add(time.Hour)
+	now := r.fixture.clock.Add(time.Hour)
 	clock := clocktesting.NewFakePassiveClock(now)
 	profile, err := newProfile(clock, r.evicts)
 	if err != nil {
 		return err
 	}
-	r.model = r.world.model()
+	r.model = r.fixture.model()
 	for n, c := range r.benchmark.cycles {
 		for i := range 1 + c.again {
-			news := &world{clock: now}
+			news := &fixture{clock: now}
 			if c.arrives != nil {
-				c.arrives(r.world, news, i)
+				c.arrives(r.fixture, news, i)
 			}
 			if i == 0 {
 				runtime.GC()
@@ -147,7 +147,7 @@ func (r *trial) cycles() error {
 			if err != nil {
 				return err
 			}
-			r.took[n] = append(r.took[n], took)
+			r.cost[n] = append(r.cost[n], took)
 			now = now.Add(time.Second)
 			clock.SetTime(now)
 		}
@@ -168,9 +168,9 @@ func (b benchmark) figure(c cycle, name string) string {
 
 // cycle runs one cycle, which begins with hearing the news. The name of the benchmark labels what a CPU
 // profile has of it.
-func (r *trial) cycle(c cycle, i int, news *world, profile *framework.Profile) (took, error) {
+func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile) (cost, error) {
 	// What records must not be measured: in full size the list alone would be copied for hundredths of the time.
-	took, effects := newTook(), &effects{decisions: make([]api.Decision, 0, len(r.world.pods)-r.world.running)}
+	took, effects := newCost(), &effects{decisions: make([]api.Decision, 0, len(r.fixture.pods)-r.fixture.running)}
 	timed := func(step string, do func(context.Context)) {
 		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
 	}
@@ -191,7 +191,7 @@ func (r *trial) cycle(c cycle, i int, news *world, profile *framework.Profile) (
 	}
 	if c.check != nil {
 		told, wrong := c.check(r.model)
-		r.told, r.wrong = append(r.told, told...), append(r.wrong, wrong...)
+		r.records, r.wrong = append(r.records, told...), append(r.wrong, wrong...)
 	}
 	timed("close", func(context.Context) {
 		ssn.Close()

@@ -27,8 +27,8 @@ func neighbours(nodes int) []benchmark {
 		const size = 10
 		return benchmark{
 			name: name, about: about,
-			build: func() *world {
-				w := newWorld(nodes)
+			build: func() *fixture {
+				w := newFixture(nodes)
 				for i, n := range w.nodes {
 					n.Labels[v1.LabelTopologyZone] = strconv.Itoa(i % zones)
 				}
@@ -41,7 +41,7 @@ func neighbours(nodes int) []benchmark {
 				}
 				return w
 			},
-			cycles: []cycle{{want: tally{"a low": {bound: nodes}}, check: check, limits: []limit{{name: "cycle", most: 500}}}},
+			cycles: []cycle{{want: outcome{"a low": {bound: nodes}}, check: check, limits: []limit{{name: "cycle", most: 500}}}},
 		}
 	}
 	return []benchmark{

@@ -25,7 +25,7 @@ func writeTrace(traceDir, dir string) error {
 	return b.build().write(dir)
 }
 
-func (w *world) write(dir string) error {
+func (w *fixture) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// tally counts what became of pods, by "queue class".
-type tally map[string]counts
+// outcome counts what became of pods, by "queue class".
+type outcome map[string]counts
 
 type counts struct {
 	victims   int
@@ -25,9 +25,9 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d evicted, %d bound, %d pipelined", c.victims, c.bound, c.pipelined)
 }
 
-// tallied counts what the decisions of a session and the open session itself have in store.
-func tallied(c *api.Cluster, decisions []api.Decision) tally {
-	got := tally{}
+// outcomeOf counts what the decisions of a session and the open session itself have in store.
+func outcomeOf(c *api.Cluster, decisions []api.Decision) outcome {
+	got := outcome{}
 	note := func(t *api.TaskInfo, one counts) {
 		key := string(t.Job.QueueName) + " " + t.Pod.Spec.PriorityClassName
 		got[key] = got[key].plus(one)
@@ -50,12 +50,12 @@ func tallied(c *api.Cluster, decisions []api.Decision) tally {
 
 // faults says what is wrong with what a session has decided, before it closes. Nil wants nothing in
 // particular.
-func faults(c *api.Cluster, decisions []api.Decision, want tally) []string {
+func faults(c *api.Cluster, decisions []api.Decision, want outcome) []string {
 	var list []string
 	if err := c.Audit(); err != nil {
 		list = append(list, err.Error())
 	}
-	got := tallied(c, decisions)
+	got := outcomeOf(c, decisions)
 	if want == nil {
 		want = got
 	}
@@ -66,7 +66,7 @@ func faults(c *api.Cluster, decisions []api.Decision, want tally) []string {
 			list = append(list, fmt.Sprintf("pods of %s: %s, and should be %s", key, g, w))
 		}
 	}
-	return append(append(list, overfull(c)...), crippled(c)...)
+	return append(append(list, overfull(c)...), partialGangs(c)...)
 }
 
 // overfull names nodes that give more than they have, now or once what is being released is gone.
@@ -83,8 +83,8 @@ func overfull(c *api.Cluster) []string {
 	return list
 }
 
-// crippled names gangs of which some members are left or placed, but not enough.
-func crippled(c *api.Cluster) []string {
+// partialGangs names gangs of which some members are left or placed, but not enough.
+func partialGangs(c *api.Cluster) []string {
 	var list []string
 	for _, j := range c.SortedJobs() {
 		if has := j.ReadyCount() + j.Count(api.Pipelined); has > 0 && has < j.MinMember {

@@ -16,8 +16,8 @@ func reclaimBig(nodes int) benchmark {
 	pods := nodes / 4
 	return benchmark{
 		name: "reclaim-big", about: "a gang takes back a quarter of the cluster from a queue that has borrowed all of it", evicts: true,
-		build: func() *world {
-			w := newWorld(nodes)
+		build: func() *fixture {
+			w := newFixture(nodes)
 			w.addQueue("a", 1)
 			w.addQueue("b", 1)
 			for i := range w.gpus() {
@@ -27,7 +27,7 @@ func reclaimBig(nodes int) benchmark {
 			return w
 		},
 		cycles: []cycle{{
-			want:   tally{"a low": {victims: pods * gpusPerNode}, "b low": {pipelined: pods}},
+			want:   outcome{"a low": {victims: pods * gpusPerNode}, "b low": {pipelined: pods}},
 			limits: []limit{{name: "cycle", most: 300}},
 		}},
 	}
@@ -38,8 +38,8 @@ func reclaimBig(nodes int) benchmark {
 func reclaimNoShares(nodes int) benchmark {
 	return benchmark{
 		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed", evicts: true,
-		build: func() *world {
-			w := newWorld(nodes)
+		build: func() *fixture {
+			w := newFixture(nodes)
 			w.addQueue("taker", 4)
 			victimQueues := []string{"a", "b", "c", "d"}
 			for _, q := range victimQueues {
@@ -60,8 +60,8 @@ func reclaimNoShares(nodes int) benchmark {
 func reclaimNoNodes(nodes int) benchmark {
 	return benchmark{
 		name: "reclaim-no/nodes", about: "enough was borrowed, but a pod on each node must stay, and the gang needs whole nodes", evicts: true,
-		build: func() *world {
-			w := newWorld(nodes)
+		build: func() *fixture {
+			w := newFixture(nodes)
 			w.addQueue("taker", 1)
 			w.addQueue("a", 1)
 			w.addQueue("other", 1)
@@ -92,8 +92,8 @@ func threeNoes() []cycle {
 	small := job{name: "small", queue: "other", class: low, min: 1, size: 1}
 	incomplete := job{name: "incomplete", queue: "other", class: low, min: 2, size: 1}
 	return []cycle{
-		{name: "first", want: tally{}, limits: limits(20)},
-		{name: "again", arrives: func(_, news *world, _ int) { news.add(incomplete) }, want: tally{}, limits: limits(1)},
-		{name: "changed", arrives: func(_, news *world, _ int) { news.add(small) }, want: tally{"other low": {bound: 1}}, limits: limits(20)},
+		{name: "first", want: outcome{}, limits: limits(20)},
+		{name: "again", arrives: func(_, news *fixture, _ int) { news.add(incomplete) }, want: outcome{}, limits: limits(1)},
+		{name: "changed", arrives: func(_, news *fixture, _ int) { news.add(small) }, want: outcome{"other low": {bound: 1}}, limits: limits(20)},
 	}
 }

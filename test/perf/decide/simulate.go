@@ -17,7 +17,7 @@ import (
 func simulating(of benchmark) benchmark {
 	return benchmark{
 		name: "simulate", about: "two policies compared by batch-scheduler simulate, for " + of.about,
-		skip: of.skip, build: of.build, whole: (*world).compare,
+		skip: of.skip, build: of.build, whole: (*fixture).compare,
 		cycles: []cycle{{limits: []limit{{name: "compare", most: 10_000}}}},
 	}
 }
@@ -30,18 +30,18 @@ tiers: [{plugins: [{name: gang}, {name: predicates}, {name: nodeorder, arguments
 // podsBound finds in the page how many pods are bound under each policy.
 var podsBound = regexp.MustCompile(`<td>pods bound</td><td class="n">(\d+)</td><td class="n">(\d+)</td>`)
 
-func (w *world) compare(ctx context.Context) (took, error) {
+func (w *fixture) compare(ctx context.Context) (cost, error) {
 	dir, err := os.MkdirTemp("", "decide-")
 	if err != nil {
-		return took{}, err
+		return cost{}, err
 	}
 	defer os.RemoveAll(dir)
 	objects, policy := filepath.Join(dir, "objects"), filepath.Join(dir, "packing.yaml")
 	if err := w.write(objects); err != nil {
-		return took{}, err
+		return cost{}, err
 	}
 	if err := os.WriteFile(policy, []byte(packing), 0o600); err != nil {
-		return took{}, err
+		return cost{}, err
 	}
 	var page, said bytes.Buffer
 	command := app.NewSchedulerCommand()
@@ -50,7 +50,7 @@ func (w *world) compare(ctx context.Context) (took, error) {
 	command.SetErr(&said)
 	command.SetArgs([]string{"simulate", "--objects", objects, "--compare", policy, "--output", "html"})
 	runtime.GC()
-	took, code := newTook(), 0
+	took, code := newCost(), 0
 	took.measure("simulate", func() { code = app.Execute(command) })
 	if code != 0 {
 		return took, fmt.Errorf("simulate: exit code %d: %s", code, said.String())

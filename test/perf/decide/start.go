@@ -34,9 +34,9 @@ func starting(nodes int) benchmark {
 	const perNode = 20
 	return benchmark{
 		name: "D8/start", about: "D8: from informers that have synced to the first decision, 20 running pods a node",
-		whole: (*world).start,
-		build: func() *world {
-			w := newWorld(nodes)
+		whole: (*fixture).start,
+		build: func() *fixture {
+			w := newFixture(nodes)
 			for q := range fleetQueues {
 				w.addQueue(queueName(q), 1)
 			}
@@ -58,16 +58,16 @@ func starting(nodes int) benchmark {
 const waitingJob = "waiting"
 
 // start starts a scheduler, and stops it when it has bound a pod.
-func (w *world) start(ctx context.Context) (took, error) {
+func (w *fixture) start(ctx context.Context) (cost, error) {
 	runtime.GC()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	bound := make(chan string, 1)
 	s, err := w.scheduler(bound)
 	if err != nil {
-		return took{}, err
+		return cost{}, err
 	}
-	took := newTook()
+	took := newCost()
 	took.measure("informers", func() { err = s.Start(ctx) })
 	if err != nil {
 		return took, err
@@ -93,7 +93,7 @@ func (w *world) start(ctx context.Context) (took, error) {
 }
 
 // scheduler wires the scheduler as its program does. The name of the first pod that it binds goes to bound.
-func (w *world) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
+func (w *fixture) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (w *world) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
 }
 
 // clients list the objects of the world without copying them.
-func (w *world) clients() (*fake.Clientset, *batchfake.Clientset) {
+func (w *fixture) clients() (*fake.Clientset, *batchfake.Clientset) {
 	kube := fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: priorityOf(low)})
 	batch := batchfake.NewClientset()

@@ -25,13 +25,13 @@ const modelLabel = "gpu-model" // of nodes
 func trace(dir string) (benchmark, error) {
 	b := benchmark{
 		name: "D7/openb", about: "D7: all pods of the openb trace at once, on its 1,523 nodes",
-		cycles: []cycle{{check: wellUsed, limits: []limit{{name: "cycle", most: 150}}}},
+		cycles: []cycle{{check: wellPacked, limits: []limit{{name: "cycle", most: 150}}}},
 	}
 	nodes, err := readTable(filepath.Join(dir, "openb_nodes.csv"))
 	if err == nil {
 		var pods []row
 		if pods, err = readTable(filepath.Join(dir, "openb_pods.csv")); err == nil {
-			b.build = func() *world { return traceWorld(nodes, pods) }
+			b.build = func() *fixture { return traceFixture(nodes, pods) }
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,8 +75,8 @@ func readTable(file string) ([]row, error) {
 	return rows, nil
 }
 
-func traceWorld(nodes, pods []row) *world {
-	w := newWorld(len(nodes))
+func traceFixture(nodes, pods []row) *fixture {
+	w := newFixture(len(nodes))
 	w.addQueue("a", 1)
 	for i, r := range nodes {
 		n := w.nodes[i]
@@ -132,15 +132,15 @@ func onModels(models string) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Spec.Affinity = affinity }
 }
 
-// wellUsed tells how many GPUs were given away, and names single pods that wait although a node has room.
-func wellUsed(c *api.Cluster) (told []figures.Figure, wrong []string) {
+// wellPacked tells how many GPUs were given away, and names single pods that wait although a node has room.
+func wellPacked(c *api.Cluster) (told []figures.Figure, wrong []string) {
 	gpu := c.Dims.Index("nvidia.com/gpu")
 	var given, bound int64
 	for _, t := range c.Tasks {
 		if t.Node != nil {
 			given += t.Request.At(gpu)
 			bound++
-		} else if len(t.Job.Tasks) == 1 && hasRoom(c, t) {
+		} else if len(t.Job.Tasks) == 1 && hasAvailable(c, t) {
 			wrong = append(wrong, t.Key+" waits although there is room")
 		}
 	}
@@ -150,8 +150,8 @@ func wellUsed(c *api.Cluster) (told []figures.Figure, wrong []string) {
 	}, wrong
 }
 
-// hasRoom looks at all nodes, by nothing but what the trace says of pods.
-func hasRoom(c *api.Cluster, t *api.TaskInfo) bool {
+// hasAvailable looks at all nodes, by nothing but what the trace says of pods.
+func hasAvailable(c *api.Cluster, t *api.TaskInfo) bool {
 	for _, n := range c.Nodes() {
 		if t.Signature.Admits(n.Node) && t.Request.Fits(n.Idle) {
 			return true

@@ -44,7 +44,7 @@ func (o options) bed(say testbed.Progress) testbed.Options {
 			Nodes: o.nodes, NodeSpecs: []string{o.nodeSpec},
 			NoKubelets: !o.kubelets, KubeletParallelism: o.kubeletParallelism, Unthrottled: o.unthrottled,
 		},
-		Profiles: o.profiles, Say: say,
+		Profiles: o.profiles, Progress: say,
 	}
 }
 

@@ -30,7 +30,7 @@ func (m idle) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
 	var plain, gangs []float64
 	o := testbed.Options{
 		Cluster:  cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=8,memory=32Gi,pods=110"}, NoKubelets: true},
-		Profiles: b.profiles, Say: b.say,
+		Profiles: b.profiles, Progress: b.say,
 	}
 	err := testbed.Use(ctx, o, func(bed *testbed.Bed) (err error) {
 		if plain, err = m.plain(ctx, bed); err != nil {

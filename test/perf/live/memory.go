@@ -35,7 +35,7 @@ func (m memory) limit() float64 {
 func (m memory) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
 	var list []figures.Figure
 	o := testbed.Options{
-		Cluster: cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=32,memory=256Gi,pods=110"}, NoKubelets: true}, Profiles: b.profiles, Say: b.say,
+		Cluster: cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=32,memory=256Gi,pods=110"}, NoKubelets: true}, Profiles: b.profiles, Progress: b.say,
 	}
 	err := testbed.Use(ctx, o, func(bed *testbed.Bed) (err error) {
 		list, err = m.on(ctx, bed, b)

@@ -47,7 +47,7 @@ func (m stream) measure(ctx context.Context, b bench) ([]figures.Figure, error) 
 	var list []figures.Figure
 	o := testbed.Options{
 		Cluster:  cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=32,memory=256Gi,pods=110"}},
-		Profiles: b.profiles, Say: b.say,
+		Profiles: b.profiles, Progress: b.say,
 	}
 	err := testbed.Use(ctx, o, func(bed *testbed.Bed) error {
 		ceiling, err := m.ceiling(ctx, bed, b)

@@ -33,7 +33,7 @@ type Options struct {
 	// none are taken.
 	Profiles string
 
-	Say Progress
+	Progress Progress
 }
 
 // Bed is a local cluster for one measurement.
@@ -69,7 +69,7 @@ func open(ctx context.Context, o Options) (_ *Bed, err error) {
 	if b.dir, err = os.MkdirTemp("", "testbed-"); err != nil {
 		return nil, err
 	}
-	o.Say("starting a local cluster of %d nodes", o.Cluster.Nodes)
+	o.Progress("starting a local cluster of %d nodes", o.Cluster.Nodes)
 	o.Cluster.Profiling = o.Profiles != ""
 	if b.Cluster, err = cluster.Start(ctx, o.Cluster); err != nil {
 		return nil, err

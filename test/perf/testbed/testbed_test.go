@@ -63,7 +63,7 @@ func TestSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
-	o := Options{Cluster: cluster.Options{Nodes: 1, NoKubelets: true}, Say: t.Logf}
+	o := Options{Cluster: cluster.Options{Nodes: 1, NoKubelets: true}, Progress: t.Logf}
 	err := Use(t.Context(), o, func(b *Bed) error {
 		early, late := Gang{Name: "early", Size: 1}, Gang{Name: "late", Size: 2}
 		clients, err := b.PlainClients(t.Context())

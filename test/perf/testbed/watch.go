@@ -84,7 +84,7 @@ func (t Tally) PerSecond() float64 {
 
 // WatchBinds counts from now on, until ctx ends.
 func (b *Bed) WatchBinds(ctx context.Context) (*Binds, error) {
-	w := &Binds{say: b.options.Say, changed: make(chan struct{}, 1)}
+	w := &Binds{say: b.options.Progress, changed: make(chan struct{}, 1)}
 	return w, b.WatchPods(ctx, Sights{Bound: func(*corev1.Pod) { w.add(time.Now()) }})
 }
 

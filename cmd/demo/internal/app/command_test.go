@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 )
 
 func TestWrongFlags(t *testing.T) {
@@ -97,13 +97,13 @@ func TestHowARunEnds(t *testing.T) {
 func TestTheExitCodeIsTheVerdict(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		given judge.Verdict
+		given verify.Verdict
 		want  bool
 	}{
-		"all passed":       {judge.Verdict{{State: judge.Passed}, {State: judge.Passed}}, true},
-		"one is open":      {judge.Verdict{{State: judge.Passed}, {State: judge.Open}}, false},
-		"one has failed":   {judge.Verdict{{State: judge.Failed}, {State: judge.Passed}}, false},
-		"one of each kind": {judge.Verdict{{State: judge.Failed}, {State: judge.Open}, {State: judge.Passed}}, false},
+		"all passed":       {verify.Verdict{{State: verify.Passed}, {State: verify.Passed}}, true},
+		"one is open":      {verify.Verdict{{State: verify.Passed}, {State: verify.Open}}, false},
+		"one has failed":   {verify.Verdict{{State: verify.Failed}, {State: verify.Passed}}, false},
+		"one of each kind": {verify.Verdict{{State: verify.Failed}, {State: verify.Open}, {State: verify.Passed}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

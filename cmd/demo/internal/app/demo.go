@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/snapshot"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
@@ -86,7 +86,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 // show submits the samples, follows them to their end, sums up, and stays if it should.
 func (d *demo) show(ctx context.Context, c *cluster.Cluster, scheduler *cluster.Process) error {
 	watching, stopWatching := context.WithCancel(ctx)
-	watcher, err := scene.Watch(watching, rest.CopyConfig(c.RESTConfig()), schedulerName, defaultQueue)
+	watcher, err := snapshot.Watch(watching, rest.CopyConfig(c.RESTConfig()), schedulerName, defaultQueue)
 	defer stopWatching()
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (d *demo) show(ctx context.Context, c *cluster.Cluster, scheduler *cluster.
 }
 
 // wrong makes an error of a verdict that is not right.
-func wrong(v judge.Verdict) error {
+func wrong(v verify.Verdict) error {
 	if v.Right() {
 		return nil
 	}

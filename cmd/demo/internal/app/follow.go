@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/snapshot"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 )
 
 // drawPeriod is how often people are shown what has changed. The judge sees every change.
@@ -22,12 +22,12 @@ type ending struct {
 // follower shows the cluster, to people and to the judge.
 type follower struct {
 	out     output
-	watcher *scene.Watcher
+	watcher *snapshot.Watcher
 	endings []ending
 	start   time.Time
 }
 
-func newFollower(out output, watcher *scene.Watcher, endings []ending) *follower {
+func newFollower(out output, watcher *snapshot.Watcher, endings []ending) *follower {
 	return &follower{out: out, watcher: watcher, endings: endings, start: time.Now()}
 }
 
@@ -35,8 +35,8 @@ func (f *follower) elapsed() time.Duration { return time.Since(f.start) }
 
 // untilSettled follows the samples until nothing about them is open any more, or until the
 // timeout.
-func (f *follower) untilSettled(ctx context.Context, timeout time.Duration) (judge.Verdict, error) {
-	j := judge.New(judge.Samples())
+func (f *follower) untilSettled(ctx context.Context, timeout time.Duration) (verify.Verdict, error) {
+	j := verify.New(verify.Samples())
 	over := time.NewTimer(timeout)
 	defer over.Stop()
 	ticker := time.NewTicker(drawPeriod)
@@ -49,9 +49,9 @@ func (f *follower) untilSettled(ctx context.Context, timeout time.Duration) (jud
 		select {
 		case <-ctx.Done():
 		case <-f.watcher.Changed():
-			j.Observe(time.Now(), f.watcher.Scene())
+			j.Observe(time.Now(), f.watcher.Snapshot())
 		case <-ticker.C:
-			s := f.watcher.Scene()
+			s := f.watcher.Snapshot()
 			j.Observe(time.Now(), s)
 			view(s, f.elapsed())
 			if verdict := j.Verdict(); verdict.Settled() {
@@ -65,7 +65,7 @@ func (f *follower) untilSettled(ctx context.Context, timeout time.Duration) (jud
 
 // untilCancelled shows what changes, line by line.
 func (f *follower) untilCancelled(ctx context.Context) error {
-	view := f.out.changes(f.watcher.Scene())
+	view := f.out.changes(f.watcher.Snapshot())
 	ticker := time.NewTicker(drawPeriod)
 	defer ticker.Stop()
 	for {
@@ -75,7 +75,7 @@ func (f *follower) untilCancelled(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
-			view(f.watcher.Scene(), f.elapsed())
+			view(f.watcher.Snapshot(), f.elapsed())
 		}
 	}
 }

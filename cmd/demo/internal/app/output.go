@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/screen"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/snapshot"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 )
 
 // Widths of what is printed.
@@ -83,12 +83,12 @@ func (o output) progress(what string) (stop func()) {
 
 // view returns a function that shows a scene: it redraws a frame on a terminal, and prints
 // what has changed elsewhere.
-func (o output) view() func(scene.Scene, time.Duration) {
+func (o output) view() func(snapshot.Snapshot, time.Duration) {
 	if !o.terminal {
-		return o.changes(scene.Scene{})
+		return o.changes(snapshot.Snapshot{})
 	}
 	drawn := 0
-	return func(s scene.Scene, elapsed time.Duration) {
+	return func(s snapshot.Snapshot, elapsed time.Duration) {
 		lines := screen.Frame(s, elapsed, o.size())
 		var b strings.Builder
 		if drawn > 0 {
@@ -104,10 +104,10 @@ func (o output) view() func(scene.Scene, time.Duration) {
 }
 
 // changes returns a function that prints what has changed since the given scene.
-func (o output) changes(since scene.Scene) func(scene.Scene, time.Duration) {
+func (o output) changes(since snapshot.Snapshot) func(snapshot.Snapshot, time.Duration) {
 	changes := &screen.Changes{}
 	changes.Lines(since, 0, lineWidth)
-	return func(s scene.Scene, elapsed time.Duration) {
+	return func(s snapshot.Snapshot, elapsed time.Duration) {
 		for _, line := range changes.Lines(s, elapsed, o.size().Width) {
 			fmt.Fprintln(o.out, line)
 		}
@@ -115,7 +115,7 @@ func (o output) changes(since scene.Scene) func(scene.Scene, time.Duration) {
 }
 
 // summary prints the verdict.
-func (o output) summary(v judge.Verdict, elapsed time.Duration) {
+func (o output) summary(v verify.Verdict, elapsed time.Duration) {
 	fmt.Fprintf(o.out, "\nAfter %s:\n", elapsed.Round(time.Second))
 	for _, line := range screen.Verdict(v, o.size().Width) {
 		fmt.Fprintln(o.out, line)

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/snapshot"
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
-	"github.com/batch-scheduler/batch-scheduler/test/room"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
 // Changes remembers what was told, and tells what is new. The zero value has told nothing.
@@ -16,7 +16,7 @@ type Changes struct {
 }
 
 // Lines returns the lines about all that has changed since they were last asked for.
-func (c *Changes) Lines(s scene.Scene, elapsed time.Duration, width int) []string {
+func (c *Changes) Lines(s snapshot.Snapshot, elapsed time.Duration, width int) []string {
 	now := sentences(s)
 	var lines []string
 	for _, sentence := range now {
@@ -35,7 +35,7 @@ type sentence struct {
 	subject, text string
 }
 
-func sentences(s scene.Scene) []sentence {
+func sentences(s snapshot.Snapshot) []sentence {
 	var list []sentence
 	for _, g := range s.Groups {
 		list = append(list, sentence{"group " + g.Name, describe(g)})
@@ -49,7 +49,7 @@ func sentences(s scene.Scene) []sentence {
 	return list
 }
 
-func describe(g scene.Group) string {
+func describe(g snapshot.Group) string {
 	text := fmt.Sprintf("%s in %s: %d of %d pods bound, min %d", phase(g), g.Queue, g.Bound, g.Members, g.Min)
 	if g.Reason != "" {
 		text += "; " + g.Reason + ": " + g.Message
@@ -57,19 +57,19 @@ func describe(g scene.Group) string {
 	return text
 }
 
-func phase(g scene.Group) string {
+func phase(g snapshot.Group) string {
 	if g.Phase == "" {
 		return "new"
 	}
 	return g.Phase
 }
 
-func shares(q scene.Queue) string {
+func shares(q snapshot.Queue) string {
 	all := q.Deserved.DeepCopy()
 	if all == nil {
 		all = q.Allocated.DeepCopy()
 	}
-	room.Add(all, q.Allocated)
+	capacity.Add(all, q.Allocated)
 	var parts []string
 	for _, name := range shared(all) {
 		parts = append(parts, fmt.Sprintf("%s %s of %s deserved", short(name), text.Amount(q.Allocated[name]), text.Amount(q.Deserved[name])))

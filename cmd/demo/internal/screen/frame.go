@@ -11,9 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/snapshot"
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
-	"github.com/batch-scheduler/batch-scheduler/test/room"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
 // Size is that of a terminal, in characters.
@@ -23,7 +23,7 @@ type Size struct {
 
 // Frame draws the scene within the size. What does not fit is told shorter: first the messages
 // of waiting groups, then the groups that have ended; at last the frame is cut.
-func Frame(s scene.Scene, elapsed time.Duration, size Size) []string {
+func Frame(s snapshot.Snapshot, elapsed time.Duration, size Size) []string {
 	var lines []string
 	for _, level := range []struct {
 		noteLines int
@@ -37,7 +37,7 @@ func Frame(s scene.Scene, elapsed time.Duration, size Size) []string {
 	return lines[:max(0, size.Height)]
 }
 
-func frame(s scene.Scene, elapsed time.Duration, width, noteLines int, fold bool) []string {
+func frame(s snapshot.Snapshot, elapsed time.Duration, width, noteLines int, fold bool) []string {
 	lines := []string{text.Cut(headline(s, elapsed), width)}
 	if noteLines > 0 {
 		lines = append(lines, "")
@@ -52,11 +52,11 @@ func frame(s scene.Scene, elapsed time.Duration, width, noteLines int, fold bool
 }
 
 // headline sums up the nodes, in the resources of which pods hold any.
-func headline(s scene.Scene, elapsed time.Duration) string {
+func headline(s snapshot.Snapshot, elapsed time.Duration) string {
 	used, total := corev1.ResourceList{}, corev1.ResourceList{}
 	for _, n := range s.Nodes {
-		room.Add(used, n.Used)
-		room.Add(total, n.Allocatable)
+		capacity.Add(used, n.Used)
+		capacity.Add(total, n.Allocatable)
 	}
 	parts := []string{clock(elapsed), fmt.Sprintf("%d nodes", len(s.Nodes))}
 	for _, name := range shared(total) {
@@ -76,7 +76,7 @@ func rows(t text.Table, width, noteLines int) []string {
 	return lines
 }
 
-func groups(list []scene.Group, fold bool) text.Table {
+func groups(list []snapshot.Group, fold bool) text.Table {
 	t := text.Table{
 		Titles: []string{"GROUP", "QUEUE", "PHASE", "BOUND", "MIN", "ALL", "WAITS BECAUSE"},
 		Right:  []bool{false, false, false, true, true, true, false},
@@ -98,7 +98,7 @@ func groups(list []scene.Group, fold bool) text.Table {
 	return t
 }
 
-func work(list []scene.Work) text.Table {
+func work(list []snapshot.Work) text.Table {
 	t := text.Table{Titles: []string{"WITHOUT A GROUP", "QUEUE", "STATE"}, Right: make([]bool, 3)}
 	for _, w := range merge(list) {
 		t.Rows = append(t.Rows, text.Row{Cells: []string{w.Kind + "/" + w.Name, w.Queue, state(w)}})
@@ -108,11 +108,11 @@ func work(list []scene.Work) text.Table {
 
 // merge makes one line of the single pods of a queue whose names differ in what follows the
 // last dash.
-func merge(list []scene.Work) []scene.Work {
-	var merged []scene.Work
+func merge(list []snapshot.Work) []snapshot.Work {
+	var merged []snapshot.Work
 	index := map[string]int{}
 	for _, w := range list {
-		if w.Kind != scene.Pod {
+		if w.Kind != snapshot.Pod {
 			merged = append(merged, w)
 			continue
 		}
@@ -132,13 +132,13 @@ func merge(list []scene.Work) []scene.Work {
 	return merged
 }
 
-func state(w scene.Work) string {
+func state(w snapshot.Work) string {
 	switch {
-	case w.Kind == scene.Job && w.Done:
+	case w.Kind == snapshot.Job && w.Done:
 		return fmt.Sprintf("complete, %d of %d", w.Ended, w.Want)
-	case w.Kind == scene.Job:
+	case w.Kind == snapshot.Job:
 		return fmt.Sprintf("%d running, %d of %d complete", w.Running, w.Ended, w.Want)
-	case w.Kind == scene.Deployment:
+	case w.Kind == snapshot.Deployment:
 		return fmt.Sprintf("%d of %d available", w.Running, w.Want)
 	case w.Ended > 0:
 		return fmt.Sprintf("%d running, %d ended", w.Running, w.Ended)
@@ -147,11 +147,11 @@ func state(w scene.Work) string {
 }
 
 // queues shows allocated and deserved of each resource as "allocated / deserved".
-func queues(list []scene.Queue) text.Table {
+func queues(list []snapshot.Queue) text.Table {
 	all := corev1.ResourceList{}
 	for _, q := range list {
-		room.Add(all, q.Deserved)
-		room.Add(all, q.Allocated)
+		capacity.Add(all, q.Deserved)
+		capacity.Add(all, q.Allocated)
 	}
 	t := text.Table{Titles: []string{"QUEUE", "WEIGHT"}, Right: []bool{false, true}}
 	names := shared(all)
@@ -170,7 +170,7 @@ func queues(list []scene.Queue) text.Table {
 }
 
 // share says what a queue has of a resource and what it deserves, or nothing if that is nothing.
-func share(q scene.Queue, name corev1.ResourceName) string {
+func share(q snapshot.Queue, name corev1.ResourceName) string {
 	allocated, deserved := q.Allocated[name], q.Deserved[name]
 	if allocated.IsZero() && deserved.IsZero() {
 		return "-"

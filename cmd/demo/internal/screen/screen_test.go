@@ -10,24 +10,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/scene"
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/screen"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/snapshot"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 )
 
-func given() scene.Scene {
-	return scene.Scene{
-		Nodes: []scene.Node{
+func given() snapshot.Snapshot {
+	return snapshot.Snapshot{
+		Nodes: []snapshot.Node{
 			{Name: "a", Allocatable: amounts("8", "32Gi", "4"), Used: amounts("2500m", "2Gi", "0")},
 			{Name: "b", Allocatable: amounts("8", "32Gi", "4"), Used: amounts("1", "1Gi", "2")},
 		},
-		Groups: []scene.Group{
+		Groups: []snapshot.Group{
 			{Name: "done", Queue: "research", Phase: "Finished", Bound: 2, Min: 2, Members: 2},
 			{Name: "runs", Queue: "research", Phase: "Running", Bound: 3, Min: 2, Members: 4},
 			{Name: "waits", Queue: "default", Phase: "Pending", Min: 16, Members: 16, Reason: "NotEnoughResources",
 				Message: "needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0 of 2 nodes have room: 2 not enough nvidia.com/gpu"},
 		},
-		Work: []scene.Work{
+		Work: []snapshot.Work{
 			{Kind: "deployment", Name: "web", Queue: "default", Want: 3, Running: 2},
 			{Kind: "job", Name: "all", Queue: "default", Want: 4, Ended: 4, Done: true},
 			{Kind: "job", Name: "some", Queue: "default", Want: 4, Running: 2, Ended: 1},
@@ -35,7 +35,7 @@ func given() scene.Scene {
 			{Kind: "pod", Name: "notes-2", Queue: "default", Want: 1},
 			{Kind: "pod", Name: "single", Queue: "default", Want: 1, Ended: 1, Done: true},
 		},
-		Queues: []scene.Queue{
+		Queues: []snapshot.Queue{
 			{Name: "default", Weight: 1},
 			{Name: "research", Weight: 3, Allocated: amounts("3500m", "3Gi", "2"), Deserved: amounts("10667m", "512Mi", "8")},
 		},
@@ -158,10 +158,10 @@ func TestChanges(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	t.Parallel()
-	got := screen.Verdict(judge.Verdict{
-		{Name: "gangs are whole", State: judge.Passed, Details: []string{"9 gangs; each was whole within 30ms"}},
-		{Name: "the rest", State: judge.Open, Details: []string{"a has not started", "b has not started"}},
-		{Name: "room", State: judge.Failed, Details: []string{"node n: its pods hold 9 cpu of 8"}},
+	got := screen.Verdict(verify.Verdict{
+		{Name: "gangs are whole", State: verify.Passed, Details: []string{"9 gangs; each was whole within 30ms"}},
+		{Name: "the rest", State: verify.Open, Details: []string{"a has not started", "b has not started"}},
+		{Name: "room", State: verify.Failed, Details: []string{"node n: its pods hold 9 cpu of 8"}},
 	}, 40)
 	want := strings.Split(`  ok      gangs are whole
             9 gangs; each was whole

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/judge"
+	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
 )
 
 // Verdict words the checks, each with its details below it.
-func Verdict(v judge.Verdict, width int) []string {
+func Verdict(v verify.Verdict, width int) []string {
 	const margin = 10
 	var lines []string
 	for _, check := range v {

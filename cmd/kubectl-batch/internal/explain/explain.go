@@ -19,7 +19,7 @@ const patience = 10 * time.Second
 
 // Text is the answer, in lines of at most 80 characters as far as words allow it.
 func (f *Facts) Text() string {
-	var s sheet
+	var s textWriter
 	if f.Group != nil {
 		s.add("Group", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
 		s.add("Phase", f.phase())
@@ -40,7 +40,7 @@ func (f *Facts) Text() string {
 type verdict struct{ reason, message, advice string }
 
 // write tells the nearest miss apart from the message that it ends.
-func (v verdict) write(s *sheet) {
+func (v verdict) write(s *textWriter) {
 	message, miss := nearest(v.message)
 	s.add("Reason", v.reason, message)
 	s.add("Nearest", miss)

@@ -43,7 +43,7 @@ type Reader struct {
 func (r Reader) Group(ctx context.Context, name string) (*Facts, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	f, about := &Facts{Now: r.Now()}, r.news()
+	f, about := &Facts{Now: r.Now()}, r.eventReader()
 	about.read(ctx, "PodGroup", name)
 	var err error
 	if f.Group, f.Pods, err = r.Members(ctx, name); err != nil {
@@ -90,15 +90,15 @@ func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	f := &Facts{Now: r.Now(), Pods: []corev1.Pod{*pod}}
-	return f, r.rest(ctx, f, r.news())
+	return f, r.rest(ctx, f, r.eventReader())
 }
 
-func (r Reader) news() *news {
-	return &news{core: r.Core, namespace: r.Namespace, began: time.Now()}
+func (r Reader) eventReader() *eventReader {
+	return &eventReader{core: r.Core, namespace: r.Namespace, began: time.Now()}
 }
 
 // rest reads the queue, and the events of some pods.
-func (r Reader) rest(ctx context.Context, f *Facts, about *news) error {
+func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 	for _, p := range telling(f.Pods) {
 		about.read(ctx, "Pod", p.Name)
 	}

@@ -24,7 +24,7 @@ type moment struct {
 
 // history tells the last moments with their ages, the newest last: what the objects themselves say, because events
 // are forgotten after an hour and are not always read, and the events.
-func (f *Facts) history(s *sheet) {
+func (f *Facts) history(s *textWriter) {
 	moments := f.milestones()
 	for i := range f.Events {
 		moments = append(moments, moment{happened(&f.Events[i]), told(&f.Events[i])})

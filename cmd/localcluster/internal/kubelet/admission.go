@@ -38,18 +38,18 @@ type admission struct {
 	nodes  corelisters.NodeLister
 
 	mu      sync.Mutex
-	ledgers map[string]*ledger // by node name
+	ledgers map[string]*nodeAdmission // by node name
 }
 
-// ledger is what a kubelet has decided about pods that have not ended, as far as it knows.
-type ledger struct {
+// nodeAdmission is what a kubelet has decided about pods that have not ended, as far as it knows.
+type nodeAdmission struct {
 	mu       sync.Mutex
 	admitted map[types.UID]*corev1.Pod
 	refused  map[types.UID]Verdict
 }
 
 func newAdmission(ctx context.Context, client kubernetes.Interface, nodes corelisters.NodeLister) *admission {
-	return &admission{ctx: ctx, client: client, nodes: nodes, ledgers: map[string]*ledger{}}
+	return &admission{ctx: ctx, client: client, nodes: nodes, ledgers: map[string]*nodeAdmission{}}
 }
 
 // admit decides about a pod that is bound to a node. The first answer for a pod stands,
@@ -64,10 +64,10 @@ func (a *admission) admit(pod *corev1.Pod) Verdict {
 	if verdict, ok := l.refused[pod.UID]; ok {
 		return verdict
 	}
-	verdict := l.judge(pod, a.cachedNode)
+	verdict := l.admit(pod, a.cachedNode)
 	if !verdict.Admitted {
 		a.forgetEnded(pod.Spec.NodeName, l)
-		verdict = l.judge(pod, a.freshNode)
+		verdict = l.admit(pod, a.freshNode)
 	}
 	if verdict.Admitted {
 		l.admitted[pod.UID] = trim(pod)
@@ -77,19 +77,19 @@ func (a *admission) admit(pod *corev1.Pod) Verdict {
 	return verdict
 }
 
-func (a *admission) ledger(node string) *ledger {
+func (a *admission) ledger(node string) *nodeAdmission {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l, ok := a.ledgers[node]
 	if !ok {
-		l = &ledger{admitted: map[types.UID]*corev1.Pod{}, refused: map[types.UID]Verdict{}}
+		l = &nodeAdmission{admitted: map[types.UID]*corev1.Pod{}, refused: map[types.UID]Verdict{}}
 		a.ledgers[node] = l
 	}
 	return l
 }
 
-// judge asks the real kubelet's code.
-func (l *ledger) judge(pod *corev1.Pod, node func(name string) (*corev1.Node, error)) Verdict {
+// admit asks the real kubelet's code.
+func (l *nodeAdmission) admit(pod *corev1.Pod, node func(name string) (*corev1.Node, error)) Verdict {
 	handler := lifecycle.NewPredicateAdmitHandler(
 		func(context.Context, bool) (*corev1.Node, error) { return node(pod.Spec.NodeName) },
 		lifecycle.NewAdmissionFailureHandlerStub(),
@@ -103,7 +103,7 @@ func (l *ledger) judge(pod *corev1.Pod, node func(name string) (*corev1.Node, er
 }
 
 // forgetEnded drops from the ledger what the API server no longer has, or has as ended.
-func (a *admission) forgetEnded(node string, l *ledger) {
+func (a *admission) forgetEnded(node string, l *nodeAdmission) {
 	pods, err := a.client.CoreV1().Pods(metav1.NamespaceAll).List(a.ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})

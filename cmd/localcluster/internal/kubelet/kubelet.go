@@ -58,7 +58,7 @@ func Start(ctx context.Context, c Config) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced) {
 		return fmt.Errorf("listing nodes: %w", context.Cause(ctx))
 	}
-	lives := &lives{
+	lives := &podLifecycle{
 		clock:      c.Clock,
 		jobRunTime: c.JobRunTime,
 		admission:  newAdmission(ctx, c.Client, nodes.Lister()),

@@ -32,23 +32,23 @@ type Check string
 
 // The checks, as the table at the end calls them.
 const (
-	Room     Check = "no node over its room"
-	Admitted Check = "no pod turned away by its kubelet"
-	Place    Check = "no pod bound to a node that is lost or cordoned"
-	Once     Check = "no pod bound twice, nor by another"
-	Whole    Check = "no gang started in part"
-	Caps     Check = "no queue bound over its capability"
-	Cause    Check = "no eviction without its cause"
-	Fruit    Check = "no eviction again and again for nothing"
-	Rest     Check = "comes to rest when nothing happens"
-	Fits     Check = "what fits runs in the end"
-	Growth   Check = "takes no more in the end than in the beginning"
-	Process  Check = "starts, stops and logs as it should"
+	Capacity   Check = "no node over its room"
+	Admitted   Check = "no pod turned away by its kubelet"
+	Place      Check = "no pod bound to a node that is lost or cordoned"
+	Once       Check = "no pod bound twice, nor by another"
+	Whole      Check = "no gang started in part"
+	Capability Check = "no queue bound over its capability"
+	Justified  Check = "no eviction without its cause"
+	Effective  Check = "no eviction again and again for nothing"
+	Converged  Check = "comes to rest when nothing happens"
+	Fits       Check = "what fits runs in the end"
+	Growth     Check = "takes no more in the end than in the beginning"
+	Process    Check = "starts, stops and logs as it should"
 )
 
 // Checks returns all checks in the order of the table.
 func Checks() []Check {
-	return []Check{Room, Admitted, Place, Once, Whole, Caps, Cause, Fruit, Rest, Fits, Growth, Process}
+	return []Check{Capacity, Admitted, Place, Once, Whole, Capability, Justified, Effective, Converged, Fits, Growth, Process}
 }
 
 // Violation is a promise broken.
@@ -73,15 +73,15 @@ type Checker struct {
 
 	evictions map[types.UID]*eviction       // whose cause is not known yet
 	early     map[types.UID]*eventsv1.Event // why pods are evicted that do not show it yet
-	told      map[types.UID]int             // events that say that the pod was bound
+	reported  map[types.UID]int             // events that say that the pod was bound
 
-	down  bool      // no scheduler runs, or not for long
-	upAt  time.Time // when the last one was ready
-	shock time.Time // the last time that something upset plans: a node lost, a pod of others, a queue changed
+	down        bool      // no scheduler runs, or not for long
+	upAt        time.Time // when the last one was ready
+	disturbance time.Time // the last time that something upset plans: a node lost, a pod of others, a queue changed
 
 	log        journal
 	counts     map[Check]int
-	tally      Tally
+	summary    Summary
 	failed     map[string]bool
 	violations []Violation
 }
@@ -92,8 +92,8 @@ func New(schedulerName, defaultQueue string) *Checker {
 		schedulerName: schedulerName, defaultQueue: defaultQueue,
 		nodes: map[string]*node{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]*group{}, queues: map[string]*queue{},
 		jobs: map[string]*job{}, evictions: map[types.UID]*eviction{}, early: map[types.UID]*eventsv1.Event{},
-		told:   map[types.UID]int{},
-		counts: map[Check]int{}, tally: Tally{Evictions: map[string]int{}}, failed: map[string]bool{},
+		reported: map[types.UID]int{},
+		counts:   map[Check]int{}, summary: Summary{Evictions: map[string]int{}}, failed: map[string]bool{},
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *Checker) Scheduler(at time.Time, up bool) {
 	c.now = at
 	if up {
 		if !c.upAt.IsZero() {
-			c.tally.Restarts++
+			c.summary.Restarts++
 		}
 		c.upAt = at
 		c.log.add(at, "the scheduler is ready", everything)
@@ -136,7 +136,7 @@ func (c *Checker) Scheduler(at time.Time, up bool) {
 		}
 	}
 	c.down = !up
-	c.upset()
+	c.disturbed()
 }
 
 // Node shows a node, or that it is gone.
@@ -150,11 +150,11 @@ func (c *Checker) Node(at time.Time, object *corev1.Node, gone bool) {
 	fit := !gone && takesPods(object)
 	if n.object == nil || n.exists == gone || n.fit != fit {
 		n.changed = at
-		c.upset()
+		c.disturbed()
 		c.log.add(at, fmt.Sprintf("node %s: exists %t, takes pods %t", object.Name, !gone, fit), "node "+object.Name)
 	}
 	if n.exists && (gone || n.fit && !ready(object)) {
-		c.tally.NodesLost++
+		c.summary.NodesLost++
 		c.excuseStarts(object.Name)
 	}
 	n.object, n.exists, n.fit = object, !gone, fit
@@ -189,21 +189,21 @@ func (c *Checker) Queue(at time.Time, object *v1alpha1.Queue, gone bool) {
 		}
 		q.caps = append(q.caps, capability{limits: limits})
 		c.log.add(at, fmt.Sprintf("queue %s: exists %t, capability %s", object.Name, !gone, amounts(limits)), "queue "+object.Name)
-		c.upset()
+		c.disturbed()
 	}
 	q.exists = !gone
 }
 
-// upset takes note that what was planned may not come to pass.
-func (c *Checker) upset() {
-	c.shock = c.now
+// disturbed takes note that what was planned may not come to pass.
+func (c *Checker) disturbed() {
+	c.disturbance = c.now
 }
 
-// Upset takes note that the course has done what watches do not show, such as to change a budget.
-func (c *Checker) Upset(at time.Time, what string, keys ...string) {
+// Disturbed takes note that the course has done what watches do not show, such as to change a budget.
+func (c *Checker) Disturbed(at time.Time, what string, keys ...string) {
 	c.now = at
 	c.log.add(at, what, keys...)
-	c.upset()
+	c.disturbed()
 }
 
 // Tick lets time pass: what should have happened by now is missed.

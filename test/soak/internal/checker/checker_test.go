@@ -24,81 +24,81 @@ const (
 func TestViolations(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		given []happening
+		given []event
 		want  string
 	}{
-		"a node is full to the last": {given: []happening{at(0, node("n", "2"), pod("a", on("n")), pod("b", on("n")))}},
+		"a node is full to the last": {given: []event{at(0, node("n", "2"), pod("a", on("n")), pod("b", on("n")))}},
 		"a node is too full": {
-			given: []happening{at(0, node("n", "2"), pod("a", on("n")), pod("b", on("n")), pod("c", on("n")))},
+			given: []event{at(0, node("n", "2"), pod("a", on("n")), pod("b", on("n")), pod("c", on("n")))},
 			want:  "no node over its room: node n is too full with pod ns/c: 3 cpu of 2",
 		},
 		"a pod takes room until it is gone": {
-			given: []happening{at(0, node("n", "1"), pod("a", on("n")), pod("a", on("n"), terminating)), at(second, pod("b", on("n")))},
+			given: []event{at(0, node("n", "1"), pod("a", on("n")), pod("a", on("n"), terminating)), at(second, pod("b", on("n")))},
 			want:  "no node over its room: node n is too full with pod ns/b: 2 cpu of 1",
 		},
 		"a pod that is gone takes none": {
-			given: []happening{at(0, node("n", "1"), pod("a", on("n")), gone("a", on("n"), terminating)), at(second, pod("b", on("n")))},
+			given: []event{at(0, node("n", "1"), pod("a", on("n")), gone("a", on("n"), terminating)), at(second, pod("b", on("n")))},
 		},
 		"a pod that has ended takes none": {
-			given: []happening{at(0, node("n", "1"), pod("a", on("n")), pod("a", on("n"), phase(corev1.PodSucceeded, ""))), at(second, pod("b", on("n")))},
+			given: []event{at(0, node("n", "1"), pod("a", on("n")), pod("a", on("n"), phase(corev1.PodSucceeded, ""))), at(second, pod("b", on("n")))},
 		},
 		"somebody else was faster": {
-			given: []happening{at(0, node("n", "1"), pod("f", foreign, put("n"))), at(second, pod("b", on("n")))},
+			given: []event{at(0, node("n", "1"), pod("f", foreign, put("n"))), at(second, pod("b", on("n")))},
 		},
 		"somebody else was there long before": {
-			given: []happening{at(0, node("n", "1"), pod("f", foreign, put("n"))), at(6*second, pod("b", on("n")))},
+			given: []event{at(0, node("n", "1"), pod("f", foreign, put("n"))), at(6*second, pod("b", on("n")))},
 			want:  "no node over its room: node n is too full with pod ns/b: 2 cpu of 1",
 		},
 		"a kubelet turns a pod away": {
-			given: []happening{at(0, node("n", "1")), at(minute, pod("a", on("n")), pod("a", on("n"), phase(corev1.PodFailed, "OutOfcpu")))},
+			given: []event{at(0, node("n", "1")), at(minute, pod("a", on("n")), pod("a", on("n"), phase(corev1.PodFailed, "OutOfcpu")))},
 			want:  "no pod turned away by its kubelet: node n has turned pod ns/a away: OutOfcpu ",
 		},
-		"a node has just been cordoned": {given: []happening{at(0, node("n", "1"), node("n", "1", cordoned)), at(4*second, pod("a", on("n")))}},
+		"a node has just been cordoned": {given: []event{at(0, node("n", "1"), node("n", "1", cordoned)), at(4*second, pod("a", on("n")))}},
 		"a node has been cordoned": {
-			given: []happening{at(0, node("n", "1"), node("n", "1", cordoned)), at(6*second, pod("a", on("n")))},
+			given: []event{at(0, node("n", "1"), node("n", "1", cordoned)), at(6*second, pod("a", on("n")))},
 			want:  "no pod bound to a node that is lost or cordoned: pod ns/a was bound to node n, which has taken no pods for 6s",
 		},
 		"a node is not ready": {
-			given: []happening{at(0, node("n", "1"), node("n", "1", notReady)), at(6*second, pod("a", on("n")))},
+			given: []event{at(0, node("n", "1"), node("n", "1", notReady)), at(6*second, pod("a", on("n")))},
 			want:  "no pod bound to a node that is lost or cordoned: pod ns/a was bound to node n, which has taken no pods for 6s",
 		},
 		"a node has never been there": {
-			given: []happening{at(0, pod("a", on("n")))},
+			given: []event{at(0, pod("a", on("n")))},
 			want:  "no pod bound to a node that is lost or cordoned: pod ns/a was bound to node n, which has never been there",
 		},
 		"a node selector is not kept": {
-			given: []happening{at(0, node("n", "1"), pod("a", zone("z"), on("n")))},
+			given: []event{at(0, node("n", "1"), pod("a", zone("z"), on("n")))},
 			want:  "no pod bound to a node that is lost or cordoned: pod ns/a asks for nodes with zone=z, and was bound to node n",
 		},
 		"a pod moves": {
-			given: []happening{at(0, node("n", "1"), node("m", "1"), pod("a", on("n")), pod("a", on("m")))},
+			given: []event{at(0, node("n", "1"), node("m", "1"), pod("a", on("n")), pod("a", on("m")))},
 			want:  "no pod bound twice, nor by another: pod ns/a moved from node n to \"m\"",
 		},
 		"a pod is bound by somebody else": {
-			given: []happening{at(0, node("n", "1"), pod("a", put("n")))},
+			given: []event{at(0, node("n", "1"), pod("a", put("n")))},
 			want:  "no pod bound twice, nor by another: pod ns/a was bound by somebody else, or does not say where it counts",
 		},
 		"a pod of others is bound": {
-			given: []happening{at(0, node("n", "1"), pod("a", foreign, on("n")))},
+			given: []event{at(0, node("n", "1"), pod("a", foreign, on("n")))},
 			want:  "no pod bound twice, nor by another: pod ns/a of another scheduler was bound by this one",
 		},
 		"two events tell of a bind": {
-			given: []happening{at(0, node("n", "1"), pod("a", on("n")), says("a", "Scheduled"), says("a", "Scheduled"))},
+			given: []event{at(0, node("n", "1"), pod("a", on("n")), says("a", "Scheduled"), says("a", "Scheduled"))},
 			want:  "no pod bound twice, nor by another: two events say that pod ns/a was bound",
 		},
-		"a queue is full to the last": {given: []happening{at(0, node("n", "9"), queue("q", "2"), pod("a", on("n")), pod("b", on("n")))}},
+		"a queue is full to the last": {given: []event{at(0, node("n", "9"), queue("q", "2"), pod("a", on("n")), pod("b", on("n")))}},
 		"a queue is too full": {
-			given: []happening{at(0, node("n", "9"), queue("q", "1")), at(minute, pod("a", on("n")), pod("b", on("n")))},
+			given: []event{at(0, node("n", "9"), queue("q", "1")), at(minute, pod("a", on("n")), pod("b", on("n")))},
 			want:  "no queue bound over its capability: queue q holds more than its capability with pod ns/b: 2 cpu of 1",
 		},
 		"a queue is too full of what the pod does not ask for": {
-			given: []happening{at(0, node("n", "9"), queue("q", "2"), pod("x", on("n")), pod("y", on("n")), queue("q", "1")), at(minute, pod("a", asks("gpu"), on("n")))},
+			given: []event{at(0, node("n", "9"), queue("q", "2"), pod("x", on("n")), pod("y", on("n")), queue("q", "1")), at(minute, pod("a", asks("gpu"), on("n")))},
 		},
 		"a cap has just come down": {
-			given: []happening{at(0, node("n", "9"), queue("q", "2")), at(minute, queue("q", "1")), at(minute+4*second, pod("a", on("n")), pod("b", on("n")))},
+			given: []event{at(0, node("n", "9"), queue("q", "2")), at(minute, queue("q", "1")), at(minute+4*second, pod("a", on("n")), pod("b", on("n")))},
 		},
 		"a cap has come down": {
-			given: []happening{at(0, node("n", "9"), queue("q", "2")), at(minute, queue("q", "1")), at(minute+6*second, pod("a", on("n")), pod("b", on("n")))},
+			given: []event{at(0, node("n", "9"), queue("q", "2")), at(minute, queue("q", "1")), at(minute+6*second, pod("a", on("n")), pod("b", on("n")))},
 			want:  "no queue bound over its capability: queue q holds more than its capability with pod ns/b: 2 cpu of 1",
 		},
 	} {
@@ -114,21 +114,21 @@ func TestGangs(t *testing.T) {
 	begun := at(0, scheduler(true), node("n", "9"), group("g", 3), member("g", "a"), member("g", "b"), member("g", "c"), member("g", "a", on("n")), member("g", "b", on("n")))
 	const left = "no gang started in part: gang ns/g has held nodes for 2 pods of 3 since 03:04:05"
 	for name, test := range map[string]struct {
-		given []happening
+		given []event
 		want  string
 	}{
-		"becomes whole in time": {given: []happening{begun, at(5*second, tick, member("g", "c", on("n"))), at(minute, tick)}},
-		"is left in part":       {given: []happening{begun, at(minute, tick)}, want: left},
-		"loses a member":        {given: []happening{begun, at(second, gone("a", func(p *corev1.Pod) { p.Labels = map[string]string{"scheduling.batch-scheduler.dev/pod-group": "g"} }, on("n"))), at(minute, tick)}},
-		"loses a node":          {given: []happening{begun, at(second, node("n", "9", notReady)), at(minute, tick)}},
-		"loses another node":    {given: []happening{begun, at(second, node("m", "9"), node("m", "9", notReady)), at(minute, tick)}, want: left},
-		"needs more":            {given: []happening{begun, at(second, group("g", 4)), at(minute, tick)}},
-		"has no scheduler":      {given: []happening{begun, at(second, scheduler(false)), at(minute, tick)}},
-		"has a scheduler again": {given: []happening{begun, at(second, scheduler(false)), at(minute, scheduler(true)), at(minute+14*second, tick)}},
-		"is left by both":       {given: []happening{begun, at(second, scheduler(false)), at(minute, scheduler(true)), at(minute+16*second, tick)}, want: left},
-		"lost its room meanwhile": {given: []happening{begun, at(second, scheduler(false)), at(minute, scheduler(true)), at(minute+second, pod("f", foreign, put("n"))),
+		"becomes whole in time": {given: []event{begun, at(5*second, tick, member("g", "c", on("n"))), at(minute, tick)}},
+		"is left in part":       {given: []event{begun, at(minute, tick)}, want: left},
+		"loses a member":        {given: []event{begun, at(second, gone("a", func(p *corev1.Pod) { p.Labels = map[string]string{"scheduling.batch-scheduler.dev/pod-group": "g"} }, on("n"))), at(minute, tick)}},
+		"loses a node":          {given: []event{begun, at(second, node("n", "9", notReady)), at(minute, tick)}},
+		"loses another node":    {given: []event{begun, at(second, node("m", "9"), node("m", "9", notReady)), at(minute, tick)}, want: left},
+		"needs more":            {given: []event{begun, at(second, group("g", 4)), at(minute, tick)}},
+		"has no scheduler":      {given: []event{begun, at(second, scheduler(false)), at(minute, tick)}},
+		"has a scheduler again": {given: []event{begun, at(second, scheduler(false)), at(minute, scheduler(true)), at(minute+14*second, tick)}},
+		"is left by both":       {given: []event{begun, at(second, scheduler(false)), at(minute, scheduler(true)), at(minute+16*second, tick)}, want: left},
+		"lost its room meanwhile": {given: []event{begun, at(second, scheduler(false)), at(minute, scheduler(true)), at(minute+second, pod("f", foreign, put("n"))),
 			at(minute+16*second, tick)}},
-		"was whole before": {given: []happening{begun, at(second, member("g", "c", on("n"))), at(2*second, member("g", "c", on("n"), terminating)), at(minute, tick)}},
+		"was whole before": {given: []event{begun, at(second, member("g", "c", on("n"))), at(2*second, member("g", "c", on("n"), terminating)), at(minute, tick)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,36 +140,36 @@ func TestGangs(t *testing.T) {
 func TestEvictions(t *testing.T) {
 	t.Parallel()
 	runs := at(0, scheduler(true), node("n", "9"), group("g", 1), group("t", 1), member("g", "a"), member("g", "a", on("n")), member("t", "b"))
-	again := func(after time.Duration, name string) happening {
+	again := func(after time.Duration, name string) event {
 		return at(after, member("g", name, on("n")), member("g", name, on("n"), evicted("ns/t")), says(name, "Preempted"))
 	}
 	const vain = "no eviction again and again for nothing: pods are evicted for ns/t again and again, 2 times without a pod of it getting a node"
 	for name, test := range map[string]struct {
-		given []happening
+		given []event
 		want  string
 	}{
-		"with a cause":              {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted")), at(4*minute, tick)}},
-		"whose event is seen first": {given: []happening{runs, at(minute, says("a", "Preempted"), member("g", "a", on("n"), evicted("ns/t"))), at(4*minute, tick)}},
-		"for nobody":                {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("")))}, want: "no eviction without its cause: pod ns/a was evicted, and does not say for whom"},
-		"for somebody unknown": {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/x")), says("a", "Preempted"))},
+		"with a cause":              {given: []event{runs, at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted")), at(4*minute, tick)}},
+		"whose event is seen first": {given: []event{runs, at(minute, says("a", "Preempted"), member("g", "a", on("n"), evicted("ns/t"))), at(4*minute, tick)}},
+		"for nobody":                {given: []event{runs, at(minute, member("g", "a", on("n"), evicted("")))}, want: "no eviction without its cause: pod ns/a was evicted, and does not say for whom"},
+		"for somebody unknown": {given: []event{runs, at(minute, member("g", "a", on("n"), evicted("ns/x")), says("a", "Preempted"))},
 			want: "no eviction without its cause: pod ns/a was evicted for ns/x, of which no pod waits"},
-		"for who does not wait": {given: []happening{runs, at(0, member("t", "b", on("n"))), at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted"))},
+		"for who does not wait": {given: []event{runs, at(0, member("t", "b", on("n"))), at(minute, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted"))},
 			want: "no eviction without its cause: pod ns/a was evicted for ns/t, of which no pod waits"},
-		"for who has just got a node": {given: []happening{runs, at(minute, member("t", "b", on("n"))), at(minute+9*second, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted"))}},
-		"for itself": {given: []happening{runs, at(minute, member("g", "w"), member("g", "a", on("n"), evicted("ns/g")), says("a", "Preempted"))},
+		"for who has just got a node": {given: []event{runs, at(minute, member("t", "b", on("n"))), at(minute+9*second, member("g", "a", on("n"), evicted("ns/t")), says("a", "Preempted"))}},
+		"for itself": {given: []event{runs, at(minute, member("g", "w"), member("g", "a", on("n"), evicted("ns/g")), says("a", "Preempted"))},
 			want: "no eviction without its cause: pod ns/a was evicted for its own job"},
-		"for a more important pod of its own job": {given: []happening{runs, at(minute, member("g", "w", important), member("g", "a", on("n"), evicted("ns/g")), says("a", "Preempted"))}},
-		"of others": {given: []happening{runs, at(minute, pod("f", foreign, put("n")), pod("f", foreign, put("n"), evicted("ns/t")))},
+		"for a more important pod of its own job": {given: []event{runs, at(minute, member("g", "w", important), member("g", "a", on("n"), evicted("ns/g")), says("a", "Preempted"))}},
+		"of others": {given: []event{runs, at(minute, pod("f", foreign, put("n")), pod("f", foreign, put("n"), evicted("ns/t")))},
 			want: "no eviction without its cause: pod ns/f was evicted, which is not the scheduler's to evict"},
-		"without an event": {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/t"))), at(4*minute, tick)},
+		"without an event": {given: []event{runs, at(minute, member("g", "a", on("n"), evicted("ns/t"))), at(4*minute, tick)},
 			want: "no eviction without its cause: pod ns/a was evicted for ns/t, and no event says why"},
-		"and a restart": {given: []happening{runs, at(minute, member("g", "a", on("n"), evicted("ns/t"))), at(minute+second, scheduler(false)),
+		"and a restart": {given: []event{runs, at(minute, member("g", "a", on("n"), evicted("ns/t"))), at(minute+second, scheduler(false)),
 			at(minute+2*second, scheduler(true)), at(4*minute, tick)}},
-		"again":                {given: []happening{runs, again(minute, "c"), again(2*minute, "d")}},
-		"again and again":      {given: []happening{runs, again(minute, "c"), again(2*minute, "d"), again(3*minute, "e")}, want: vain},
-		"of several at once":   {given: []happening{runs, again(minute, "c"), again(minute+second, "d"), again(minute+2*second, "e")}},
-		"again with success":   {given: []happening{runs, again(minute, "c"), again(2*minute, "d"), at(2*minute+second, member("t", "x", on("n"))), again(3*minute, "e")}},
-		"upset by a lost node": {given: []happening{runs, again(minute, "c"), again(2*minute, "d"), at(150*second, node("m", "1")), again(3*minute, "e")}},
+		"again":                {given: []event{runs, again(minute, "c"), again(2*minute, "d")}},
+		"again and again":      {given: []event{runs, again(minute, "c"), again(2*minute, "d"), again(3*minute, "e")}, want: vain},
+		"of several at once":   {given: []event{runs, again(minute, "c"), again(minute+second, "d"), again(minute+2*second, "e")}},
+		"again with success":   {given: []event{runs, again(minute, "c"), again(2*minute, "d"), at(2*minute+second, member("t", "x", on("n"))), again(3*minute, "e")}},
+		"upset by a lost node": {given: []event{runs, again(minute, "c"), again(2*minute, "d"), at(150*second, node("m", "1")), again(3*minute, "e")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,23 +183,23 @@ func TestInTheEnd(t *testing.T) {
 	waits := at(0, scheduler(true), node("n", "2"), queue("q", ""), group("g", 2), member("g", "a"), member("g", "b"))
 	const fits = "what fits runs in the end: ns/g needs 2 more pods, and waits although they fit: "
 	for name, test := range map[string]struct {
-		given []happening
+		given []event
 		want  string
 	}{
-		"a gang waits that fits":         {given: []happening{waits, at(minute, atRest)}, want: fits},
-		"a gang waits that does not fit": {given: []happening{waits, at(0, pod("x", on("n"))), at(minute, atRest)}},
-		"a gang lacks a pod":             {given: []happening{waits, at(0, group("g", 3)), at(minute, atRest)}},
-		"its node is cordoned":           {given: []happening{waits, at(0, node("n", "2", cordoned)), at(minute, atRest)}},
-		"its queue is capped":            {given: []happening{waits, at(0, queue("q", "1")), at(minute, atRest)}},
-		"it has had its share":           {given: []happening{waits, at(0, group("g", 2, overShare)), at(minute, atRest)}},
-		"it was taken back from":         {given: []happening{waits, at(0, node("m", "1"), pod("t")), at(second, member("g", "y"), member("g", "y", on("m"))), at(2*second, member("g", "y", on("m"), evicted("ns/t")), says("y", "Reclaimed")), at(minute, atRest)}},
-		"a pod waits with room for all":  {given: []happening{at(0, pod("a")), at(minute, allRun)}, want: "what fits runs in the end: there is room for everything, and 1 pods of ns/a wait: "},
-		"a pod does not start":           {given: []happening{at(0, node("n", "1"), pod("a", on("n"))), at(minute, allRun)}, want: "what fits runs in the end: pod ns/a has node n and does not run"},
+		"a gang waits that fits":         {given: []event{waits, at(minute, converged)}, want: fits},
+		"a gang waits that does not fit": {given: []event{waits, at(0, pod("x", on("n"))), at(minute, converged)}},
+		"a gang lacks a pod":             {given: []event{waits, at(0, group("g", 3)), at(minute, converged)}},
+		"its node is cordoned":           {given: []event{waits, at(0, node("n", "2", cordoned)), at(minute, converged)}},
+		"its queue is capped":            {given: []event{waits, at(0, queue("q", "1")), at(minute, converged)}},
+		"it has had its share":           {given: []event{waits, at(0, group("g", 2, overShare)), at(minute, converged)}},
+		"it was taken back from":         {given: []event{waits, at(0, node("m", "1"), pod("t")), at(second, member("g", "y"), member("g", "y", on("m"))), at(2*second, member("g", "y", on("m"), evicted("ns/t")), says("y", "Reclaimed")), at(minute, converged)}},
+		"a pod waits with room for all":  {given: []event{at(0, pod("a")), at(minute, allRun)}, want: "what fits runs in the end: there is room for everything, and 1 pods of ns/a wait: "},
+		"a pod does not start":           {given: []event{at(0, node("n", "1"), pod("a", on("n"))), at(minute, allRun)}, want: "what fits runs in the end: pod ns/a has node n and does not run"},
 		"a gang is left in part": {
-			given: []happening{at(0, node("n", "2"), group("g", 2), member("g", "a", on("n"), phase(corev1.PodRunning, ""))), at(minute, allRun)},
+			given: []event{at(0, node("n", "2"), group("g", 2), member("g", "a", on("n"), phase(corev1.PodRunning, ""))), at(minute, allRun)},
 			want:  "no gang started in part: gang ns/g is left with 1 pods of 2",
 		},
-		"everything runs": {given: []happening{at(0, node("n", "1"), group("g", 1), member("g", "a", on("n"), phase(corev1.PodRunning, ""))), at(minute, allRun)}},
+		"everything runs": {given: []event{at(0, node("n", "1"), group("g", 1), member("g", "a", on("n"), phase(corev1.PodRunning, ""))), at(minute, allRun)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,11 +209,11 @@ func TestInTheEnd(t *testing.T) {
 }
 
 // judge compares the violations that a checker finds.
-func judge(t *testing.T, given []happening, want string) {
+func judge(t *testing.T, given []event, want string) {
 	t.Helper()
 	c := checker.New("batch", "default")
 	for _, h := range given {
-		h.show(c, start.Add(h.after))
+		h.observe(c, start.Add(h.after))
 	}
 	var got []string
 	for _, v := range c.Violations() {

@@ -14,33 +14,33 @@ import (
 const (
 	// planLasts is how far apart evictions for one job may be to count as one plan.
 	planLasts = 2 * time.Second
-	// vain is how many plans in a row may bring their taker nothing, with and without something that upset them.
-	vain, vainUpset = 2, 6
+	// ineffectivePlan is how many plans in a row may bring their taker nothing, with and without something that upset them.
+	ineffectivePlan, disturbedPlan = 2, 6
 )
 
 // job is a group or a pod without one, as a taker and as a victim.
 type job struct {
-	waited    time.Time // when a pod of it was last seen without a node
-	disturbed time.Time // when somebody else last took pods away from it or changed it
-	plan      *plan     // the last for it
-	indebted  bool      // a queue took room back from it
+	waited     time.Time // when a pod of it was last seen without a node
+	disturbed  time.Time // when somebody else last took pods away from it or changed it
+	plan       *plan     // the last for it
+	inCooldown bool      // a queue took room back from it
 }
 
 // plan is evictions for one job at one time.
 type plan struct {
 	began, last time.Time
 	served      bool // a pod of the job got a node since
-	upset       bool // something came between
-	calm        int  // plans in a row without fruit that nothing had upset
-	vain        int  // plans in a row without fruit
+	disturbed   bool // something came between
+	settled     int  // plans in a row without fruit that nothing had upset
+	ineffective int  // plans in a row without fruit
 }
 
 // eviction is a pod that was evicted, for a reason that is not known yet.
 type eviction struct {
-	at      time.Time
-	pod     *corev1.Pod
-	excused bool // the scheduler was stopped before it could say
-	forWhom string
+	at        time.Time
+	pod       *corev1.Pod
+	excused   bool // the scheduler was stopped before it could say
+	preemptor string
 }
 
 func (c *Checker) job(key string) *job {
@@ -54,25 +54,25 @@ func (c *Checker) job(key string) *job {
 
 // evicted looks at a pod that was just evicted.
 func (c *Checker) evicted(p *corev1.Pod) {
-	c.counts[Cause]++
+	c.counts[Justified]++
 	preemptor := p.Annotations[v1alpha1.AnnotationEvictedFor]
 	c.say(p, fmt.Sprintf("is evicted for %q", preemptor), "job "+preemptor)
 	keys := append(podKeys(p), "job "+preemptor)
 	if preemptor == "" {
-		c.fail(Cause, keys, "pod %s was evicted, and does not say for whom", name(p))
+		c.fail(Justified, keys, "pod %s was evicted, and does not say for whom", name(p))
 		return
 	}
 	known, waits := c.jobs[preemptor], c.waits(preemptor)
 	if !waits {
-		c.tally.Late++
+		c.summary.Late++
 	}
 	if known == nil || c.now.Sub(known.waited) > 2*Lag && !waits {
-		c.fail(Cause, keys, "pod %s was evicted for %s, of which no pod waits", name(p), preemptor)
+		c.fail(Justified, keys, "pod %s was evicted for %s, of which no pod waits", name(p), preemptor)
 	}
 	if preemptor == jobKey(p) && !c.outranked(p) {
-		c.fail(Cause, keys, "pod %s was evicted for its own job", name(p))
+		c.fail(Justified, keys, "pod %s was evicted for its own job", name(p))
 	}
-	c.evictions[p.UID] = &eviction{at: c.now, pod: p, forWhom: preemptor, excused: c.down}
+	c.evictions[p.UID] = &eviction{at: c.now, pod: p, preemptor: preemptor, excused: c.down}
 	c.planned(preemptor, keys)
 	if e := c.early[p.UID]; e != nil {
 		delete(c.early, p.UID)
@@ -102,7 +102,7 @@ func (c *Checker) outranked(p *corev1.Pod) bool {
 
 // planned counts plans for a job that brought it nothing.
 func (c *Checker) planned(preemptor string, keys []string) {
-	c.counts[Fruit]++
+	c.counts[Effective]++
 	j := c.job(preemptor)
 	last := j.plan
 	if last != nil && c.now.Sub(last.last) < planLasts {
@@ -113,13 +113,13 @@ func (c *Checker) planned(preemptor string, keys []string) {
 	if last == nil || last.served || j.disturbed.After(last.began) {
 		return
 	}
-	c.tally.FruitlessPlans++
-	j.plan.vain = last.vain + 1
-	if !c.shock.After(last.began) {
-		j.plan.calm = last.calm + 1
+	c.summary.IneffectivePlans++
+	j.plan.ineffective = last.ineffective + 1
+	if !c.disturbance.After(last.began) {
+		j.plan.settled = last.settled + 1
 	}
-	if j.plan.calm >= vain || j.plan.vain >= vainUpset {
-		c.fail(Fruit, append([]string{"job " + preemptor}, keys...), "pods are evicted for %s again and again, %d times without a pod of it getting a node", preemptor, j.plan.vain)
+	if j.plan.settled >= ineffectivePlan || j.plan.ineffective >= disturbedPlan {
+		c.fail(Effective, append([]string{"job " + preemptor}, keys...), "pods are evicted for %s again and again, %d times without a pod of it getting a node", preemptor, j.plan.ineffective)
 	}
 }
 
@@ -146,10 +146,10 @@ func (c *Checker) caused(e *eventsv1.Event) {
 		}
 		return
 	}
-	c.tally.Evictions[e.Reason]++
+	c.summary.Evictions[e.Reason]++
 	delete(c.evictions, uid)
 	if e.Reason == "Reclaimed" {
-		c.job(jobKey(victim.pod)).indebted = true
+		c.job(jobKey(victim.pod)).inCooldown = true
 	}
 	c.say(victim.pod, "was evicted: "+e.Reason+", "+e.Note)
 }
@@ -163,10 +163,10 @@ func (c *Checker) overdueCauses() {
 		}
 		delete(c.evictions, uid)
 		if e.excused {
-			c.tally.Evictions["reason lost in a restart"]++
-			c.job(jobKey(e.pod)).indebted = true // for all that is known
+			c.summary.Evictions["reason lost in a restart"]++
+			c.job(jobKey(e.pod)).inCooldown = true // for all that is known
 			continue
 		}
-		c.fail(Cause, podKeys(e.pod), "pod %s was evicted for %s, and no event says why", name(e.pod), e.forWhom)
+		c.fail(Justified, podKeys(e.pod), "pod %s was evicted for %s, and no event says why", name(e.pod), e.preemptor)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/test/room"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
 // group is what is known of a PodGroup.
@@ -36,17 +36,17 @@ func (c *Checker) Group(at time.Time, object *v1alpha1.PodGroup, gone bool) {
 		return
 	}
 	if g == nil || g.object.UID != object.UID {
-		c.tally.GroupsSeen++
+		c.summary.GroupsSeen++
 		g = &group{object: object}
 		c.groups[key] = g
 		c.log.add(at, fmt.Sprintf("group %s is created: minMember %d, queue %s", key, object.Spec.MinMember, object.Spec.Queue), "job "+key)
 	}
 	if object.Spec.MinMember != g.object.Spec.MinMember {
 		c.log.add(at, fmt.Sprintf("group %s: minMember %d becomes %d", key, g.object.Spec.MinMember, object.Spec.MinMember), "job "+key)
-		c.spoil(key)
+		c.invalidate(key)
 	}
 	g.object = object
-	c.lookAtStart(key)
+	c.checkStart(key)
 }
 
 // begin looks whether a pod that has just been bound is the first of its gang.
@@ -61,7 +61,7 @@ func (c *Checker) begin(p *corev1.Pod) {
 	g.start = &start{at: c.now, interrupted: c.down}
 	c.counts[Whole]++
 	if n := c.nodes[p.Spec.NodeName]; n == nil || !n.fit {
-		c.spoil(jobKey(p)) // it was lost while the pod was on its way
+		c.invalidate(jobKey(p)) // it was lost while the pod was on its way
 	}
 }
 
@@ -74,36 +74,36 @@ func (c *Checker) members(g *group) (holding, succeeded int) {
 		switch {
 		case p.Status.Phase == corev1.PodSucceeded:
 			succeeded++
-		case !room.Ended(p) && p.DeletionTimestamp == nil:
+		case !capacity.Ended(p) && p.DeletionTimestamp == nil:
 			holding++
 		}
 	}
 	return holding, succeeded
 }
 
-// lookAtStart ends a start that has become whole.
-func (c *Checker) lookAtStart(key string) {
+// checkStart ends a start that has become whole.
+func (c *Checker) checkStart(key string) {
 	g := c.groups[key]
 	if g == nil || g.start == nil {
 		return
 	}
 	if holding, succeeded := c.members(g); holding+succeeded >= int(g.object.Spec.MinMember) {
 		if g.object.Spec.MinMember > 1 {
-			c.tally.Started++
+			c.summary.Started++
 			if !g.start.interrupted {
-				c.tally.SlowestStart = max(c.tally.SlowestStart, c.now.Sub(g.start.at))
+				c.summary.SlowestStart = max(c.summary.SlowestStart, c.now.Sub(g.start.at))
 			}
-			c.tally.LargestStart = max(c.tally.LargestStart, int(g.object.Spec.MinMember))
+			c.summary.LargestStart = max(c.summary.LargestStart, int(g.object.Spec.MinMember))
 		}
 		g.start = nil
 	}
 }
 
-// spoil excuses a start: somebody else has taken something away from the gang.
-func (c *Checker) spoil(key string) {
+// invalidate excuses a start: somebody else has taken something away from the gang.
+func (c *Checker) invalidate(key string) {
 	if g := c.groups[key]; g != nil && g.start != nil {
 		g.start = nil
-		c.tally.Excused++
+		c.summary.Excused++
 		c.log.add(c.now, "the start of "+key+" is spoilt from outside", "job "+key)
 	}
 	c.job(key).disturbed = c.now
@@ -112,8 +112,8 @@ func (c *Checker) spoil(key string) {
 // excuseStarts excuses the gangs with members on a node that is lost.
 func (c *Checker) excuseStarts(node string) {
 	for _, p := range c.pods {
-		if p.Spec.NodeName == node && c.ours(p) && !room.Ended(p) {
-			c.spoil(jobKey(p))
+		if p.Spec.NodeName == node && c.ours(p) && !capacity.Ended(p) {
+			c.invalidate(jobKey(p))
 		}
 	}
 }
@@ -128,8 +128,8 @@ func (c *Checker) overdueStarts() {
 		if g.start == nil || c.now.Sub(g.start.at) <= StartGrace || c.now.Sub(c.upAt) <= UpGrace {
 			continue
 		}
-		if g.start.interrupted && c.shock.After(g.start.at) && !c.shock.Equal(c.upAt) {
-			c.spoil(key) // its room may have gone while nobody looked after it
+		if g.start.interrupted && c.disturbance.After(g.start.at) && !c.disturbance.Equal(c.upAt) {
+			c.invalidate(key) // its room may have gone while nobody looked after it
 			continue
 		}
 		holding, succeeded := c.members(g)

@@ -14,15 +14,15 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
 )
 
-// happening is something that the checker is shown, at a time after the beginning.
-type happening struct {
-	after time.Duration
-	show  func(*checker.Checker, time.Time)
+// event is something that the checker is shown, at a time after the beginning.
+type event struct {
+	after   time.Duration
+	observe func(*checker.Checker, time.Time)
 }
 
 // at shows several things at the same time.
-func at(after time.Duration, shows ...func(*checker.Checker, time.Time)) happening {
-	return happening{after, func(c *checker.Checker, now time.Time) {
+func at(after time.Duration, shows ...func(*checker.Checker, time.Time)) event {
+	return event{after, func(c *checker.Checker, now time.Time) {
 		for _, show := range shows {
 			show(c, now)
 		}
@@ -144,7 +144,7 @@ func scheduler(up bool) func(*checker.Checker, time.Time) {
 
 func tick(c *checker.Checker, now time.Time) { c.Tick(now) }
 
-func atRest(c *checker.Checker, _ time.Time) { c.AtRest() }
+func converged(c *checker.Checker, _ time.Time) { c.Converged() }
 
 func allRun(c *checker.Checker, _ time.Time) { c.AllRun() }
 

@@ -79,14 +79,14 @@ func sameAmounts(a, b corev1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resourceQuantity) bool { return x.Cmp(y) == 0 })
 }
 
-// Tally is what has been seen.
-type Tally struct {
+// Summary is what has been seen.
+type Summary struct {
 	Started, Excused         int // gangs that started whole, and whose start somebody else has spoilt
 	Bound, Foreign           int // pods
 	Finished, Deleted        int // pods of the scheduler, the latter not by eviction
 	Evictions                map[string]int
 	Late                     int // evictions for jobs of which no pod waited any more
-	FruitlessPlans           int
+	IneffectivePlans         int
 	NodesLost, Restarts      int
 	RacesLost                int // nodes too full because a pod of others came at the same time
 	GroupsSeen, LargestStart int
@@ -96,9 +96,9 @@ type Tally struct {
 // Count returns how often a check was made.
 func (c *Checker) Count(check Check) int { return c.counts[check] }
 
-// Tally returns what has been seen so far.
-func (c *Checker) Tally() Tally {
-	t := c.tally
+// Summary returns what has been seen so far.
+func (c *Checker) Summary() Summary {
+	t := c.summary
 	t.Evictions = maps.Clone(t.Evictions)
 	return t
 }
@@ -106,7 +106,7 @@ func (c *Checker) Tally() Tally {
 // Table returns counts and checks in lines for people.
 func (c *Checker) Table() string {
 	var b strings.Builder
-	t := c.tally
+	t := c.summary
 	row := func(name string, value any) { fmt.Fprintf(&b, "  %-52s %8v\n", name, value) }
 	row("groups seen", t.GroupsSeen)
 	row("gangs started", t.Started)
@@ -121,7 +121,7 @@ func (c *Checker) Table() string {
 		row("evictions: "+cause, t.Evictions[cause])
 	}
 	row("  evictions whose taker did not wait any more", t.Late)
-	row("plans whose taker got nothing from them", t.FruitlessPlans)
+	row("plans whose taker got nothing from them", t.IneffectivePlans)
 	row("nodes lost", t.NodesLost)
 	row("nodes where a plain client was faster", t.RacesLost)
 	row("restarts of the scheduler", t.Restarts)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/test/room"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
 type resourceQuantity = resource.Quantity
@@ -34,15 +34,15 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 	if c.ours(p) {
 		c.follow(before, p, gone)
 	} else if disrupted(p) && !disrupted(before) {
-		c.fail(Cause, podKeys(p), "pod %s was evicted, which is not the scheduler's to evict", name(p))
+		c.fail(Justified, podKeys(p), "pod %s was evicted, which is not the scheduler's to evict", name(p))
 	}
 	if gone {
 		c.say(p, "is gone")
 		delete(c.pods, p.UID)
-		delete(c.told, p.UID)
+		delete(c.reported, p.UID)
 		delete(c.early, p.UID)
 	}
-	c.lookAtStart(jobKey(p))
+	c.checkStart(jobKey(p))
 }
 
 // follow looks at what has become of a pod of the scheduler.
@@ -54,29 +54,29 @@ func (c *Checker) follow(before, p *corev1.Pod, gone bool) {
 		c.evicted(p)
 	}
 	leaves := (p.DeletionTimestamp != nil || gone) && before.DeletionTimestamp == nil
-	if leaves && !disrupted(p) && !room.Ended(p) {
-		c.tally.Deleted++
+	if leaves && !disrupted(p) && !capacity.Ended(p) {
+		c.summary.Deleted++
 		c.say(p, "is deleted")
 	}
-	if leaves && !room.Ended(p) {
-		c.spoil(jobKey(p))
+	if leaves && !capacity.Ended(p) {
+		c.invalidate(jobKey(p))
 	}
 	if p.Status.Phase == before.Status.Phase {
 		return
 	}
 	switch p.Status.Phase {
 	case corev1.PodSucceeded:
-		c.tally.Finished++
+		c.summary.Finished++
 		c.say(p, "has ended well")
 	case corev1.PodFailed:
 		c.say(p, "has failed: "+p.Status.Reason+" "+p.Status.Message)
-		c.spoil(jobKey(p))
-		c.turnedAway(p)
+		c.invalidate(jobKey(p))
+		c.rejected(p)
 	}
 }
 
-// turnedAway looks for the fault when a kubelet has not admitted a pod.
-func (c *Checker) turnedAway(p *corev1.Pod) {
+// rejected looks for the fault when a kubelet has not admitted a pod.
+func (c *Checker) rejected(p *corev1.Pod) {
 	n := c.nodes[p.Spec.NodeName]
 	if p.Status.Reason == "" || n == nil || c.now.Sub(n.foreign) < 2*Lag || c.now.Sub(n.changed) < 2*Lag {
 		return
@@ -94,24 +94,24 @@ func (c *Checker) bound(p *corev1.Pod) {
 	}
 	n := c.nodes[p.Spec.NodeName]
 	if !c.ours(p) {
-		c.tally.Foreign++
+		c.summary.Foreign++
 		if n != nil {
 			n.foreign = c.now
 		}
-		c.upset()
+		c.disturbed()
 		c.counts[Once]++
 		if committed {
 			c.fail(Once, podKeys(p), "pod %s of another scheduler was bound by this one", name(p))
 		}
 		return
 	}
-	c.tally.Bound++
+	c.summary.Bound++
 	c.counts[Once]++
 	if _, group := p.Annotations[v1alpha1.AnnotationPodGroupUID]; !committed || !group {
 		c.fail(Once, podKeys(p), "pod %s was bound by somebody else, or does not say where it counts", name(p))
 	}
 	c.rightPlace(p, n)
-	c.withinRoom(p, n)
+	c.withinCapacity(p, n)
 	c.withinCap(p, queueName)
 	c.served(jobKey(p))
 	c.begin(p)
@@ -138,19 +138,19 @@ func (c *Checker) rightPlace(p *corev1.Pod, n *node) {
 	}
 }
 
-// withinRoom holds a node to its room, as its kubelet counts: a pod takes room until it has ended or is gone.
-func (c *Checker) withinRoom(p *corev1.Pod, n *node) {
+// withinCapacity holds a node to its room, as its kubelet counts: a pod takes room until it has ended or is gone.
+func (c *Checker) withinCapacity(p *corev1.Pod, n *node) {
 	if n == nil {
 		return
 	}
-	c.counts[Room]++
-	lacking := room.Lacking(c.used(p.Spec.NodeName), n.object.Status.Allocatable)
+	c.counts[Capacity]++
+	lacking := capacity.Lacking(c.used(p.Spec.NodeName), n.object.Status.Allocatable)
 	switch {
 	case lacking == "":
 	case c.now.Sub(n.foreign) < Lag:
-		c.tally.RacesLost++
+		c.summary.RacesLost++
 	default:
-		c.fail(Room, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s is too full with pod %s: %s", p.Spec.NodeName, name(p), lacking)
+		c.fail(Capacity, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s is too full with pod %s: %s", p.Spec.NodeName, name(p), lacking)
 	}
 }
 
@@ -158,8 +158,8 @@ func (c *Checker) withinRoom(p *corev1.Pod, n *node) {
 func (c *Checker) used(node string) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, p := range c.pods {
-		if p.Spec.NodeName == node && !room.Ended(p) {
-			room.Add(sum, room.Of(p))
+		if p.Spec.NodeName == node && !capacity.Ended(p) {
+			capacity.Add(sum, capacity.Request(p))
 		}
 	}
 	return sum
@@ -172,8 +172,8 @@ func (c *Checker) withinCap(p *corev1.Pod, name string) {
 	if q == nil || !q.exists {
 		return
 	}
-	c.counts[Caps]++
-	held, asked := c.held(name), room.Of(p)
+	c.counts[Capability]++
+	held, asked := c.held(name), capacity.Request(p)
 	maps.DeleteFunc(held, func(resource corev1.ResourceName, _ resourceQuantity) bool { // a cap may have come down below what is held
 		amount := asked[resource]
 		return amount.IsZero()
@@ -184,22 +184,22 @@ func (c *Checker) withinCap(p *corev1.Pod, name string) {
 		if !limit.until.IsZero() && c.now.Sub(limit.until) > Lag {
 			break
 		}
-		if text = room.Excess(held, limit.limits); text == "" {
+		if text = capacity.Excess(held, limit.limits); text == "" {
 			return
 		}
 	}
-	c.fail(Caps, append([]string{"queue " + name}, podKeys(p)...), "queue %s holds more than its capability with pod %s/%s: %s", name, p.Namespace, p.Name, text)
+	c.fail(Capability, append([]string{"queue " + name}, podKeys(p)...), "queue %s holds more than its capability with pod %s/%s: %s", name, p.Namespace, p.Name, text)
 }
 
 // held is what the pods of a queue hold on nodes that have been there for a while.
 func (c *Checker) held(queue string) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, p := range c.pods {
-		if !c.ours(p) || p.Spec.NodeName == "" || room.Ended(p) || p.Annotations[v1alpha1.AnnotationQueue] != queue {
+		if !c.ours(p) || p.Spec.NodeName == "" || capacity.Ended(p) || p.Annotations[v1alpha1.AnnotationQueue] != queue {
 			continue
 		}
 		if n := c.nodes[p.Spec.NodeName]; n != nil && n.exists && (n.fit || c.now.Sub(n.changed) > Lag) {
-			room.Add(sum, room.Of(p))
+			capacity.Add(sum, capacity.Request(p))
 		}
 	}
 	return sum
@@ -212,8 +212,8 @@ func (c *Checker) Note(at time.Time, e *eventsv1.Event) {
 		return
 	}
 	if e.Reason == v1alpha1.ReasonScheduled {
-		c.told[e.Regarding.UID]++
-		if c.told[e.Regarding.UID] == 2 {
+		c.reported[e.Regarding.UID]++
+		if c.reported[e.Regarding.UID] == 2 {
 			where := e.Regarding.Namespace + "/" + e.Regarding.Name
 			c.fail(Once, []string{"pod " + where}, "two events say that pod %s was bound", where)
 		}

@@ -1,0 +1,136 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"strconv"
+	"text/template"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
+)
+
+// podLifecycle decides what becomes of pods.
+type podLifecycle struct {
+	clock      clock.PassiveClock
+	jobRunTime time.Duration
+	admission  *admission
+}
+
+// patch is what is merged into a pod. The UID makes the API server refuse it when another
+// pod has taken the name meanwhile.
+type patch struct {
+	Metadata patchMeta        `json:"metadata"`
+	Status   corev1.PodStatus `json:"status"`
+}
+
+type patchMeta struct {
+	UID types.UID `json:"uid"`
+}
+
+// behaviour is what a pod's annotations ask for.
+type behaviour struct {
+	ends     bool // by itself
+	runFor   time.Duration
+	exitCode int32
+}
+
+// functions returns what the templates of the stages call. Their argument is a pod as
+// generic JSON, their result a patch as JSON. A template that fails is not tried again by
+// kwok, so these fail only on what is not a pod.
+func (l *podLifecycle) functions() template.FuncMap {
+	return template.FuncMap{
+		startFunc:  l.change(l.start),
+		finishFunc: l.change(l.finish),
+	}
+}
+
+func (l *podLifecycle) change(status func(*corev1.Pod) corev1.PodStatus) func(any) (string, error) {
+	return func(generic any) (string, error) {
+		data, err := json.Marshal(generic)
+		if err != nil {
+			return "", fmt.Errorf("encoding a pod: %w", err)
+		}
+		var pod corev1.Pod
+		if err = json.Unmarshal(data, &pod); err != nil {
+			return "", fmt.Errorf("decoding a pod: %w", err)
+		}
+		data, err = json.Marshal(patch{Metadata: patchMeta{UID: pod.UID}, Status: status(&pod)})
+		if err != nil {
+			return "", fmt.Errorf("encoding the status of a pod: %w", err)
+		}
+		return string(data), nil
+	}
+}
+
+// start admits a pod to its node and says that it runs, or says why it does not.
+func (l *podLifecycle) start(pod *corev1.Pod) corev1.PodStatus {
+	now := metav1.NewTime(l.clock.Now())
+	behaviour, err := l.behaviour(pod)
+	if err != nil {
+		return rejected(now, Verdict{Reason: "InvalidAnnotation", Message: err.Error()})
+	}
+	if verdict := l.admission.admit(pod); !verdict.Admitted {
+		return rejected(now, verdict)
+	}
+	return running(pod, now, behaviour)
+}
+
+// finish says that a pod's containers have ended by themselves.
+func (l *podLifecycle) finish(pod *corev1.Pod) corev1.PodStatus {
+	behaviour, err := l.behaviour(pod)
+	if err != nil {
+		behaviour.exitCode = 0 // the annotations were sound when the pod started
+	}
+	return finished(pod, metav1.NewTime(l.clock.Now()), behaviour.exitCode)
+}
+
+func (l *podLifecycle) behaviour(pod *corev1.Pod) (behaviour, error) {
+	var b behaviour
+	if controller := metav1.GetControllerOf(pod); controller != nil && controller.Kind == "Job" {
+		b.ends, b.runFor = true, l.jobRunTime
+	}
+	if value, ok := pod.Annotations[annotation.RunFor]; ok {
+		runFor, err := duration(annotation.RunFor, value)
+		if err != nil {
+			return b, err
+		}
+		b.ends, b.runFor = true, runFor
+	}
+	if value, ok := pod.Annotations[annotation.TerminateAfter]; ok {
+		if _, err := duration(annotation.TerminateAfter, value); err != nil {
+			return b, err
+		}
+	}
+	if value, ok := pod.Annotations[annotation.ExitCode]; ok {
+		code, err := strconv.ParseUint(value, 10, 8)
+		if err != nil {
+			return b, fmt.Errorf("annotation %s: %q is not an exit code from 0 to 255", annotation.ExitCode, value)
+		}
+		b.exitCode = int32(code)
+	}
+	return b, nil
+}
+
+func duration(name, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("annotation %s: %q is not a duration such as 30s", name, value)
+	}
+	return d, nil
+}
+
+// address returns a pod's address, always the same for the same pod.
+func address(uid types.UID) string {
+	h := fnv.New32a()
+	h.Write([]byte(uid)) // never fails
+	sum := h.Sum32()
+	return netip.AddrFrom4([4]byte{10, 128 | byte(sum>>16)&0x7f, byte(sum >> 8), byte(sum)}).String()
+}

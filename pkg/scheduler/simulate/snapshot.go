@@ -1,0 +1,177 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache"
+)
+
+// Snapshot is a cluster as simulations find it. It is never written to, so many may begin with it.
+type Snapshot struct {
+	objects  []Object
+	now      time.Time
+	warnings []string
+}
+
+// NewSnapshot takes the objects over and fills in what the API server and controllers would have: the pods of Jobs that have
+// none, priorities, requests for which there is only a limit, phases, identities. Simulations run at the time now; if
+// that is zero, when the youngest of the objects was made.
+func NewSnapshot(o *Objects, now time.Time) (*Snapshot, error) {
+	s := &Snapshot{now: now, warnings: o.notes()}
+	if now.IsZero() {
+		s.now = youngest(o.sorted())
+	}
+	for _, obj := range o.sorted() {
+		s.identify(obj)
+	}
+	if err := s.expandJobs(o); err != nil {
+		return nil, err
+	}
+	s.objects = o.sorted()
+	classes, nodes := newClasses(s.objects), 0
+	trim := cache.NewTransform()
+	for _, obj := range s.objects {
+		s.identify(obj)
+		switch obj := obj.(type) {
+		case *v1.Node:
+			nodes++
+			if obj.Status.Allocatable == nil {
+				obj.Status.Allocatable = obj.Status.Capacity
+			}
+		case *v1.Pod:
+			s.completePod(obj, classes)
+		case *policyv1.PodDisruptionBudget:
+			if obj.Status.ExpectedPods == 0 && obj.Status.DisruptionsAllowed == 0 {
+				s.warn("PodDisruptionBudget %s has no status and protects all of its pods", nameOf(obj))
+			}
+		}
+		if _, err := trim(obj); err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOf(obj), err)
+		}
+	}
+	if nodes == 0 {
+		return nil, errors.New(`there are no nodes among the objects: add those of a cluster, for example what "kubectl get nodes -o yaml" prints`)
+	}
+	return s, nil
+}
+
+func (s *Snapshot) warn(format string, args ...any) {
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// youngest is when the last of the objects was made; some time in the past if none of them says.
+func youngest(objects []Object) time.Time {
+	last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, obj := range objects {
+		if made := obj.GetCreationTimestamp(); made.After(last) {
+			last = made.Time
+		}
+	}
+	return last
+}
+
+// identify gives an object what only the API server gives. Without a time of creation it is made now.
+func (s *Snapshot) identify(obj Object) {
+	if obj.GetUID() == "" {
+		obj.SetUID(types.UID("simulated/" + reflect.TypeOf(obj).Elem().Name() + "/" + nameOf(obj)))
+	}
+	if made := obj.GetCreationTimestamp(); made.IsZero() {
+		obj.SetCreationTimestamp(metav1.NewTime(s.now))
+	}
+}
+
+// completePod does what admission and defaulting do on the way of a pod into the API server.
+func (s *Snapshot) completePod(pod *v1.Pod, classes *classes) {
+	if pod.Status.Phase == "" {
+		pod.Status.Phase = v1.PodPending
+		if pod.Spec.NodeName != "" {
+			pod.Status.Phase = v1.PodRunning
+		}
+	}
+	if pod.Spec.Priority == nil {
+		value, known := classes.priority(pod.Spec.PriorityClassName)
+		if !known {
+			s.warn("pod %s: there is no priority class %s; its priority counts as %d", nameOf(pod), pod.Spec.PriorityClassName, value)
+		}
+		pod.Spec.Priority = &value
+	}
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			requestLimits(&containers[i].Resources)
+		}
+	}
+	if pod.Spec.Resources != nil {
+		requestLimits(pod.Spec.Resources)
+	}
+}
+
+// requestLimits lets what is only limited be requested too.
+func requestLimits(r *v1.ResourceRequirements) {
+	for name, limit := range r.Limits {
+		if _, given := r.Requests[name]; given {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = v1.ResourceList{}
+		}
+		r.Requests[name] = limit
+	}
+}
+
+// classes are the priority classes.
+type classes struct {
+	values map[string]int32
+	usual  int32 // of pods that name none
+}
+
+func newClasses(objects []Object) *classes {
+	c := &classes{values: map[string]int32{"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}}
+	for _, obj := range objects {
+		class, ok := obj.(*schedulingv1.PriorityClass)
+		if !ok {
+			continue
+		}
+		c.values[class.Name] = class.Value
+		if class.GlobalDefault {
+			c.usual = class.Value
+		}
+	}
+	return c
+}
+
+func (c *classes) priority(name string) (value int32, known bool) {
+	if name == "" {
+		return c.usual, true
+	}
+	value, known = c.values[name]
+	return value, known
+}
+
+// checkForeign tells how many pods wait for other schedulers.
+func (s *Snapshot) checkForeign(schedulerName string) []string {
+	n, names := 0, map[string]bool{}
+	for _, obj := range s.objects {
+		pod, ok := obj.(*v1.Pod)
+		if ok && pod.Spec.NodeName == "" && pod.Status.Phase == v1.PodPending && pod.Spec.SchedulerName != schedulerName {
+			n++
+			names[pod.Spec.SchedulerName] = true
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{strings.Join([]string{
+		text.Count(n, "pod waits", "pods wait"), "for other schedulers than", schedulerName, "(spec.schedulerName) and will not be placed here",
+	}, " ")}
+}

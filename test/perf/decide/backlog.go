@@ -1,0 +1,81 @@
+package main
+
+import "fmt"
+
+// crowdQueues is how many queues a crowd has, all of the same weight.
+const crowdQueues = 8
+
+// backlogs are full clusters in which as many jobs wait as run, all of one pod with one GPU.
+func backlogs(nodes int) []benchmark {
+	perQueue := nodes * gpusPerNode / crowdQueues // what each deserves
+	evenly := func(i int) int { return i % crowdQueues }
+	alike := func(int) string { return low }
+	return []benchmark{
+		backlog("balanced", "every queue has what it deserves, so nothing is to be done", nodes, evenly, evenly, alike, outcome{}),
+		backlog("unbalanced", "half of the queues hold everything, and the others wait", nodes,
+			func(i int) int { return i % (crowdQueues / 2) },
+			func(i int) int { return crowdQueues/2 + i%(crowdQueues/2) },
+			alike, halves(perQueue)),
+		backlog("priority", "every queue has what it deserves, and an eighth of what waits is of high priority", nodes, evenly, evenly,
+			func(i int) string {
+				if isHigh(i) {
+					return high
+				}
+				return low
+			},
+			swapped(perQueue)),
+	}
+}
+
+// isHigh spreads an eighth of what waits over all queues and times.
+func isHigh(i int) bool { return i/crowdQueues%8 == i%crowdQueues }
+
+// backlog says of the i-th job that runs and that waits in which queue it is, and of which class it
+// is if it waits.
+func backlog(name, about string, nodes int, runs, waits func(int) int, class func(int) string, want outcome) benchmark {
+	return benchmark{
+		name: "crowd/" + name, about: about, evicts: true,
+		build: func() *fixture {
+			w := newFixture(nodes)
+			for q := range crowdQueues {
+				w.addQueue(queueName(q), 1)
+			}
+			for i := range w.gpus() {
+				w.add(single(fmt.Sprintf("running-%05d", i), queueName(runs(i)), low).running())
+			}
+			for i := range w.gpus() {
+				w.add(single(fmt.Sprintf("waiting-%05d", i), queueName(waits(i)), class(i)))
+			}
+			return w
+		},
+		cycles: []cycle{{want: want, limits: []limit{{name: "cycle", most: 300}}}},
+	}
+}
+
+func queueName(i int) string { return fmt.Sprintf("q%d", i) }
+
+// halves: the first half of the queues gives all that is above what it deserves to the second.
+func halves(perQueue int) outcome {
+	want := outcome{}
+	for q := range crowdQueues {
+		if q < crowdQueues/2 {
+			want[queueName(q)+" "+low] = counts{victims: perQueue}
+		} else {
+			want[queueName(q)+" "+low] = counts{pipelined: perQueue}
+		}
+	}
+	return want
+}
+
+// swapped: in each queue, as many of low priority go as are waiting of high priority.
+func swapped(perQueue int) outcome {
+	want := outcome{}
+	for i := range perQueue * crowdQueues {
+		if isHigh(i) {
+			q := queueName(i % crowdQueues)
+			want[q+" "+low] = want[q+" "+low].plus(counts{victims: 1})
+			want[q+" "+high] = want[q+" "+high].plus(counts{pipelined: 1})
+		}
+	}
+	return want
+}

@@ -1,0 +1,35 @@
+package main
+
+import "fmt"
+
+// bursts are full clusters of low priority, in which one gang of high priority needs an eighth.
+func bursts(nodes int) []benchmark {
+	gang := job{name: "gang", queue: "a", class: high, min: nodes, size: nodes, gpus: 1}
+	surge := func(name, about string, min, size int) benchmark {
+		victims := nodes
+		if min > 1 {
+			victims = (nodes + min - 1) / min * min // whole gangs
+		}
+		return benchmark{
+			name: "preempt-surge/" + name, about: about, evicts: true,
+			build: func() *fixture {
+				w := newFixture(nodes)
+				w.addQueue("a", 1)
+				for i := range w.gpus() / size {
+					w.add(job{name: fmt.Sprintf("low-%05d", i), queue: "a", class: low, min: min, size: size, gpus: 1}.running())
+				}
+				w.add(gang)
+				return w
+			},
+			cycles: []cycle{{
+				want:   outcome{"a low": {victims: victims}, "a high": {pipelined: nodes}},
+				limits: []limit{{name: "cycle", most: 200}},
+			}},
+		}
+	}
+	return []benchmark{
+		surge("singles", "a gang takes an eighth of a full cluster from jobs of one pod", 1, 1),
+		surge("surplus", "the same from jobs of eight pods that need one", 1, 8),
+		surge("gangs", "the same from gangs of eight", 8, 8),
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+const (
+	namespace     = "default"
+	schedulerName = "batch-scheduler"
+
+	// gpusPerNode is how many GPUs a node has, and so how many pods of one GPU fill it.
+	gpusPerNode = 8
+)
+
+// The priority classes of all worlds.
+const (
+	low      = "low"
+	high     = "high"
+	critical = "system-cluster-critical"
+)
+
+func priorityOf(class string) int32 {
+	return map[string]int32{low: 100, high: 1000, critical: 2_000_000_000}[class]
+}
+
+// fixture holds objects as the API server would show them. Every object is created one second after
+// the one before. Models read the objects and never write them, so one world serves many models.
+type fixture struct {
+	clock   time.Time
+	queues  []*v1alpha1.Queue
+	nodes   []*v1.Node
+	groups  []*v1alpha1.PodGroup
+	pods    []*v1.Pod
+	running int // how many pods run
+}
+
+// newFixture has that many equal nodes and nothing else.
+func newFixture(nodes int) *fixture {
+	w := &fixture{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	allocatable := amounts(64, 512, gpusPerNode)
+	allocatable[v1.ResourcePods] = resource.MustParse("110")
+	for i := range nodes {
+		node := &v1.Node{
+			ObjectMeta: w.meta(fmt.Sprintf("node-%04d", i)),
+			Status: v1.NodeStatus{
+				Allocatable: allocatable, Capacity: allocatable,
+				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+			},
+		}
+		node.Namespace, node.Labels[v1.LabelHostname] = "", node.Name
+		w.nodes = append(w.nodes, node)
+	}
+	return w
+}
+
+// amounts lists cores, GiB and GPUs.
+func amounts(cpus, gibibytes, gpus int64) v1.ResourceList {
+	list := v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(gibibytes<<30, resource.BinarySI),
+	}
+	if gpus > 0 {
+		list["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+	}
+	return list
+}
+
+func (w *fixture) meta(name string) metav1.ObjectMeta {
+	w.clock = w.clock.Add(time.Second)
+	return metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(w.clock),
+		Labels: map[string]string{}, Annotations: map[string]string{},
+	}
+}
+
+// gpus is how many GPUs the nodes have together.
+func (w *fixture) gpus() int { return len(w.nodes) * gpusPerNode }
+
+func (w *fixture) addQueue(name string, weight int32) {
+	queue := &v1alpha1.Queue{ObjectMeta: w.meta(name), Spec: v1alpha1.QueueSpec{Weight: weight}}
+	queue.Namespace = ""
+	w.queues = append(w.queues, queue)
+}
+
+// job is a PodGroup with its pods, which are all equal.
+type job struct {
+	name, queue string
+	class       string // of the group and its pods; the system's classes are the pods' alone
+	min, size   int
+	gpus        int64 // of each pod, with cpu and memory in proportion; 0: one core and no GPU
+	runs        bool  // on the nodes, one pod on each after the other; else all of it waits
+
+	asks  v1.ResourceList // of each pod instead; nil: as gpus says
+	alter func(*v1.Pod)   // what else is special about the pods; nil: nothing
+}
+
+// single is a job of one pod with one GPU.
+func single(name, queue, class string) job {
+	return job{name: name, queue: queue, class: class, min: 1, size: 1, gpus: 1}
+}
+
+func (j job) running() job {
+	j.runs = true
+	return j
+}
+
+func (w *fixture) add(j job) {
+	group := &v1alpha1.PodGroup{
+		ObjectMeta: w.meta(j.name),
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.min), Queue: j.queue},
+	}
+	if j.class != critical {
+		group.Spec.PriorityClassName = j.class
+	}
+	w.groups = append(w.groups, group)
+	for i := range j.size {
+		pod := newPod(w.meta(fmt.Sprintf("%s-%04d", j.name, i)), j)
+		if j.runs {
+			pod.Spec.NodeName = w.nodes[w.running%len(w.nodes)].Name
+			pod.Status.Phase = v1.PodRunning
+			pod.Annotations[v1alpha1.AnnotationQueue] = j.queue
+			pod.Annotations[v1alpha1.AnnotationPodGroupUID] = string(group.UID)
+			w.running++
+		}
+		w.pods = append(w.pods, pod)
+	}
+}
+
+func newPod(meta metav1.ObjectMeta, j job) *v1.Pod {
+	requests := amounts(4*j.gpus, 32*j.gpus, j.gpus)
+	switch {
+	case j.asks != nil:
+		requests = j.asks
+	case j.gpus == 0:
+		requests = amounts(1, 1, 0)
+	}
+	priority := priorityOf(j.class)
+	meta.Labels[v1alpha1.LabelPodGroup] = j.name
+	pod := &v1.Pod{
+		ObjectMeta: meta,
+		Spec: v1.PodSpec{
+			SchedulerName: schedulerName, PriorityClassName: j.class, Priority: &priority,
+			Containers: []v1.Container{{Name: "main", Image: "image", Resources: v1.ResourceRequirements{Requests: requests}}},
+		},
+		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+	if j.alter != nil {
+		j.alter(pod)
+	}
+	return pod
+}
+
+// ended returns a pod as it is once it has come to its end.
+func ended(pod *v1.Pod) *v1.Pod {
+	copied := *pod
+	copied.Status.Phase = v1.PodSucceeded
+	return &copied
+}
+
+// model returns a new model that has heard of everything.
+func (w *fixture) model() *api.Cluster {
+	c := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	c.SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	for _, name := range []string{low, high, critical} {
+		c.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityOf(name)})
+	}
+	w.tell(c)
+	return c
+}
+
+// tell lets a model hear of the objects.
+func (w *fixture) tell(c *api.Cluster) {
+	for _, q := range w.queues {
+		c.SetQueue(q)
+	}
+	for _, n := range w.nodes {
+		c.SetNode(n)
+	}
+	for _, g := range w.groups {
+		c.SetPodGroup(g)
+	}
+	for _, p := range w.pods {
+		c.SetPod(p)
+	}
+	c.Recompute()
+}

@@ -1,0 +1,180 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
+)
+
+// Available returns what is left on a node that takes pods, nil on others.
+func (c *Checker) Available(node string) corev1.ResourceList {
+	n := c.nodes[node]
+	if n == nil || !n.fit {
+		return nil
+	}
+	left := n.object.Status.Allocatable.DeepCopy()
+	capacity.Subtract(left, c.used(node))
+	return left
+}
+
+// Waiting returns the jobs of which pods have no node, and what they are told about it, in the order of names.
+func (c *Checker) Waiting() []string {
+	var all []string
+	for key, pods := range c.waiting() {
+		all = append(all, fmt.Sprintf("%s: %d pods wait: %s", key, len(pods), c.excuse(key, pods)))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Unfinished returns how many pods of the scheduler are on their way: some will end, or are being deleted, or have a
+// node and have not started.
+func (c *Checker) Unfinished(ends func(*corev1.Pod) bool) int {
+	n := 0
+	for _, p := range c.pods {
+		if p.Spec.NodeName != "" && !capacity.Ended(p) && (ends(p) || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodPending) {
+			n++
+		}
+	}
+	return n
+}
+
+// Converged holds a cluster in which nothing happens any more to what must be true then: no job waits that has room.
+func (c *Checker) Converged() {
+	jobs := c.waiting()
+	for _, key := range slices.Sorted(maps.Keys(jobs)) {
+		c.counts[Fits]++
+		pods := jobs[key]
+		needed, queue := 1, c.queueOf(key, pods[0])
+		if g := c.groups[key]; g != nil {
+			holding, succeeded := c.members(g)
+			needed = max(1, int(g.object.Spec.MinMember)-holding-succeeded)
+		}
+		if len(pods) < needed || !c.fit(pods[:needed], queue) || c.mayWait(key, pods) {
+			continue
+		}
+		c.fail(Fits, c.concerned(key, pods), "%s needs %d more pods, and waits although they fit: %s", key, needed, c.excuse(key, pods))
+	}
+}
+
+// AllRun holds a cluster with room for all to that everything runs, and no gang in part.
+func (c *Checker) AllRun() {
+	jobs := c.waiting()
+	for _, key := range slices.Sorted(maps.Keys(jobs)) {
+		c.fail(Fits, c.concerned(key, jobs[key]), "there is room for everything, and %d pods of %s wait: %s", len(jobs[key]), key, c.excuse(key, jobs[key]))
+	}
+	for _, p := range c.pods {
+		if !c.ours(p) || p.Spec.NodeName == "" {
+			continue
+		}
+		c.counts[Fits]++
+		if p.Status.Phase == corev1.PodPending || p.DeletionTimestamp != nil {
+			c.fail(Fits, podKeys(p), "pod %s has node %s and does not run", name(p), p.Spec.NodeName)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
+		g := c.groups[key]
+		if holding, succeeded := c.members(g); holding > 0 && holding+succeeded < int(g.object.Spec.MinMember) {
+			c.fail(Whole, []string{"job " + key}, "gang %s is left with %d pods of %d", key, holding+succeeded, g.object.Spec.MinMember)
+		}
+	}
+}
+
+// Empty tells whether there are no pods and no groups.
+func (c *Checker) Empty() bool { return len(c.pods) == 0 && len(c.groups) == 0 }
+
+func (c *Checker) waiting() map[string][]*corev1.Pod {
+	jobs := map[string][]*corev1.Pod{}
+	for _, p := range c.pods {
+		if c.ours(p) && p.Spec.NodeName == "" && p.DeletionTimestamp == nil && !capacity.Ended(p) {
+			jobs[jobKey(p)] = append(jobs[jobKey(p)], p)
+		}
+	}
+	for _, pods := range jobs {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return jobs
+}
+
+// concerned names a job and where it could run.
+func (c *Checker) concerned(key string, pods []*corev1.Pod) []string {
+	return []string{"job " + key, "queue " + c.queueOf(key, pods[0])}
+}
+
+func (c *Checker) queueOf(key string, p *corev1.Pod) string {
+	queue := p.Labels[v1alpha1.LabelQueue]
+	if g := c.groups[key]; g != nil {
+		queue = g.object.Spec.Queue
+	}
+	if queue == "" {
+		return c.defaultQueue
+	}
+	return queue
+}
+
+// fit tries the simplest way to find places: each pod on the first node with room.
+func (c *Checker) fit(pods []*corev1.Pod, queue string) bool {
+	q := c.queues[queue]
+	if q == nil || !q.exists {
+		return false
+	}
+	held, left := c.held(queue), map[string]corev1.ResourceList{}
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		if r := c.Available(name); r != nil {
+			left[name] = r
+		}
+	}
+	for _, p := range pods {
+		request := capacity.Request(p)
+		node := c.firstWith(left, p, request)
+		capacity.Add(held, request)
+		if node == "" || capacity.Excess(held, q.caps[len(q.caps)-1].limits) != "" {
+			return false
+		}
+		capacity.Subtract(left[node], request)
+	}
+	return true
+}
+
+func (c *Checker) firstWith(left map[string]corev1.ResourceList, p *corev1.Pod, request corev1.ResourceList) string {
+	for _, node := range slices.Sorted(maps.Keys(left)) {
+		suits := true
+		for key, value := range p.Spec.NodeSelector {
+			suits = suits && c.nodes[node].object.Labels[key] == value
+		}
+		if suits && capacity.Lacking(request, left[node]) == "" {
+			return node
+		}
+	}
+	return ""
+}
+
+// mayWait tells whether a job waits for a good reason although there is room: the room is set aside for a gang that
+// has waited for long, or it was borrowed from a queue that took it back.
+func (c *Checker) mayWait(key string, pods []*corev1.Pod) bool {
+	excuse := c.excuse(key, pods)
+	return c.job(key).inCooldown || strings.HasPrefix(excuse, v1alpha1.ReasonOverShare) || strings.Contains(excuse, "set aside")
+}
+
+// excuse is what a job is told about why it waits.
+func (c *Checker) excuse(key string, pods []*corev1.Pod) string {
+	var told []string
+	if g := c.groups[key]; g != nil {
+		if condition := meta.FindStatusCondition(g.object.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); condition != nil && condition.Status != "True" {
+			told = append(told, condition.Reason+": "+condition.Message)
+		}
+	}
+	for _, condition := range pods[0].Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
+			told = append(told, condition.Reason+": "+condition.Message)
+		}
+	}
+	return strings.Join(told, "; ")
+}

@@ -1,0 +1,192 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/test/capacity"
+	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
+	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/scenario"
+)
+
+const (
+	jobLabel = "soak/job"
+	gpu      = corev1.ResourceName("example.com/gpu")
+)
+
+// job is a job that exists, with the pods that were made for it.
+type job struct {
+	scenario.Job
+	serial int
+	made   map[string]bool // by name; true once a watch has shown the pod
+}
+
+// reconcile makes pods for jobs as controllers do: as many as are wanted, in place of those that failed or went away.
+func (s *Harness) reconcile(ctx context.Context) error {
+	for _, j := range s.jobs {
+		if err := s.reconcileJob(ctx, j); err != nil {
+			return fmt.Errorf("job %s: %w", j.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Harness) reconcileJob(ctx context.Context, j *job) error {
+	active, succeeded, failed := s.podsOf(j)
+	for _, p := range failed {
+		if err := s.deletePod(ctx, p, false); err != nil {
+			return err
+		}
+	}
+	for n := len(active) + succeeded; n < j.Size; n++ {
+		name := j.Name + "-" + strconv.Itoa(j.serial)
+		j.serial++
+		_, err := s.client.CoreV1().Pods(j.Namespace).Create(ctx, podOf(j.Job, name), metav1.CreateOptions{})
+		if apierrors.IsForbidden(err) {
+			return nil // its priority class is gone for now
+		}
+		if err != nil {
+			return err
+		}
+		j.made[name] = false
+	}
+	for n := len(active) + succeeded; n > j.Size && len(active) > 0; n-- {
+		last := active[len(active)-1]
+		active = active[:len(active)-1]
+		if err := s.deletePod(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: last}}, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// podsOf sorts the pods of a job, the active ones by their age.
+func (s *Harness) podsOf(j *job) (active []string, succeeded int, failed []*corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, seen := range j.made {
+		p := s.pods[j.Namespace+"/"+name]
+		switch {
+		case p == nil && seen:
+			delete(j.made, name)
+			continue
+		case p == nil:
+			active = append(active, name)
+			continue
+		}
+		j.made[name] = true
+		switch {
+		case p.Status.Phase == corev1.PodSucceeded:
+			succeeded++
+		case p.DeletionTimestamp != nil:
+		case capacity.Ended(p):
+			failed = append(failed, p)
+		default:
+			active = append(active, name)
+		}
+	}
+	number := func(name string) int {
+		n, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
+		return n
+	}
+	slices.SortFunc(active, func(a, b string) int { return number(a) - number(b) })
+	return active, succeeded, failed
+}
+
+func (s *Harness) deletePod(ctx context.Context, p *corev1.Pod, now bool) error {
+	o := metav1.DeleteOptions{}
+	if now {
+		o.GracePeriodSeconds = ptr.To[int64](0)
+	}
+	return gone(s.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, o))
+}
+
+// gone forgives that an object is not there any more.
+func gone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func podOf(j scenario.Job, name string) *corev1.Pod {
+	requests := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(j.Milli), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(j.Memory)<<20, resource.BinarySI),
+	}
+	if j.GPU > 0 {
+		requests[gpu] = *resource.NewQuantity(int64(j.GPU), resource.DecimalSI)
+	}
+	p := newPod(name, j.Namespace, scheduler.Name, requests)
+	p.Labels = map[string]string{jobLabel: j.Name}
+	p.Spec.PriorityClassName = j.Priority
+	switch {
+	case j.Gang:
+		p.Labels[v1alpha1.LabelPodGroup] = j.Name
+	case j.Queue != "":
+		p.Labels[v1alpha1.LabelQueue] = j.Queue
+	}
+	if j.Zone != "" {
+		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: j.Zone}
+	}
+	p.Annotations = map[string]string{annotation.TerminateAfter: j.Terminate.String()}
+	if j.RunFor > 0 {
+		p.Annotations[annotation.RunFor] = j.RunFor.String()
+	}
+	return p
+}
+
+func newPod(name, namespace, schedulerName string, requests corev1.ResourceList) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: corev1.PodSpec{SchedulerName: schedulerName, Containers: []corev1.Container{{
+			Name: "main", Image: "image", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
+		}}},
+	}
+}
+
+// submit makes a job, and its group if it is a gang.
+func (s *Harness) submit(ctx context.Context, wanted scenario.Job) error {
+	s.jobs = append(s.jobs, &job{Job: wanted, made: map[string]bool{}})
+	if !wanted.Gang {
+		return nil
+	}
+	_, err := s.batch.SchedulingV1alpha1().PodGroups(wanted.Namespace).Create(ctx, &v1alpha1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: wanted.Name, Namespace: wanted.Namespace},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(wanted.Min), Queue: wanted.Queue},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// remove deletes a job with all that belongs to it.
+func (s *Harness) remove(ctx context.Context, j *job) error {
+	s.jobs = slices.DeleteFunc(s.jobs, func(other *job) bool { return other == j })
+	err := s.client.CoreV1().Pods(j.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: jobLabel + "=" + j.Name})
+	if err == nil && j.Gang {
+		err = gone(s.batch.SchedulingV1alpha1().PodGroups(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{}))
+	}
+	if err == nil {
+		err = gone(s.client.PolicyV1().PodDisruptionBudgets(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{}))
+	}
+	return err
+}
+
+func (s *Harness) jobNamed(name string) *job {
+	for _, j := range s.jobs {
+		if j.Name == name {
+			return j
+		}
+	}
+	return nil
+}
