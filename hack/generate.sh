@@ -12,6 +12,7 @@ cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
 module=$(go list -m)
 client=$module/pkg/client
 types=$module/pkg/apis/scheduling/v1alpha1
+config=$module/pkg/apis/config/v1alpha1
 
 # What a generator no longer writes must not stay behind.
 rm -rf pkg/client
@@ -19,7 +20,7 @@ find pkg/apis -name 'zz_generated.*' -delete
 rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
 rm -rf charts/batch-scheduler/crds charts/batch-scheduler/templates/{rbac,admission}
 
-go tool deepcopy-gen --output-file zz_generated.deepcopy.go "$types"
+go tool deepcopy-gen --output-file zz_generated.deepcopy.go "$types" "$config"
 
 go tool applyconfiguration-gen \
 	--output-dir pkg/client/applyconfiguration --output-pkg "$client/applyconfiguration" \
@@ -39,7 +40,7 @@ go tool informer-gen \
 	--output-dir pkg/client/informers --output-pkg "$client/informers" \
 	"$types"
 
-go tool controller-gen crd paths=./pkg/apis/... output:crd:dir=config/crd
+go tool controller-gen crd paths=./pkg/apis/scheduling/... output:crd:dir=config/crd
 # controller-gen has no marker for the values of a map, and the API server refuses rules over strings without bound.
 sed -i 's/^\( *\)pattern: \^(\\+|-)?((\[0-9\]+.*/\1maxLength: 64\n&/' config/crd/scheduling.batch-scheduler.dev_*.yaml
 
