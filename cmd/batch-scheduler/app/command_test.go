@@ -329,7 +329,12 @@ func TestMayEvict(t *testing.T) {
 	policy := func(plugins ...conf.Plugin) *conf.Configuration {
 		return &conf.Configuration{Tiers: []conf.Tier{{Plugins: plugins}}}
 	}
-	all := policy(conf.Plugin{Name: "priority"}, conf.Plugin{Name: "gang"}, conf.Plugin{Name: "drf"}, conf.Plugin{Name: "proportion"}, conf.Plugin{Name: "acme"})
+	registry, err := newProgram([]Option{withThirdParty()}).registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := policy(conf.Plugin{Name: "priority"}, conf.Plugin{Name: "gang"}, conf.Plugin{Name: "conformance"}, conf.Plugin{Name: "drf"},
+		conf.Plugin{Name: "predicates"}, conf.Plugin{Name: "proportion"}, conf.Plugin{Name: "nodeorder"}, conf.Plugin{Name: "acme"})
 	for name, tc := range map[string]struct {
 		action string
 		given  *conf.Configuration
@@ -339,14 +344,14 @@ func TestMayEvict(t *testing.T) {
 		"backfill": {action: "backfill", given: all, want: "evicts nothing"},
 		"preempt":  {action: "preempt", given: all, want: "may evict, for jobs of the same queue, what these plugins permit: priority, drf, acme"},
 		"reclaim":  {action: "reclaim", given: all, want: "may evict, for jobs of other queues, what these plugins permit: proportion, acme"},
-		"reclaim where nobody permits it": {
+		"reclaim that no plugin permits": {
 			action: "reclaim",
 			given:  policy(conf.Plugin{Name: "proportion", Disabled: []conf.Point{conf.Reclaimable}}, conf.Plugin{Name: "priority"}),
 			want:   "may evict, for jobs of other queues, nothing, since no plugin permits it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := mayEvict(tc.action, tc.given); got != tc.want {
+			if got := mayEvict(tc.action, tc.given, registry.Catalog()); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -40,7 +40,8 @@ action may evict. The exit code is 1 if the scheduler would refuse the file.`,
 			if err != nil {
 				return err
 			}
-			c, warnings, err := conf.Load(args[0], registry.Catalog())
+			catalog := registry.Catalog()
+			c, warnings, err := conf.Load(args[0], catalog)
 			for _, w := range warnings {
 				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", w)
 			}
@@ -49,7 +50,7 @@ action may evict. The exit code is 1 if the scheduler would refuse the file.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is a valid configuration\n", args[0])
 			for _, action := range c.Actions {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", action, mayEvict(action, c))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", action, mayEvict(action, c, catalog))
 			}
 			return nil
 		},
@@ -68,14 +69,14 @@ func newPrintDefaultCommand() *cobra.Command {
 }
 
 // mayEvict says which pods an action may evict under a configuration.
-func mayEvict(action string, c *conf.Configuration) string {
+func mayEvict(action string, c *conf.Configuration, catalog conf.Catalog) string {
 	switch action {
 	case "allocate", "backfill":
 		return "evicts nothing"
 	case "preempt":
-		return "may evict, for jobs of the same queue, " + permittedBy(c.Permitting(conf.Preemptable))
+		return "may evict, for jobs of the same queue, " + permittedBy(catalog.Permitting(c, conf.Preemptable))
 	case "reclaim":
-		return "may evict, for jobs of other queues, " + permittedBy(c.Permitting(conf.Reclaimable))
+		return "may evict, for jobs of other queues, " + permittedBy(catalog.Permitting(c, conf.Reclaimable))
 	default:
 		return "comes from a third party; what it may evict is not known here"
 	}

@@ -25,7 +25,7 @@ var (
 )
 
 func watcherCatalog() Catalog {
-	return Catalog{Actions: []string{"allocate", "backfill"}, Plugins: map[string]ArgumentCheck{"gang": nil}}
+	return Catalog{Actions: []string{"allocate", "backfill"}, Plugins: map[string]PluginInfo{"gang": {}}}
 }
 
 // outcome is what a watcher reported: the actions of a new configuration, or an error.

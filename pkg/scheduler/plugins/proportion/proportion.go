@@ -20,9 +20,12 @@ func Spec() framework.PluginSpec { return SpecWith(DefaultRules()) }
 
 // SpecWith registers it with other rules than the default ones.
 func SpecWith(rules Rules) framework.PluginSpec {
-	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
-		return &plugin{rules: rules, cooldowns: map[api.JobID]cooldown{}}, nil
-	}}
+	return framework.PluginSpec{
+		New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
+			return &plugin{rules: rules, cooldowns: map[api.JobID]cooldown{}}, nil
+		},
+		NeverPermits: []conf.Point{conf.Preemptable},
+	}
 }
 
 // plugin lives as long as its configuration.

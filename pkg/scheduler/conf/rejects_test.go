@@ -10,7 +10,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given string
 		want  string
@@ -19,7 +19,7 @@ func TestParseRefuses(t *testing.T) {
 			given: "",
 			want:  `f:1: actions: Required value: name at least one action, such as "allocate, backfill"`,
 		},
-		"comments alone": {
+		"only comments": {
 			given: "# later\n",
 			want:  `f:1: actions: Required value: name at least one action, such as "allocate, backfill"`,
 		},
@@ -86,12 +86,12 @@ f:1: actions: Invalid value: "destroy": no such action; known actions: allocate,
 		},
 		"actions of the wrong kind": {
 			given: "actions: {allocate: true}",
-			want:  `f:1: actions: Invalid value: must be a text such as "allocate, backfill" or a list, not a mapping`,
+			want:  `f:1: actions: Invalid value: must be a list, or a string with commas such as "a, b", not a mapping`,
 		},
 		"an action of the wrong kind": {
 			given: "actions: [allocate, [backfill], ~]",
-			want: `f:1: actions[1]: Invalid value: must be a text, a number or a boolean, not a list
-f:1: actions[2]: Invalid value: must be a text, a number or a boolean, not null`,
+			want: `f:1: actions[1]: Invalid value: must be a string, a number or a boolean, not a list
+f:1: actions[2]: Invalid value: must be a string, a number or a boolean, not null`,
 		},
 		"unknown plugins, close to a known one and far from all": {
 			given: "actions: allocate\ntiers:\n- plugins:\n  - name: gagn\n  - name: 7\n",
@@ -113,7 +113,7 @@ f:5: tiers[0].plugins[1].name: Required value: every plugin needs its name`,
 			given: "actions: allocate\ntiers:\n- plugins:\n  - gang\n",
 			want:  `f:4: tiers[0].plugins[0]: Invalid value: must be a mapping of keys to values, not the single value "gang"`,
 		},
-		"tiers and plugins that are no lists": {
+		"tiers and plugins that are not lists": {
 			given: "actions: allocate\ntiers:\n- plugins: {name: gang}\n",
 			want:  `f:3: tiers[0].plugins: Invalid value: must be a list, not a mapping`,
 		},
@@ -125,7 +125,7 @@ f:5: tiers[0].plugins[1].name: Required value: every plugin needs its name`,
 			given: "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    arguments: {size: 2}\n",
 			want:  `f:5: tiers[0].plugins[0].arguments[size]: Forbidden: no such argument; there are no arguments`,
 		},
-		"weights that are negative, overflow, or are no whole numbers": {
+		"weights that are negative, overflow, or are not whole numbers": {
 			given: `
 actions: allocate
 tiers:
@@ -146,15 +146,15 @@ f:11: tiers[0].plugins[1].arguments[predicate.MemoryPressureEnable]: Invalid val
 		"arguments without a value or with a list of them": {
 			given: "actions: allocate\ntiers:\n- plugins:\n  - name: nodeorder\n    arguments:\n      nodeaffinity.weight:\n      leastrequested.weight: [1]\n",
 			want: `
-f:6: tiers[0].plugins[0].arguments[nodeaffinity.weight]: Required value: give a value or remove the argument
-f:7: tiers[0].plugins[0].arguments[leastrequested.weight]: Invalid value: must be a text, a number or a boolean, not a list`,
+f:6: tiers[0].plugins[0].arguments[nodeaffinity.weight]: Required value: give a value or remove the key
+f:7: tiers[0].plugins[0].arguments[leastrequested.weight]: Invalid value: must be a string, a number or a boolean, not a list`,
 		},
 		"switches that are neither on nor off": {
 			given: "actions: allocate\ntiers:\n- plugins:\n  - {name: gang, enableJobOrder: 'true', enableJobReady: 1, enablePredicate: []}\n",
 			want: `
 f:4: tiers[0].plugins[0].enableJobOrder: Invalid value: "true": must be true or false, without quotes
 f:4: tiers[0].plugins[0].enableJobReady: Invalid value: "1": must be true or false, without quotes
-f:4: tiers[0].plugins[0].enablePredicate: Invalid value: must be a text, a number or a boolean, not a list`,
+f:4: tiers[0].plugins[0].enablePredicate: Invalid value: must be a string, a number or a boolean, not a list`,
 		},
 		"keys given twice, at every level": {
 			given: `
@@ -186,22 +186,22 @@ f:2: kind: Invalid value: "KubeSchedulerConfiguration": must be "SchedulerConfig
 		},
 		"a time that is a list": {
 			given: "actions: allocate\nstarvationAfter: [5m]",
-			want:  `f:2: starvationAfter: Invalid value: must be a text, a number or a boolean, not a list`,
+			want:  `f:2: starvationAfter: Invalid value: must be a string, a number or a boolean, not a list`,
 		},
 		"a negative time": {
 			given: "actions: allocate\nstarvationAfter: -5m",
-			want:  `f:2: starvationAfter: Invalid value: "-5m": must not be negative; 0 stands for never`,
+			want:  `f:2: starvationAfter: Invalid value: "-5m0s": must not be negative; 0 stands for never`,
 		},
 		"a misspelt time": {
 			given: "actions: allocate\nstarvationafter: 5m",
 			want:  `f:2: starvationafter: Forbidden: no such field; did you mean "starvationAfter"?`,
 		},
-		"aliases, merge keys and keys that are no texts": {
+		"aliases, merge keys and keys that are not strings": {
 			given: "actions: allocate\ntiers:\n- &t\n  plugins: [{name: gang}]\n- *t\n- <<: *t\n- {[a]: b}\n",
 			want: `
 f:5: tiers[1]: Invalid value: must be a mapping of keys to values, not a YAML alias; write the value out
 f:6: tiers[2].<<: Forbidden: no such field; known fields: plugins
-f:7: tiers[3]: Invalid value: a key must be a plain text, not a list`,
+f:7: tiers[3]: Invalid value: a key must be a plain string, not a list`,
 		},
 		"everything at once, in the order of the lines": {
 			given: "tiers:\n- plugins:\n  - name: gnag\n    enablePredicates: true\nkind: Policy\nactions: alocate\n",
@@ -217,8 +217,8 @@ f:6: actions: Invalid value: "alocate": no such action; did you mean "allocate"?
 			if got != nil {
 				t.Errorf("a configuration was returned with the error: %v", got)
 			}
-			var refused *conf.Error
-			if !errors.As(err, &refused) {
+			var rejected *conf.Error
+			if !errors.As(err, &rejected) {
 				t.Fatalf("got error %v of type %T, want a *conf.Error", err, err)
 			}
 			if diff := cmp.Diff(strings.TrimSpace(tc.want), err.Error()); diff != "" {
