@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
@@ -20,7 +21,7 @@ type fakeScheduler struct {
 	sick   error                       // what Healthy returns
 	refuse error                       // what SetConfiguration returns
 	work   func(context.Context) error // what Run does; nil: wait for the end of the context
-	built  parts                       // what it was made from
+	built  scheduler.Options           // what it was made from
 	set    func(*conf.Configuration)   // called by SetConfiguration, unless nil
 	start  func(context.Context) error // what Start does, unless nil
 }
@@ -79,7 +80,7 @@ func (s *fakeScheduler) Healthy() error {
 // withScheduler runs a fake in place of the scheduler.
 func withScheduler(s *fakeScheduler) Option {
 	return func(p *program) {
-		p.newScheduler = func(built parts) (Scheduler, error) {
+		p.newScheduler = func(built scheduler.Options) (Scheduler, error) {
 			s.built = built
 			return s, nil
 		}

@@ -3,19 +3,13 @@ package app
 import (
 	"context"
 	"errors"
-	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
 // Option extends the program.
@@ -39,7 +33,7 @@ func WithAction(action framework.Action) Option {
 // program is what the command line runs: what is built in, and what third parties added.
 type program struct {
 	extend       []func(*framework.Registry) error
-	newScheduler func(parts) (Scheduler, error)
+	newScheduler func(scheduler.Options) (Scheduler, error)
 	clock        clock.WithTicker
 }
 
@@ -82,37 +76,7 @@ type Scheduler interface {
 	Healthy() error
 }
 
-// parts are what a scheduler is built from.
-type parts struct {
-	SchedulerName, DefaultQueue string
-	Period                      time.Duration
-	BindWorkers                 int
-	GangGrace                   time.Duration
-
-	Kube   kubernetes.Interface
-	Batch  versioned.Interface
-	Events events.EventRecorder
-
-	Config   *conf.Configuration
-	Registry *framework.Registry
-	Metrics  *metrics.Metrics
-	Clock    clock.WithTicker
-}
-
 // newScheduler builds the scheduler itself.
-func newScheduler(p parts) (Scheduler, error) {
-	return scheduler.New(scheduler.Options{
-		SchedulerName: p.SchedulerName,
-		DefaultQueue:  p.DefaultQueue,
-		Period:        p.Period,
-		BindWorkers:   p.BindWorkers,
-		GangGrace:     p.GangGrace,
-		Kube:          p.Kube,
-		Batch:         p.Batch,
-		Config:        p.Config,
-		Registry:      p.Registry,
-		Metrics:       p.Metrics,
-		Clock:         p.Clock,
-		Log:           klog.Background(),
-	})
+func newScheduler(options scheduler.Options) (Scheduler, error) {
+	return scheduler.New(options)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	batchscheme "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/scheme"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
@@ -97,11 +98,11 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api.kube.EventsV1()})
 	recorder := broadcaster.NewRecorder(newScheme(), "batch-scheduler")
-	scheduler, err := p.newScheduler(parts{
+	sched, err := p.newScheduler(scheduler.Options{
 		SchedulerName: opts.SchedulerName, DefaultQueue: opts.DefaultQueue,
 		Period: opts.SchedulePeriod, BindWorkers: opts.BindWorkers, GangGrace: opts.GangGrace,
-		Kube: api.kube, Batch: api.batch, Events: recorder,
-		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock,
+		Kube: api.kube, Batch: api.batch,
+		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock, Log: klog.Background(),
 	})
 	if err != nil {
 		broadcaster.Shutdown()
@@ -109,14 +110,14 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	}
 	election := newElection(opts.LeaderElection, api.lease, p.clock)
 	return &process{
-		opts: opts, policy: policy, scheduler: scheduler, election: election, broadcaster: broadcaster,
-		reloader: &reloader{file: opts.SchedulerConf, scheduler: scheduler, metrics: m, clock: p.clock,
+		opts: opts, policy: policy, scheduler: sched, election: election, broadcaster: broadcaster,
+		reloader: &reloader{file: opts.SchedulerConf, scheduler: sched, metrics: m, clock: p.clock,
 			events: recorder, self: selfReference(opts)},
 		metrics:     m,
 		certificate: certificate,
 		endpoints: endpoints{
-			live:    []check{scheduler.Healthy, election.healthy},
-			ready:   []check{synced(scheduler)},
+			live:    []check{sched.Healthy, election.healthy},
+			ready:   []check{synced(sched)},
 			metrics: promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}),
 			access:  access,
 			profile: opts.Profiling,

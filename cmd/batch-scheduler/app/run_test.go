@@ -63,7 +63,7 @@ func TestRunStartsSchedulesAndStops(t *testing.T) {
 	if want := "sq73s[defragment]"; strings.ReplaceAll(got, " ", "") != want {
 		t.Errorf("the scheduler was made from %s, want %s", got, want)
 	}
-	if b.Kube == nil || b.Batch == nil || b.Events == nil || b.Registry == nil || b.Metrics == nil || b.Clock == nil {
+	if b.Kube == nil || b.Batch == nil || b.Registry == nil || b.Metrics == nil || b.Clock == nil {
 		t.Errorf("the scheduler was made from %+v, which lacks something", b)
 	}
 }
