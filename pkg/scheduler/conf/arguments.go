@@ -70,8 +70,8 @@ func (d *Decoder) Bool(key string, def bool, about string) bool {
 	return b
 }
 
-// String returns the value of the key, or def if the key is absent. If values are listed as allowed, it also returns def
-// if the value is not one of them.
+// String returns the value of the key, or def if the key is absent. If values are listed as allowed, it also returns
+// def if the value is not one of them.
 func (d *Decoder) String(key, def, about string, allowed ...string) string {
 	values := "any string"
 	if len(allowed) > 0 {
@@ -88,8 +88,8 @@ func (d *Decoder) String(key, def, about string, allowed ...string) string {
 	return text
 }
 
-// Done returns the errors: first those of invalid arguments, in the order in which they were read, then those of unknown
-// arguments, by key.
+// Done returns the errors: first those of invalid arguments, in the order in which they were read, then those of
+// unknown arguments, by key.
 func (d *Decoder) Done() field.ErrorList {
 	errs := slices.Clone(d.errs)
 	var known []string

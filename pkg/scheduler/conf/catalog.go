@@ -63,8 +63,8 @@ func (c Catalog) read(plugin string, d *Decoder) {
 	}
 }
 
-// validate reports the actions, plugins and arguments that the catalog does not have. What the object itself shows, such
-// as a missing or a duplicate name, is left to package validation.
+// validate reports the actions, plugins and arguments that the catalog does not have. What the object itself shows,
+// such as a missing or a duplicate name, is left to package validation.
 func (c Catalog) validate(object *v1alpha1.SchedulerConfiguration) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range object.Actions {

@@ -1,9 +1,10 @@
 // Package conf loads the policy file of the scheduler: the actions that a cycle executes, and the plugins, arranged in
 // tiers, that it consults.
 //
-// The format is pkg/apis/config/v1alpha1; files of kube-batch load unchanged. Loading is strict: unknown fields, duplicate
-// keys and values out of range are rejected, all in one report, each with its line, its field path and a suggestion. A
-// Catalog supplies the names that a file may contain, so this package knows neither the plugins nor the cluster.
+// The format is pkg/apis/config/v1alpha1; files of kube-batch load unchanged. Loading is strict: unknown fields,
+// duplicate keys and values out of range are rejected, all in one report, each with its line, its field path and a
+// suggestion. A Catalog supplies the names that a file may contain, so this package knows neither the plugins nor the
+// cluster.
 package conf
 
 import (

@@ -98,8 +98,8 @@ func (d *decoder) dictionary(n *yaml.Node, path *field.Path, v reflect.Value) bo
 		})
 }
 
-// entries calls visit for every key of a mapping, in the order of the file, with the path that child returns. It rejects
-// duplicate keys and keys that are not strings.
+// entries calls visit for every key of a mapping, in the order of the file, with the path that child returns. It
+// rejects duplicate keys and keys that are not strings.
 func (d *decoder) entries(
 	n *yaml.Node, path *field.Path, child func(string, ...string) *field.Path, visit func(string, *yaml.Node, *field.Path),
 ) bool {
@@ -147,8 +147,8 @@ func (d *decoder) list(n *yaml.Node, path *field.Path, v reflect.Value) bool {
 	return true
 }
 
-// scalar decodes a string, a boolean or a duration. Every scalar is also a string. In this API, a duration of 0 stands for
-// never.
+// scalar decodes a string, a boolean or a duration. Every scalar is also a string. In this API, a duration of 0 stands
+// for never.
 func (d *decoder) scalar(n *yaml.Node, path *field.Path, v reflect.Value) bool {
 	if n.Kind != yaml.ScalarNode || isNull(n) {
 		d.report.unusable(field.Invalid(path, field.OmitValueType{}, "must be a string, a number or a boolean, not "+kindOf(n)))

@@ -27,8 +27,8 @@ func DefaultYAML() string {
 	return defaultYAML
 }
 
-// Default returns the built-in configuration. It goes through Parse like any file and fails if
-// the catalog lacks what the default names.
+// Default returns the built-in configuration. Like a file, it is parsed and validated; it fails if the catalog lacks
+// one of its plugins or actions.
 func Default(catalog Catalog) (*Configuration, error) {
 	c, _, err := Parse(DefaultSource, []byte(defaultYAML), catalog)
 	return c, err
@@ -51,9 +51,9 @@ func read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a configuration from YAML or JSON text: it decodes the text, sets defaults, and validates first the object
-// and then its names against the catalog. If anything is wrong, the configuration is nil and the error is an *Error that
-// lists everything; the warnings are returned in any case. The source identifies the text in messages.
+// Parse reads a configuration from YAML or JSON text: it decodes the text, sets defaults, and validates first the
+// object and then its names against the catalog. If anything is wrong, the configuration is nil and the error is an
+// *Error that lists everything; the warnings are returned in any case. The source identifies the text in messages.
 func Parse(source string, data []byte, catalog Catalog) (*Configuration, []Warning, error) {
 	root, err := document(data)
 	if err != nil {

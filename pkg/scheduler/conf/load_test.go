@@ -101,9 +101,9 @@ func TestLoad(t *testing.T) {
 		given string
 		want  string
 	}{
-		"names the file in problems":  {given: file, want: file + `:1: actions: Invalid value: "alocate": no such action; did you mean "allocate"?`},
-		"says that there is no file":  {given: file + "x", want: "reading the scheduler configuration: open " + file + "x: no such file or directory"},
-		"says that it is a directory": {given: dir, want: "reading the scheduler configuration: read " + dir + ": is a directory"},
+		"names the file in problems": {given: file, want: file + `:1: actions: Invalid value: "alocate": no such action; did you mean "allocate"?`},
+		"reports a missing file":     {given: file + "x", want: "reading the scheduler configuration: open " + file + "x: no such file or directory"},
+		"reports a directory":        {given: dir, want: "reading the scheduler configuration: read " + dir + ": is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := conf.Load(tc.given, testCatalog())

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// suggest returns the closest known name, or all known names if none is close. The kind is the plural noun for the names.
+// suggest returns the closest known name, or all known names if none is close. The kind is the plural noun for the
+// names.
 func suggest(name, kind string, known []string) string {
 	if best, ok := closest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", best)
@@ -17,8 +18,9 @@ func suggest(name, kind string, known []string) string {
 	return fmt.Sprintf("known %s: %s", kind, strings.Join(slices.Sorted(slices.Values(known)), ", "))
 }
 
-// closest returns the known name that takes the fewest edits to reach, ignoring case. At most a third of the letters may
-// be edited, because a distant suggestion misleads. Among equally close names it returns the first in alphabetical order.
+// closest returns the known name that takes the fewest edits to reach, ignoring case. At most a third of the letters
+// may be edited, because a distant suggestion misleads. Among equally close names it returns the first in alphabetical
+// order.
 func closest(name string, known []string) (best string, ok bool) {
 	name = strings.ToLower(name)
 	fewest := max(1, len(name)/3)
