@@ -1,8 +1,8 @@
-// Command reference writes a reference as the code has it to its output: docs/metrics.md or docs/configuration.md.
+// Command reference generates a reference from the code and prints it: docs/metrics.md or docs/configuration.md.
 //
 //	go run ./hack/reference metrics|configuration
 //
-// It is run in the root of the module.
+// It must run in the root of the module.
 package main
 
 import (
