@@ -117,7 +117,7 @@ func synopsis(dir string) (string, error) {
 	return "", fmt.Errorf("%s has no comment about its package", dir)
 }
 
-// flags are those of the scheduler in the order of its help.
+// flags returns the flags of the scheduler in the order of its help.
 func flags() []option {
 	var list []option
 	set := app.NewSchedulerCommand().Flags()

@@ -31,9 +31,9 @@ func newCheckCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a policy file without a cluster",
-		Long: `check reads a policy file as the scheduler would, without a cluster. It prints everything
-that is wrong with it, with line and field; what can never have an effect; and what each
-action may evict. The exit code is 1 if the scheduler would refuse the file.`,
+		Long: `check reads a policy file as the scheduler does, without a cluster. It prints all errors
+with their line and field, warnings about settings without effect, and which pods each
+action may evict. The exit code is 1 if the scheduler would reject the file.`,
 		Args: exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			registry, err := p.registry()
@@ -60,7 +60,7 @@ action may evict. The exit code is 1 if the scheduler would refuse the file.`,
 func newPrintDefaultCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "print-default",
-		Short: "Print the policy that is in force without --scheduler-conf",
+		Short: "Print the policy that applies without --scheduler-conf",
 		Args:  exactly(0, ""),
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprint(cmd.OutOrStdout(), conf.DefaultYAML())
@@ -68,7 +68,7 @@ func newPrintDefaultCommand() *cobra.Command {
 	}
 }
 
-// mayEvict says which pods an action may evict under a configuration.
+// mayEvict describes the pods that an action may evict under a configuration.
 func mayEvict(action string, c *conf.Configuration, catalog conf.Catalog) string {
 	switch action {
 	case "allocate", "backfill":
@@ -78,7 +78,7 @@ func mayEvict(action string, c *conf.Configuration, catalog conf.Catalog) string
 	case "reclaim":
 		return "may evict, for jobs of other queues, " + permittedBy(catalog.Permitting(c, conf.Reclaimable))
 	default:
-		return "comes from a third party; what it may evict is not known here"
+		return "third-party action; unknown which pods it may evict"
 	}
 }
 
@@ -89,7 +89,7 @@ func permittedBy(plugins []string) string {
 	return "what these plugins permit: " + strings.Join(plugins, ", ")
 }
 
-// exactly refuses any other number of arguments; the names are for the message.
+// exactly rejects any other number of arguments. The message contains the names.
 func exactly(n int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// buildVersion describes the build: the version of the main module, the commit, and the version of
-// Go, as far as the build recorded them.
+// buildVersion returns the version of the main module, the commit and the version of Go, as far as the build recorded
+// them.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -19,7 +19,7 @@ func buildVersion() string {
 	return describeBuild(info)
 }
 
-// unknownVersion stands for the version of a build that recorded none.
+// unknownVersion is the version of a build that recorded none.
 const unknownVersion = "unknown"
 
 func describeBuild(info *debug.BuildInfo) string {
@@ -46,7 +46,7 @@ func moduleVersion(info *debug.BuildInfo) string {
 	return unknownVersion
 }
 
-// userAgent names the program to the API server, which shows it in audit logs and field managers.
+// userAgent returns the name of the program in audit logs and field managers of the API server.
 func userAgent() string {
 	version := unknownVersion
 	if info, ok := debug.ReadBuildInfo(); ok {
