@@ -115,12 +115,12 @@ func (d *decoder) entries(
 			continue
 		}
 		at := child(key.Value)
-		d.report.found(at, key.Line, value)
 		if seen[key.Value] {
-			d.report.reject(field.Forbidden(at, "given twice"))
+			d.report.rejectAt(key.Line, field.Forbidden(at, "given twice"))
 			continue
 		}
 		seen[key.Value] = true
+		d.report.found(at, key.Line, value)
 		visit(key.Value, value, at)
 	}
 	return true

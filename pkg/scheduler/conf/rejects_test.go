@@ -174,6 +174,14 @@ f:6: tiers[0].plugins[0].name: Forbidden: given twice
 f:10: tiers[0].plugins[1].arguments[nodeaffinity.weight]: Forbidden: given twice
 f:11: actions: Forbidden: given twice`,
 		},
+		"an error in a key that is given twice, at the line of the first": {
+			given: "actions: alocate\nkind: []\nkind: SchedulerConfiguration\nactions: [backfill]\n",
+			want: `
+f:1: actions: Invalid value: "alocate": no such action; did you mean "allocate"?
+f:2: kind: Invalid value: must be a string, a number or a boolean, not a list
+f:3: kind: Forbidden: given twice
+f:4: actions: Forbidden: given twice`,
+		},
 		"another version and kind": {
 			given: "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nactions: allocate",
 			want: `

@@ -42,6 +42,11 @@ func (r *report) reject(errs ...*field.Error) {
 	}
 }
 
+// rejectAt records a problem with another line than that of its field: a duplicate of the field.
+func (r *report) rejectAt(line int, err *field.Error) {
+	r.problems = append(r.problems, Problem{Line: line, Path: err.Field, Text: err.ErrorBody()})
+}
+
 // unusable records a value that could not be decoded. What validation finds there, or below it, is a consequence.
 func (r *report) unusable(err *field.Error) {
 	r.reject(err)
