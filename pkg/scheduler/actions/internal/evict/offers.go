@@ -50,7 +50,7 @@ func (a *attempt) offersFor(t *api.TaskInfo, victimQueue *api.QueueInfo) *candid
 func (o *candidates) fill(a *attempt, t *api.TaskInfo) {
 	all := a.ssn.Cluster().Nodes()
 	o.nodes.Fill(func(add func(*api.NodeInfo, cost)) {
-		a.ssn.FeasibleNodes(t.Signature).Each(func(i int) {
+		a.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 			if a.within(all[i]) && !o.dropped[all[i]] {
 				if units, ok := a.offer(t, all[i], o.key.victimQueue); ok {
 					add(all[i], a.costOf(units))
@@ -80,7 +80,7 @@ func (o *candidates) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api
 // catchUp searches again for victims on the nodes that have changed. The number of updates has no limit: a rebuild
 // searches on all nodes, and entries of the journal often repeat the node before them.
 func (o *candidates) catchUp(a *attempt, t *api.TaskInfo) {
-	cluster, feasible, last := a.ssn.Cluster(), a.ssn.FeasibleNodes(t.Signature), -1
+	cluster, feasible, last := a.ssn.Cluster(), a.ssn.Nodes().Feasible(t.Signature), -1
 	nodes := cluster.Nodes()
 	o.reader.CatchUp(cluster.NodeChanges(), math.MaxInt, func() { o.fill(a, t) }, func(index int) {
 		if index != last && feasible.Has(index) && a.within(nodes[index]) {

@@ -4,6 +4,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // measure returns what a feasible node is worth for a task, and whether the task fits there at all.
@@ -13,7 +14,7 @@ type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (worth V, ok bool)
 // measures again the nodes that have changed.
 type candidates[V any] struct {
 	ssn     *framework.Session
-	passing *framework.NodeSet
+	passing *nodeindex.NodeSet
 	measure measure[V]
 	among   among
 	seen    *seen
@@ -22,11 +23,11 @@ type candidates[V any] struct {
 }
 
 // among returns a set of nodes outside of which no node can take the task; nil: any could.
-type among func(*api.TaskInfo) *framework.NodeSet
+type among func(*api.TaskInfo) *nodeindex.NodeSet
 
 func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
 	return &candidates[V]{
-		ssn: ssn, passing: ssn.FeasibleNodes(t.Signature), measure: measure, among: among, seen: seen,
+		ssn: ssn, passing: ssn.Nodes().Feasible(t.Signature), measure: measure, among: among, seen: seen,
 		nodes: tournament.New(ssn.Cluster().Nodes(), compare),
 	}
 }
