@@ -102,4 +102,15 @@ func selecting(disk string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": disk} }
 }
 
+func group(name string, minMember int) *v1alpha1.PodGroup {
+	return &v1alpha1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(minMember)},
+	}
+}
+
+func inGroup(name string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Labels = map[string]string{v1alpha1.LabelPodGroup: name} }
+}
+
 func beingDeleted(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }

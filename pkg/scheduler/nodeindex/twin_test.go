@@ -22,6 +22,7 @@ func TestIndexAgainstTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &twin{T: t, c: newCluster()}
+		w.c.SetPodGroup(group("gang", rapid.IntRange(1, 3).Draw(t, "minMember")))
 		w.index = New(w.c, w.c.Dims)
 		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
 			for range rapid.IntRange(0, 6).Draw(t, "changes") {
@@ -76,9 +77,11 @@ func (w *twin) changeSomething() {
 func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 	return pod(name, rapid.IntRange(0, 2).Draw(w.T, "cpu"), func(p *v1.Pod) {
 		if old := w.c.Tasks[api.TaskID(p.UID)]; old != nil {
-			p.Spec.SchedulerName = old.Pod.Spec.SchedulerName
+			p.Spec.SchedulerName, p.Labels = old.Pod.Spec.SchedulerName, old.Pod.Labels
 		} else if rapid.Bool().Draw(w.T, "foreign") {
 			foreign(p)
+		} else if rapid.Bool().Draw(w.T, "in a gang") {
+			inGroup("gang")(p)
 		}
 		if rapid.Bool().Draw(w.T, "placed") {
 			on(nodeName)(p)

@@ -22,7 +22,7 @@ type candidates[V any] struct {
 	nodes   *tournament.Tree[V]
 }
 
-// among returns a set of nodes outside of which no node can take the task; nil: any could.
+// among returns a set of nodes that contains all nodes where the task fits; nil is the set of all nodes.
 type among func(*api.TaskInfo) *nodeindex.NodeSet
 
 func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {

@@ -107,7 +107,7 @@ func (p *Placer) pinnedNode(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	return n
 }
 
-// among narrows the nodes down to those where room is known to be, or anything is being released.
+// among narrows the nodes down to those that are known to be available, or where resources are being released.
 func (p *Placer) among(when api.When) among {
 	if when == api.Future {
 		return func(*api.TaskInfo) *nodeindex.NodeSet { return p.ssn.Nodes().Releasing() }

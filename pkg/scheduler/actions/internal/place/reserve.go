@@ -39,7 +39,7 @@ type wait struct {
 	inTheWay int       // members of queues
 }
 
-// anywhere: pods that stand in the way do not keep nodes from being reserved.
+// anywhere does not narrow the nodes down: a node can be reserved whatever runs there.
 func anywhere(*api.TaskInfo) *nodeindex.NodeSet { return nil }
 
 func soonest(a, b wait) int {
