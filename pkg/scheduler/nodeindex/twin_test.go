@@ -85,7 +85,10 @@ func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 		}
 		if rapid.Bool().Draw(w.T, "placed") {
 			on(nodeName)(p)
+		} else if rapid.IntRange(0, 2).Draw(w.T, "nominated") == 0 {
+			p.Status.NominatedNodeName = nodeName // keeps resources from pods of lower priority if the pod is foreign
 		}
+		p.Spec.Priority = new(rapid.Int32Range(0, 1).Draw(w.T, "priority"))
 		if rapid.Bool().Draw(w.T, "node selector") {
 			selecting(rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk"))(p)
 		}
