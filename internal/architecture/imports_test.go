@@ -56,8 +56,14 @@ var importRules = []importRule{
 		because: "the model has one owner: no client, no lock, no clock; times are handed to it",
 	},
 	{
-		from:    []string{"pkg/scheduler/framework/..."},
-		only:    []string{"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."},
+		from: []string{"pkg/scheduler/nodeindex/..."}, only: []string{"pkg/scheduler/api/..."},
+		because: "the index is below the framework: it reads the model, and asks the session through an interface of its own",
+	},
+	{
+		from: []string{"pkg/scheduler/framework/..."},
+		only: []string{
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex",
+		},
 		because: "a session works on the model and reaches the cluster through Effects alone, never through the cache",
 	},
 	{
@@ -65,7 +71,7 @@ var importRules = []importRule{
 		except: []string{"pkg/scheduler/plugins", "pkg/scheduler/actions"}, // the lists of them
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
-			"pkg/scheduler/metrics/...", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
+			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
 		},
 		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in internal",
 	},
@@ -188,6 +194,10 @@ func TestCheckImports(t *testing.T) {
 		"cmd imports pkg":                           {"cmd/b/b.go", module + "/pkg/a", false},
 		"the framework imports the cache":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/cache", true},
 		"the framework imports the model":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/api", false},
+		"the framework imports the node index":      {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/nodeindex", false},
+		"the node index imports the framework":      {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/framework", true},
+		"the node index imports the model":          {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/api", false},
+		"an action imports the node index":          {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/nodeindex", false},
 		"a test of the framework imports the cache": {"pkg/scheduler/framework/a_test.go", module + "/pkg/scheduler/cache", false},
 		"a plugin imports a plugin":                 {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/gang", true},
 		"a plugin imports a package of its own":     {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/drf/share", false},

@@ -21,7 +21,9 @@ func TestSetAside(t *testing.T) {
 	ssn, _ := open(t, profile, c)
 	before := c.Dump()
 	gang, other := c.Tasks["a"], c.Tasks["b"]
-	room := func() int64 { return ssn.Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000 }
+	room := func() int64 {
+		return ssn.Nodes().Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000
+	}
 	var got []int64
 	look := func() { got = append(got, room()) }
 

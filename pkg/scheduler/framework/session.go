@@ -40,7 +40,6 @@ type Session struct {
 	outstanding map[api.JobID][]api.TaskID
 	// nominatedNodes is filled when the session closes.
 	nominatedNodes map[*api.TaskInfo]string
-	total          api.Resource
 	deserved       map[*api.QueueInfo]api.Resource
 	counts         [api.Evict + 1]int
 	wake           time.Time
@@ -95,8 +94,8 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	}
 	ssn.opening = nil
 	ssn.excludeOverdue()
-	ssn.total = ssn.updateTotal()
-	ssn.memory.plans.compare(ssn)
+	ssn.memory.nodes.Open(ssn)
+	ssn.memory.plans.open(ssn)
 	if !ssn.takeUp(&ssn.memory.repeat) {
 		waiting := cluster.WaitingJobs()
 		ssn.trackDegraded(waiting)
@@ -148,12 +147,6 @@ func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
 	slices.SortFunc(tasks, ssn.CompareTasks)
 	return tasks
 }
-
-// Total returns the usable total: what members of queues could hold. A node counts with its
-// allocatable, less pods outside all queues, if it is ready, schedulable, and some holding or
-// waiting member of a queue passes its filters; any other node counts with what members hold
-// there. It stands still within a session.
-func (ssn *Session) Total() api.Resource { return ssn.total }
 
 // SetDeserved records what a queue deserves, in parts of units (see api.Parts).
 func (ssn *Session) SetDeserved(q *api.QueueInfo, parts api.Resource) { ssn.deserved[q] = parts }
@@ -263,7 +256,7 @@ func (ssn *Session) Close() {
 	}
 	ssn.leaveRepeat()
 	if !ssn.repeats {
-		ssn.memory.dropUnusedVerdicts()
+		ssn.memory.nodes.Close()
 	}
-	ssn.memory.plans.standing = ssn.cluster.PlacementGeneration()
+	ssn.memory.plans.placement = ssn.cluster.PlacementGeneration()
 }

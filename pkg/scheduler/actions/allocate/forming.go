@@ -116,7 +116,7 @@ func (f *reserver) consider(job *api.JobInfo) {
 }
 
 func (f *reserver) couldStart(job *api.JobInfo) bool {
-	tasks, enough := f.ssn.CouldFit(job)
+	tasks, enough := f.ssn.Nodes().CouldFit(job)
 	for _, n := range tasks {
 		if n > 0 {
 			return enough

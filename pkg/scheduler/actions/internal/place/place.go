@@ -12,6 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // Placer places tasks in one session.
@@ -97,7 +98,7 @@ func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 // pinnedNode returns the node that is meant for t, if there is room.
 func (p *Placer) pinnedNode(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	n := p.pinned[t]
-	if n == nil || !p.ssn.FeasibleNodes(t.Signature).Has(n.Index) {
+	if n == nil || !p.ssn.Nodes().Feasible(t.Signature).Has(n.Index) {
 		return nil
 	}
 	if _, fits := p.score(when)(t, n); !fits {
@@ -106,12 +107,12 @@ func (p *Placer) pinnedNode(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	return n
 }
 
-// among narrows the nodes down to those where room is known to be, or anything is being released.
+// among narrows the nodes down to those that are known to be available, or where resources are being released.
 func (p *Placer) among(when api.When) among {
 	if when == api.Future {
-		return func(*api.TaskInfo) *framework.NodeSet { return p.ssn.ReleasingNodes() }
+		return func(*api.TaskInfo) *nodeindex.NodeSet { return p.ssn.Nodes().Releasing() }
 	}
-	return p.ssn.KnownAvailable
+	return p.ssn.Nodes().KnownAvailable
 }
 
 func highest(a, b api.Score) int { return cmp.Compare(b, a) }
@@ -131,7 +132,7 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 func (p *Placer) scan(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	nodes := p.ssn.Cluster().Nodes()
 	p.scanned.Fill(func(add func(*api.NodeInfo, api.Score)) {
-		p.ssn.FeasibleNodes(t.Signature).Each(func(i int) {
+		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 			n := nodes[i]
 			if when == api.Future && !n.HasReleasing() || p.domain != nil && !p.domain(n) || !n.Fits(t, when) {
 				return
