@@ -24,6 +24,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
 // handlers call what informers would.
@@ -34,7 +36,7 @@ type handlers struct {
 func newCache(t testing.TB) (*Cache, handlers) {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
-		SchedulerName: us, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0),
 	})
 	if err != nil {
@@ -43,17 +45,16 @@ func newCache(t testing.TB) (*Cache, handlers) {
 	return c, handlers{
 		pods: handler(c, c.podKind()), nodes: handler(c, nodeKind()), groups: handler(c, podGroupKind()),
 		queues: handler(c, queueKind()), namespaces: handler(c, namespaceKind()), classes: handler(c, priorityClassKind()),
-		volumes: c.bumper(),
+		volumes: c.externalHandler(),
 	}
 }
 
-// state describes the model: tasks with status, node and job, then nodes with the pods that have
-// room still.
+// state returns the content of the model: tasks with status, node and job, then nodes with their idle
+// CPU.
 func state(m *api.Cluster) []string {
 	m.Recompute()
-	w := &world{Cache: &Cache{model: m}}
 	lines := []string{}
-	for _, task := range w.tasks() {
+	for _, task := range tasksOf(m) {
 		line := fmt.Sprintf("%s %s", task.ID, task.Status)
 		if task.Node != nil {
 			line += " on " + task.Node.Name
@@ -244,11 +245,11 @@ func TestWhatWakesTheCycle(t *testing.T) {
 				h.namespaces.OnAdd(before, true)
 			}
 			c.Apply()
-			w := &world{Cache: c}
-			w.woken()
+			f := &harness{Cache: c}
+			f.woken()
 			generation := c.Model().Generation()
 			test.change(h)
-			woken := w.woken()
+			woken := f.woken()
 			c.Apply()
 			got := effect{woken, c.Model().Generation() != generation}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -272,12 +273,12 @@ func TestWhatPluginsReadWakesTheCycle(t *testing.T) {
 	}
 	for name, object := range objects {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, nil, func(w *world) {
-				w.woken()
-				generation := w.Model().Generation()
-				w.create(object)
-				w.settle()
-				if !w.woken() || w.Model().Generation() == generation {
+			run(t, 1, nil, func(f *harness) {
+				f.woken()
+				generation := f.Model().Generation()
+				f.Create(object)
+				f.settle()
+				if !f.woken() || f.Model().Generation() == generation {
 					t.Error("no cycle")
 				}
 			})
@@ -288,7 +289,7 @@ func TestWhatPluginsReadWakesTheCycle(t *testing.T) {
 func TestAPodThatVanishedIsForgottenBeforeTheWatchSaysSo(t *testing.T) {
 	c, h := newCache(t)
 	h.pods.OnAdd(member("", "p"), true)
-	c.vanished(&flight{namespace: "default", name: "p", uid: "pod-p"})
+	results{c}.PodVanished(&bind.Request{Namespace: "default", Name: "p", UID: "pod-p"})
 	c.Apply()
 	if diff := cmp.Diff([]string{}, state(c.Model())); diff != "" {
 		t.Errorf("model (-want +got):\n%s", diff)
@@ -340,22 +341,22 @@ func TestAnObjectThatBreaksTheModelIsLeftOut(t *testing.T) {
 
 // TestANewModelKeepsWhatIsInFlight rebuilds the model in the middle of things.
 func TestANewModelKeepsWhatIsInFlight(t *testing.T) {
-	inWorld(t, 1, append(objects(gang("g", 2)), bound(member("", "old"), "n2")), func(w *world) {
-		w.pods.latency = time.Second
-		w.place("g", "n1")
-		w.wait(1500 * time.Millisecond)
-		before := append(w.model(), state(w.Model())...)
-		w.Rebuild()
-		if diff := cmp.Diff(before, append(w.model(), state(w.Model())...)); diff != "" {
+	run(t, 1, append(objects(gang("g", 2)), bound(member("", "old"), "n2")), func(f *harness) {
+		f.Faults.Latency = time.Second
+		f.place("g", "n1")
+		f.wait(1500 * time.Millisecond)
+		before := append(f.describe(), state(f.Model())...)
+		f.Rebuild()
+		if diff := cmp.Diff(before, append(f.describe(), state(f.Model())...)); diff != "" {
 			t.Errorf("model after rebuilding (-before +after):\n%s", diff)
 		}
 		want := []string{"g-0 Bound n1", "g-1 Binding n1 in flight", "old Bound n2"}
-		if diff := cmp.Diff(want, w.model()); diff != "" {
+		if diff := cmp.Diff(want, f.describe()); diff != "" {
 			t.Errorf("model (-want +got):\n%s", diff)
 		}
-		w.wait(time.Second)
+		f.wait(time.Second)
 		want[1] = "g-1 Bound n1"
-		if diff := cmp.Diff(want, w.model()); diff != "" {
+		if diff := cmp.Diff(want, f.describe()); diff != "" {
 			t.Errorf("model after landing (-want +got):\n%s", diff)
 		}
 	})
@@ -366,19 +367,19 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 		return func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err }
 	}
 	tests := map[string]struct {
-		given func(*world)
+		given func(*harness)
 		want  string
 	}{
 		"custom resources that are not installed": {
-			given: func(w *world) {
-				w.batch.PrependReactor("list", "queues", refuse(apierrors.NewNotFound(v1alpha1.Resource("queues"), "")))
+			given: func(f *harness) {
+				f.Batch.PrependReactor("list", "queues", refuse(apierrors.NewNotFound(v1alpha1.Resource("queues"), "")))
 			},
 			want: `not synced with the API server: queues (failed to list *v1alpha1.Queue: queues.scheduling.batch-scheduler.dev "" not found; ` +
 				`the custom resources are not installed: kubectl apply -k config/crd): context deadline exceeded`,
 		},
 		"a role that does not allow it": {
-			given: func(w *world) {
-				w.kube.PrependReactor("list", "nodes", refuse(apierrors.NewForbidden(v1.Resource("nodes"), "", fmt.Errorf("no"))))
+			given: func(f *harness) {
+				f.Kube.PrependReactor("list", "nodes", refuse(apierrors.NewForbidden(v1.Resource("nodes"), "", fmt.Errorf("no"))))
 			},
 			want: `not synced with the API server: nodes (failed to list *v1.Node: nodes is forbidden: no; ` +
 				`the scheduler's ClusterRole does not allow it, or the API server has just been started and has not read it yet: kubectl apply -k config/default): context deadline exceeded`,
@@ -387,18 +388,18 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1, nil)
-				test.given(w)
+				f := newHarness(t, Options{}, nil)
+				test.given(f)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				err := w.Start(ctx)
+				err := f.Start(ctx)
 				if err == nil {
 					t.Fatal("started")
 				}
 				if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}
-				if w.Synced() {
+				if f.Synced() {
 					t.Error("says that it is synced")
 				}
 			})
@@ -407,11 +408,11 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 }
 
 func TestSyncedMeansThatTheModelIsComplete(t *testing.T) {
-	inWorld(t, 1, objects(gang("g", 3)), func(w *world) {
-		if !w.Synced() {
+	run(t, 1, objects(gang("g", 3)), func(f *harness) {
+		if !f.Synced() {
 			t.Error("not synced after Start")
 		}
-		if diff := cmp.Diff([]string{"g-0 Pending", "g-1 Pending", "g-2 Pending"}, w.model()); diff != "" {
+		if diff := cmp.Diff([]string{"g-0 Pending", "g-1 Pending", "g-2 Pending"}, f.describe()); diff != "" {
 			t.Errorf("model (-want +got):\n%s", diff)
 		}
 	})
@@ -420,7 +421,7 @@ func TestSyncedMeansThatTheModelIsComplete(t *testing.T) {
 func TestNewRefusesHalfOfIt(t *testing.T) {
 	kube := fake.NewSimpleClientset()
 	whole := Options{
-		SchedulerName: us, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0),
 	}
 	tests := map[string]struct {

@@ -23,15 +23,15 @@ import (
 
 // feed is the objects of one kind on the API server, and an informer of them that is played by hand.
 type feed[T apiObject] struct {
-	stage   *stage
+	stage   *fakeInformers
 	handler toolscache.ResourceEventHandler
 	draw    func(t *rapid.T, old T) T // old is nil for a new object
-	tell    func(*api.Cluster, T)
-	// appeared hears of what is shown; may be nil.
-	appeared func(T)
+	apply   func(*api.Cluster, T)
+	// onShown hears of what is shown; may be nil.
+	onShown func(T)
 
 	server map[string]T
-	shown  map[string]showing[T]
+	shown  map[string]delivered[T]
 	births int
 }
 
@@ -40,19 +40,19 @@ type apiObject interface {
 	runtime.Object
 }
 
-// showing is an object as the handler got it, which is trimmed, and as the API server gave it.
-type showing[T any] struct{ given, whole T }
+// delivered is an object as the handler got it, which is trimmed, and as the API server gave it.
+type delivered[T any] struct{ given, untrimmed T }
 
 // feeder is a feed of any kind.
 type feeder interface {
 	deliverOne(*rapid.T)
 	deliverAll(*rapid.T)
-	story(hidden map[types.UID]bool) []func(*api.Cluster)
+	replay(hidden map[types.UID]bool) []func(*api.Cluster)
 	untouched(*rapid.T)
 }
 
-func newFeed[T apiObject](s *stage, k *kind[T], draw func(*rapid.T, T) T, tell func(*api.Cluster, T)) *feed[T] {
-	return &feed[T]{stage: s, handler: handler(s.Cache, k), draw: draw, tell: tell, server: map[string]T{}, shown: map[string]showing[T]{}}
+func newFeed[T apiObject](s *fakeInformers, k *kind[T], draw func(*rapid.T, T) T, tell func(*api.Cluster, T)) *feed[T] {
+	return &feed[T]{stage: s, handler: handler(s.Cache, k), draw: draw, apply: tell, server: map[string]T{}, shown: map[string]delivered[T]{}}
 }
 
 func keyOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
@@ -104,7 +104,7 @@ func (f *feed[T]) deliverAll(t *rapid.T) {
 func (f *feed[T]) keys() []string {
 	keys := maps.Clone(f.shown)
 	for key := range f.server {
-		keys[key] = showing[T]{}
+		keys[key] = delivered[T]{}
 	}
 	return slices.Sorted(maps.Keys(keys))
 }
@@ -123,7 +123,7 @@ func (f *feed[T]) deliver(t *rapid.T, key string) {
 	}
 	after := before
 	if !was || server.GetResourceVersion() != before.given.GetResourceVersion() {
-		after = showing[T]{f.trimmed(server), server.DeepCopyObject().(T)}
+		after = delivered[T]{f.trimmed(server), server.DeepCopyObject().(T)}
 	}
 	f.shown[key] = after
 	f.twice(t, func() {
@@ -133,8 +133,8 @@ func (f *feed[T]) deliver(t *rapid.T, key string) {
 			f.handler.OnAdd(after.given, rapid.Bool().Draw(t, "initial"))
 		}
 	})
-	if f.appeared != nil && (!was || after != before) {
-		f.appeared(after.given)
+	if f.onShown != nil && (!was || after != before) {
+		f.onShown(after.given)
 	}
 }
 
@@ -164,12 +164,12 @@ func (f *feed[T]) trimmed(obj T) T {
 	return kept.(T)
 }
 
-// story tells a model what the informer shows.
-func (f *feed[T]) story(hidden map[types.UID]bool) []func(*api.Cluster) {
+// replay tells a model what the informer shows.
+func (f *feed[T]) replay(hidden map[types.UID]bool) []func(*api.Cluster) {
 	var events []func(*api.Cluster)
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
-		if obj := f.shown[key].whole; !hidden[obj.GetUID()] {
-			events = append(events, func(c *api.Cluster) { f.tell(c, obj) })
+		if obj := f.shown[key].untrimmed; !hidden[obj.GetUID()] {
+			events = append(events, func(c *api.Cluster) { f.apply(c, obj) })
 		}
 	}
 	return events
@@ -178,7 +178,7 @@ func (f *feed[T]) story(hidden map[types.UID]bool) []func(*api.Cluster) {
 // untouched fails if anybody has written to an object of the informer.
 func (f *feed[T]) untouched(t *rapid.T) {
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
-		if diff := gocmp.Diff(f.trimmed(f.shown[key].whole), f.shown[key].given); diff != "" {
+		if diff := gocmp.Diff(f.trimmed(f.shown[key].untrimmed), f.shown[key].given); diff != "" {
 			t.Fatalf("an object of the informer was written to:\n%s", diff)
 		}
 	}

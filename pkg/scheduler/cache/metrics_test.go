@@ -14,22 +14,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-// waits notes how long pods and groups have waited.
-type waits struct {
+// latencyMetrics notes how long pods and groups have waited.
+type latencyMetrics struct {
 	noMetrics
 	mu    sync.Mutex
 	lines []string
 }
 
-func (n *waits) PodBound(wait time.Duration) { n.note("pod " + wait.Round(time.Millisecond).String()) }
+func (n *latencyMetrics) PodBound(wait time.Duration) {
+	n.note("pod " + wait.Round(time.Millisecond).String())
+}
 
-func (n *waits) GroupStarted(queue string, wait time.Duration) {
+func (n *latencyMetrics) GroupStarted(queue string, wait time.Duration) {
 	n.note(fmt.Sprintf("group of %s %s", queue, wait.Round(time.Millisecond)))
 }
 
-func (n *waits) note(line string) {
+func (n *latencyMetrics) note(line string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lines = append(n.lines, line)
@@ -39,7 +43,7 @@ func (n *waits) note(line string) {
 func TestWaits(t *testing.T) {
 	tests := map[string]struct {
 		given []runtime.Object
-		lead  func(*world) // before the placement
+		lead  func(*harness) // before the placement
 		want  []string
 	}{
 		"a group waits since its last pod has come": {
@@ -52,19 +56,19 @@ func TestWaits(t *testing.T) {
 		},
 		"a group has started when the last bind is done": {
 			given: []runtime.Object{group("g", 2), aged("g", "a", 0), aged("g", "b", 0)},
-			lead: func(w *world) {
-				w.pods.faults["b"] = []fault{{err: errNetwork, done: true}}
-				w.pods.silent["b"] = 1
+			lead: func(f *harness) {
+				f.Faults.Bind["b"] = []fault{{Err: fakecluster.ErrNetwork, Done: true}}
+				f.Faults.Get["b"] = 1
 			},
 			want: []string{"group of default 1h0m0.5s", "pod 1h0m0.5s", "pod 1h0m0s"},
 		},
 		"a group of which a bind was refused has not": {
 			given: []runtime.Object{group("g", 2), aged("g", "a", 0), aged("g", "b", 0)},
-			lead:  func(w *world) { w.pods.faults["b"] = []fault{{err: errDenied}} },
+			lead:  func(f *harness) { f.Faults.Bind["b"] = []fault{{Err: fakecluster.ErrDenied}} },
 			want:  []string{"pod 1h0m0s"},
 		},
 		"surplus pods start no group": {
-			given: []runtime.Object{group("g", 1), with(aged("g", "r", 0), bind("n1")), aged("g", "a", 0)},
+			given: []runtime.Object{group("g", 1), with(aged("g", "r", 0), running("n1")), aged("g", "a", 0)},
 			want:  []string{"pod 1h0m0s"},
 		},
 		"a pod without group starts none": {
@@ -74,15 +78,14 @@ func TestWaits(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, objects(test.given), func(w *world) {
-				told := &waits{}
-				w.binder.metrics = told
+			told := &latencyMetrics{}
+			runWith(t, Options{BindWorkers: 1, Metrics: told}, objects(test.given), func(f *harness) {
 				time.Sleep(time.Hour)
 				if test.lead != nil {
-					test.lead(w)
+					test.lead(f)
 				}
-				w.place("", "n1")
-				w.wait(10 * time.Second)
+				f.place("", "n1")
+				f.wait(10 * time.Second)
 				slices.Sort(told.lines)
 				if diff := cmp.Diff(test.want, told.lines); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -92,27 +95,27 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// failures counts lists and watches that failed, by resource.
-type failures struct {
+// watchMetrics counts lists and watches that failed, by resource.
+type watchMetrics struct {
 	noMetrics
 	count map[string]int
 }
 
-func (f failures) WatchFailed(resource string, times int) { f.count[resource] += times }
+func (f watchMetrics) WatchFailed(resource string, times int) { f.count[resource] += times }
 
 func TestFailedWatchesAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		given error
 		want  int
 	}{
-		"a list that is forbidden":      {apierrors.NewForbidden(v1.Resource("pods"), "", errNetwork), 1},
-		"a server that does not answer": {errNetwork, 1},
+		"a list that is forbidden":      {apierrors.NewForbidden(v1.Resource("pods"), "", fakecluster.ErrNetwork), 1},
+		"a server that does not answer": {fakecluster.ErrNetwork, 1},
 		"a watch that has expired":      {apierrors.NewResourceExpired("too old"), 0},
 		"a watch that has ended":        {io.EOF, 0},
 		"a watch that was cut":          {io.ErrUnexpectedEOF, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := failures{count: map[string]int{}}
+			told := watchMetrics{count: map[string]int{}}
 			s := &source{name: "pods", metrics: told, log: testr.New(t)}
 			s.failed(t.Context(), nil, test.given)
 			if diff := cmp.Diff(test.want, told.count["pods"]); diff != "" {
@@ -137,7 +140,7 @@ func late(name string, after time.Duration) runtime.Object {
 	return g
 }
 
-func bind(node string) func(*v1.Pod) {
+func running(node string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Spec.NodeName = node
 		p.Status.Phase = v1.PodRunning

@@ -185,13 +185,13 @@ func TestTrimmedAgain(t *testing.T) {
 
 func TestTwinsAreForgotten(t *testing.T) {
 	trimmer := newTrimmer()
-	for i := range 3 * maxTwins {
+	for i := range 3 * maxTemplates {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Image: strconv.Itoa(i)}}}}
 		if _, err := trimmer.trim(pod); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(trimmer.twins); got > maxTwins {
-		t.Errorf("%d twins are remembered, more than %d", got, maxTwins)
+	if got := len(trimmer.templates); got > maxTemplates {
+		t.Errorf("%d twins are remembered, more than %d", got, maxTemplates)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // TestStandingBy shows very many changes of few objects and applies none of them, as somebody
 // does who waits for the leader to end.
 func TestStandingBy(t *testing.T) {
-	const rounds = 3 * condenseFrom
+	const rounds = 3 * compactFrom
 	churn := func(h handlers) {
 		stays := []*v1.Pod{member("", "p"), bound(member("", "p"), "n1")}
 		for i := range rounds / 3 {
@@ -33,7 +33,7 @@ func TestStandingBy(t *testing.T) {
 				h.pods.OnAdd(member("", "p"), true)
 				churn(h)
 			},
-			most: condenseFrom,
+			most: compactFrom,
 			want: []string{"pod-p Pending in shadow/default/pod-p/default of default, priority 0", "n1 idle 8000"},
 		},
 		"what the model knows is forgotten when it went": {
@@ -55,7 +55,7 @@ func TestStandingBy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, h := newCache(t)
 			test.given(c, h)
-			if n := len(c.changes.list); n > test.most {
+			if n := len(c.queue.list); n > test.most {
 				t.Errorf("%d changes wait, want at most %d", n, test.most)
 			}
 			c.Apply()

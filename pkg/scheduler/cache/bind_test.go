@@ -1,18 +1,15 @@
 package cache
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
 // TestBind binds a pod "p" to n1 once, under one condition, and looks what the model thinks and
@@ -25,63 +22,63 @@ func TestBind(t *testing.T) {
 	inFlight, waits := []string{"p Binding n1 in flight"}, []string{"p Pending"}
 	landed := outcome{Model: []string{"p Bound n1"}, Bound: []string{"p n1"}}
 	tests := map[string]struct {
-		given func(*world)
+		given func(*harness)
 		// soon is 100 ms after the commit, later is after the first back-off of 500 ms.
 		soon, later outcome
 	}{
 		"a bind that is answered is confirmed by the watch, and wakes nobody": {
-			given: func(*world) {},
+			given: func(*harness) {},
 			soon:  landed, later: landed,
 		},
 		"a bind whose answer was lost is found": {
-			given: func(w *world) { w.pods.faults["p"] = []fault{{err: errTimeout, done: true}} },
+			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrTimeout, Done: true}} },
 			soon:  landed, later: landed,
 		},
 		"a bind that takes effect during the back-off is found": {
-			given: func(w *world) {
-				w.pods.faults["p"] = []fault{{err: errNetwork, done: true, late: 300 * time.Millisecond}}
+			given: func(f *harness) {
+				f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrNetwork, Done: true, Delay: 300 * time.Millisecond}}
 			},
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: landed,
 		},
 		"a bind that failed keeps its room through the back-off and is refused then": {
-			given: func(w *world) { w.pods.faults["p"] = []fault{{err: errInternal}} },
+			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrInternal}} },
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: outcome{Model: waits, Bound: []string{}, Woken: true},
 		},
 		"a bind that was denied is refused after the back-off": {
-			given: func(w *world) { w.pods.faults["p"] = []fault{{err: errDenied}} },
+			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrDenied}} },
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: outcome{Model: waits, Bound: []string{}, Woken: true},
 		},
 		"while nobody can say what became of it, a bind stays in flight": {
-			given: func(w *world) {
-				w.pods.faults["p"] = []fault{{err: errTimeout}}
-				w.pods.silent["p"] = 100
+			given: func(f *harness) {
+				f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrTimeout}}
+				f.Faults.Get["p"] = 100
 			},
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: outcome{Model: inFlight, Bound: []string{}},
 		},
 		"a server that asks for patience is not asked again before": {
-			given: func(w *world) { w.pods.faults["p"] = []fault{{err: errBusy}} },
+			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrBusy}} },
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: outcome{Model: inFlight, Bound: []string{}},
 		},
 		"a pod that is gone leaves the model": {
-			given: func(w *world) { w.deletePod("p") },
+			given: func(f *harness) { f.DeletePod("p") },
 			soon:  outcome{Model: []string{}, Bound: []string{}, Woken: true},
 			later: outcome{Model: []string{}, Bound: []string{}, Woken: true},
 		},
 		"a pod that was replaced by another of its name is not bound, and the other waits": {
-			given: func(w *world) {
-				w.deletePod("p")
-				w.create(with(member("", "p"), func(p *v1.Pod) { p.UID = "second" }))
+			given: func(f *harness) {
+				f.DeletePod("p")
+				f.Create(with(member("", "p"), func(p *v1.Pod) { p.UID = "second" }))
 			},
 			soon:  outcome{Model: waits, Bound: []string{}, Woken: true},
 			later: outcome{Model: waits, Bound: []string{}, Woken: true},
 		},
 		"a pod that somebody else has bound is where they have put it": {
-			given: func(w *world) { w.update("p", func(p *v1.Pod) { p.Spec.NodeName = "n2" }) },
+			given: func(f *harness) { f.Update("p", func(p *v1.Pod) { p.Spec.NodeName = "n2" }) },
 			soon:  outcome{Model: []string{"p Bound n2"}, Bound: []string{"p n2"}},
 			later: outcome{Model: []string{"p Bound n2"}, Bound: []string{"p n2"}},
 		},
@@ -90,15 +87,15 @@ func TestBind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := objects()
 			objects = append(objects, member("", "p"))
-			inWorld(t, 2, objects, func(w *world) {
-				w.woken()
-				test.given(w)
-				w.place("", "n1")
-				w.wait(100 * time.Millisecond)
-				woken := w.woken()
-				soon := outcome{Model: w.model(), Bound: w.bound(), Woken: woken}
-				w.wait(600 * time.Millisecond)
-				later := outcome{Model: w.model(), Bound: w.bound(), Woken: w.woken() || woken}
+			run(t, 2, objects, func(f *harness) {
+				f.woken()
+				test.given(f)
+				f.place("", "n1")
+				f.wait(100 * time.Millisecond)
+				woken := f.woken()
+				soon := outcome{Model: f.describe(), Bound: f.Bound(), Woken: woken}
+				f.wait(600 * time.Millisecond)
+				later := outcome{Model: f.describe(), Bound: f.Bound(), Woken: f.woken() || woken}
 				if diff := cmp.Diff(test.soon, soon); diff != "" {
 					t.Errorf("soon (-want +got):\n%s", diff)
 				}
@@ -126,10 +123,10 @@ func TestBindingSaysWhereThePodCounts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 2, append(objects(), group("g", 1), test.pod), func(w *world) {
-				w.place("", "n1")
-				w.settle()
-				if diff := cmp.Diff(test.want, w.pod("p").Annotations); diff != "" {
+			run(t, 2, append(objects(), group("g", 1), test.pod), func(f *harness) {
+				f.place("", "n1")
+				f.settle()
+				if diff := cmp.Diff(test.want, f.Pod("p").Annotations); diff != "" {
 					t.Errorf("annotations (-want +got):\n%s", diff)
 				}
 			})
@@ -141,7 +138,7 @@ func TestBindingSaysWhereThePodCounts(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	fails := func(n int, err error) (faults []fault) {
 		for range n {
-			faults = append(faults, fault{err: err})
+			faults = append(faults, fault{Err: err})
 		}
 		return faults
 	}
@@ -151,28 +148,28 @@ func TestBackoff(t *testing.T) {
 		want   []string
 	}{
 		"doubles from half a second": {
-			faults: fails(4, errInternal),
+			faults: fails(4, fakecluster.ErrInternal),
 			want:   []string{"0s p to n1", "500ms p to n1", "1.5s p to n1", "3.5s p to n1", "7.5s p to n1"},
 		},
 		"ends at 30 seconds": {
-			faults: fails(8, errInternal),
+			faults: fails(8, fakecluster.ErrInternal),
 			want: []string{"0s p to n1", "500ms p to n1", "1.5s p to n1", "3.5s p to n1", "7.5s p to n1",
 				"15.5s p to n1", "31.5s p to n1", "1m1.5s p to n1", "1m31.5s p to n1"},
 		},
 		"begins when the server wants to be asked again": {
-			faults: fails(1, errBusy),
+			faults: fails(1, fakecluster.ErrBusy),
 			want:   []string{"0s p to n1", "3.5s p to n1"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 2, append(objects(), member("", "p")), func(w *world) {
-				w.pods.faults["p"] = test.faults
-				for w.elapsed() < 2*time.Minute {
-					w.place("", "n1")
-					w.wait(100 * time.Millisecond)
+			run(t, 2, append(objects(), member("", "p")), func(f *harness) {
+				f.Faults.Bind["p"] = test.faults
+				for f.Elapsed() < 2*time.Minute {
+					f.place("", "n1")
+					f.wait(100 * time.Millisecond)
 				}
-				if diff := cmp.Diff(test.want, w.pods.binds()); diff != "" {
+				if diff := cmp.Diff(test.want, f.Faults.Binds()); diff != "" {
 					t.Errorf("binds (-want +got):\n%s", diff)
 				}
 			})
@@ -182,13 +179,13 @@ func TestBackoff(t *testing.T) {
 
 // TestGangsGoOneAfterTheOther looks at the order of binds.
 func TestGangsGoOneAfterTheOther(t *testing.T) {
-	inWorld(t, 1, objects(gang("a", 2), gang("b", 2)), func(w *world) {
-		w.pods.latency = time.Second
-		w.place("b", "n1")
-		w.place("a", "n2")
-		w.wait(10 * time.Second)
+	run(t, 1, objects(gang("a", 2), gang("b", 2)), func(f *harness) {
+		f.Faults.Latency = time.Second
+		f.place("b", "n1")
+		f.place("a", "n2")
+		f.wait(10 * time.Second)
 		want := []string{"0s b-0 to n1", "1s b-1 to n1", "2s a-0 to n2", "3s a-1 to n2"}
-		if diff := cmp.Diff(want, w.pods.binds()); diff != "" {
+		if diff := cmp.Diff(want, f.Faults.Binds()); diff != "" {
 			t.Errorf("binds (-want +got):\n%s", diff)
 		}
 	})
@@ -197,30 +194,30 @@ func TestGangsGoOneAfterTheOther(t *testing.T) {
 // TestStop commits gangs a and b, stops after a while, and looks what was bound in the end.
 func TestStop(t *testing.T) {
 	tests := map[string]struct {
-		given func(*world)
+		given func(*harness)
 		// after is when the stop comes; ends is how long Run takes then.
 		after, ends time.Duration
 		want        []string
 	}{
 		"a gang that was begun is finished, one that was not is dropped": {
-			given: func(*world) {},
+			given: func(*harness) {},
 			after: 1500 * time.Millisecond, ends: 1500 * time.Millisecond,
 			want: []string{"a-0 n1", "a-1 n1", "a-2 n1"},
 		},
 		"nothing to finish ends at once": {
-			given: func(*world) {},
+			given: func(*harness) {},
 			after: 10 * time.Second, ends: 0,
 			want: []string{"a-0 n1", "a-1 n1", "a-2 n1", "b-0 n2"},
 		},
 		"a bind that fails while stopping is sent again, since no cycle will do it": {
-			given: func(w *world) { w.pods.faults["a-2"] = []fault{{err: errInternal}} },
+			given: func(f *harness) { f.Faults.Bind["a-2"] = []fault{{Err: fakecluster.ErrInternal}} },
 			after: 1500 * time.Millisecond, ends: 3 * time.Second,
 			want: []string{"a-0 n1", "a-1 n1", "a-2 n1"},
 		},
 		"what cannot be finished in 15 seconds is left to the next scheduler": {
-			given: func(w *world) {
-				w.pods.faults["a-2"] = []fault{{err: errTimeout}}
-				w.pods.silent["a-2"] = 1000
+			given: func(f *harness) {
+				f.Faults.Bind["a-2"] = []fault{{Err: fakecluster.ErrTimeout}}
+				f.Faults.Get["a-2"] = 1000
 			},
 			after: 1500 * time.Millisecond, ends: 15 * time.Second,
 			want: []string{"a-0 n1", "a-1 n1"},
@@ -228,20 +225,20 @@ func TestStop(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, objects(gang("a", 3), gang("b", 1)), func(w *world) {
-				w.pods.latency = time.Second
-				test.given(w)
-				w.place("a", "n1")
-				w.place("b", "n2")
-				w.wait(test.after)
-				w.stop()
+			run(t, 1, objects(gang("a", 3), gang("b", 1)), func(f *harness) {
+				f.Faults.Latency = time.Second
+				test.given(f)
+				f.place("a", "n1")
+				f.place("b", "n2")
+				f.wait(test.after)
+				f.stop()
 				stopped := time.Now()
-				<-w.ended
+				<-f.ended
 				if took := time.Since(stopped); took != test.ends {
 					t.Errorf("stopping took %s, want %s", took, test.ends)
 				}
-				w.wait(time.Second)
-				if diff := cmp.Diff(test.want, w.bound()); diff != "" {
+				f.wait(time.Second)
+				if diff := cmp.Diff(test.want, f.Bound()); diff != "" {
 					t.Errorf("bound (-want +got):\n%s", diff)
 				}
 			})
@@ -251,104 +248,26 @@ func TestStop(t *testing.T) {
 
 // TestRecreatedPod deletes a pod whose bind is under way, and makes another with its name.
 func TestRecreatedPod(t *testing.T) {
-	inWorld(t, 1, append(objects(), member("", "p")), func(w *world) {
-		w.pods.latency = time.Second
-		w.place("", "n1")
-		w.wait(500 * time.Millisecond)
-		w.deletePod("p")
-		w.create(with(member("", "p"), func(p *v1.Pod) {
+	run(t, 1, append(objects(), member("", "p")), func(f *harness) {
+		f.Faults.Latency = time.Second
+		f.place("", "n1")
+		f.wait(500 * time.Millisecond)
+		f.DeletePod("p")
+		f.Create(with(member("", "p"), func(p *v1.Pod) {
 			p.UID = "second"
 			p.CreationTimestamp = metav1.Now()
 		}))
-		w.wait(time.Second)
-		if diff := cmp.Diff([]string{"p Pending"}, w.model()); diff != "" {
+		f.wait(time.Second)
+		if diff := cmp.Diff([]string{"p Pending"}, f.describe()); diff != "" {
 			t.Errorf("model (-want +got):\n%s", diff)
 		}
-		if free := w.Model().Node("n1").Idle[0]; free != 8000 {
+		if free := f.Model().Node("n1").Idle[0]; free != 8000 {
 			t.Errorf("%d milli-cpu are free on the node, want all 8000", free)
 		}
-		w.place("", "n2")
-		w.wait(2 * time.Second)
-		if diff := cmp.Diff([]string{"p n2"}, w.bound()); diff != "" {
+		f.place("", "n2")
+		f.wait(2 * time.Second)
+		if diff := cmp.Diff([]string{"p n2"}, f.Bound()); diff != "" {
 			t.Errorf("bound (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// control notes what the binder tells.
-type control struct{ lines []string }
-
-func (c *control) refused(f *flight)  { c.lines = append(c.lines, "refused "+f.name) }
-func (c *control) vanished(f *flight) { c.lines = append(c.lines, "vanished "+f.name) }
-
-func (c *control) putOff(job api.JobID, _ []*flight, why string) {
-	c.lines = append(c.lines, "put off "+string(job)+": "+why)
-}
-
-func (c *control) readmitted(job api.JobID) { c.lines = append(c.lines, "readmitted "+string(job)) }
-
-// TestWhatBecomesOfABind looks at the binder alone: what it tells the model, whether it counts
-// the pod as bound by us, and whether it has forgotten the pod in the end.
-func TestWhatBecomesOfABind(t *testing.T) {
-	type fate struct {
-		Told      []string
-		Bound     int
-		Forgotten bool
-	}
-	tests := map[string]struct {
-		given func(*world)
-		want  fate
-	}{
-		"bound":                    {func(*world) {}, fate{Bound: 1, Forgotten: true}},
-		"bound, the answer lost":   {func(w *world) { w.pods.faults["p"] = []fault{{err: errNetwork, done: true}} }, fate{Bound: 1, Forgotten: true}},
-		"bound by somebody else":   {func(w *world) { w.update("p", func(p *v1.Pod) { p.Spec.NodeName = "n2" }) }, fate{Forgotten: true}},
-		"refused":                  {func(w *world) { w.pods.faults["p"] = []fault{{err: errDenied}} }, fate{Told: []string{"refused p"}}},
-		"gone":                     {func(w *world) { w.deletePod("p") }, fate{Told: []string{"vanished p"}, Forgotten: true}},
-		"gone, its name is reused": {func(w *world) { w.update("p", func(p *v1.Pod) { p.UID = "second" }) }, fate{Told: []string{"vanished p"}, Forgotten: true}},
-		"bound, but nobody could say so for a while": {
-			given: func(w *world) {
-				w.pods.faults["p"] = []fault{{err: errNetwork, done: true}}
-				w.pods.silent["p"] = 3
-			},
-			want: fate{Bound: 1, Forgotten: true},
-		},
-		"gone after some failures": {
-			given: func(w *world) {
-				w.pods.silent["p"] = 3
-				w.deletePod("p")
-			},
-			want: fate{Told: []string{"vanished p"}, Forgotten: true},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1, []runtime.Object{member("g", "p")})
-				test.given(w)
-				told := &control{}
-				b := newBinder(w.options, w.recorder, told)
-				u := &unit{group: referenceTo(group("g", 1))}
-				u.flights = []*flight{{unit: u, namespace: "default", name: "p", uid: "pod-p", landing: landing{node: "n1"}}}
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() {
-					b.run(ctx)
-					close(done)
-				}()
-				b.enqueue(u)
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				got := fate{Told: told.lines, Bound: w.recorder.bound[*u.group], Forgotten: b.backoff.NumRequeues("pod-p") == 0}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				b.forget("pod-p")
-				if b.backoff.NumRequeues("pod-p") != 0 {
-					t.Error("not forgotten when told so")
-				}
-				stop()
-				<-done
-			})
-		})
-	}
 }
