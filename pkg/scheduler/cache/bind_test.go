@@ -12,46 +12,46 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-// TestBind binds a pod "p" to n1 once, under one condition, and looks what the model thinks and
-// what the API server shows shortly after, and after the back-off.
+// TestBind binds pod p to n1 once, and compares the model and the API server shortly after that and
+// after the back-off.
 func TestBind(t *testing.T) {
 	type outcome struct {
 		Model, Bound []string
 		Woken        bool
 	}
-	inFlight, waits := []string{"p Binding n1 in flight"}, []string{"p Pending"}
-	landed := outcome{Model: []string{"p Bound n1"}, Bound: []string{"p n1"}}
+	inFlight, pending := []string{"p Binding n1 in flight"}, []string{"p Pending"}
+	succeeded := outcome{Model: []string{"p Bound n1"}, Bound: []string{"p n1"}}
 	tests := map[string]struct {
 		given func(*harness)
 		// soon is 100 ms after the commit, later is after the first back-off of 500 ms.
 		soon, later outcome
 	}{
-		"a bind that is answered is confirmed by the watch, and wakes nobody": {
+		"a bind is confirmed by the watch, which wakes no cycle": {
 			given: func(*harness) {},
-			soon:  landed, later: landed,
+			soon:  succeeded, later: succeeded,
 		},
-		"a bind whose answer was lost is found": {
+		"a bind whose response was lost is found": {
 			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrTimeout, Done: true}} },
-			soon:  landed, later: landed,
+			soon:  succeeded, later: succeeded,
 		},
 		"a bind that takes effect during the back-off is found": {
 			given: func(f *harness) {
 				f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrNetwork, Done: true, Delay: 300 * time.Millisecond}}
 			},
 			soon:  outcome{Model: inFlight, Bound: []string{}},
-			later: landed,
+			later: succeeded,
 		},
-		"a bind that failed keeps its room through the back-off and is refused then": {
+		"a bind that failed stays in flight during the back-off and fails then": {
 			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrInternal}} },
 			soon:  outcome{Model: inFlight, Bound: []string{}},
-			later: outcome{Model: waits, Bound: []string{}, Woken: true},
+			later: outcome{Model: pending, Bound: []string{}, Woken: true},
 		},
-		"a bind that was denied is refused after the back-off": {
+		"a bind that was denied fails after the back-off": {
 			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrDenied}} },
 			soon:  outcome{Model: inFlight, Bound: []string{}},
-			later: outcome{Model: waits, Bound: []string{}, Woken: true},
+			later: outcome{Model: pending, Bound: []string{}, Woken: true},
 		},
-		"while nobody can say what became of it, a bind stays in flight": {
+		"a bind stays in flight while the pod cannot be read": {
 			given: func(f *harness) {
 				f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrTimeout}}
 				f.Faults.Get["p"] = 100
@@ -59,25 +59,25 @@ func TestBind(t *testing.T) {
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: outcome{Model: inFlight, Bound: []string{}},
 		},
-		"a server that asks for patience is not asked again before": {
+		"a pod is not read before the time that the server asks for": {
 			given: func(f *harness) { f.Faults.Bind["p"] = []fault{{Err: fakecluster.ErrBusy}} },
 			soon:  outcome{Model: inFlight, Bound: []string{}},
 			later: outcome{Model: inFlight, Bound: []string{}},
 		},
-		"a pod that is gone leaves the model": {
+		"a deleted pod leaves the model": {
 			given: func(f *harness) { f.DeletePod("p") },
 			soon:  outcome{Model: []string{}, Bound: []string{}, Woken: true},
 			later: outcome{Model: []string{}, Bound: []string{}, Woken: true},
 		},
-		"a pod that was replaced by another of its name is not bound, and the other waits": {
+		"a pod that was replaced by another of its name is not bound, and the other is pending": {
 			given: func(f *harness) {
 				f.DeletePod("p")
 				f.Create(with(member("", "p"), func(p *v1.Pod) { p.UID = "second" }))
 			},
-			soon:  outcome{Model: waits, Bound: []string{}, Woken: true},
-			later: outcome{Model: waits, Bound: []string{}, Woken: true},
+			soon:  outcome{Model: pending, Bound: []string{}, Woken: true},
+			later: outcome{Model: pending, Bound: []string{}, Woken: true},
 		},
-		"a pod that somebody else has bound is where they have put it": {
+		"a pod that another client has bound is on its node": {
 			given: func(f *harness) { f.Update("p", func(p *v1.Pod) { p.Spec.NodeName = "n2" }) },
 			soon:  outcome{Model: []string{"p Bound n2"}, Bound: []string{"p n2"}},
 			later: outcome{Model: []string{"p Bound n2"}, Bound: []string{"p n2"}},
@@ -107,16 +107,16 @@ func TestBind(t *testing.T) {
 	}
 }
 
-func TestBindingSaysWhereThePodCounts(t *testing.T) {
+func TestBindingAnnotations(t *testing.T) {
 	tests := map[string]struct {
 		pod  *v1.Pod
 		want map[string]string
 	}{
-		"a member carries queue and group": {
+		"a member gets its queue and PodGroup": {
 			pod:  member("g", "p"),
 			want: map[string]string{v1alpha1.AnnotationQueue: "default", v1alpha1.AnnotationPodGroupUID: "group-g"},
 		},
-		"a pod without group carries an empty group, so that no label can give it one later": {
+		"a pod without PodGroup gets an empty one, so that a later label has no effect": {
 			pod:  member("", "p"),
 			want: map[string]string{v1alpha1.AnnotationQueue: "default", v1alpha1.AnnotationPodGroupUID: ""},
 		},
@@ -134,7 +134,7 @@ func TestBindingSaysWhereThePodCounts(t *testing.T) {
 	}
 }
 
-// TestBackoff lets a cycle follow every refusal at once, and looks when binds are sent.
+// TestBackoff runs a cycle after every failed bind, and compares when binds are sent.
 func TestBackoff(t *testing.T) {
 	fails := func(n int, err error) (faults []fault) {
 		for range n {
@@ -156,7 +156,7 @@ func TestBackoff(t *testing.T) {
 			want: []string{"0s p to n1", "500ms p to n1", "1.5s p to n1", "3.5s p to n1", "7.5s p to n1",
 				"15.5s p to n1", "31.5s p to n1", "1m1.5s p to n1", "1m31.5s p to n1"},
 		},
-		"begins when the server wants to be asked again": {
+		"begins at the time that the server asks for": {
 			faults: fails(1, fakecluster.ErrBusy),
 			want:   []string{"0s p to n1", "3.5s p to n1"},
 		},
@@ -177,8 +177,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestGangsGoOneAfterTheOther looks at the order of binds.
-func TestGangsGoOneAfterTheOther(t *testing.T) {
+// TestGangsAreBoundInTheOrderOfCommits compares the order of binds.
+func TestGangsAreBoundInTheOrderOfCommits(t *testing.T) {
 	run(t, 1, objects(gang("a", 2), gang("b", 2)), func(f *harness) {
 		f.Faults.Latency = time.Second
 		f.place("b", "n1")
@@ -191,7 +191,7 @@ func TestGangsGoOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestStop commits gangs a and b, stops after a while, and looks what was bound in the end.
+// TestStop commits gangs a and b, stops after some time, and compares what is bound in the end.
 func TestStop(t *testing.T) {
 	tests := map[string]struct {
 		given func(*harness)
@@ -199,22 +199,22 @@ func TestStop(t *testing.T) {
 		after, ends time.Duration
 		want        []string
 	}{
-		"a gang that was begun is finished, one that was not is dropped": {
+		"a gang that has begun is completed, another is dropped": {
 			given: func(*harness) {},
 			after: 1500 * time.Millisecond, ends: 1500 * time.Millisecond,
 			want: []string{"a-0 n1", "a-1 n1", "a-2 n1"},
 		},
-		"nothing to finish ends at once": {
+		"without binds in flight, Run ends immediately": {
 			given: func(*harness) {},
 			after: 10 * time.Second, ends: 0,
 			want: []string{"a-0 n1", "a-1 n1", "a-2 n1", "b-0 n2"},
 		},
-		"a bind that fails while stopping is sent again, since no cycle will do it": {
+		"a bind that fails while stopping is sent again, for no cycle will retry it": {
 			given: func(f *harness) { f.Faults.Bind["a-2"] = []fault{{Err: fakecluster.ErrInternal}} },
 			after: 1500 * time.Millisecond, ends: 3 * time.Second,
 			want: []string{"a-0 n1", "a-1 n1", "a-2 n1"},
 		},
-		"what cannot be finished in 15 seconds is left to the next scheduler": {
+		"what takes more than 15 seconds is left to the next scheduler": {
 			given: func(f *harness) {
 				f.Faults.Bind["a-2"] = []fault{{Err: fakecluster.ErrTimeout}}
 				f.Faults.Get["a-2"] = 1000
@@ -235,7 +235,7 @@ func TestStop(t *testing.T) {
 				stopped := time.Now()
 				<-f.ended
 				if took := time.Since(stopped); took != test.ends {
-					t.Errorf("stopping took %s, want %s", took, test.ends)
+					t.Errorf("Run took %s to end, want %s", took, test.ends)
 				}
 				f.wait(time.Second)
 				if diff := cmp.Diff(test.want, f.Bound()); diff != "" {
@@ -246,7 +246,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestRecreatedPod deletes a pod whose bind is under way, and makes another with its name.
+// TestRecreatedPod deletes a pod whose bind is in flight, and creates another with its name.
 func TestRecreatedPod(t *testing.T) {
 	run(t, 1, append(objects(), member("", "p")), func(f *harness) {
 		f.Faults.Latency = time.Second

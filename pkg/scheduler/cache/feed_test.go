@@ -21,13 +21,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// feed is the objects of one kind on the API server, and an informer of them that is played by hand.
+// feed holds the objects of one kind on the API server, and an informer of them that the test operates.
 type feed[T apiObject] struct {
 	stage   *fakeInformers
 	handler toolscache.ResourceEventHandler
 	draw    func(t *rapid.T, old T) T // old is nil for a new object
 	apply   func(*api.Cluster, T)
-	// onShown hears of what is shown; may be nil.
+	// onShown is called for each delivered object; may be nil.
 	onShown func(T)
 
 	server map[string]T
@@ -40,7 +40,7 @@ type apiObject interface {
 	runtime.Object
 }
 
-// delivered is an object as the handler got it, which is trimmed, and as the API server gave it.
+// delivered is an object as the handler received it, which is trimmed, and as the API server holds it.
 type delivered[T any] struct{ given, untrimmed T }
 
 // feeder is a feed of any kind.
@@ -109,8 +109,8 @@ func (f *feed[T]) keys() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// deliver shows what has become of an object since it was shown last: what happened in between is lost. What is as it
-// was is shown again, as a resync does.
+// deliver shows the latest state of an object; states in between are lost. An unchanged object is shown
+// again, as in a resync.
 func (f *feed[T]) deliver(t *rapid.T, key string) {
 	before, was := f.shown[key]
 	server, is := f.server[key]
@@ -147,7 +147,7 @@ func (f *feed[T]) deliverEnd(t *rapid.T, key string, last T) {
 	f.twice(t, func() { f.handler.OnDelete(news) })
 }
 
-// twice does something once, or again at once.
+// twice does something once or twice.
 func (f *feed[T]) twice(t *rapid.T, do func()) {
 	do()
 	if rapid.Bool().Draw(t, "twice") {
@@ -164,7 +164,7 @@ func (f *feed[T]) trimmed(obj T) T {
 	return kept.(T)
 }
 
-// replay tells a model what the informer shows.
+// replay returns functions that apply to a model what the informer shows.
 func (f *feed[T]) replay(hidden map[types.UID]bool) []func(*api.Cluster) {
 	var events []func(*api.Cluster)
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
@@ -175,7 +175,7 @@ func (f *feed[T]) replay(hidden map[types.UID]bool) []func(*api.Cluster) {
 	return events
 }
 
-// untouched fails if anybody has written to an object of the informer.
+// untouched fails if an object of the informer was written to.
 func (f *feed[T]) untouched(t *rapid.T) {
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
 		if diff := gocmp.Diff(f.trimmed(f.shown[key].untrimmed), f.shown[key].given); diff != "" {
@@ -206,7 +206,7 @@ func deleting(p *v1.Pod) {
 	p.DeletionTimestamp = &now
 }
 
-// drawPod draws a pod, or what may become of one.
+// drawPod draws a new pod, or a change of one.
 func drawPod(t *rapid.T, old *v1.Pod) *v1.Pod {
 	if old == nil {
 		pod := member("", one(t, "pod", "p0", "p1", "p2", "p3", "p4"))
@@ -236,7 +236,7 @@ func drawFrom(t *rapid.T, edits func() map[string]func(*v1.Pod)) func(*v1.Pod) {
 	return from[one(t, "edit", slices.Sorted(maps.Keys(from))...)]
 }
 
-// traits are what a pod is made with.
+// traits are properties of new pods.
 func traits() map[string]func(*v1.Pod) {
 	affinity := func(color string) []v1.PodAffinityTerm {
 		return []v1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"color": color}}, TopologyKey: "zone"}}
@@ -259,17 +259,17 @@ func traits() map[string]func(*v1.Pod) {
 		"repels": func(p *v1.Pod) {
 			p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity("red")}}
 		},
-		"with what nobody reads": func(p *v1.Pod) {
+		"with fields to trim": func(p *v1.Pod) {
 			p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "b"}}
 			p.Spec.Volumes = []v1.Volume{{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 		},
-		"absurd": func(p *v1.Pod) {
+		"huge request": func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("9e30")
 		},
 	}
 }
 
-// alterations are what may happen to a pod at any time.
+// alterations are changes of any pod.
 func alterations() map[string]func(*v1.Pod) {
 	label := func(key, value string) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Labels[key] = value }
@@ -297,7 +297,7 @@ func alterations() map[string]func(*v1.Pod) {
 	}
 }
 
-// moves are what may happen to a pod that has not ended.
+// moves are changes of a pod that has not ended.
 func moves() map[string]func(*v1.Pod) {
 	phase := func(phase v1.PodPhase) func(*v1.Pod) {
 		return func(p *v1.Pod) {

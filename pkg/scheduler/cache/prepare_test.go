@@ -71,43 +71,43 @@ func (f *harness) transcript() []string {
 	return lines
 }
 
-func TestPreparation(t *testing.T) {
-	broken := errors.New("claim data: no space left")
+func TestPrepare(t *testing.T) {
+	errFull := errors.New("claim data: no space left")
 	tests := map[string]struct {
-		// given commits a gang of three that starts as a whole, g, or others.
+		// given commits gang g of three pods, which starts as a whole, or other pods.
 		given func(*harness)
-		ran   []string
+		calls []string
 		model []string // after ten seconds
 	}{
-		"nobody is bound before everything is prepared": {
+		"no pod is bound before all are prepared": {
 			given: func(f *harness) {
 				f.reserveExternal("g-0", 2*time.Second, nil)
 				f.reserveExternal("g-2", 5*time.Second, nil)
 				f.place("g", "n1")
 			},
-			ran:   []string{"2s g-0 committed", "5s g-0 to n1", "5s g-1 to n1", "5s g-2 committed", "5s g-2 to n1"},
+			calls: []string{"2s g-0 committed", "5s g-0 to n1", "5s g-1 to n1", "5s g-2 committed", "5s g-2 to n1"},
 			model: []string{"g-0 Bound n1", "g-1 Bound n1", "g-2 Bound n1"},
 		},
-		"if one fails, the others are broken off and nobody is bound": {
+		"if one pod fails, the others are cancelled and none is bound": {
 			given: func(f *harness) {
 				f.reserveExternal("g-0", time.Second, nil)
-				f.reserveExternal("g-1", 2*time.Second, broken)
+				f.reserveExternal("g-1", 2*time.Second, errFull)
 				f.reserveExternal("g-2", 5*time.Second, nil)
 				f.place("g", "n1")
 			},
-			ran:   []string{"1s g-0 committed", "2s g-0 released", "2s g-1 released", "2s g-2 cancelled", "2s g-2 released"},
+			calls: []string{"1s g-0 committed", "2s g-0 released", "2s g-1 released", "2s g-2 cancelled", "2s g-2 released"},
 			model: []string{"g-0 Pending", "g-1 Pending", "g-2 Pending"},
 		},
-		"who is prepared and cannot be bound gives back what was prepared": {
+		"a prepared pod that cannot be bound releases its reservations": {
 			given: func(f *harness) {
 				f.Faults.Bind["g-1"] = []fault{{Err: fakecluster.ErrDenied}}
 				f.reserveExternal("g-1", 2*time.Second, nil)
 				f.place("g", "n1")
 			},
-			ran:   []string{"2s g-0 to n1", "2s g-1 committed", "2s g-1 to n1", "2s g-2 to n1", "2.5s g-1 released"},
+			calls: []string{"2s g-0 to n1", "2s g-1 committed", "2s g-1 to n1", "2s g-2 to n1", "2.5s g-1 released"},
 			model: []string{"g-0 Bound n1", "g-1 Pending", "g-2 Bound n1"},
 		},
-		"other gangs do not wait": {
+		"other pods are bound meanwhile": {
 			given: func(f *harness) {
 				f.reserveExternal("g-0", 2*time.Second, nil)
 				f.place("g", "n1")
@@ -115,7 +115,7 @@ func TestPreparation(t *testing.T) {
 				f.settle()
 				f.place("", "n2")
 			},
-			ran:   []string{"0s p to n2", "2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1"},
+			calls: []string{"0s p to n2", "2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1"},
 			model: []string{"g-0 Bound n1", "g-1 Bound n1", "g-2 Bound n1", "p Bound n2"},
 		},
 		"a surplus pod is not bound before its gang": {
@@ -126,7 +126,7 @@ func TestPreparation(t *testing.T) {
 				f.settle()
 				f.place("g", "n2")
 			},
-			ran:   []string{"2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1", "2s late to n2"},
+			calls: []string{"2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1", "2s late to n2"},
 			model: []string{"g-0 Bound n1", "g-1 Bound n1", "g-2 Bound n1", "late Bound n2"},
 		},
 		"a surplus pod is prepared once its gang is": {
@@ -138,34 +138,34 @@ func TestPreparation(t *testing.T) {
 				f.settle()
 				f.place("g", "n2")
 			},
-			ran:   []string{"2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1", "5s late committed", "5s late to n2"},
+			calls: []string{"2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1", "5s late committed", "5s late to n2"},
 			model: []string{"g-0 Bound n1", "g-1 Bound n1", "g-2 Bound n1", "late Bound n2"},
 		},
-		"a surplus pod falls with its gang": {
+		"a surplus pod is released with its gang": {
 			given: func(f *harness) {
-				f.reserveExternal("g-0", 2*time.Second, broken)
+				f.reserveExternal("g-0", 2*time.Second, errFull)
 				f.reserveExternal("late", 0, nil)
 				f.place("g", "n1")
 				f.Create(member("g", "late"))
 				f.settle()
 				f.place("g", "n2")
 			},
-			ran:   []string{"2s g-0 released", "2s late released"},
+			calls: []string{"2s g-0 released", "2s late released"},
 			model: []string{"g-0 Pending", "g-1 Pending", "g-2 Pending", "late Pending"},
 		},
-		"a gang that runs does not wait for a surplus pod, nor falls with it": {
+		"a running gang is independent of the preparation of a surplus pod": {
 			given: func(f *harness) {
 				f.place("g", "n1")
 				f.wait(time.Second)
 				f.Create(member("g", "late"))
-				f.reserveExternal("late", time.Second, broken)
+				f.reserveExternal("late", time.Second, errFull)
 				f.settle()
 				f.place("g", "n2")
 				f.Create(member("g", "later"))
 				f.settle()
 				f.place("g", "n2")
 			},
-			ran:   []string{"0s g-0 to n1", "0s g-1 to n1", "0s g-2 to n1", "1s later to n2", "2s late released"},
+			calls: []string{"0s g-0 to n1", "0s g-1 to n1", "0s g-2 to n1", "1s later to n2", "2s late released"},
 			model: []string{"g-0 Bound n1", "g-1 Bound n1", "g-2 Bound n1", "late Pending", "later Bound n2"},
 		},
 	}
@@ -174,8 +174,8 @@ func TestPreparation(t *testing.T) {
 			run(t, 1, objects(gang("g", 3)), func(f *harness) {
 				test.given(f)
 				f.wait(10 * time.Second)
-				if diff := cmp.Diff(test.ran, f.transcript()); diff != "" {
-					t.Errorf("what happened (-want +got):\n%s", diff)
+				if diff := cmp.Diff(test.calls, f.transcript()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(test.model, f.describe()); diff != "" {
 					t.Errorf("model (-want +got):\n%s", diff)
@@ -185,8 +185,8 @@ func TestPreparation(t *testing.T) {
 	}
 }
 
-// TestPutOff lets a cycle try a gang whenever it may be tried, and looks when that is.
-func TestPutOff(t *testing.T) {
+// TestJobBackoff commits a gang whenever it may be tried, and compares when that is.
+func TestJobBackoff(t *testing.T) {
 	run(t, 1, objects(gang("g", 2)), func(f *harness) {
 		var tries []string
 		job := f.tasks()[0].Job
@@ -198,10 +198,10 @@ func TestPutOff(t *testing.T) {
 				f.reserveExternal("g-1", 0, errors.New("claim data: no space left"))
 				f.place("g", "n1")
 			case verdict.Reason != "ClaimsNotReady" || verdict.Message(f.Model().Dims) != "claim data: no space left":
-				t.Fatalf("put off because of %s: %s", verdict.Reason, verdict.Message(f.Model().Dims))
+				t.Fatalf("backs off because of %s: %s", verdict.Reason, verdict.Message(f.Model().Dims))
 			}
 			f.wait(100 * time.Millisecond)
-			f.Rebuild() // what is put off stays so
+			f.Rebuild() // keeps the back-off
 			f.Model().Recompute()
 			job = f.tasks()[0].Job
 		}
@@ -213,12 +213,12 @@ func TestPutOff(t *testing.T) {
 			t.Errorf("written, without %s:\n%s", note, strings.Join(lines, "\n"))
 		}
 		if f.Model().Node("n1").Idle[api.Pods] != f.Model().Node("n2").Idle[api.Pods] {
-			t.Error("while it is put off the gang holds room")
+			t.Error("the gang holds resources during its back-off")
 		}
 	})
 }
 
-// TestStopWhilePreparing stops while one gang is prepared and another waits for its turn.
+// TestStopWhilePreparing stops while a gang is prepared and a surplus pod follows it.
 func TestStopWhilePreparing(t *testing.T) {
 	run(t, 1, objects(gang("g", 2)), func(f *harness) {
 		f.reserveExternal("g-0", time.Minute, nil)
@@ -230,7 +230,7 @@ func TestStopWhilePreparing(t *testing.T) {
 		f.stop()
 		<-f.ended
 		if diff := cmp.Diff([]string{"1s g-0 cancelled", "1s g-0 released"}, f.transcript()); diff != "" {
-			t.Errorf("what happened (-want +got):\n%s", diff)
+			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{}, f.Bound()); diff != "" {
 			t.Errorf("bound (-want +got):\n%s", diff)
@@ -238,7 +238,7 @@ func TestStopWhilePreparing(t *testing.T) {
 	})
 }
 
-// TestStopOncePrepared stops before a gang is prepared, which ends well all the same: what was done is given back.
+// TestStopOncePrepared stops before the preparation of a gang succeeds: its reservations are released.
 func TestStopOncePrepared(t *testing.T) {
 	run(t, 1, objects(gang("g", 2)), func(f *harness) {
 		f.reserveExternal("g-0", 2*time.Second, nil)
@@ -248,13 +248,13 @@ func TestStopOncePrepared(t *testing.T) {
 		f.stop()
 		<-f.ended
 		if diff := cmp.Diff([]string{"2s g-0 committed", "2s g-0 released"}, f.transcript()); diff != "" {
-			t.Errorf("what happened (-want +got):\n%s", diff)
+			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestPreparedPodIsGone deletes a pod while its gang is prepared: the bind finds out, as without preparation.
-func TestPreparedPodIsGone(t *testing.T) {
+// TestPreparedPodIsDeleted deletes a pod while its gang is prepared: the bind fails and is verified.
+func TestPreparedPodIsDeleted(t *testing.T) {
 	run(t, 1, objects(gang("g", 2)), func(f *harness) {
 		f.reserveExternal("g-0", time.Second, nil)
 		f.place("g", "n1")

@@ -28,18 +28,18 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-func TestWhatInformersShowIsTheModel(t *testing.T) { rapid.Check(t, whatInformersShowIsTheModel) }
+func TestModelEqualsInformers(t *testing.T) { rapid.Check(t, modelEqualsInformers) }
 
-// FuzzWhatInformersShow is TestWhatInformersShowIsTheModel, led by what the code covers.
-func FuzzWhatInformersShow(f *testing.F) {
+// FuzzModelEqualsInformers is TestModelEqualsInformers, guided by coverage.
+func FuzzModelEqualsInformers(f *testing.F) {
 	f.Add([]byte("a sequence of events"))
-	f.Fuzz(rapid.MakeFuzz(whatInformersShowIsTheModel))
+	f.Fuzz(rapid.MakeFuzz(modelEqualsInformers))
 }
 
-// Whatever informers deliver, in whatever order across kinds, and whatever cycles decide meanwhile: after each Apply the
-// model is the one that what they show describes, and what is still under way.
-func whatInformersShowIsTheModel(t *rapid.T) {
-	s := newStage(t)
+// modelEqualsInformers checks that after each Apply the model equals one built from what the informers
+// show and from what is in flight, for any order of events across kinds and any decisions meanwhile.
+func modelEqualsInformers(t *rapid.T) {
+	s := newFakeInformers(t)
 	t.Repeat(map[string]func(*rapid.T){
 		"pod":            s.pods.write,
 		"more of pods":   s.pods.write,
@@ -51,7 +51,7 @@ func whatInformersShowIsTheModel(t *rapid.T) {
 		"budget":         s.budgets.write,
 		"deliver":        s.deliver,
 		"deliver a kind": s.deliverKind,
-		"condense":       s.condenseList,
+		"compact":        s.compactQueue,
 		"cycle":          s.cycle,
 		"bind":           s.bind,
 		"bind ends":      s.bindEnds,
@@ -89,7 +89,7 @@ type fakeInformers struct {
 	hidden    map[types.UID]bool // vanished pods whose deletion their informer has not shown
 }
 
-func newStage(t *rapid.T) *fakeInformers {
+func newFakeInformers(t *rapid.T) *fakeInformers {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
 		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
@@ -123,13 +123,13 @@ func (s *fakeInformers) feed(t *rapid.T) feeder {
 	return feeds[rapid.IntRange(0, len(feeds)-1).Draw(t, "kind")]
 }
 
-func (s *fakeInformers) condenseList(*rapid.T) {
+func (s *fakeInformers) compactQueue(*rapid.T) {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
 	s.queue.compact()
 }
 
-// cycle is the beginning of a cycle, and compares.
+// cycle is the beginning of a cycle; it compares the models.
 func (s *fakeInformers) cycle(t *rapid.T) {
 	s.Apply()
 	s.Model().Recompute()
@@ -156,14 +156,14 @@ func (s *fakeInformers) compare(t *rapid.T) {
 		t.Fatalf("the model (+) is not what the informers show (-):\n%s", diff)
 	}
 	if got, want := slices.Sorted(maps.Keys(s.inFlight.binds)), slices.Sorted(maps.Keys(s.binds)); !slices.Equal(got, want) {
-		t.Fatalf("the cache believes in the flights %v, and there are %v", got, want)
+		t.Fatalf("the cache has the binds %v in flight, want %v", got, want)
 	}
 	if got, want := slices.Sorted(maps.Keys(s.inFlight.evictions)), slices.Sorted(maps.Keys(s.evictions)); !slices.Equal(got, want) {
-		t.Fatalf("the cache believes in the evictions %v, and there are %v", got, want)
+		t.Fatalf("the cache has the evictions %v in flight, want %v", got, want)
 	}
 }
 
-// rebuilt makes a model of what the informers show, told in a random order, and of what is under way.
+// rebuilt returns a model of what the informers show, applied in a random order, and of what is in flight.
 func (s *fakeInformers) rebuilt(seed int64) *api.Cluster {
 	c := s.emptyModel()
 	var events []func(*api.Cluster)
@@ -206,8 +206,9 @@ func (s *fakeInformers) livingPod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// tasksThat returns tasks by id, maybe none. Actions that cannot do anything do not skip: led by a fuzzer the same one
-// may come up for ever, which counts as a failure then.
+// tasksThat returns the tasks that satisfy a condition, by ID; there may be none. Actions without a task do
+// nothing, instead of skipping: a fuzzer may draw the same action again and again, which counts as a
+// failure if it skips.
 func (s *fakeInformers) tasksThat(may func(*api.TaskInfo) bool) []*api.TaskInfo {
 	var tasks []*api.TaskInfo
 	for _, task := range s.Model().Tasks {
@@ -223,7 +224,7 @@ func drawTask(t *rapid.T, what string, tasks []*api.TaskInfo) *api.TaskInfo {
 	return tasks[rapid.IntRange(0, len(tasks)-1).Draw(t, what)]
 }
 
-// node returns nil if it draws one that is not there.
+// node returns nil if the drawn node does not exist.
 func (s *fakeInformers) node(t *rapid.T) *api.NodeInfo {
 	return s.Model().Node(one(t, "node", "n0", "n1", "n2"))
 }
@@ -288,11 +289,11 @@ func (s *fakeInformers) bindEnds(t *rapid.T) {
 	case pod == nil:
 		results{s.Cache}.PodVanished(f)
 		s.reported[uid], s.hidden[uid] = true, true
-	case pod.Spec.NodeName != "": // it has landed
+	case pod.Spec.NodeName != "": // bound already
 	case rapid.Bool().Draw(t, "refused"):
 		results{s.Cache}.BindFailed(f, errors.New("refused"))
 		s.reported[uid] = true
-	case rapid.Bool().Draw(t, "somebody was faster"):
+	case rapid.Bool().Draw(t, "bound by another client"):
 		s.pods.change(pod, func(p *v1.Pod) { p.Spec.NodeName = "n0" })
 	default:
 		s.pods.change(pod, func(p *v1.Pod) {
@@ -323,7 +324,7 @@ func (s *fakeInformers) evictionEnds(t *rapid.T) {
 	}
 	pod := s.livingPod(uid)
 	switch {
-	case pod == nil || pod.DeletionTimestamp != nil: // it needs nobody to say so
+	case pod == nil || pod.DeletionTimestamp != nil: // the informer shows it
 	case rapid.Bool().Draw(t, "fails"):
 		results{s.Cache}.EvictionFailed(s.evictions[uid], rapid.Bool().Draw(t, "refused"))
 		if s.reported[uid] = true; rapid.Bool().Draw(t, "allowed") {
@@ -336,14 +337,14 @@ func (s *fakeInformers) evictionEnds(t *rapid.T) {
 	}
 }
 
-// tryAndUndo is a session that commits nothing: it promises room, places others, and gives up.
+// tryAndUndo is a session that commits nothing: it reserves resources, places other tasks, and undoes both.
 func (s *fakeInformers) tryAndUndo(t *rapid.T) {
 	model := s.Model()
 	tasks, node := s.tasksThat(s.placeable), s.node(t)
 	if len(tasks) == 0 || node == nil {
 		return
 	}
-	task, promised := drawTask(t, "task", tasks), drawTask(t, "promised", tasks)
+	task, reserved := drawTask(t, "task", tasks), drawTask(t, "reserved", tasks)
 	status := rapid.SampledFrom([]api.TaskStatus{api.Allocated, api.Pipelined}).Draw(t, "status")
 	model.Recompute()
 	before := lines(model)
@@ -353,8 +354,8 @@ func (s *fakeInformers) tryAndUndo(t *rapid.T) {
 		model.SetOverdue(t, true)
 	}
 	var kept *api.Reservation
-	if promised.Job.Queue != nil {
-		kept = model.Reserve(promised.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: promised, Node: node}})
+	if reserved.Job.Queue != nil {
+		kept = model.Reserve(reserved.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: reserved, Node: node}})
 	}
 	model.Place(task, status, node)
 	model.Place(task, api.Pending, nil)
@@ -365,7 +366,7 @@ func (s *fakeInformers) tryAndUndo(t *rapid.T) {
 		model.SetOverdue(t, false)
 	}
 	if diff := cmp.Diff(before, lines(model)); diff != "" {
-		t.Fatalf("trying and undoing leaves traces:\n%s", diff)
+		t.Fatalf("undo leaves traces:\n%s", diff)
 	}
 }
 
