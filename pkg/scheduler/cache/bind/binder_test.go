@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// results is a handler and an event sink that keeps what it is told.
+// results is a handler and an event sink that records all calls.
 type results struct {
 	mu    sync.Mutex
 	lines []string
@@ -109,9 +109,9 @@ func TestResultOfBind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := fakecluster.New(t, fakecluster.Member("g", "p"))
 				test.given(c)
-				told := &results{bound: map[v1.ObjectReference]int{}}
+				handler := &results{bound: map[v1.ObjectReference]int{}}
 				b := New(Options{
-					Kube: c.Kube, Workers: 1, Handler: told, Events: told, Metrics: noMetrics{},
+					Kube: c.Kube, Workers: 1, Handler: handler, Events: handler, Metrics: noMetrics{},
 					Clock: clock.RealClock{}, Log: testr.New(t),
 				})
 				group := v1.ObjectReference{Kind: "PodGroup", Namespace: "default", Name: "g"}
@@ -126,7 +126,7 @@ func TestResultOfBind(t *testing.T) {
 				b.Enqueue(u)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				got := result{Handler: told.lines, Bound: told.bound[group], Forgotten: b.backoff.NumRequeues("pod-p") == 0}
+				got := result{Handler: handler.lines, Bound: handler.bound[group], Forgotten: b.backoff.NumRequeues("pod-p") == 0}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
