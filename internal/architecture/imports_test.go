@@ -92,6 +92,16 @@ var importRules = []importRule{
 		because: "a simulation runs sessions as the scheduler does, and is told by the command which plugins there are",
 	},
 	{
+		from: []string{"pkg/scheduler/cache/bind", "pkg/scheduler/cache/evict", "pkg/scheduler/cache/status", "pkg/scheduler/cache/events"},
+		only: []string{"pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/cache/internal/...", "pkg/scheduler/metrics"},
+		because: "binder, evictor, status writers and event recorder do not know each other, nor the cache: each declares the small " +
+			"interfaces that it needs, and the cache passes them",
+	},
+	{
+		from: []string{"pkg/scheduler/cache/internal/..."}, never: []string{"pkg/scheduler/..."},
+		because: "what the packages of the cache share is about the API server, not about scheduling",
+	},
+	{
 		from: []string{"pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."}, never: []string{"pkg/scheduler/cache/...", "pkg/scheduler/framework/..."},
 		because: "the framework imports them",
 	},
@@ -213,6 +223,11 @@ func TestCheckImports(t *testing.T) {
 		"the model imports a clock":                 {"pkg/scheduler/api/a.go", "k8s.io/utils/clock", true},
 		"the model imports the API types":           {"pkg/scheduler/api/a.go", module + "/pkg/apis/scheduling/v1alpha1", false},
 		"the model imports configuration":           {"pkg/scheduler/api/a.go", module + "/pkg/scheduler/conf", true},
+		"the binder imports the evictor":            {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache/evict", true},
+		"the binder imports the cache":              {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache", true},
+		"the binder imports the framework":          {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/framework", true},
+		"the binder imports what the four share":    {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache/internal/apicall", false},
+		"the cache imports the binder":              {"pkg/scheduler/cache/a.go", module + "/pkg/scheduler/cache/bind", false},
 		"what ships imports what tests":             {"pkg/scheduler/scheduler.go", module + "/pkg/scheduler/schedtest", true},
 	}
 	for name, tc := range cases {

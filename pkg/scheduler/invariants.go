@@ -8,14 +8,14 @@ import (
 )
 
 // audit recomputes the model from scratch after a cycle and panics if it contradicts itself,
-// which fails the cycle, counts it, and rebuilds the model. Tests build the scheduler with it.
+// which counts the cycle as failed and rebuilds the model. Tests build the scheduler with it.
 func audit(cluster *api.Cluster) {
 	if err := cluster.Audit(); err != nil {
 		panic(err)
 	}
 }
 
-// auditPlans panics when a plan is committed that could be part of a circle of evictions.
+// auditPlans panics when a plan is committed that could be part of a cycle of evictions.
 func auditPlans(ssn *framework.Session) {
 	ssn.OnCommit(func(plan []api.Decision) {
 		if _, err := ssn.AuditPlan(plan); err != nil {

@@ -8,10 +8,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestStandingBy shows very many changes of few objects and applies none of them, as somebody
-// does who waits for the leader to end.
-func TestStandingBy(t *testing.T) {
-	const rounds = 3 * condenseFrom
+// TestCompaction adds very many events about few objects and applies none of them, as in a scheduler
+// that is not the leader.
+func TestCompaction(t *testing.T) {
+	const rounds = 3 * compactFrom
 	churn := func(h handlers) {
 		stays := []*v1.Pod{member("", "p"), bound(member("", "p"), "n1")}
 		for i := range rounds / 3 {
@@ -23,20 +23,20 @@ func TestStandingBy(t *testing.T) {
 	}
 	tests := map[string]struct {
 		given func(*Cache, handlers)
-		// most is how many changes may wait in the end.
+		// most is how many events may be queued in the end.
 		most int
 		want []string
 	}{
-		"of what came and went nothing is kept": {
+		"no event of a deleted object is kept": {
 			given: func(_ *Cache, h handlers) {
 				h.nodes.OnAdd(node("n1"), true)
 				h.pods.OnAdd(member("", "p"), true)
 				churn(h)
 			},
-			most: condenseFrom,
+			most: compactFrom,
 			want: []string{"pod-p Pending in shadow/default/pod-p/default of default, priority 0", "n1 idle 8000"},
 		},
-		"what the model knows is forgotten when it went": {
+		"deletions are kept if the model may know the object": {
 			given: func(c *Cache, h handlers) {
 				h.nodes.OnAdd(node("n1"), true)
 				h.nodes.OnAdd(node("n2"), true)
@@ -47,7 +47,7 @@ func TestStandingBy(t *testing.T) {
 				h.nodes.OnDelete(node("n2"))
 				churn(h)
 			},
-			most: rounds, // each end may be news
+			most: rounds, // the model may know each deleted object
 			want: []string{"pod-p Pending in shadow/default/pod-p/default of default, priority 0", "n1 idle 8000"},
 		},
 	}
@@ -55,8 +55,8 @@ func TestStandingBy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, h := newCache(t)
 			test.given(c, h)
-			if n := len(c.changes.list); n > test.most {
-				t.Errorf("%d changes wait, want at most %d", n, test.most)
+			if n := len(c.queue.list); n > test.most {
+				t.Errorf("%d events are queued, want at most %d", n, test.most)
 			}
 			c.Apply()
 			if diff := cmp.Diff(test.want, state(c.Model())); diff != "" {

@@ -1,11 +1,14 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"math/rand"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -20,20 +23,23 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-func TestWhatInformersShowIsTheModel(t *testing.T) { rapid.Check(t, whatInformersShowIsTheModel) }
+func TestModelEqualsInformers(t *testing.T) { rapid.Check(t, modelEqualsInformers) }
 
-// FuzzWhatInformersShow is TestWhatInformersShowIsTheModel, led by what the code covers.
-func FuzzWhatInformersShow(f *testing.F) {
+// FuzzModelEqualsInformers is TestModelEqualsInformers, guided by coverage.
+func FuzzModelEqualsInformers(f *testing.F) {
 	f.Add([]byte("a sequence of events"))
-	f.Fuzz(rapid.MakeFuzz(whatInformersShowIsTheModel))
+	f.Fuzz(rapid.MakeFuzz(modelEqualsInformers))
 }
 
-// Whatever informers deliver, in whatever order across kinds, and whatever cycles decide meanwhile: after each Apply the
-// model is the one that what they show describes, and what is still under way.
-func whatInformersShowIsTheModel(t *rapid.T) {
-	s := newStage(t)
+// modelEqualsInformers checks that after each Apply the model equals one built from what the informers
+// show and from what is in flight, for any order of events across kinds and any decisions meanwhile.
+func modelEqualsInformers(t *rapid.T) {
+	s := newFakeInformers(t)
 	t.Repeat(map[string]func(*rapid.T){
 		"pod":            s.pods.write,
 		"more of pods":   s.pods.write,
@@ -45,7 +51,7 @@ func whatInformersShowIsTheModel(t *rapid.T) {
 		"budget":         s.budgets.write,
 		"deliver":        s.deliver,
 		"deliver a kind": s.deliverKind,
-		"condense":       s.condenseList,
+		"compact":        s.compactQueue,
 		"cycle":          s.cycle,
 		"bind":           s.bind,
 		"bind ends":      s.bindEnds,
@@ -63,8 +69,8 @@ func whatInformersShowIsTheModel(t *rapid.T) {
 	}
 }
 
-// stage is a cache whose informers are played by hand, and nobody carries out what it commits.
-type stage struct {
+// fakeInformers is a cache whose informers, binder and evictor are operated by the test.
+type fakeInformers struct {
 	*Cache
 	version int // of the last object written
 
@@ -76,25 +82,26 @@ type stage struct {
 	namespaces *feed[*v1.Namespace]
 	budgets    *feed[*policyv1.PodDisruptionBudget]
 
-	// What is under way as far as the model can know.
-	flying  map[types.UID]*flight
-	doomed  map[types.UID]*eviction
-	settled map[types.UID]bool // of those, whose end was told
-	hidden  map[types.UID]bool // pods that vanished before their informer said so
+	// What is in flight as far as the model can know.
+	binds     map[types.UID]*bind.Request
+	evictions map[types.UID]*evict.Victim
+	reported  map[types.UID]bool // of those, the ones whose result was reported
+	hidden    map[types.UID]bool // vanished pods whose deletion their informer has not shown
 }
 
-func newStage(t *rapid.T) *stage {
+func newFakeInformers(t *rapid.T) *fakeInformers {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
-		SchedulerName: us, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0), Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Cache: c, flying: map[types.UID]*flight{}, doomed: map[types.UID]*eviction{}, settled: map[types.UID]bool{}, hidden: map[types.UID]bool{}}
+	s := &fakeInformers{Cache: c, binds: map[types.UID]*bind.Request{}, evictions: map[types.UID]*evict.Victim{}, reported: map[types.UID]bool{}, hidden: map[types.UID]bool{}}
+	c.binder, c.evictor = fakeBinder{s.binds}, fakeEvictor{s.evictions}
 	s.pods = newFeed(s, c.podKind(), drawPod, (*api.Cluster).SetPod)
-	s.pods.appeared = func(p *v1.Pod) { delete(s.hidden, p.UID) }
+	s.pods.onShown = func(p *v1.Pod) { delete(s.hidden, p.UID) }
 	s.nodes = newFeed(s, nodeKind(), drawNode, (*api.Cluster).SetNode)
 	s.groups = newFeed(s, podGroupKind(), drawGroup, (*api.Cluster).SetPodGroup)
 	s.queues = newFeed(s, queueKind(), drawQueue, (*api.Cluster).SetQueue)
@@ -104,73 +111,73 @@ func newStage(t *rapid.T) *stage {
 	return s
 }
 
-func (s *stage) feeds() []feeder {
+func (s *fakeInformers) feeds() []feeder {
 	return []feeder{s.pods, s.nodes, s.groups, s.queues, s.classes, s.namespaces, s.budgets}
 }
 
-func (s *stage) deliver(t *rapid.T)     { s.feed(t).deliverOne(t) }
-func (s *stage) deliverKind(t *rapid.T) { s.feed(t).deliverAll(t) }
+func (s *fakeInformers) deliver(t *rapid.T)     { s.feed(t).deliverOne(t) }
+func (s *fakeInformers) deliverKind(t *rapid.T) { s.feed(t).deliverAll(t) }
 
-func (s *stage) feed(t *rapid.T) feeder {
+func (s *fakeInformers) feed(t *rapid.T) feeder {
 	feeds := s.feeds()
 	return feeds[rapid.IntRange(0, len(feeds)-1).Draw(t, "kind")]
 }
 
-func (s *stage) condenseList(*rapid.T) {
-	s.changes.mu.Lock()
-	defer s.changes.mu.Unlock()
-	s.changes.condense()
+func (s *fakeInformers) compactQueue(*rapid.T) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.queue.compact()
 }
 
-// cycle is the beginning of a cycle, and compares.
-func (s *stage) cycle(t *rapid.T) {
+// cycle is the beginning of a cycle; it compares the models.
+func (s *fakeInformers) cycle(t *rapid.T) {
 	s.Apply()
 	s.Model().Recompute()
-	for uid := range s.flying {
-		if pod := s.shownPod(uid); pod == nil || pod.Spec.NodeName != "" || s.settled[uid] {
-			delete(s.flying, uid)
+	for uid := range s.binds {
+		if pod := s.shownPod(uid); pod == nil || pod.Spec.NodeName != "" || s.reported[uid] {
+			delete(s.binds, uid)
 		}
 	}
-	for uid := range s.doomed {
-		if pod := s.shownPod(uid); pod == nil || pod.DeletionTimestamp != nil || ended(pod) || s.settled[uid] {
-			delete(s.doomed, uid)
+	for uid := range s.evictions {
+		if pod := s.shownPod(uid); pod == nil || pod.DeletionTimestamp != nil || ended(pod) || s.reported[uid] {
+			delete(s.evictions, uid)
 		}
 	}
-	clear(s.settled)
+	clear(s.reported)
 	s.compare(t)
 }
 
-func (s *stage) compare(t *rapid.T) {
+func (s *fakeInformers) compare(t *rapid.T) {
 	if err := s.Model().Audit(); err != nil {
 		t.Fatal(err)
 	}
-	fresh := s.afresh(rapid.Int64().Draw(t, "order"))
+	fresh := s.rebuilt(rapid.Int64().Draw(t, "order"))
 	if diff := cmp.Diff(lines(fresh), lines(s.Model())); diff != "" {
 		t.Fatalf("the model (+) is not what the informers show (-):\n%s", diff)
 	}
-	if got, want := slices.Sorted(maps.Keys(s.flights)), slices.Sorted(maps.Keys(s.flying)); !slices.Equal(got, want) {
-		t.Fatalf("the cache believes in the flights %v, and there are %v", got, want)
+	if got, want := slices.Sorted(maps.Keys(s.inFlight.binds)), slices.Sorted(maps.Keys(s.binds)); !slices.Equal(got, want) {
+		t.Fatalf("the cache has the binds %v in flight, want %v", got, want)
 	}
-	if got, want := slices.Sorted(maps.Keys(s.leaving)), slices.Sorted(maps.Keys(s.doomed)); !slices.Equal(got, want) {
-		t.Fatalf("the cache believes in the evictions %v, and there are %v", got, want)
+	if got, want := slices.Sorted(maps.Keys(s.inFlight.evictions)), slices.Sorted(maps.Keys(s.evictions)); !slices.Equal(got, want) {
+		t.Fatalf("the cache has the evictions %v in flight, want %v", got, want)
 	}
 }
 
-// afresh makes a model of what the informers show, told in a random order, and of what is under way.
-func (s *stage) afresh(seed int64) *api.Cluster {
+// rebuilt returns a model of what the informers show, applied in a random order, and of what is in flight.
+func (s *fakeInformers) rebuilt(seed int64) *api.Cluster {
 	c := s.emptyModel()
 	var events []func(*api.Cluster)
 	for _, feed := range s.feeds() {
-		events = append(events, feed.story(s.hidden)...)
+		events = append(events, feed.replay(s.hidden)...)
 	}
 	rand.New(rand.NewSource(seed)).Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	for _, tell := range events {
 		tell(c)
 	}
-	for uid, f := range s.flying {
-		c.RestoreAssumed(api.TaskID(uid), f.node, f.Commitment)
+	for uid, f := range s.binds {
+		c.RestoreAssumed(api.TaskID(uid), f.Node, f.Commitment)
 	}
-	for uid := range s.doomed {
+	for uid := range s.evictions {
 		c.MarkEvicting(c.Tasks[api.TaskID(uid)])
 	}
 	c.Recompute()
@@ -180,7 +187,7 @@ func (s *stage) afresh(seed int64) *api.Cluster {
 func lines(model *api.Cluster) []string { return strings.Split(model.Dump(), "\n") }
 
 // shownPod is the pod of that UID as far as the informer has shown it.
-func (s *stage) shownPod(uid types.UID) *v1.Pod {
+func (s *fakeInformers) shownPod(uid types.UID) *v1.Pod {
 	for _, pod := range s.pods.shown {
 		if pod.given.UID == uid && !s.hidden[uid] {
 			return pod.given
@@ -190,7 +197,7 @@ func (s *stage) shownPod(uid types.UID) *v1.Pod {
 }
 
 // livingPod is the pod of that UID on the API server.
-func (s *stage) livingPod(uid types.UID) *v1.Pod {
+func (s *fakeInformers) livingPod(uid types.UID) *v1.Pod {
 	for _, pod := range s.pods.server {
 		if pod.UID == uid {
 			return pod
@@ -199,9 +206,10 @@ func (s *stage) livingPod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// tasksThat returns tasks by id, maybe none. Actions that cannot do anything do not skip: led by a fuzzer the same one
-// may come up for ever, which counts as a failure then.
-func (s *stage) tasksThat(may func(*api.TaskInfo) bool) []*api.TaskInfo {
+// tasksThat returns the tasks that satisfy a condition, by ID; there may be none. Actions without a task do
+// nothing, instead of skipping: a fuzzer may draw the same action again and again, which counts as a
+// failure if it skips.
+func (s *fakeInformers) tasksThat(may func(*api.TaskInfo) bool) []*api.TaskInfo {
 	var tasks []*api.TaskInfo
 	for _, task := range s.Model().Tasks {
 		if may(task) {
@@ -216,17 +224,17 @@ func drawTask(t *rapid.T, what string, tasks []*api.TaskInfo) *api.TaskInfo {
 	return tasks[rapid.IntRange(0, len(tasks)-1).Draw(t, what)]
 }
 
-// node returns nil if it draws one that is not there.
-func (s *stage) node(t *rapid.T) *api.NodeInfo {
+// node returns nil if the drawn node does not exist.
+func (s *fakeInformers) node(t *rapid.T) *api.NodeInfo {
 	return s.Model().Node(one(t, "node", "n0", "n1", "n2"))
 }
 
-func (s *stage) placeable(task *api.TaskInfo) bool {
+func (s *fakeInformers) placeable(task *api.TaskInfo) bool {
 	return task.Job != nil && task.Waiting() && s.Model().Admissible(task.Job) == nil
 }
 
 // bind commits placements of a job, as a statement does.
-func (s *stage) bind(t *rapid.T) {
+func (s *fakeInformers) bind(t *rapid.T) {
 	tasks, nodes := s.tasksThat(s.placeable), []*api.NodeInfo{s.node(t), s.node(t)}
 	if len(tasks) == 0 || slices.Contains(nodes, nil) {
 		return
@@ -244,43 +252,60 @@ func (s *stage) bind(t *rapid.T) {
 	for _, d := range decisions {
 		s.Model().AssumePod(d.Task)
 	}
-	for _, unit := range s.binder.queue {
-		for _, f := range unit.flights {
-			s.flying[f.uid] = f
-		}
-	}
-	s.binder.queue, s.binder.waiting = nil, 0
 }
 
+// fakeBinder and fakeEvictor keep what the cache hands over.
+type fakeBinder struct{ binds map[types.UID]*bind.Request }
+
+func (b fakeBinder) Enqueue(u *bind.Unit) {
+	for _, r := range u.Requests {
+		b.binds[r.UID] = r
+	}
+}
+
+func (fakeBinder) Forget(types.UID)                     {}
+func (fakeBinder) Yield(context.Context, time.Duration) {}
+func (fakeBinder) Run(context.Context)                  {}
+
+type fakeEvictor struct{ evictions map[types.UID]*evict.Victim }
+
+func (e fakeEvictor) Enqueue(p *evict.Plan) {
+	for _, victim := range p.Victims {
+		e.evictions[victim.UID] = victim
+	}
+}
+
+func (fakeEvictor) Forget(types.UID)    {}
+func (fakeEvictor) Run(context.Context) {}
+
 // bindEnds plays the binder and the API server.
-func (s *stage) bindEnds(t *rapid.T) {
-	uid, ok := drawKey(t, "pod", s.flying)
-	if !ok || s.settled[uid] {
+func (s *fakeInformers) bindEnds(t *rapid.T) {
+	uid, ok := drawKey(t, "pod", s.binds)
+	if !ok || s.reported[uid] {
 		return
 	}
-	f, pod := s.flying[uid], s.livingPod(uid)
+	f, pod := s.binds[uid], s.livingPod(uid)
 	switch {
 	case pod == nil:
-		s.vanished(f)
-		s.settled[uid], s.hidden[uid] = true, true
-	case pod.Spec.NodeName != "": // it has landed
+		results{s.Cache}.PodVanished(f)
+		s.reported[uid], s.hidden[uid] = true, true
+	case pod.Spec.NodeName != "": // bound already
 	case rapid.Bool().Draw(t, "refused"):
-		s.refused(f)
-		s.settled[uid] = true
-	case rapid.Bool().Draw(t, "somebody was faster"):
+		results{s.Cache}.BindFailed(f, errors.New("refused"))
+		s.reported[uid] = true
+	case rapid.Bool().Draw(t, "bound by another client"):
 		s.pods.change(pod, func(p *v1.Pod) { p.Spec.NodeName = "n0" })
 	default:
 		s.pods.change(pod, func(p *v1.Pod) {
-			p.Spec.NodeName = f.node
-			for key, value := range f.binding().Annotations {
-				p.Annotations[key] = value
-			}
+			p.Spec.NodeName = f.Node
+			p.Annotations[v1alpha1.AnnotationQueue] = string(f.Commitment.Queue)
+			p.Annotations[v1alpha1.AnnotationPodGroupUID] = string(f.Commitment.GroupUID)
 		})
 	}
 }
 
 // evictSome commits evictions, as a statement does.
-func (s *stage) evictSome(t *rapid.T) {
+func (s *fakeInformers) evictSome(t *rapid.T) {
 	victims := s.tasksThat((*api.TaskInfo).Evictable)
 	if len(victims) == 0 {
 		return
@@ -289,27 +314,21 @@ func (s *stage) evictSome(t *rapid.T) {
 	s.Model().Place(victim, api.Releasing, victim.Node)
 	s.Commit([]api.Decision{{Kind: api.Evict, Task: victim, Node: victim.Node, For: victim.Job, Cause: api.Preempted}})
 	s.Model().MarkEvicting(victim)
-	for _, plan := range s.evictor.queue {
-		for _, e := range plan.victims {
-			s.doomed[e.uid] = e
-		}
-	}
-	s.evictor.queue = nil
 }
 
 // evictionEnds plays the evictor and the API server.
-func (s *stage) evictionEnds(t *rapid.T) {
-	uid, ok := drawKey(t, "pod", s.doomed)
-	if !ok || s.settled[uid] {
+func (s *fakeInformers) evictionEnds(t *rapid.T) {
+	uid, ok := drawKey(t, "pod", s.evictions)
+	if !ok || s.reported[uid] {
 		return
 	}
 	pod := s.livingPod(uid)
 	switch {
-	case pod == nil || pod.DeletionTimestamp != nil: // it needs nobody to say so
+	case pod == nil || pod.DeletionTimestamp != nil: // the informer shows it
 	case rapid.Bool().Draw(t, "fails"):
-		s.spared(s.doomed[uid], rapid.Bool().Draw(t, "refused"))
-		if s.settled[uid] = true; rapid.Bool().Draw(t, "pardoned") {
-			s.pardoned(uid)
+		results{s.Cache}.EvictionFailed(s.evictions[uid], rapid.Bool().Draw(t, "refused"))
+		if s.reported[uid] = true; rapid.Bool().Draw(t, "allowed") {
+			results{s.Cache}.EvictionAllowed(uid)
 		}
 	case rapid.Bool().Draw(t, "at once"):
 		s.pods.remove(pod)
@@ -318,14 +337,14 @@ func (s *stage) evictionEnds(t *rapid.T) {
 	}
 }
 
-// tryAndUndo is a session that commits nothing: it promises room, places others, and gives up.
-func (s *stage) tryAndUndo(t *rapid.T) {
+// tryAndUndo is a session that commits nothing: it reserves resources, places other tasks, and undoes both.
+func (s *fakeInformers) tryAndUndo(t *rapid.T) {
 	model := s.Model()
 	tasks, node := s.tasksThat(s.placeable), s.node(t)
 	if len(tasks) == 0 || node == nil {
 		return
 	}
-	task, promised := drawTask(t, "task", tasks), drawTask(t, "promised", tasks)
+	task, reserved := drawTask(t, "task", tasks), drawTask(t, "reserved", tasks)
 	status := rapid.SampledFrom([]api.TaskStatus{api.Allocated, api.Pipelined}).Draw(t, "status")
 	model.Recompute()
 	before := lines(model)
@@ -335,8 +354,8 @@ func (s *stage) tryAndUndo(t *rapid.T) {
 		model.SetOverdue(t, true)
 	}
 	var kept *api.Reservation
-	if promised.Job.Queue != nil {
-		kept = model.Reserve(promised.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: promised, Node: node}})
+	if reserved.Job.Queue != nil {
+		kept = model.Reserve(reserved.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: reserved, Node: node}})
 	}
 	model.Place(task, status, node)
 	model.Place(task, api.Pending, nil)
@@ -347,12 +366,12 @@ func (s *stage) tryAndUndo(t *rapid.T) {
 		model.SetOverdue(t, false)
 	}
 	if diff := cmp.Diff(before, lines(model)); diff != "" {
-		t.Fatalf("trying and undoing leaves traces:\n%s", diff)
+		t.Fatalf("undo leaves traces:\n%s", diff)
 	}
 }
 
 // rebuild is what follows a cycle that panicked.
-func (s *stage) rebuild(t *rapid.T) {
+func (s *fakeInformers) rebuild(t *rapid.T) {
 	s.Rebuild()
 	s.cycle(t)
 }
