@@ -12,6 +12,7 @@ cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
 module=$(go list -m)
 client=$module/pkg/client
 types=$module/pkg/apis/scheduling/v1alpha1
+config=$module/pkg/apis/config/v1alpha1
 header=hack/boilerplate.go.txt
 
 # What a generator no longer writes must not stay behind.
@@ -20,7 +21,7 @@ find pkg/apis -name 'zz_generated.*' -delete
 rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
 rm -rf charts/batch-scheduler/crds charts/batch-scheduler/templates/{rbac,admission}
 
-go tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$types"
+go tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$types" "$config"
 
 go tool applyconfiguration-gen --go-header-file "$header" \
 	--output-dir pkg/client/applyconfiguration --output-pkg "$client/applyconfiguration" \

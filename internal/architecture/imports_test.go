@@ -39,7 +39,7 @@ var importRules = []importRule{
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
-		only:    []string{"cmd/kubectl-batch/...", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
+		only:    []string{"cmd/kubectl-batch/...", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
 		because: "the plugin is a client: of the scheduler it knows the API, and the rule that says which pods are members",
 	},
 	{

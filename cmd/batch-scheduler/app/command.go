@@ -22,6 +22,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -40,7 +41,7 @@ func NewSchedulerCommand(extensions ...Option) *cobra.Command {
 		Use:               "batch-scheduler",
 		Short:             "A batch and gang scheduler for Kubernetes",
 		Long:              longHelp,
-		Version:           buildVersion(),
+		Version:           version.Describe(),
 		Args:              noCommand,
 		SilenceUsage:      true,
 		SilenceErrors:     true,

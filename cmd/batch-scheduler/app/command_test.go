@@ -2,12 +2,12 @@ package app
 
 import (
 	"bytes"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
@@ -241,8 +241,8 @@ func TestHelpAndVersion(t *testing.T) {
 	}{
 		"--help":             {given: []string{"--help"}, want: "batch-scheduler places the pods of jobs"},
 		"config check -h":    {given: []string{"config", "check", "-h"}, want: "check reads a policy file"},
-		"--version":          {given: []string{"--version"}, want: "batch-scheduler " + buildVersion() + "\n"},
-		"version":            {given: []string{"version"}, want: "batch-scheduler " + buildVersion() + "\n"},
+		"--version":          {given: []string{"--version"}, want: "batch-scheduler " + version.Describe() + "\n"},
+		"version":            {given: []string{"version"}, want: "batch-scheduler " + version.Describe() + "\n"},
 		"print-default":      {given: []string{"config", "print-default"}, want: conf.DefaultYAML()},
 		"words with _ for -": {given: []string{"--scheduler_name=x", "--help"}, want: "batch-scheduler places"},
 	} {
@@ -253,29 +253,6 @@ func TestHelpAndVersion(t *testing.T) {
 			}
 			if !strings.HasPrefix(stdout, tc.want) {
 				t.Errorf("stdout begins with %.80q, want %q", stdout, tc.want)
-			}
-		})
-	}
-}
-
-func TestBuildDescription(t *testing.T) {
-	for name, tc := range map[string]struct {
-		given debug.BuildInfo
-		want  string
-	}{
-		"a release": {
-			given: debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"}},
-			want:  "v1.2.3 (go1.26.0)",
-		},
-		"a working copy with changes": {
-			given: debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
-				{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}},
-			want: "unknown (commit abc with changes, go1.26.0)",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := describeBuild(&tc.given); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

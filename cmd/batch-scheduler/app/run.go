@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 	batchscheme "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/scheme"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
@@ -28,7 +29,7 @@ import (
 func (p *program) run(ctx context.Context, opts *Options) error {
 	defer logs.FlushLogs()
 	logger := klog.FromContext(ctx)
-	logger.Info("Starting", "version", buildVersion(), "schedulerName", opts.SchedulerName)
+	logger.Info("Starting", "version", version.Describe(), "schedulerName", opts.SchedulerName)
 
 	// 1. Build all components. Wrong files and addresses are errors here.
 	proc, err := p.assemble(opts)
