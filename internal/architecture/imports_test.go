@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,39 +115,55 @@ func TestImportsRunDownwards(t *testing.T) {
 	}
 }
 
-// TestBinariesAreLean holds because an API server linked into a program would bring its flags, its metrics and
-// 100 MB along.
-func TestBinariesAreLean(t *testing.T) {
+// TestDependenciesAreFew looks at all that is compiled into importers and programs, whichever package imports it.
+func TestDependenciesAreFew(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"cmd/batch-scheduler", "cmd/kubectl-batch"} {
-		t.Run(command, func(t *testing.T) { checkLean(t, command) })
-	}
-}
-
-func checkLean(t *testing.T, command string) {
-	t.Helper()
-	root := moduleRoot(t)
-	if _, err := os.Stat(filepath.Join(root, command)); os.IsNotExist(err) {
-		t.Skipf("there is no %s", command)
-	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+command)
-	list.Dir = root
-	list.Stderr = os.Stderr
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list -deps ./%s: %v", command, err)
-	}
-	never := []string{
+	// An API server that is linked into a program brings its flags, its metrics and 100 MB with it.
+	onlyForTests := []string{
 		"go.etcd.io/etcd/server/v3/...", "k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/controlplane/...",
 		"k8s.io/apiextensions-apiserver/pkg/apiserver/...", "sigs.k8s.io/kwok/...", "pgregory.net/rapid/...",
 		"go.uber.org/goleak/...", "github.com/prometheus/prometheus/...",
 		"helm.sh/helm/v4/...", "github.com/google/go-containerregistry/...",
 	}
-	for dependency := range strings.FieldsSeq(string(out)) {
-		if withinAny(dependency, never) {
-			t.Errorf("%s links %s; see \"go mod why -m\" and \"go list -deps\"", command, dependency)
-		}
+	// A controller that creates PodGroups compiles what client-go needs, and nothing else. "go mod tidy" of an importer also
+	// records what the tests of these packages need.
+	notForClients := append([]string{
+		"go.etcd.io/...", "k8s.io/kubernetes/...", "k8s.io/apiserver/...", "k8s.io/component-base/...",
+		"k8s.io/kube-scheduler/...", "github.com/prometheus/...", "google.golang.org/grpc/...",
+		module + "/pkg/scheduler/...", module + "/internal/...", module + "/cmd/...", module + "/test/...",
+	}, onlyForTests...)
+	for packages, never := range map[string][]string{
+		"./cmd/batch-scheduler": onlyForTests,
+		"./cmd/kubectl-batch":   onlyForTests,
+		"./pkg/apis/...":        notForClients,
+		"./pkg/client/...":      notForClients,
+	} {
+		t.Run(packages, func(t *testing.T) {
+			t.Parallel()
+			for _, dependency := range dependencies(t, packages) {
+				if withinAny(dependency, never) {
+					t.Errorf("%s compiles %s; see \"go mod why -m\" and \"go list -deps\"", packages, dependency)
+				}
+			}
+		})
 	}
+}
+
+// dependencies returns all packages that are compiled for the given ones, and for their tests if they are a tree.
+func dependencies(t *testing.T, packages string) []string {
+	t.Helper()
+	args := []string{"list", "-deps"}
+	if strings.HasSuffix(packages, "/...") {
+		args = append(args, "-test")
+	}
+	list := exec.CommandContext(t.Context(), "go", append(args, packages)...)
+	list.Dir = moduleRoot(t)
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v", packages, err)
+	}
+	return strings.Fields(string(out))
 }
 
 // checkImports returns the imports of the file that break a rule.

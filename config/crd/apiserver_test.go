@@ -1,4 +1,4 @@
-package v1alpha1_test
+package crd_test
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type resource struct {
 // validated too, with the bounds that the API server sets on the cost of its rules.
 func serve(t *testing.T, kind string) resource {
 	t.Helper()
-	file := fmt.Sprintf("../../../../config/crd/%s_%ss.yaml", v1alpha1.GroupName, strings.ToLower(kind))
+	file := fmt.Sprintf("%s_%ss.yaml", v1alpha1.GroupName, strings.ToLower(kind))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v (make generate writes it)", err)
