@@ -6,10 +6,9 @@ FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG TARGETARCH
 ARG VERSION
 WORKDIR /src
-COPY go.mod go.sum ./
-RUN go mod download
 COPY . .
-RUN RELEASE=1 VERSION=$VERSION GOOS=linux GOARCH=$TARGETARCH hack/build.sh -o /out/batch-scheduler ./cmd/batch-scheduler
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+	RELEASE=1 VERSION=$VERSION GOOS=linux GOARCH=$TARGETARCH hack/build.sh -o /out/batch-scheduler ./cmd/batch-scheduler
 RUN mkdir /out/etc && echo 'nonroot:x:65532:65532:nonroot:/:/sbin/nologin' >/out/etc/passwd
 
 FROM scratch

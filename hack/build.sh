@@ -20,7 +20,7 @@ ldflags="-s -w ${LDFLAGS:-}"
 module=github.com/batch-scheduler/batch-scheduler
 package=${!#}
 version=$("$here/version.sh")
-if [[ -n $version && ($package == ./* || $package == "$module"/*) ]]; then
+if [[ -n $version && ($package == .* || $package == "$module"/*) ]]; then
 	ldflags+=" -X $module/internal/version.stamped=$version"
 fi
 

@@ -11,9 +11,7 @@ import (
 const Unknown = "unknown"
 
 // stamped is what hack/build.sh writes into a program. It is empty after "go run" and "go install".
-//
-// immutable: only the linker sets it
-var stamped string
+var stamped string //nolint:gochecknoglobals // only the linker sets it
 
 // Version returns the version of this program as one word: the stamped one, else the one of the main module that the go
 // command recorded, else Unknown.

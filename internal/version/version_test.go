@@ -1,7 +1,11 @@
 package version
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +37,25 @@ func TestDescribe(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestBuildStampsTheVersion(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("links a program")
+	}
+	binary := filepath.Join(t.TempDir(), "kubectl-batch")
+	build := exec.CommandContext(t.Context(), "../../hack/build.sh", "-o", binary, "../../cmd/kubectl-batch")
+	build.Env = append(os.Environ(), "VERSION=v1.2.3-test")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), binary, "--version").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !strings.Contains(string(out), "v1.2.3-test") {
+		t.Errorf("got %q, want the stamped version in it", out)
 	}
 }
