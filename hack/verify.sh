@@ -43,17 +43,11 @@ formatted() {
 	fi
 }
 
-# shadowed refuses a declaration of err that hides another one.
-shadowed() {
-	go run ./hack/shadow ./...
-}
-
 check "generated files" "run make generate" generated
 check "gofmt" "run gofmt -w on the files above" formatted
 # check "licence headers" "run hack/headers.sh --write" hack/headers.sh
 check "go.mod" "run go mod tidy" go mod tidy -diff
 check "go vet" "see above" go vet ./...
-check "shadowed err" "assign to the outer err with =, or give the inner one a name" shadowed
 check "chart" "see above; what it has in common with config/ is written by make generate" go test ./charts
 check "architecture" "see above; the rules are in internal/architecture" go test ./internal/architecture
 

@@ -38,11 +38,6 @@ func (s source) at(place ast.Node, format string, args ...any) string {
 	return fmt.Sprintf("%s:%d: %s", s.path, s.fset.Position(place.Pos()).Line, fmt.Sprintf(format, args...))
 }
 
-// height is the number of lines from the first to the last of the node.
-func (s source) height(node ast.Node) int {
-	return s.fset.Position(node.End()).Line - s.fset.Position(node.Pos()).Line + 1
-}
-
 // parse reads one file.
 func parse(name string, text []byte) (source, error) {
 	fset := token.NewFileSet()

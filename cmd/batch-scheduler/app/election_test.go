@@ -191,7 +191,7 @@ func TestFailedWorkReleasesTheLease(t *testing.T) {
 		server := newLeaseServer()
 		broken := errors.New("broken")
 		err := server.election().run(t.Context(), func(context.Context) error { return broken })
-		if err != broken {
+		if err != broken { //nolint:errorlint // the error itself, not wrapped
 			t.Errorf("got error %v, want %v", err, broken)
 		}
 		if got := server.noted(); len(got) == 0 || got[len(got)-1] != "released" {

@@ -123,9 +123,7 @@ func (t *trimmer) shareAll(pod *v1.Pod, like template) bool {
 
 // trimPod removes what no plugin reads from a pod, and clamps its quantities.
 func trimPod(pod *v1.Pod) {
-	if _, there := pod.Annotations[v1.LastAppliedConfigAnnotation]; there {
-		delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
-	}
+	delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
 	api.ClampQuantities(pod.Spec.Overhead)

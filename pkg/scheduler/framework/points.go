@@ -145,7 +145,7 @@ func (ssn *Session) AddAllocatedFn(name string, fn ChangeFn) {
 	register(ssn, &ssn.allocated, always, name, fn, fn == nil)
 }
 
-// AddDeallocatedFn: see AddAllocatedFn.
+// AddDeallocatedFn registers the counterpart of AddAllocatedFn.
 func (ssn *Session) AddDeallocatedFn(name string, fn ChangeFn) {
 	register(ssn, &ssn.deallocated, always, name, fn, fn == nil)
 }
