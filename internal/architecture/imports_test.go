@@ -34,7 +34,7 @@ var importRules = []importRule{
 	},
 	{
 		from: []string{"cmd/demo/..."}, never: []string{"pkg/scheduler/...", "cmd/batch-scheduler/...", "cmd/localcluster/...", "testing"},
-		because: "the demo judges from outside: it runs the commands as processes, and reads the API as any client",
+		because: "the demo is a client: it runs the commands as processes, and reads the API as any client",
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
@@ -88,7 +88,7 @@ var importRules = []importRule{
 			"internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
 			"pkg/scheduler/framework/...",
 		},
-		because: "a simulation runs sessions as the scheduler does, and is told by the command which plugins there are",
+		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
 	},
 	{
 		from: []string{"pkg/scheduler/cache/bind", "pkg/scheduler/cache/evict", "pkg/scheduler/cache/status", "pkg/scheduler/cache/events"},

@@ -30,7 +30,7 @@ func (s source) dir() string { return path.Dir(s.path) }
 // isTest says that the file is only compiled for tests.
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
-// isGenerated says that a generator wrote the file, so that its style is nobody's.
+// isGenerated says that a generator wrote the file, so that style rules do not apply.
 func (s source) isGenerated() bool { return ast.IsGenerated(s.syntax) }
 
 // at words a complaint about a place in the file.

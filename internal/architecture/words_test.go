@@ -66,6 +66,8 @@ var wordExceptions = []struct{ file, words, because string }{
 	{"CHANGELOG.md", "*", "states the old names beside the new ones"},
 	{"docs/glossary.md", "*", "states the words of other schedulers"},
 	{"CODE_OF_CONDUCT.md", "*", "the text of others"},
+	{"internal/architecture/*", "a no", "a file named a, in cases of tests"},
+	{"internal/image/*", "quiet", "a flag of git"},
 	{"*", "mirror pod,mirror pods", "the kubelet's term"},
 	{"*", "max surge", "a field of Deployment"},
 	{"*", "ca bundle", "a field of webhooks"},
