@@ -16,11 +16,11 @@ here=$(dirname "${BASH_SOURCE[0]}")
 # Symbol tables and DWARF are for debuggers alone. ("go build -ldflags= PACKAGE" keeps them.)
 ldflags="-s -w ${LDFLAGS:-}"
 
-# Programs of other modules have no version of ours, and need not be linked again for each commit.
+# Programs of other modules have no version of ours, and localcluster is not shipped. They are not linked again for each commit.
 module=github.com/batch-scheduler/batch-scheduler
 package=${!#}
 version=$("$here/version.sh")
-if [[ -n $version && ($package == .* || $package == "$module"/*) ]]; then
+if [[ -n $version && ($package == .* || $package == "$module"/*) && $package != */cmd/localcluster ]]; then
 	ldflags+=" -X $module/internal/version.stamped=$version"
 fi
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/nodes"
-	buildversion "github.com/batch-scheduler/batch-scheduler/internal/version"
 )
 
 // Streams are what the command reads and writes.
@@ -130,9 +129,9 @@ func (o *options) addFlags(command *cobra.Command) {
 
 // version names what was linked in.
 func version() string {
-	parts := []string{"localcluster", buildversion.Version()}
+	parts := []string{"localcluster"}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		parts = append(parts, info.GoVersion)
+		parts = append(parts, info.Main.Version, info.GoVersion)
 		for _, dependency := range info.Deps {
 			switch dependency.Path {
 			case "k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "sigs.k8s.io/kwok":
