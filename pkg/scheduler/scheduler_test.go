@@ -331,7 +331,7 @@ func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
 		got := []string{string(group.Status.Phase), fmt.Sprint(group.Status.Pending)}
 		for _, c := range group.Status.Conditions {
 			got = append(got, c.Type+" "+c.Reason)
-			if _, told, _ := strings.Cut(c.Message, "; there is "); told != "" {
+			if _, told, _ := strings.Cut(c.Message, "; priority class "); told != "" {
 				got = append(got, told)
 			}
 		}
@@ -346,7 +346,7 @@ func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
 		}
 		want := []string{
 			"Pending", "3", "PodGroupScheduled NotEnoughResources",
-			"no priority class urgent, so the highest priority of its pods counts",
+			"urgent does not exist, so the highest priority of the pods is used",
 			"g-0 PodScheduled Unschedulable", "g-1 PodScheduled Unschedulable", "g-2 PodScheduled GangPending",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

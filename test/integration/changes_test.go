@@ -76,7 +76,7 @@ func TestChanges(t *testing.T) {
 				gang("a", 2, pods(2, "1cpu"))),
 			step: step{
 				want: `a: Pending Unschedulable; 2 waiting Unschedulable`,
-				says: map[string]string{"a": "0 of 2 nodes have room: 2 cordoned"},
+				says: map[string]string{"a": "0/2 nodes are available: 2 node(s) were unschedulable"},
 			},
 			then: []step{{
 				do:   rows(patchNode("n2", `{"spec":{"unschedulable":null}}`)),
@@ -96,7 +96,7 @@ func TestChanges(t *testing.T) {
 			given: rows(gang("a", 2, pods(2, "1cpu"))),
 			step: step{
 				want: `a: Pending Unschedulable; 2 waiting Unschedulable`,
-				says: map[string]string{"a": "the cluster has no nodes"},
+				says: map[string]string{"a": "no nodes available to schedule pods"},
 			},
 			then: []step{{
 				do:   rows(threeNodes),

@@ -297,7 +297,7 @@ func (r *recorder) podEvicted(victim *eviction, p *plan) {
 		r.pods = append(r.pods, note{
 			about: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: victim.namespace, Name: victim.name, UID: victim.uid},
 			kind:  v1.EventTypeNormal, reason: evictedBecause(victim.cause), action: "Evicting",
-			text: "Evicted to make room for " + p.beneficiary,
+			text: "Evicted for " + p.beneficiary,
 		})
 	}
 	r.signal()
@@ -320,5 +320,5 @@ func (r *recorder) madeRoom(p *plan) {
 		return
 	}
 	r.add(note{about: *p.group, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonPreempting, action: "Evicting",
-		text: fmt.Sprintf("%d pods evicted to make room", len(p.victims))})
+		text: fmt.Sprintf("%d pods evicted for this PodGroup", len(p.victims))})
 }

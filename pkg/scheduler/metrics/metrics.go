@@ -62,7 +62,7 @@ func newMetrics(registerer prometheus.Registerer) (*Metrics, []Description) {
 			"Time from the creation of a pod, which the API server tells to the second, until it is bound.",
 			long()).WithLabelValues(),
 		evictions: create.counter("evictions_total",
-			"Pods evicted, or whose eviction the API server refused, for a job of their queue (preempted), for another queue that deserves the room (reclaimed), or because too few of their gang run (gang-stale).",
+			"Pods evicted, or whose eviction the API server refused, for a job of their queue (preempted), for another queue that deserves the room (reclaimed), or because too few of their gang run (gang-degraded).",
 			causeLabel(), evictionLabel()),
 		apiWrites: create.counter("api_writes_total",
 			"Requests to the API server that may change something, by answer. A conflict (409) is tried again and harmless.",

@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 		},
 		"evictions by cause and result, from zero": {
 			given: func(m *metrics.Metrics) { m.Eviction("reclaimed", metrics.Evicted) },
-			want:  map[string][]string{"evictions_total": {`{cause="gang-stale",result="refused"} 0`, `{cause="gang-stale",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
+			want:  map[string][]string{"evictions_total": {`{cause="gang-degraded",result="refused"} 0`, `{cause="gang-degraded",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
 		},
 		"writes by verb, resource and answer": {
 			given: func(m *metrics.Metrics) {

@@ -52,7 +52,7 @@ const (
 	ReasonBindFailed = "BindFailed"
 	// ReasonGangDegraded: fewer than minMember pods have been running for a while, and the missing ones find
 	// no room.
-	ReasonGangDegraded = "GangStale"
+	ReasonGangDegraded = "GangDegraded"
 )
 
 // Reasons that only the PodScheduled condition of a pod may have.
