@@ -8,17 +8,18 @@ import (
 )
 
 const introduction = "# Metrics\n\n" +
-	"All that the scheduler serves on `/metrics`, as `make generate` finds it in the code. How to collect it, with\n" +
-	"dashboard and alerts, is in [monitoring](monitoring.md). Times are in seconds; cpu is in cores, memory in bytes, all\n" +
-	"else a count. A queue that is deleted leaves no series behind. What is told about queues and groups comes from\n" +
-	"the replica that leads. Beside these there are the usual `go_*` and `process_*` of Go programs.\n"
+	"The metrics that the scheduler serves on `/metrics`. `make generate` writes this page from the code. How to collect\n" +
+	"them, with a dashboard and alerts, is in [monitoring](monitoring.md). Times are in seconds, cpu in cores, memory in\n" +
+	"bytes; all else is a count. A deleted queue leaves no series behind. Only the leader reports queues and PodGroups.\n" +
+	"The scheduler also serves the usual `go_*` and `process_*` metrics of Go programs. The stability level ALPHA means\n" +
+	"that names and labels may change in any release.\n"
 
 func writeMetrics() {
 	fmt.Print(introduction + "\n")
-	fmt.Println("| Metric | Type | Labels | Meaning |")
-	fmt.Println("|---|---|---|---|")
+	fmt.Println("| Metric | Type | Stability | Labels | Meaning |")
+	fmt.Println("|---|---|---|---|---|")
 	for _, d := range metrics.Descriptions() {
-		fmt.Printf("| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels(d.Labels), d.Help)
+		fmt.Printf("| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, d.Stability, labels(d.Labels), d.Help)
 	}
 }
 

@@ -247,9 +247,9 @@ func waitsForClaims(j *api.JobInfo) bool {
 
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	placed, waiting, evicted := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline), ssn.Decided(api.Evict)
-	s.Metrics.Decided(metrics.Allocate, placed)
-	s.Metrics.Decided(metrics.Pipeline, waiting)
-	s.Metrics.Decided(metrics.Evict, evicted)
+	s.Metrics.Decided(api.Allocate, placed)
+	s.Metrics.Decided(api.Pipeline, waiting)
+	s.Metrics.Decided(api.Evict, evicted)
 	log := ssn.Log.V(4)
 	if placed+evicted > 0 {
 		log = ssn.Log.V(2)

@@ -135,7 +135,7 @@ func (w *world) create(pod *v1.Pod) {
 func (w *world) panics(want int) {
 	w.t.Helper()
 	text := strings.NewReader(fmt.Sprintf(`
-# HELP batch_scheduler_cycle_panics_total Cycles that ended in a panic and were recovered. Each is a bug.
+# HELP batch_scheduler_cycle_panics_total [ALPHA] Cycles that ended in a panic and were recovered. Each is a bug.
 # TYPE batch_scheduler_cycle_panics_total counter
 batch_scheduler_cycle_panics_total %d
 `, want))

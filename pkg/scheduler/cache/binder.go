@@ -288,7 +288,7 @@ func (b *binder) measure(f *flight) {
 	started := u.landed == len(u.flights) && u.forms && u.group != nil
 	b.mu.Unlock()
 	if started {
-		b.metrics.GroupStarted(string(f.Queue), b.clock.Since(u.complete))
+		b.metrics.PodGroupScheduled(string(f.Queue), b.clock.Since(u.complete))
 	}
 }
 

@@ -21,9 +21,9 @@ type Metrics interface {
 	Bind(result metrics.BindResult, d time.Duration)
 	// PodBound is called when a pod is bound, wait after its creation.
 	PodBound(wait time.Duration)
-	// GroupStarted is called when all binds are done with which a group has the members that must
+	// PodGroupScheduled is called when all binds are done with which a group has the members that must
 	// run together, wait after the last of their creations.
-	GroupStarted(queue string, wait time.Duration)
+	PodGroupScheduled(queue string, wait time.Duration)
 	// WatchFailed is called when a list or watch has failed, and with 0 times before the first.
 	WatchFailed(resource string, times int)
 }
@@ -35,7 +35,7 @@ func (noMetrics) EventsApplied(time.Duration)             {}
 func (noMetrics) Eviction(string, metrics.EvictionResult) {}
 func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
 func (noMetrics) PodBound(time.Duration)                  {}
-func (noMetrics) GroupStarted(string, time.Duration)      {}
+func (noMetrics) PodGroupScheduled(string, time.Duration) {}
 func (noMetrics) WatchFailed(string, int)                 {}
 
 // bindResult is what the answer to a bind says by itself; what really became of the pod is

@@ -25,7 +25,7 @@ type waits struct {
 
 func (n *waits) PodBound(wait time.Duration) { n.note("pod " + wait.Round(time.Millisecond).String()) }
 
-func (n *waits) GroupStarted(queue string, wait time.Duration) {
+func (n *waits) PodGroupScheduled(queue string, wait time.Duration) {
 	n.note(fmt.Sprintf("group of %s %s", queue, wait.Round(time.Millisecond)))
 }
 
