@@ -95,43 +95,17 @@ func (c *Cache) draftQueue(want api.QueueReport) (*draft, bool) {
 	}
 	next := shown.DeepCopy()
 	next.Status = *want.Status.DeepCopy()
-	next.Status.Conditions = c.mergeConditions(shown, want.Status.Conditions)
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
-	pause := countsPause
-	if len(shown.Status.Conditions) != len(next.Status.Conditions) {
-		pause = 0
-	}
-	for i := range next.Status.Conditions {
-		after := &next.Status.Conditions[i]
-		if !alike(meta.FindStatusCondition(shown.Status.Conditions, after.Type), after) {
-			pause = 0
-		}
-	}
 	return &draft{
 		base:  shown.ResourceVersion,
-		pause: pause,
+		pause: countsPause,
 		send: func(ctx context.Context) (string, error) {
 			written, err := c.options.Batch.SchedulingV1alpha1().Queues().UpdateStatus(ctx, next, metav1.UpdateOptions{})
 			return versionOf(written, err), err
 		},
 	}, true
-}
-
-// mergeConditions returns the wanted conditions, with the transition times of those shown.
-func (c *Cache) mergeConditions(shown *v1alpha1.Queue, want []metav1.Condition) []metav1.Condition {
-	var merged []metav1.Condition
-	for _, condition := range want {
-		if before := meta.FindStatusCondition(shown.Status.Conditions, condition.Type); before != nil {
-			meta.SetStatusCondition(&merged, *before)
-		}
-		if condition.LastTransitionTime.IsZero() {
-			condition.LastTransitionTime = metav1.NewTime(c.options.Clock.Now())
-		}
-		meta.SetStatusCondition(&merged, condition)
-	}
-	return merged
 }
 
 // draftPod compares the PodScheduled condition of a waiting pod with its report.
