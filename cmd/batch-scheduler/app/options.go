@@ -99,11 +99,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.SchedulePeriod, "schedule-period", o.SchedulePeriod,
 		"Longest time from the start of one scheduling cycle to the next. A cycle also starts at once when something could be placed.")
 	fs.StringVar(&o.DefaultQueue, "default-queue", o.DefaultQueue,
-		"Queue of the pod groups, and of the pods without a group, that name none.")
+		"Queue of PodGroups, and of pods without a PodGroup, that do not name a queue.")
 	fs.IntVar(&o.BindWorkers, "bind-workers", o.BindWorkers,
 		fmt.Sprintf("Number of pods that are bound at the same time, from 1 to %d.", maxBindWorkers))
 	fs.DurationVar(&o.GangGrace, "gang-grace", o.GangGrace,
-		"How long a gang may run with fewer pods than its minMember, and without room for the others, before it is stale: then it is evicted if that lets another gang start, provided that the policy has the action preempt or reclaim. If 0, never.")
+		"How long a gang may run with fewer pods than its minMember before it is degraded. The scheduler evicts a degraded gang if that allows another gang to start, provided that the policy has the action preempt or reclaim. If 0, gangs are never degraded.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
 		"Requests per second that are sent to the API server at most. If 0 or negative, there is no limit but that of the server (API priority and fairness).")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
