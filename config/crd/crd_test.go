@@ -155,7 +155,7 @@ func TestCreate(t *testing.T) {
 
 func TestUpdate(t *testing.T) {
 	t.Parallel()
-	const moved = `spec.queue: cannot change while pods of the group run; delete the pods first, or create another PodGroup`
+	const moved = `spec.queue: cannot change while pods of the PodGroup run; delete the pods first, or create another PodGroup`
 	cases := map[string]struct {
 		given string
 		then  string // the update; the status is the one of given

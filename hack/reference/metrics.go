@@ -12,14 +12,15 @@ const introduction = "# Metrics\n\n" +
 	"[Monitoring](monitoring.md) explains how to collect them, and has a dashboard and alerts.\n\n" +
 	"Durations are in seconds, cpu is in cores, memory in bytes; everything else is a count. When a queue is deleted, its\n" +
 	"series are deleted too. Only the leader has series of queues and PodGroups. The scheduler also serves the usual\n" +
-	"`go_*` and `process_*` metrics of Go programs.\n"
+	"`go_*` and `process_*` metrics of Go programs.\n" +
+	"The stability level ALPHA means that names and labels may change in any release.\n"
 
 func writeMetrics() {
 	fmt.Print(introduction + "\n")
-	fmt.Println("| Metric | Type | Labels | Meaning |")
-	fmt.Println("|---|---|---|---|")
+	fmt.Println("| Metric | Type | Stability | Labels | Meaning |")
+	fmt.Println("|---|---|---|---|---|")
 	for _, d := range metrics.Descriptions() {
-		fmt.Printf("| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels(d.Labels), d.Help)
+		fmt.Printf("| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, d.Stability, labels(d.Labels), d.Help)
 	}
 }
 

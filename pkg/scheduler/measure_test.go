@@ -33,25 +33,25 @@ func TestMetricsOfTheModel(t *testing.T) {
 	run(t, shared, probe, func(h *harness) {
 		time.Sleep(10 * time.Second)
 		want := []string{
-			`model_objects{kind="job"} 3`,
-			`model_objects{kind="node"} 1`,
-			`model_objects{kind="pod"} 2`,
-			`model_objects{kind="queue"} 1`,
-			`pending_groups{queue="default",reason="NotEnoughPods"} 1`,
-			`pending_groups{queue="default",reason="NotEnoughResources"} 1`,
+			`cache_objects{kind="job"} 3`,
+			`cache_objects{kind="node"} 1`,
+			`cache_objects{kind="pod"} 2`,
+			`cache_objects{kind="queue"} 1`,
+			`pending_podgroups{queue="default",reason="NotEnoughPods"} 1`,
+			`pending_podgroups{queue="default",reason="NotEnoughResources"} 1`,
 			`queue_allocated{queue="default",resource="cpu"} 1`,
 			`queue_allocated{queue="default",resource="memory"} 0`,
 			`queue_deserved{queue="default",resource="cpu"} 1`,
 			`queue_deserved{queue="default",resource="memory"} 0`,
-			`queue_groups{phase="Finished",queue="default"} 0`,
-			`queue_groups{phase="Pending",queue="default"} 1`,
-			`queue_groups{phase="Running",queue="default"} 0`,
-			`queue_groups{phase="Unknown",queue="default"} 0`,
+			`queue_podgroups{phase="Finished",queue="default"} 0`,
+			`queue_podgroups{phase="Pending",queue="default"} 1`,
+			`queue_podgroups{phase="Running",queue="default"} 0`,
+			`queue_podgroups{phase="Unknown",queue="default"} 0`,
 			`queue_requested{queue="default",resource="cpu"} 5`,
 			`queue_requested{queue="default",resource="memory"} 0`,
 			`queue_weight{queue="default"} 1`,
 		}
-		got := h.series("model_", "pending_", "queue_")
+		got := h.series("cache_", "pending_", "queue_")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("series (-want +got):\n%s", diff)
 		}

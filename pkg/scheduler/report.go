@@ -93,15 +93,15 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)
 		if outcome.Degraded && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangDegraded
-			g.Message = fmt.Sprintf("%d of the %d pods that must run together have done so for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
+			g.Message = fmt.Sprintf("only %d of the %d pods that must run together have been running for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
 		}
 	case len(failed) > 0:
 		g.Reason, g.Message = failed[0].Reason, failed[0].Message
 	case slices.ContainsFunc(j.Tasks, bindsClaims) && !reportsClaim(j.Group):
-		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "has its nodes, and waits until the claims of its pods are bound there"
+		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "all required pods have nodes; waiting for their claims to be bound"
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
-		g.Message += fmt.Sprintf("; there is no priority class %s, so the highest priority of its pods counts", class)
+		g.Message += fmt.Sprintf("; priority class %s does not exist, so the highest priority of the pods is used", class)
 	}
 	return g
 }
@@ -123,7 +123,7 @@ func failedBinds(j *api.JobInfo) []api.PodReport {
 		if t.InFlight() && t.LastBindError() != "" {
 			reports = append(reports, api.PodReport{
 				Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID,
-				Reason: v1alpha1.ReasonBindFailed, Message: t.LastBindError() + "; it is tried again with growing pauses",
+				Reason: v1alpha1.ReasonBindFailed, Message: t.LastBindError() + "; retrying with exponential backoff",
 			})
 		}
 	}
@@ -146,7 +146,7 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 			continue
 		case i >= needed && podReason(outcome.Job) == v1.PodReasonUnschedulable:
 			reason = v1alpha1.ReasonGangPending
-			message = fmt.Sprintf("is not one of the %d pods that must start together, and waits for them: %s", j.MinMember, outcome.Message(outcome.Job, dims))
+			message = fmt.Sprintf("not one of the %d pods that must start together, and waiting for them: %s", j.MinMember, outcome.Message(outcome.Job, dims))
 		default:
 			reason, message = podReason(outcome.Job), outcome.Message(outcome.Job, dims)
 		}

@@ -247,9 +247,9 @@ func waitsForClaims(j *api.JobInfo) bool {
 // summarize counts and logs the decisions of a cycle.
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	allocated, pipelined, evicted := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline), ssn.Decided(api.Evict)
-	s.Metrics.Decided(metrics.Allocate, allocated)
-	s.Metrics.Decided(metrics.Pipeline, pipelined)
-	s.Metrics.Decided(metrics.Evict, evicted)
+	s.Metrics.Decided(api.Allocate, allocated)
+	s.Metrics.Decided(api.Pipeline, pipelined)
+	s.Metrics.Decided(api.Evict, evicted)
 	log := ssn.Log.V(4)
 	if allocated+evicted > 0 {
 		log = ssn.Log.V(2)

@@ -135,7 +135,7 @@ func (h *harness) create(pod *v1.Pod) {
 func (h *harness) panics(want int) {
 	h.t.Helper()
 	text := strings.NewReader(fmt.Sprintf(`
-# HELP batch_scheduler_cycle_panics_total Cycles that ended in a panic and were recovered. Each is a bug.
+# HELP batch_scheduler_cycle_panics_total [ALPHA] Cycles that ended in a panic and were recovered. Each is a bug.
 # TYPE batch_scheduler_cycle_panics_total counter
 batch_scheduler_cycle_panics_total %d
 `, want))
@@ -331,7 +331,7 @@ func TestEveryMemberOfAPendingGangShowsAReason(t *testing.T) {
 		got := []string{string(group.Status.Phase), fmt.Sprint(group.Status.Pending)}
 		for _, c := range group.Status.Conditions {
 			got = append(got, c.Type+" "+c.Reason)
-			if _, class, _ := strings.Cut(c.Message, "; there is "); class != "" {
+			if _, class, _ := strings.Cut(c.Message, "; priority class "); class != "" {
 				got = append(got, class)
 			}
 		}
@@ -346,7 +346,7 @@ func TestEveryMemberOfAPendingGangShowsAReason(t *testing.T) {
 		}
 		want := []string{
 			"Pending", "3", "PodGroupScheduled NotEnoughResources",
-			"no priority class urgent, so the highest priority of its pods counts",
+			"urgent does not exist, so the highest priority of the pods is used",
 			"g-0 PodScheduled Unschedulable", "g-1 PodScheduled Unschedulable", "g-2 PodScheduled GangPending",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

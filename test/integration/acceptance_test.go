@@ -49,7 +49,7 @@ func TestWholeGangs(t *testing.T) {
 				want: `
 					a: Pending NotEnoughResources; 7 waiting Unschedulable
 					web: 7 running`,
-				prints: map[string]string{"a": "needs 7 more pods of 1 cpu, 5 of them could start now; 3 of 3 nodes have room"},
+				prints: map[string]string{"a": "needs 7 more pods of 1 cpu, 5 of them could start now; 3/3 nodes are available"},
 			}, {
 				do:   rows(noReplicaSet("web")),
 				want: `a: Running Scheduled; 7 running`,
@@ -63,7 +63,7 @@ func TestWholeGangs(t *testing.T) {
 				want: `
 					a: Running Scheduled; 12 running
 					b: Pending NotEnoughResources; 12 waiting Unschedulable`,
-				prints: map[string]string{"b": "needs 12 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu"},
+				prints: map[string]string{"b": "needs 12 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu"},
 			},
 		},
 		"A7: best-effort pods are members like others": {
@@ -165,8 +165,8 @@ func TestPlaces(t *testing.T) {
 		"A16: a gang waits until a taint is gone": {
 			given: rows(nodes("n", 3, "4cpu", tainted("maintenance")), gang("a", 3, pods(3, "1cpu"))),
 			step: step{
-				want:   `a: Pending Unschedulable; 3 waiting Unschedulable`,
-				prints: map[string]string{"a": "needs 3 more pods of 1 cpu; 0 of 3 nodes have room: 3 taint maintenance"},
+				want: `a: Pending Unschedulable; 3 waiting Unschedulable`,
+				prints: map[string]string{"a": "needs 3 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) had untolerated taint {maintenance}"},
 			},
 			then: []step{{
 				do:   rows(untaint),

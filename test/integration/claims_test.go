@@ -30,8 +30,8 @@ func TestClaims(t *testing.T) {
 				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), deviceClaims("a-0", "a-1", "b-0"),
 				gang("a", 2, pods(2, "1cpu", usingOwn("a")))),
 			step: step{
-				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"a": "no free device for a claim"},
+				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "cannot allocate all claims"},
 			},
 			then: []step{{
 				do: rows(hold("a-0: nothing", "a-1: nothing"), gang("b", 1, pods(1, "1cpu", usingOwn("b")))),
@@ -57,8 +57,8 @@ func TestClaims(t *testing.T) {
 				nodes("n", 3, "2cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
 				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
 			step: step{
-				want:   `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
-				prints: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1 of 3 nodes has room: 2 no free device for a claim"},
+				want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
+				prints: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1/3 nodes are available: 2 cannot allocate all claims"},
 			},
 			then: []step{{do: rows(hold("shared: nothing")), want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`}},
 		},

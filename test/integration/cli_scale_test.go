@@ -76,10 +76,10 @@ func TestWhyIsQuick(t *testing.T) {
 	}
 }
 
-// load makes groups crowd-<from> to crowd-<to>, that wait, with pods, and with the event that the scheduler writes.
+// crowd makes groups crowd-<from> to crowd-<to>, that wait, with pods, and with the event that the scheduler writes.
 func (h *harness) load(from, to int) {
 	h.t.Helper()
-	const message = "needs 2 more pods of 1 cpu; 0 of 5000 nodes have room: 5000 not enough cpu"
+	const message = "needs 2 more pods of 1 cpu; 0/5000 nodes are available: 5000 Insufficient cpu"
 	h.each(to-from, func(i int) error {
 		name := fmt.Sprint("crowd-", from+i)
 		created, err := h.batch.SchedulingV1alpha1().PodGroups(namespace).Create(h.ctx, &v1alpha1.PodGroup{

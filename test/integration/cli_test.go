@@ -89,34 +89,34 @@ func (p plugin) omits(line string, succeeds bool, parts []string) error {
 
 // TestThePlugin submits a gang that waits, asks why, and cancels it, as somebody with the role edit in one namespace.
 func TestThePlugin(t *testing.T) {
-	h := newHarness(t, controllers)
+	w := newWorld(t, controllers)
 	h.do(node("n1", "4cpu"), queue("team", 3, atMost("6cpu")))
 	ada := h.newPlugin("--as", "ada", "--as-group", "system:authenticated")
-	ada.fails("submit --name train --image i", "cannot create resource", "ask for the role view to read and edit")
+	ada.fails("submit --name train --image i", "cannot create resource", "reading requires the role view, submit and cancel require the role edit")
 	h.grantTo("edit", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
 	ada.eventuallyPrints("submit --name train --replicas 5 --cpu 1 --queue team --image i --dry-run=server", "job.batch/train created (server dry run)")
-	ada.fails("why train", `there is no group "train" in namespace default`)
+	ada.fails("why train", `PodGroup "train" not found in namespace default`)
 
 	ada.prints("submit --name train --replicas 5 --cpu 1 --queue team --image i", "podgroup.scheduling.batch-scheduler.dev/train created")
 	ada.fails("submit --name train --replicas 5 --cpu 1 --queue team --image i", "already exists")
-	ada.prints("why train", "the scheduler has not looked at the group yet", "5 must start together")
-	changes := ada.follow("get", "groups", "train", "--watch")
+	ada.prints("why train", "the scheduler has not processed the PodGroup yet", "5 must start together")
+	changes := ada.follow("get", "podgroups", "train", "--watch")
 	h.start()
 	ada.eventuallyPrints("why train --events",
-		"Group:    default/train, in queue team", "0 running, 5 waiting; 5 must start together",
+		"PodGroup: default/train, in queue team", "0 running, 5 pending; 5 must start together",
 		"Reason:   NotEnoughResources", "needs 5 more pods of 1 cpu", "Advice:   Wait until", "NotEnoughResources: needs",
 		"Unread:   queue team") // the role is one in a namespace
-	ada.prints("get groups", "NAME   QUEUE  PHASE    RUN  WAIT  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
-	ada.prints("get groups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
-	ada.prints("get groups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
-	ada.fails("get groups nobody", `there is no group "nobody"`)
-	ada.fails("top queues", "is forbidden", "ask for the role batch-scheduler-view by a ClusterRoleBinding")
+	ada.prints("get podgroups", "NAME   QUEUE  PHASE    RUN  PEND  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
+	ada.prints("get podgroups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
+	ada.prints("get podgroups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
+	ada.fails("get podgroups nobody", `PodGroup "nobody" not found`)
+	ada.fails("top queues", "is forbidden", "access requires a ClusterRoleBinding to the role batch-scheduler-view")
 	ben := h.newPlugin("--as", "ben", "--as-group", "system:authenticated")
 	h.grantTo("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})
 	ben.eventuallyPrints("why train", "Reason:   NotEnoughResources")
-	ben.fails("cancel train", "cannot delete resource", "ask for the role view to read and edit")
+	ben.fails("cancel train", "cannot delete resource", "reading requires the role view, submit and cancel require the role edit")
 	h.grantTo("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
-	ada.eventuallyPrints("top queues", "QUEUE", "team", "cpu")
+	ada.eventuallyPrints("top queues", "CAPABILITY", "team", "cpu")
 	ada.prints("get queues team -o wide", "team       3", "at most 6")
 	if out, _ := h.newPlugin().run("__complete", "why", ""); !strings.HasPrefix(out, "train\n") {
 		t.Errorf("groups are completed to:\n%s", out)

@@ -79,10 +79,10 @@ func TestEvictions(t *testing.T) {
 			given:  rows(nodes("n", 1, "3cpu"), gang("a", 3, pods(4, "1cpu"))),
 			step:   step{want: `a: Running Scheduled; 3 running, 1 waiting Unschedulable`},
 			then: []step{{
-				do:     rows(group("a", 4)),
-				want:   `a: Unknown GangStale; 3 running, 1 waiting Unschedulable`,
-				prints: map[string]string{"a": "3 of the 4 pods that must run together have done so for more than 1s; needs 1 more pod of 1 cpu"},
-				short:  "a",
+				do:    rows(group("a", 4)),
+				want:  `a: Unknown GangDegraded; 3 running, 1 waiting Unschedulable`,
+				prints:  map[string]string{"a": "only 3 of the 4 pods that must run together have been running for more than 1s; needs 1 more pod of 1 cpu"},
+				short: "a",
 			}},
 		},
 		"A22: a disruption budget protects its pods for as long as it is there": {
@@ -97,7 +97,7 @@ func TestEvictions(t *testing.T) {
 				want: `
 					a: Running Scheduled; 12 running
 					b: Pending NotEnoughResources; 11 waiting GangPending, 1 waiting Unschedulable`,
-				prints: map[string]string{"b": "12 pods that could make room are protected by disruption budgets"},
+				prints: map[string]string{"b": "12 pods that could be evicted are protected by PodDisruptionBudgets"},
 			}, {
 				do: rows(noBudget("a")),
 				want: `

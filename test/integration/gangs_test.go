@@ -68,7 +68,7 @@ func TestWaiting(t *testing.T) {
 					gpus: Pending NotEnoughResources; 1 waiting Unschedulable
 					huge: Pending NotEnoughResources; 13 waiting Unschedulable
 					wide: Pending NotEnoughResources; 1 waiting Unschedulable`,
-				prints: map[string]string{"gpus": "3 not enough nvidia.com/gpu"},
+				prints: map[string]string{"gpus": "3 Insufficient nvidia.com/gpu"},
 			},
 		},
 		"pods beyond a gang that has not started wait for the gang": {

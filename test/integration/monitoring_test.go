@@ -27,11 +27,11 @@ var invariants = []string{
 	`batch_scheduler_action_duration_seconds_count{action="reclaim"} > 0`,
 	`batch_scheduler_decisions_total{kind="allocate"} >= 20`,
 	`batch_scheduler_decisions_total{kind="evict"} >= 7`,
-	`batch_scheduler_event_queue_lag_seconds_sum / batch_scheduler_event_queue_lag_seconds_count < 10`,
+	`batch_scheduler_event_processing_lag_seconds_sum / batch_scheduler_event_processing_lag_seconds_count < 10`,
 	`batch_scheduler_bind_duration_seconds_count{result="success"} >= 20`,
 	`batch_scheduler_bind_duration_seconds_count{result="unknown"} > 0`,
-	`batch_scheduler_pod_wait_seconds_count >= 20`,
-	`batch_scheduler_pod_wait_seconds_sum / batch_scheduler_pod_wait_seconds_count < 120`,
+	`batch_scheduler_pod_scheduling_duration_seconds_count >= 20`,
+	`batch_scheduler_pod_scheduling_duration_seconds_sum / batch_scheduler_pod_scheduling_duration_seconds_count < 120`,
 	`batch_scheduler_evictions_total{cause="reclaimed",result="success"} >= 7`,
 	`batch_scheduler_api_writes_total{verb="create",resource="pods/binding",code="500"} > 0`,
 	`batch_scheduler_watch_errors_total{resource="pods"} == 0`,
@@ -40,8 +40,8 @@ var invariants = []string{
 	`batch_scheduler_config_reloads_total{result="failure"} == 1`,
 	`batch_scheduler_config_last_reload_successful == 0`,
 	`time() - batch_scheduler_config_last_success_timestamp_seconds < 300`,
-	`batch_scheduler_model_objects{kind="node"} == 3`,
-	`batch_scheduler_model_objects{kind="queue"} == 4`,
+	`batch_scheduler_cache_objects{kind="node"} == 3`,
+	`batch_scheduler_cache_objects{kind="queue"} == 4`,
 	`batch_scheduler_queue_weight{queue="q2"} == 1`,
 	`count(batch_scheduler_queue_capability) == 1`,
 	`batch_scheduler_queue_capability{queue="capped",resource="cpu"} == 1`,
@@ -49,11 +49,11 @@ var invariants = []string{
 	`batch_scheduler_queue_deserved{queue="q2",resource="cpu"} == 7`,
 	`batch_scheduler_queue_allocated{queue="q2",resource="cpu"} == 7`,
 	`batch_scheduler_queue_requested{queue="q2",resource="cpu"} == 5`,
-	`batch_scheduler_queue_groups{queue="q2",phase="Running"} == 1`,
-	`batch_scheduler_pending_groups{queue="capped",reason="QueueFull"} == 1`,
-	`batch_scheduler_pending_groups{queue="default",reason="NotEnoughPods"} == 1`,
-	`batch_scheduler_group_wait_seconds_count{queue="q2"} == 1`,
-	`batch_scheduler_group_wait_seconds_sum{queue="q2"} < 120`,
+	`batch_scheduler_queue_podgroups{queue="q2",phase="Running"} == 1`,
+	`batch_scheduler_pending_podgroups{queue="capped",reason="QueueFull"} == 1`,
+	`batch_scheduler_pending_podgroups{queue="default",reason="NotEnoughPods"} == 1`,
+	`batch_scheduler_podgroup_scheduling_duration_seconds_count{queue="q2"} == 1`,
+	`batch_scheduler_podgroup_scheduling_duration_seconds_sum{queue="q2"} < 120`,
 }
 
 // TestMetrics has one queue take back what another has borrowed, while half of the binds go wrong at first, and then
@@ -95,7 +95,7 @@ func TestMetrics(t *testing.T) {
 	h.do(noQueue("capped"))
 	h.eventually(func() error {
 		store := prometheus.NewStore()
-		return h.holds(store, `absent({queue="capped"}) and on () batch_scheduler_pending_groups{reason="QueueNotFound"} == 1`, h.scrape(metrics, store))
+		return h.holds(store, `absent({queue="capped"}) and on () batch_scheduler_pending_podgroups{reason="QueueNotFound"} == 1`, h.scrape(metrics, store))
 	})
 }
 

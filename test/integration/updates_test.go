@@ -75,8 +75,8 @@ func TestChanges(t *testing.T) {
 			given: rows(nodes("n", 2, "4cpu", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 				gang("a", 2, pods(2, "1cpu"))),
 			step: step{
-				want:   `a: Pending Unschedulable; 2 waiting Unschedulable`,
-				prints: map[string]string{"a": "0 of 2 nodes have room: 2 cordoned"},
+				want: `a: Pending Unschedulable; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "0/2 nodes are available: 2 node(s) were unschedulable"},
 			},
 			then: []step{{
 				do:   rows(patchNode("n2", `{"spec":{"unschedulable":null}}`)),
@@ -95,8 +95,8 @@ func TestChanges(t *testing.T) {
 		"a cluster without nodes says so": {
 			given: rows(gang("a", 2, pods(2, "1cpu"))),
 			step: step{
-				want:   `a: Pending Unschedulable; 2 waiting Unschedulable`,
-				prints: map[string]string{"a": "the cluster has no nodes"},
+				want: `a: Pending Unschedulable; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "no nodes available to schedule pods"},
 			},
 			then: []step{{
 				do:   rows(threeNodes),

@@ -33,8 +33,8 @@ func TestVolumes(t *testing.T) {
 				storageClass("zoned", driver), claims("zoned", "a-0"), disk("disk", "zoned", zone, "zone-a"), bound("a-0", "disk"),
 				gang("a", 1, pods(1, "2cpu", claiming("a")))),
 			step: step{
-				want:   `a: Pending NotEnoughResources; 1 waiting Unschedulable`,
-				prints: map[string]string{"a": "0 of 2 nodes have room: 1 not enough cpu, 1 volume bound elsewhere"},
+				want: `a: Pending NotEnoughResources; 1 waiting Unschedulable`,
+				prints: map[string]string{"a": "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match PersistentVolume's node affinity"},
 			},
 			then: []step{{
 				do:   rows(node("n3", "4cpu", inZone("zone-a"))),
@@ -54,8 +54,8 @@ func TestVolumes(t *testing.T) {
 				disk("v1", "local", host, "n1"), provisioner(nil),
 				gang("a", 2, pods(2, "1cpu", claiming("a")))),
 			step: step{
-				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"a": "no volume there for a claim"},
+				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "node(s) didn't find available persistent volumes to bind"},
 			},
 			then: []step{{
 				do: rows(gang("b", 1, pods(1, "1cpu", claiming("b")))),
@@ -94,8 +94,8 @@ func TestVolumes(t *testing.T) {
 				}),
 				gang("a", 2, pods(2, "1cpu", claiming("a")))),
 			step: step{
-				want:   `a: Pending ClaimsNotReady; 2 waiting`,
-				prints: map[string]string{"a": "has its nodes, and waits until the claims of its pods are bound there"},
+				want: `a: Pending ClaimsNotReady; 2 waiting`,
+				prints: map[string]string{"a": "all required pods have nodes; waiting for their claims to be bound"},
 			},
 			then: []step{{
 				do:   rows(func(*harness) { awake.Store(true) }),
@@ -120,7 +120,7 @@ func TestVolumes(t *testing.T) {
 				want: `
 					a: Running Scheduled; 3 running
 					b: Pending Unschedulable; 1 waiting Unschedulable`,
-				prints: map[string]string{"b": "2 too many volumes attached"},
+				prints: map[string]string{"b": "2 node(s) exceed max volume count"},
 			}},
 		},
 	})

@@ -41,69 +41,69 @@ var fourNodes = rows(
 var causes = map[string]cause{
 	"wide": {
 		given: rows(gang("wide", 1, pods(1, "16cpu"))),
-		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0 of 6 nodes have room: 3 not enough cpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
 			"nearest: node gpus lacks 8 cpu",
 	},
 	"large": {
 		given: rows(gang("large", 1, pods(1, "1cpu 100Gi"))),
-		want: "NotEnoughResources: needs 1 more pod of 1 cpu + 100Gi memory; 0 of 6 nodes have room: 3 not enough memory, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+		want: "NotEnoughResources: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
 			"nearest: node gpus lacks 28Gi memory",
 	},
 	"many-gpus": {
 		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
-		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0 of 6 nodes have room: 3 not enough nvidia.com/gpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
+		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
 			"nearest: node gpus lacks 1 nvidia.com/gpu",
 	},
 	"scattered": {
 		given: rows(gang("scattered", 12, pods(12, "1cpu"))),
-		want:  "NotEnoughResources: needs 12 more pods of 1 cpu, 10 of them could start now; 3 of 6 nodes have room: 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want:  "NotEnoughResources: needs 12 more pods of 1 cpu, 10 of them could start now; 3/6 nodes are available: 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"crowded-out": {
 		given: rows(gang("crowded-out", 1, pods(1, "4cpu", selecting(corev1.LabelHostname, "taken")))),
-		want: "NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=taken, 1 cordoned, " +
-			"1 not enough cpu beside pods of other schedulers, 1 not ready, 1 taint maintenance:NoSchedule; nearest: node taken lacks 3 cpu",
+		want: "NotEnoughResources: needs 1 more pod of 4 cpu; 0/6 nodes are available: 2 node(s) didn't match Pod's node affinity/selector (node selector kubernetes.io/hostname=taken), 1 Insufficient cpu because of pods of other schedulers, " +
+			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; nearest: node taken lacks 3 cpu",
 	},
 	"repelled": {
 		given: rows(gang("repelled", 1, pods(1, "1cpu", selecting(corev1.LabelHostname, "infra")))),
-		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 node selector kubernetes.io/hostname=infra, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 node(s) didn't match Pod's node affinity/selector (node selector kubernetes.io/hostname=infra), 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"picky": {
 		given: rows(gang("picky", 1, pods(1, "1cpu", selecting("disk", "ssd")))),
-		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 node selector disk=ssd, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 node(s) didn't match Pod's node affinity/selector (node selector disk=ssd), 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"elsewhere": {
 		given: rows(gang("elsewhere", 1, pods(1, "1cpu", requires(corev1.NodeSelectorRequirement{
 			Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"zone-c", "zone-d"}})))),
-		want: "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 node affinity topology.kubernetes.io/zone in (zone-c,zone-d), " +
-			"1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want: "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 node(s) didn't match Pod's node affinity/selector (node affinity topology.kubernetes.io/zone in (zone-c,zone-d)), 1 node(s) had untolerated taint {maintenance:NoSchedule}, " +
+			"1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"port": {
 		given: rows(gang("port", 1, pods(1, "1cpu", hostPort(80), selecting(corev1.LabelHostname, "shared")))),
-		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=shared, 1 cordoned, " +
-			"1 host port taken, 1 not ready, 1 taint maintenance:NoSchedule",
+		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0/6 nodes are available: 2 node(s) didn't match Pod's node affinity/selector (node selector kubernetes.io/hostname=shared), 1 node(s) didn't have free ports for the requested pod ports, " +
+			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"apart": {
 		given: rows(gang("apart", 1, pods(1, "1cpu", avoid("runs"), selecting(corev1.LabelHostname, "shared")))),
-		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 2 node selector kubernetes.io/hostname=shared, 1 cordoned, " +
-			"1 not ready, 1 pod anti-affinity, 1 taint maintenance:NoSchedule",
+		want: "NotEnoughResources: needs 1 more pod of 1 cpu; 0/6 nodes are available: 2 node(s) didn't match Pod's node affinity/selector (node selector kubernetes.io/hostname=shared), 1 node(s) didn't match pod anti-affinity rules, " +
+			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"together": {
 		given: rows(gang("together", 1, pods(1, "1cpu", requireWith("nobody")))),
-		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 pod affinity, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 node(s) didn't match pod affinity rules, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"spread": {
 		given: rows(gang("spread", 1, pods(1, "1cpu", evenly("no/such-key", "spread")))),
-		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 no label to spread over, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 node(s) didn't match pod topology spread constraints (missing required label), 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"claim": {
 		given: rows(gang("claim", 1, pods(1, "1cpu", claiming("claim")))),
-		want: "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 persistentvolumeclaim \"claim-0\" not found, 1 cordoned, 1 not ready, " +
-			"1 taint maintenance:NoSchedule",
+		want: "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 persistentvolumeclaim \"claim-0\" not found, 1 node(s) had untolerated taint {maintenance:NoSchedule}, " +
+			"1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"device": {
 		given: rows(gang("device", 1, pods(1, "1cpu", usingClaim("missing")))),
-		want: "Unschedulable: needs 1 more pod of 1 cpu; 0 of 6 nodes have room: 3 could not find ResourceClaim \"default/missing\", 1 cordoned, 1 not ready, " +
-			"1 taint maintenance:NoSchedule",
+		want: "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 could not find ResourceClaim \"default/missing\", 1 node(s) had untolerated taint {maintenance:NoSchedule}, " +
+			"1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"short": {
 		given: rows(gang("short", 4, pods(3, "1cpu"))),
@@ -131,21 +131,21 @@ var causes = map[string]cause{
 	},
 	"greedy": {
 		given: rows(gang("greedy", 1, pods(1, "1cpu"), atLeast("1000cpu"))),
-		want:  "NotEnoughResources: spec.minResources asks for 1000 cpu, and the nodes that suit some waiting or running pod have 13 cpu in all",
+		want:  "NotEnoughResources: spec.minResources requests 1000 cpu, but the nodes that suit a pending or running pod have 13 cpu in total",
 	},
 	"misspelt": {
 		given: rows(gang("misspelt", 1, pods(1, "16cpu"), ofClass("hihg"))),
-		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0 of 6 nodes have room: 3 not enough cpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule; " +
-			"nearest: node gpus lacks 8 cpu; there is no priority class hihg, so the highest priority of its pods counts",
+		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
+			"nearest: node gpus lacks 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
 	},
 	"denied": {
 		given: rows(denyBinding("denied-0"), gang("denied", 1, pods(1, ""))),
 		want: "BindFailed: binding pod denied-0 to node gpus failed: pods \"denied-0\" is forbidden: ValidatingAdmissionPolicy 'bindings' with binding 'bindings' denied request: " +
-			"not this one; it is tried again with growing pauses",
+			"not this one; retrying with exponential backoff",
 	},
 	"alone": {
 		given: rows(plain("alone", 1, "16cpu")),
-		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0 of 6 nodes have room: 3 not enough cpu, 1 cordoned, 1 not ready, 1 taint maintenance:NoSchedule",
+		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 }
 
@@ -186,14 +186,14 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"starving": "; 2 nodes are set aside for it because it has waited for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
+				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
 			}, {
 				do: rows(gang("late", 1, pods(1, "1cpu"), in("q1"))),
 				want: `
 					late: Pending NotEnoughResources; 1 waiting Unschedulable
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"late": "0 of 2 nodes have room: 2 set aside for a job that goes first"},
+				prints: map[string]string{"late": "0/2 nodes are available: 2 reserved for another PodGroup"},
 			}},
 		},
 		"victims are on their way out": {
@@ -205,7 +205,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					new: Pending Preempting; 3 waiting Preempting
 					old: Running Scheduled; 3 ending, 1 running`,
-				prints: map[string]string{"new": "waits for 3 pods that are evicted for it, until 20"},
+				prints: map[string]string{"new": "waiting for 3 evicted pods to terminate, expected by 20"},
 			}},
 		},
 		"a queue that may not borrow has what it deserves": {
@@ -223,7 +223,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 					more: Pending OverShare; 1 waiting OverShare
 					some: Running Scheduled; 3 running
 					wide: Pending NotEnoughResources; 12 waiting Unschedulable`,
-				prints: map[string]string{"more": "queue mine does not borrow (spec.reclaimable is false) and would hold more than it deserves"},
+				prints: map[string]string{"more": "queue mine cannot borrow (spec.reclaimable is false) and would exceed its deserved resources"},
 			}},
 		},
 	})

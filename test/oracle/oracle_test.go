@@ -153,7 +153,7 @@ func (m *model) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, 
 	unfit := m.ssn.Filter(t.Signature, n)
 	if unfit == nil {
 		if short := n.InsufficientDimension(t, when); short >= 0 {
-			return "room", "not enough " + string(m.cluster.Dims.Name(short))
+			return "room", "Insufficient " + string(m.cluster.Dims.Name(short))
 		}
 		unfit = m.ssn.Predicate(t, n, when)
 	}

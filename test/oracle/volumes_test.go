@@ -41,8 +41,8 @@ func TestVolumeVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
 	})
 	t.Logf("pairs of pod and node: %v", tally)
 	for _, verdict := range []string{
-		"fits", "volume bound elsewhere", "no volume there for a claim", "not enough storage for a claim", "too many volumes attached",
-		"claim for one pod only is in use", "pod has unbound immediate PersistentVolumeClaims",
+		"fits", "node(s) didn't match PersistentVolume's node affinity", "node(s) didn't find available persistent volumes to bind", "node(s) did not have enough free storage", "node(s) exceed max volume count",
+		"node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod", "pod has unbound immediate PersistentVolumeClaims",
 	} {
 		if !t.Failed() && tally[verdict] < 10 {
 			t.Errorf("only %d pairs end in %q: the generator does not try it", tally[verdict], verdict)

@@ -76,14 +76,14 @@ func TestDescribed(t *testing.T) {
 	schema := Described("job")
 	for _, expression := range []string{
 		`batch_scheduler_leader{job="j"}`,
-		`batch_scheduler_group_wait_seconds_bucket{queue="q", le="1"}`,
-		`batch_scheduler_group_wait_seconds_count{queue="q"}`,
+		`batch_scheduler_podgroup_scheduling_duration_seconds_bucket{queue="q", le="1"}`,
+		`batch_scheduler_podgroup_scheduling_duration_seconds_count{queue="q"}`,
 	} {
 		if err := schema.Check(expression); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := schema.Check(`batch_scheduler_group_wait_seconds_count{le="1"}`); err == nil {
+	if err := schema.Check(`batch_scheduler_podgroup_scheduling_duration_seconds_count{le="1"}`); err == nil {
 		t.Error("a count has buckets")
 	}
 }

@@ -50,7 +50,7 @@ func TestClients(t *testing.T) {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	counted := `
-# HELP batch_scheduler_api_writes_total Requests to the API server that may change something, by answer. A conflict (409) is tried again and harmless.
+# HELP batch_scheduler_api_writes_total [ALPHA] Write requests to the API server, by response code. The scheduler retries after a conflict (409).
 # TYPE batch_scheduler_api_writes_total counter
 batch_scheduler_api_writes_total{code="409",resource="leases",verb="delete"} 1
 batch_scheduler_api_writes_total{code="409",resource="podgroups/status",verb="update"} 1
@@ -74,7 +74,7 @@ func TestUnansweredWritesAreCounted(t *testing.T) {
 		t.Fatal("a server that is closed answered")
 	}
 	want := `
-# HELP batch_scheduler_api_writes_total Requests to the API server that may change something, by answer. A conflict (409) is tried again and harmless.
+# HELP batch_scheduler_api_writes_total [ALPHA] Write requests to the API server, by response code. The scheduler retries after a conflict (409).
 # TYPE batch_scheduler_api_writes_total counter
 batch_scheduler_api_writes_total{code="0",resource="pods/eviction",verb="create"} 1
 `

@@ -99,11 +99,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.SchedulePeriod, "schedule-period", o.SchedulePeriod,
 		"Longest time from the start of one scheduling cycle to the next. A cycle also starts immediately after a change that may allow placements.")
 	fs.StringVar(&o.DefaultQueue, "default-queue", o.DefaultQueue,
-		"Queue of the PodGroups, and of the pods without a PodGroup, that name none.")
+		"Queue of PodGroups, and of pods without a PodGroup, that do not name a queue.")
 	fs.IntVar(&o.BindWorkers, "bind-workers", o.BindWorkers,
 		fmt.Sprintf("Number of bindings in flight at the same time, from 1 to %d.", maxBindWorkers))
 	fs.DurationVar(&o.GangGrace, "gang-grace", o.GangGrace,
-		"How long a gang may run with fewer pods than its minMember, and without resources for the others, before it is degraded. A degraded gang is evicted if that lets another gang start, provided that the policy has the action preempt or reclaim. If 0, never.")
+		"How long a gang may run with fewer pods than its minMember before it is degraded. The scheduler evicts a degraded gang if that allows another gang to start, provided that the policy has the action preempt or reclaim. If 0, gangs are never degraded.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
 		"Maximum number of requests per second to the API server. If 0 or negative, only the limits of the API server apply (API Priority and Fairness).")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,

@@ -18,9 +18,9 @@ import (
 
 func TestReload(t *testing.T) {
 	const header = `
-# HELP batch_scheduler_config_last_success_timestamp_seconds When the configuration in force was loaded, in seconds since 1970.
+# HELP batch_scheduler_config_last_success_timestamp_seconds [ALPHA] Time when the active configuration was loaded, in seconds since 1970.
 # TYPE batch_scheduler_config_last_success_timestamp_seconds gauge
-# HELP batch_scheduler_config_reloads_total Changes of the configuration file; after a failure the old configuration stays in force.
+# HELP batch_scheduler_config_reloads_total [ALPHA] Reloads of the configuration file. After a failed reload the previous configuration stays active.
 # TYPE batch_scheduler_config_reloads_total counter
 `
 	for name, tc := range map[string]struct {

@@ -37,11 +37,11 @@ func TestSimulate(t *testing.T) {
 		given []string
 		want  string // what stdout begins with
 	}{
-		"text":         {want: "built-in default: 2 cycles, 1 bound, 0 evicted, 0 waiting\n"},
+		"text":         {want: "built-in default: 2 cycles, 1 bound, 0 evicted, 0 pending\n"},
 		"JSON":         {given: []string{"-o", "json"}, want: "{\n  \"configuration\": \"built-in default\",\n  \"cycles\": 2,\n"},
 		"HTML":         {given: []string{"-o", "html"}, want: "<!DOCTYPE html>\n"},
-		"two policies": {given: []string{"--compare", idle}, want: "First:  built-in default: 2 cycles, 1 bound, 0 evicted, 0 waiting\nSecond: " + idle + ": 1 cycle, 0 bound, 0 evicted, 1 waiting\n"},
-		"other pods":   {given: []string{"--scheduler-name", "other"}, want: "built-in default: 1 cycle, 0 bound, 0 evicted, 0 waiting\n"},
+		"two policies": {given: []string{"--compare", idle}, want: "First:  built-in default: 2 cycles, 1 bound, 0 evicted, 0 pending\nSecond: " + idle + ": 1 cycle, 0 bound, 0 evicted, 1 pending\n"},
+		"other pods":   {given: []string{"--scheduler-name", "other"}, want: "built-in default: 1 cycle, 0 bound, 0 evicted, 0 pending\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := execute(nil, append([]string{"simulate", "--objects", objects}, tc.given...)...)

@@ -16,17 +16,17 @@ import (
 
 func newCancelCommand(c cluster) *cobra.Command {
 	return &cobra.Command{
-		Use:   "cancel GROUP",
-		Short: "Delete a group with the Jobs that own its pods",
-		Long: `cancel deletes the Jobs that own members of a group, members that nobody owns,
-and the group. It asks nothing. If something else than a Job owns a member it
-deletes nothing and says so.`,
+		Use:   "cancel PODGROUP",
+		Short: "Delete a PodGroup and the Jobs that own its pods",
+		Long: `cancel deletes the Jobs that own pods of a PodGroup, pods without an owner, and
+the PodGroup. It does not ask for confirmation. If another kind of object owns
+a pod, cancel deletes nothing and reports an error.`,
 		Example: `  kubectl batch cancel train
   kubectl batch cancel train -n research`,
 		ValidArgsFunction: completeFirst(c, groupNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("cancel takes one group; kubectl batch get groups lists them")
+				return errors.New("cancel requires the name of one PodGroup; \"kubectl batch get podgroups\" lists them")
 			}
 			connected, namespace, err := open(c)
 			if err != nil {
@@ -47,7 +47,7 @@ deletes nothing and says so.`,
 				case err == nil:
 					fmt.Fprintf(cmd.OutOrStdout(), "%s/%s deleted\n", d.kind, d.object.Name)
 				case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // the conflict is one of UIDs
-					fmt.Fprintf(cmd.OutOrStdout(), "%s/%s is gone already\n", d.kind, d.object.Name)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s/%s is already deleted\n", d.kind, d.object.Name)
 				default:
 					return advised(err, namespace)
 				}
@@ -63,7 +63,7 @@ type deletion struct {
 	object gang.Object
 }
 
-// deletions are in the order in which nothing is made anew: who makes pods goes first.
+// deletions returns the objects in the order of deletion: owners of pods first, so that they create no new pods.
 func deletions(in clients, group *v1alpha1.PodGroup, owners gang.Owners) []deletion {
 	var list []deletion
 	for _, job := range owners.Jobs {

@@ -19,10 +19,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/internal/version"
 )
 
-const long = `kubectl batch works with the gangs and queues of batch-scheduler.
+const long = `kubectl batch works with the PodGroups and Queues of batch-scheduler.
 
-get, why and top only read. submit makes a gang and cancel deletes one; nothing
-else changes the cluster.`
+get, why and top only read. submit creates a Job with its PodGroup, and cancel
+deletes them; no other command changes the cluster.`
 
 // completer is the name under which kubectl looks for a program that completes words after "kubectl batch".
 const completer = "kubectl_complete-batch"
@@ -42,7 +42,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "kubectl-batch",
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl batch"},
-		Short:             "Gangs and queues of batch-scheduler",
+		Short:             "Work with PodGroups and Queues of batch-scheduler",
 		Long:              long,
 		Version:           version.Describe(),
 		SilenceUsage:      true,
@@ -86,8 +86,8 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 func oneOf(commands string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("%s does not know %q, only %s", cmd.CommandPath(), args[0], commands)
+			return fmt.Errorf("%s: unknown resource %q; valid resources: %s", cmd.CommandPath(), args[0], commands)
 		}
-		return fmt.Errorf("%s needs one of these: %s; %s --help has examples", cmd.CommandPath(), commands, cmd.CommandPath())
+		return fmt.Errorf("%s requires a resource: %s; %s --help shows examples", cmd.CommandPath(), commands, cmd.CommandPath())
 	}
 }

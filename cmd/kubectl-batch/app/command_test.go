@@ -29,7 +29,7 @@ func job(name string) *batchv1.Job {
 func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"get groups", "get groups -A -o wide", "get groups train -o json", "get pg -o yaml", "get queues", "get queues research -o wide",
+		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
 		"why train", "why odd", "why nobody", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
 		"submit --name a --image b --dry-run=client", "cancel nobody", "cancel odd",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
@@ -51,10 +51,10 @@ func TestReadersWriteNothing(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
-		"get-groups":           "get groups",
-		"get-group-yaml":       "get groups train -o yaml",
+		"get-podgroups":        "get podgroups",
+		"get-group-yaml":       "get podgroups train -o yaml",
 		"get-queues-json":      "get queues -o json",
-		"get-groups-of-nobody": "get groups nobody",
+		"get-groups-of-nobody": "get podgroups nobody",
 		"why":                  "why train --events",
 		"why-pod":              "why pod/lonely --events",
 		"why-nobody":           "why nobody",
@@ -63,7 +63,7 @@ func TestOutput(t *testing.T) {
 		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
 		"cancel":               "cancel train",
 		"complete-groups":      "__complete why ",
-		"complete-more-groups": "__complete get groups train ",
+		"complete-more-groups": "__complete get podgroups train ",
 		"complete-queues":      "__complete submit --queue r",
 		"complete-outputs":     "__complete get queues -o ",
 	} {
@@ -123,35 +123,35 @@ func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"gett":                              `unknown command "gett" for "kubectl batch" Did you mean this? get`,
-		"get":                               `kubectl batch get needs one of these: groups or queues; kubectl batch get --help has examples`,
-		"get nodes":                         `kubectl batch get does not know "nodes", only groups or queues`,
-		"get groups -o name":                `-o name: there is only wide, json, yaml`,
-		"get groups a b --watch":            `--watch takes one name, or none for all`,
-		"get groups a -A":                   `a name is one of a namespace: leave out -A, or the names`,
-		"get groups --wacht":                `unknown flag: --wacht; see kubectl batch get groups --help`,
-		"get queues nobody":                 `there is no queue "nobody"; kubectl batch get queues lists all`,
-		"why":                               `why takes one group, or one pod as pod/NAME; kubectl batch get groups lists the groups`,
-		"why a b":                           `why takes one group, or one pod as pod/NAME; kubectl batch get groups lists the groups`,
-		"why node/n1":                       `why explains groups and pods, not "node": say GROUP or pod/NAME`,
-		"why nobody":                        `there is no group "nobody" in namespace team; it may be in another: kubectl batch get groups -A lists all`,
-		"why podgroup/nobody":               `there is no group "nobody" in namespace team; it may be in another: kubectl batch get groups -A lists all`,
-		"why pod/nobody":                    `there is no pod "nobody" in namespace team; it may be in another: kubectl get pods -A lists all`,
-		"top":                               `kubectl batch top needs one of these: queues; kubectl batch top --help has examples`,
-		"top queues a":                      `top queues shows all queues and takes no names`,
-		"cancel":                            `cancel takes one group; kubectl batch get groups lists them`,
-		"cancel nobody":                     `there is no group "nobody" in namespace team; it may be in another: kubectl batch get groups -A lists all`,
-		"cancel odd":                        `pod odd-0 of group odd belongs to ReplicaSet odd, which cancel does not delete: delete that, then cancel again`,
-		"completion fish":                   `completion takes the shell: bash or zsh`,
-		"submit":                            `--name is missing: it is the name of the Job and of its group`,
-		"submit a":                          `submit does not know what "a" is: give it a flag, or put the command after --`,
-		"submit --name a":                   `--image is missing: it is what the pods run`,
-		"submit --name a --image b --min 0": `--min: 0 is not a number of pods: say 1 or more`,
-		"submit --name a --image b --dry-run=yes": `--dry-run: there is only none, client and server, not "yes"`,
-		"submit --name a --image b -o wide":       `-o wide: there is only json and yaml`,
+		"get":                               `kubectl batch get requires a resource: podgroups, queues; kubectl batch get --help shows examples`,
+		"get nodes":                         `kubectl batch get: unknown resource "nodes"; valid resources: podgroups, queues`,
+		"get podgroups -o name":             `-o name: unknown output format; valid formats: wide, json, yaml`,
+		"get podgroups a b --watch":         `--watch accepts at most one name`,
+		"get podgroups a -A":                `names and -A cannot be combined`,
+		"get podgroups --wacht":             `unknown flag: --wacht; see kubectl batch get podgroups --help`,
+		"get queues nobody":                 `Queue "nobody" not found; "kubectl batch get queues" lists all`,
+		"why":                               `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
+		"why a b":                           `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
+		"why node/n1":                       `unknown resource "node"; use PODGROUP or pod/NAME`,
+		"why nobody":                        `PodGroup "nobody" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
+		"why podgroup/nobody":               `PodGroup "nobody" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
+		"why pod/nobody":                    `pod "nobody" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
+		"top":                               `kubectl batch top requires a resource: queues; kubectl batch top --help shows examples`,
+		"top queues a":                      `top queues accepts no names; it shows all Queues`,
+		"cancel":                            `cancel requires the name of one PodGroup; "kubectl batch get podgroups" lists them`,
+		"cancel nobody":                     `PodGroup "nobody" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
+		"cancel odd":                        `pod odd-0 of PodGroup odd belongs to ReplicaSet odd, which cancel does not delete; delete that object first`,
+		"completion fish":                   `completion requires the name of a shell: bash or zsh`,
+		"submit":                            `--name is required: the name of the Job and its PodGroup`,
+		"submit a":                          `unexpected argument "a"; put the command of the container after --`,
+		"submit --name a":                   `--image is required: the container image of the pods`,
+		"submit --name a --image b --min 0": `--min: 0 is invalid; it must be at least 1`,
+		"submit --name a --image b --dry-run=yes": `--dry-run: unknown value "yes"; valid values: none, client, server`,
+		"submit --name a --image b -o wide":       `-o wide: unknown output format; valid formats: json, yaml`,
 		"submit -f none.yaml":                     `-f: open none.yaml: no such file or directory`,
-		"submit -f none.yaml --replicas 2":        `--replicas describes what -f brings along: give one of the two`,
-		"submit -f none.yaml -- sleep":            `a command describes what -f brings along: give one of the two`,
-		"submit -f -":                             `-f -: there is no Job`,
+		"submit -f none.yaml --replicas 2":        `--replicas and -f cannot be combined`,
+		"submit -f none.yaml -- sleep":            `a command and -f cannot be combined`,
+		"submit -f -":                             `-f -: no Job found`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -170,10 +170,10 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		err                  error
 		want                 string // part of the error
 	}{
-		"the kinds are not installed": {"why train", "get", "podgroups", unserved, "error: this cluster does not know PodGroups and Queues: install them with kubectl apply -k config/crd"},
-		"queues may not be read":      {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "ask for the role batch-scheduler-view by a ClusterRoleBinding"},
-		"pods may not be read":        {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "ask for the role view to read and edit to submit and cancel"},
-		"nobody answers":              {"get groups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
+		"the kinds are not installed": {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
+		"queues may not be read":      {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
+		"pods may not be read":        {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
+		"nobody answers":              {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

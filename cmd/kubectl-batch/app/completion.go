@@ -19,13 +19,13 @@ const completionPatience = 3 * time.Second
 func newCompletionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh",
-		Short: "Print a script that completes words in a shell",
-		Long: `completion prints a script for the shell, which completes commands, flags, and
-the names of groups, queues and namespaces after "kubectl-batch".
+		Short: "Print a shell completion script",
+		Long: `completion prints a script that completes commands, flags, and the names of
+PodGroups, Queues and namespaces after "kubectl-batch" in your shell.
 
-For "kubectl batch" it is kubectl that completes, and it looks for a program
-named ` + completer + ` in the PATH. The plugin is that program too,
-under that name:
+To complete "kubectl batch", kubectl runs a program with the name
+` + completer + ` from the PATH. The plugin is that program if it
+is linked under that name:
 
   ln -s "$(command -v kubectl-batch)" ~/.local/bin/` + completer,
 		Example: `  source <(kubectl batch completion bash)   # in ~/.bashrc
@@ -38,7 +38,7 @@ under that name:
 			case slices.Equal(args, []string{"zsh"}):
 				return cmd.Root().GenZshCompletion(cmd.OutOrStdout())
 			}
-			return errors.New("completion takes the shell: bash or zsh")
+			return errors.New("completion requires the name of a shell: bash or zsh")
 		},
 	}
 }

@@ -21,15 +21,15 @@ func advised(err error, namespace string) error {
 	case details == nil:
 		return err
 	case details.Group == v1alpha1.GroupName && strings.Contains(status.Status().Message, unserved):
-		return fmt.Errorf("this cluster does not know PodGroups and Queues: install them with kubectl apply -k config/crd (%w)", err)
+		return fmt.Errorf("the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd (%w)", err)
 	case apierrors.IsNotFound(err) && namespace != "":
-		return fmt.Errorf("there is no %s %q in namespace %s; it may be in another: %s -A lists all", kind(details.Kind), details.Name, namespace, listing(details.Kind))
+		return fmt.Errorf("%s %q not found in namespace %s; \"%s -A\" lists all namespaces", kind(details.Kind), details.Name, namespace, listing(details.Kind))
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no %s %q; %s lists all", kind(details.Kind), details.Name, listing(details.Kind))
+		return fmt.Errorf("%s %q not found; \"%s\" lists all", kind(details.Kind), details.Name, listing(details.Kind))
 	case apierrors.IsForbidden(err) && details.Kind == "queues":
-		return fmt.Errorf("%w; queues have no namespace: ask for the role batch-scheduler-view by a ClusterRoleBinding", err)
+		return fmt.Errorf("%w; queues have no namespace: access requires a ClusterRoleBinding to the role batch-scheduler-view", err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; ask for the role view to read and edit to submit and cancel, in that namespace", err)
+		return fmt.Errorf("%w; reading requires the role view, submit and cancel require the role edit, in that namespace", err)
 	}
 	return err
 }
@@ -42,15 +42,15 @@ func listing(resource string) string {
 	if resource == "pods" {
 		return "kubectl get pods"
 	}
-	return "kubectl batch get " + kind(resource) + "s"
+	return "kubectl batch get " + resource
 }
 
 func kind(resource string) string {
 	switch resource {
 	case "podgroups":
-		return "group"
+		return "PodGroup"
 	case "queues":
-		return "queue"
+		return "Queue"
 	}
 	return strings.TrimSuffix(resource, "s")
 }

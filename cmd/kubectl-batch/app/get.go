@@ -13,8 +13,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// groupWords are what the API calls groups, and people do.
-func groupWords() []string { return []string{"groups", "group", "podgroups", "podgroup", "pg"} }
+// groupWords are the names under which the commands accept PodGroups; the first is the preferred one.
+func groupWords() []string { return []string{"podgroups", "podgroup", "pg", "groups", "group"} }
 
 func isAny(word string, words ...string) bool { return slices.Contains(words, word) }
 
@@ -28,17 +28,17 @@ func newGetCommand(c cluster) *cobra.Command {
 	var o getOptions
 	get := &cobra.Command{
 		Use:   "get",
-		Short: "List groups or queues",
-		Example: `  kubectl batch get groups                # of one namespace
-  kubectl batch get groups -A -o wide     # of all, with what each waits for
-  kubectl batch get groups train --watch  # a line for each change
+		Short: "List PodGroups or Queues",
+		Example: `  kubectl batch get podgroups                # of the current namespace
+  kubectl batch get podgroups -A -o wide     # of all namespaces, with messages
+  kubectl batch get podgroups train --watch  # and print each change
   kubectl batch get queues -o yaml`,
-		RunE: oneOf("groups or queues"),
+		RunE: oneOf("podgroups, queues"),
 	}
 	get.AddCommand(newGetGroupsCommand(c, &o), newGetQueuesCommand(c, &o))
 	for _, cmd := range get.Commands() {
-		cmd.Flags().StringVarP(&o.output, "output", "o", "", "wide, json or yaml")
-		cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "after the list, show changes until interrupted")
+		cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format: wide, json or yaml")
+		cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "after the list, print changes until interrupted")
 		utilruntime.Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp)))
 	}
 	return get
@@ -46,15 +46,15 @@ func newGetCommand(c cluster) *cobra.Command {
 
 func newGetGroupsCommand(c cluster, o *getOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "groups [NAME...]",
+		Use:     "podgroups [NAME...]",
 		Aliases: groupWords()[1:],
-		Short:   "List groups, with phase and reason",
-		Long: `groups lists the groups of a namespace. RUN and WAIT are its pods with a node
-and without, MIN is how many must start together. -o wide adds what the
-scheduler says of each.`,
-		Example: `  kubectl batch get groups
-  kubectl batch get groups -A -o wide
-  kubectl batch get groups train --watch`,
+		Short:   "List PodGroups with phase and reason",
+		Long: `podgroups lists the PodGroups of a namespace. RUN is the number of pods with a
+node, PEND the number of pods without, MIN the number of pods that must start
+together. -o wide adds the message of the scheduler.`,
+		Example: `  kubectl batch get podgroups
+  kubectl batch get podgroups -A -o wide
+  kubectl batch get podgroups train --watch`,
 		ValidArgsFunction: complete(c, groupNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, namespace, err := open(c)
@@ -78,7 +78,7 @@ scheduler says of each.`,
 			}.run(cmd, c, *o, args)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the groups of all namespaces")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the PodGroups of all namespaces")
 	return cmd
 }
 
@@ -86,9 +86,9 @@ func newGetQueuesCommand(c cluster, o *getOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:     "queues [NAME...]",
 		Aliases: []string{"queue", "q"},
-		Short:   "List queues, with the numbers of groups by phase",
-		Long: `queues lists the queues, which have no namespace. -o wide adds what each has of
-what it deserves; kubectl batch top queues draws that.`,
+		Short:   "List Queues with the number of PodGroups by phase",
+		Long: `queues lists the Queues, which have no namespace. -o wide adds the allocated and
+deserved resources of each; "kubectl batch top queues" shows them as bars.`,
 		Example: `  kubectl batch get queues
   kubectl batch get queues research -o yaml`,
 		ValidArgsFunction: complete(c, queueNames),

@@ -49,7 +49,7 @@ func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []s
 		return advised(err, l.namespace)
 	}
 	if len(objects) == 0 && !structured(o.output) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "There are no %s%s.\n", shown(l.resource), place(l.namespace))
+		fmt.Fprintf(cmd.ErrOrStderr(), "No %s found%s.\n", shown(l.resource), place(l.namespace))
 	}
 	show, err := l.printer(cmd.OutOrStdout(), c, o, len(names) == 1)
 	if err != nil {
@@ -64,11 +64,11 @@ func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []s
 func (o getOptions) check(names []string) error {
 	switch {
 	case o.output != "" && !slices.Contains(outputs(), o.output):
-		return fmt.Errorf("-o %s: there is only %s", o.output, strings.Join(outputs(), ", "))
+		return fmt.Errorf("-o %s: unknown output format; valid formats: %s", o.output, strings.Join(outputs(), ", "))
 	case o.watch && len(names) > 1:
-		return errors.New("--watch takes one name, or none for all")
+		return errors.New("--watch accepts at most one name")
 	case o.all && len(names) > 0:
-		return errors.New("a name is one of a namespace: leave out -A, or the names")
+		return errors.New("names and -A cannot be combined")
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func objectPrinter(output string) (printers.ResourcePrinter, error) {
 	return genericclioptions.NewJSONYamlPrintFlags().ToPrinter(output)
 }
 
-func shown(resource schema.GroupResource) string { return kind(resource.Resource) + "s" }
+func shown(resource schema.GroupResource) string { return resource.Resource }
 
 func place(namespace string) string {
 	if namespace == "" {

@@ -29,12 +29,12 @@ func newSubmitCommand(c cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "submit (--name NAME --image IMAGE | -f FILE) [-- COMMAND...]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Make a Job whose pods start together",
-		Long: `submit makes a Job and its PodGroup, which goes when the Job goes. If the second
-cannot be made, the first is taken back.
+		Short:                 "Create a Job whose pods start together",
+		Long: `submit creates a Job and its PodGroup. The Job owns the PodGroup, so both are
+deleted together. If creating the PodGroup fails, submit deletes the Job.
 
-With -f it takes a Job, or a Job and a PodGroup, from a file, and adds what is
-missing: the group, its label on the pods, and the name of the scheduler.`,
+With -f, submit reads a Job, or a Job and a PodGroup, from a file and adds what
+is missing: the PodGroup, its label on the pods, and the scheduler name.`,
 		Example: `  kubectl batch submit --name train --replicas 8 --gpu 1 --image trainer:7
   kubectl batch submit --name nap --cpu 1 --image busybox:1.37 -- sleep 60
   kubectl batch submit -f job.yaml --queue research
@@ -42,7 +42,7 @@ missing: the group, its label on the pods, and the name of the scheduler.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return fmt.Errorf("submit does not know what %q is: give it a flag, or put the command after --", args[0])
+				return fmt.Errorf("unexpected argument %q; put the command of the container after --", args[0])
 			}
 			o.wish.Command = args
 			g, err := o.gang(cmd)
@@ -78,18 +78,18 @@ missing: the group, its label on the pods, and the name of the scheduler.`,
 func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.wish.Name, "name", "", "name of the Job and of its group")
+	flags.StringVar(&o.wish.Name, "name", "", "name of the Job and its PodGroup")
 	flags.Int32Var(&o.wish.Replicas, "replicas", o.wish.Replicas, "number of pods")
-	flags.Int32Var(&o.wish.Min, "min", 0, "how many of them must start together (default all)")
-	flags.StringVar(&o.wish.CPU, "cpu", "", "what each pod asks for, such as 4 or 500m")
-	flags.StringVar(&o.wish.Memory, "memory", "", "what each pod asks for, such as 64Gi")
-	flags.StringVar(&o.wish.GPU, "gpu", "", "how many "+gang.GPU+" each pod asks for")
-	flags.StringVar(&o.wish.Queue, "queue", "", "queue of the group (default the scheduler's default queue)")
-	flags.StringVar(&o.wish.PriorityClass, "priority-class", "", "priority class of the group (default that of its pods)")
+	flags.Int32Var(&o.wish.Min, "min", 0, "number of pods that must start together (default all)")
+	flags.StringVar(&o.wish.CPU, "cpu", "", "CPU request of each pod, such as 4 or 500m")
+	flags.StringVar(&o.wish.Memory, "memory", "", "memory request of each pod, such as 64Gi")
+	flags.StringVar(&o.wish.GPU, "gpu", "", "number of "+gang.GPU+" of each pod")
+	flags.StringVar(&o.wish.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
+	flags.StringVar(&o.wish.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
 	flags.StringVar(&o.wish.Image, "image", "", "container image")
-	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - is the standard input")
-	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send nothing) or server (make nothing)")
-	flags.StringVarP(&o.output, "output", "o", "", "json or yaml, to see the objects")
+	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
+	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")
+	flags.StringVarP(&o.output, "output", "o", "", "print the objects in this format: json or yaml")
 }
 
 func dryRuns() []string { return []string{"none", "client", "server"} }
@@ -98,21 +98,21 @@ func dryRuns() []string { return []string{"none", "client", "server"} }
 func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 	switch {
 	case !isAny(o.dryRun, dryRuns()...):
-		return gang.Gang{}, fmt.Errorf("--dry-run: there is only none, client and server, not %q", o.dryRun)
+		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
 	case o.output != "" && !structured(o.output):
-		return gang.Gang{}, fmt.Errorf("-o %s: there is only json and yaml", o.output)
+		return gang.Gang{}, fmt.Errorf("-o %s: unknown output format; valid formats: json, yaml", o.output)
 	case cmd.Flags().Changed("min") && o.wish.Min < 1:
-		return gang.Gang{}, fmt.Errorf("--min: %d is not a number of pods: say 1 or more", o.wish.Min)
+		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.wish.Min)
 	case o.file == "":
 		return gang.New(o.wish)
 	}
 	for _, flag := range []string{"name", "replicas", "cpu", "memory", "gpu", "image"} {
 		if cmd.Flags().Changed(flag) {
-			return gang.Gang{}, fmt.Errorf("--%s describes what -f brings along: give one of the two", flag)
+			return gang.Gang{}, fmt.Errorf("--%s and -f cannot be combined", flag)
 		}
 	}
 	if len(o.wish.Command) > 0 {
-		return gang.Gang{}, errors.New("a command describes what -f brings along: give one of the two")
+		return gang.Gang{}, errors.New("a command and -f cannot be combined")
 	}
 	from := cmd.InOrStdin()
 	if o.file != "-" {
@@ -154,7 +154,7 @@ func create(ctx context.Context, to clients, g gang.Gang, dryRun bool) (gang.Gan
 		// Also when it was the user who gave up.
 		undo := remove(context.WithoutCancel(ctx), jobs.Delete, gang.Object{Name: job.Name, UID: job.UID})
 		if undo != nil {
-			return g, fmt.Errorf("%w; and Job %s, which was made before, could not be deleted: %w", err, job.Name, undo)
+			return g, fmt.Errorf("%w; deleting Job %s, which was created before, failed: %w", err, job.Name, undo)
 		}
 	}
 	return g, err
@@ -167,7 +167,7 @@ func (o *submitOptions) print(out io.Writer, g gang.Gang) error {
 		job, group := g.Kinds()
 		fmt.Fprintf(out, "%s created%s\n%s created%s\n", job, suffix, group, suffix)
 		if o.dryRun == "none" {
-			fmt.Fprintf(out, "If it waits: kubectl batch why %s -n %s\n", g.Group.Name, g.Group.Namespace)
+			fmt.Fprintf(out, "To see its state: kubectl batch why %s -n %s\n", g.Group.Name, g.Group.Namespace)
 		}
 		return nil
 	}

@@ -13,22 +13,23 @@ import (
 func newTopCommand(c cluster) *cobra.Command {
 	top := &cobra.Command{
 		Use:     "top",
-		Short:   "Show what queues have of what they deserve",
+		Short:   "Show the resource usage of Queues",
 		Example: `  kubectl batch top queues`,
 		RunE:    oneOf("queues"),
 	}
 	top.AddCommand(&cobra.Command{
 		Use:     "queues",
 		Aliases: []string{"queue", "q"},
-		Short:   "Show weight, guarantee, deserved, allocated and cap of each queue",
-		Long: `queues shows a row for each queue and resource: its weight (WT), its guarantee,
-what it deserves and holds, and its cap. SHARE is what is allocated of what is
-deserved. In the bars = is allocated and deserved, + allocated beyond that,
-which is borrowed, - deserved and not allocated, . the rest up to the cap.`,
+		Short:   "Show guarantee, deserved, allocated and capability of each Queue",
+		Long: `queues shows a row for each resource of each Queue: its guarantee, its deserved
+and allocated amounts, and its capability. SHARE is allocated relative to
+deserved. In the bars, = is allocated and deserved, + is allocated beyond
+deserved (borrowed), - is deserved and not allocated, . is the rest up to the
+capability.`,
 		Example: `  kubectl batch top queues`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return errors.New("top queues shows all queues and takes no names")
+				return errors.New("top queues accepts no names; it shows all Queues")
 			}
 			connected, err := c.connect()
 			if err != nil {
@@ -39,7 +40,7 @@ which is borrowed, - deserved and not allocated, . the rest up to the cap.`,
 				return advised(err, "")
 			}
 			if len(list.Items) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "There are no queues. An administrator makes them: kubectl apply -f config/default/queue.yaml")
+				fmt.Fprintln(cmd.ErrOrStderr(), "No queues found. An administrator creates them: kubectl apply -f config/default/queue.yaml")
 				return nil
 			}
 			for _, line := range show.Top(list.Items) {

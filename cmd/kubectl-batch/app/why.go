@@ -13,19 +13,21 @@ import (
 func newWhyCommand(c cluster) *cobra.Command {
 	var allEvents bool
 	cmd := &cobra.Command{
-		Use:   "why GROUP | pod/NAME",
-		Short: "Say why a group waits, and what would unblock it",
-		Long: `why says of a group, or of a pod without one, what the scheduler says it waits
-for, with the node that comes nearest; what would unblock it; which members wait
-for something else; and what has happened to it. It only reads, and little.`,
-		Example: `  kubectl batch why train                 # a group
-  kubectl batch why train --events        # with events, however long that takes
+		Use:     "why PODGROUP | pod/NAME",
+		Aliases: []string{"explain"},
+		Short:   "Explain why a PodGroup is pending, and what unblocks it",
+		Long: `why explains the state of a PodGroup, or of a pod without a PodGroup: the reason
+and message of the scheduler, the node with the smallest shortfall, advice,
+pods with another reason, and the history. It only reads. "explain" is an alias.`,
+		Example: `  kubectl batch why train                 # a PodGroup
+  kubectl batch explain train             # the same
+  kubectl batch why train --events        # wait until all events are read
   kubectl batch why train -n research     # in another namespace
-  kubectl batch why pod/notebook          # a pod without a group`,
+  kubectl batch why pod/notebook          # a pod without a PodGroup`,
 		ValidArgsFunction: completeFirst(c, groupNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("why takes one group, or one pod as pod/NAME; kubectl batch get groups lists the groups")
+				return errors.New("why requires the name of one PodGroup, or pod/NAME; \"kubectl batch get podgroups\" lists the PodGroups")
 			}
 			connected, namespace, err := open(c)
 			if err != nil {
@@ -40,7 +42,7 @@ for something else; and what has happened to it. It only reads, and little.`,
 			case isAny(kind, "pod", "pods", "po"):
 				read = reader.Pod
 			case !isAny(kind, groupWords()...):
-				return fmt.Errorf("why explains groups and pods, not %q: say GROUP or pod/NAME", kind)
+				return fmt.Errorf("unknown resource %q; use PODGROUP or pod/NAME", kind)
 			}
 			facts, err := read(cmd.Context(), name)
 			if err != nil {
@@ -50,6 +52,6 @@ for something else; and what has happened to it. It only reads, and little.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&allEvents, "events", false, "wait for the events of the group, also where the API server takes long to find them")
+	cmd.Flags().BoolVar(&allEvents, "events", false, "wait until all events are read, which can take long in a large namespace")
 	return cmd
 }

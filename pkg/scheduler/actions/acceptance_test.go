@@ -67,7 +67,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/b", rep, Pending(rep, "1cpu")),
 			),
 			want:  map[string]int{},
-			waits: `waits default/b NotEnoughResources: needs 12 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu`,
+			waits: `waits default/b NotEnoughResources: needs 12 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu`,
 		},
 		"A7: best-effort members within and beyond the gang": {
 			given: Given(threeNodes(),
@@ -85,7 +85,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/a", 1, Pending(1, "1cpu"), BestEffort(2, NodeSelector("disk", "ssd"))),
 			),
 			want:  map[string]int{"bind default/a": 1},
-			waits: `waits default/a-1 Unschedulable: needs 2 more pods of no resources; 0 of 3 nodes have room: 3 node selector disk=ssd`,
+			waits: `waits default/a-1 Unschedulable: needs 2 more pods of no resources; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector (node selector disk=ssd)`,
 		},
 		"A8: the master of high priority and as many workers as fit": {
 			given: Given(threeNodes(),
@@ -93,7 +93,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/workers", rep/2, Pending(rep, "1cpu", Priority(-50)), Pending(1, "1cpu", Priority(50))),
 			),
 			want:  map[string]int{"bind default/workers": rep / 2},
-			waits: `waits default/workers-5 NotEnoughResources: needs 7 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu`,
+			waits: `waits default/workers-5 NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu`,
 		},
 		"A9: the small pod runs, the big one waits with its reason": {
 			given: Given(threeNodes(),
@@ -101,7 +101,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/a", 1, Pending(1, "1.5cpu", Priority(100)), Pending(1, "0.5cpu")),
 			),
 			want:  map[string]int{"bind default/a": 1},
-			waits: `waits default/a-0 NotEnoughResources: needs 1 more pod of 1500m cpu; 0 of 3 nodes have room: 3 not enough cpu`,
+			waits: `waits default/a-0 NotEnoughResources: needs 1 more pod of 1500m cpu; 0/3 nodes are available: 3 Insufficient cpu`,
 		},
 		"A12: queues of weights 1 and 3": {
 			given: Given(Nodes(3, "n", "4cpu"), Queue("q1", 1), Queue("q3", 3),
@@ -119,7 +119,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 			given: Given(threeNodes(), Group("default/a", 3, Pending(6, "1cpu", HostPort(28080)))),
 			nodes: true,
 			want:  map[string]int{"bind default/a n1": 1, "bind default/a n2": 1, "bind default/a n3": 1},
-			waits: `waits default/a-3 NotEnoughResources: needs 3 more pods of 1 cpu; 0 of 3 nodes have room: 3 host port taken`,
+			waits: `waits default/a-3 NotEnoughResources: needs 3 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) didn't have free ports for the requested pod ports`,
 		},
 		"A15: a gang that must be on one node": {
 			given: Given(threeNodes(),
@@ -135,7 +135,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/b", 1, Pending(rep, "1cpu")),
 			),
 			want:  map[string]int{"bind default/b": rep},
-			waits: `waits default/a NotEnoughResources: needs 5 more pods of 1 cpu, 4 of them could start now; 3 of 3 nodes have room`,
+			waits: `waits default/a NotEnoughResources: needs 5 more pods of 1 cpu, 4 of them could start now; 3/3 nodes are available`,
 		},
 		"A17: preferred node affinity": {
 			given: Given(Node("n1", "4cpu 16Gi"), Node("n2", "4cpu 16Gi", Label("disk", "ssd")), Queue("default", 1),
@@ -228,7 +228,7 @@ func TestAcceptanceOverSeveralCycles(t *testing.T) {
 			steps: []step{
 				{
 					want:  map[string]int{},
-					waits: `waits default/gang NotEnoughResources: needs 7 more pods of 1 cpu, 5 of them could start now; 2 of 3 nodes have room: 1 not enough cpu`,
+					waits: `waits default/gang NotEnoughResources: needs 7 more pods of 1 cpu, 5 of them could start now; 2/3 nodes are available: 1 Insufficient cpu`,
 				},
 				{
 					do:   func(c *Cluster) { c.Delete(podsOf("web", rep/2+1)...) },
@@ -244,13 +244,13 @@ func TestAcceptanceOverSeveralCycles(t *testing.T) {
 			steps: []step{
 				{
 					want: map[string]int{},
-					waits: `waits default/high NotEnoughResources: needs 7 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu
-waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu`,
+					waits: `waits default/high NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu
+waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu`,
 				},
 				{
 					do:    func(c *Cluster) { c.Delete(podsOf("web", rep)...) },
 					want:  map[string]int{"bind default/high": rep/2 + 1},
-					waits: `waits default/low NotEnoughResources: needs 7 more pods of 1 cpu, 5 of them could start now; 3 of 3 nodes have room`,
+					waits: `waits default/low NotEnoughResources: needs 7 more pods of 1 cpu, 5 of them could start now; 3/3 nodes are available`,
 				},
 			},
 		},
@@ -259,7 +259,7 @@ waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0 of 3 nodes h
 			steps: []step{
 				{
 					want:  map[string]int{},
-					waits: `waits default/a Unschedulable: needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 3 taint down=yes:NoSchedule`,
+					waits: `waits default/a Unschedulable: needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) had untolerated taint {down=yes:NoSchedule}`,
 				},
 				{
 					do: func(c *Cluster) {
@@ -284,7 +284,7 @@ waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0 of 3 nodes h
 						c.Add(Group("default/rival", 1, Pending(1, "1cpu", Priority(0))))
 					},
 					want:  map[string]int{"bind default/gang": 1},
-					waits: `waits default/rival NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 not enough cpu`,
+					waits: `waits default/rival NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu`,
 				},
 			},
 		},

@@ -18,13 +18,13 @@ func TestNamespacesAreToldNothingOfEachOther(t *testing.T) {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/victim", 1, In("secret"), Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/taker", 1, Pending(1, "1cpu", Priority(9)))),
-			want: "waits q/taker Preempting: waits for 1 pod that is evicted for it",
+			want: "waits q/taker Preempting: waiting for 1 evicted pod to terminate",
 		},
 		"who finds no room": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/holder", 1, In("secret"), Running(2, "1cpu", "n1", Priority(9))),
 				Group("q/late", 1, Pending(1, "1cpu", Priority(1)))),
-			want: "waits q/late NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 not enough cpu",
+			want: "waits q/late NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu",
 		},
 		"whose queue others have filled": {
 			given: Given(Node("n1", "4cpu"), Queue("q", 1, Capability("2cpu")),

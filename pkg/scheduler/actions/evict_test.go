@@ -325,8 +325,8 @@ func TestDebtorsDoNotBorrowAgain(t *testing.T) {
 		}
 	}
 	got := []string{fmt.Sprint(evictions), c.Held("g"), c.Held("t"), c.Waits()}
-	want := []string{"10", "no resources", "4 cpu", "waits g/gang OverShare: was evicted because others deserve what queue g had borrowed for it, " +
-		"and starts again only within what the queue deserves"}
+	want := []string{"10", "no resources", "4 cpu", "waits g/gang OverShare: evicted because queue g had borrowed resources that other queues deserve; " +
+		"starts again only within the deserved resources of its queue"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

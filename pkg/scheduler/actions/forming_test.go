@@ -190,8 +190,8 @@ func TestForming(t *testing.T) {
 			given: Given(nodes, Group("g/gang", 2, Pending(2, "4cpu"))),
 			then:  Given(six),
 			want:  `bind o/new-0 n2`,
-			waits: `waits g/gang NotEnoughResources: needs 2 more pods of 4 cpu; 0 of 4 nodes have room: 4 not enough cpu; 2 nodes are set aside for it because it has waited for more than 5m0s; 0 of 2 pods could start there now
-waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0 of 4 nodes have room: 2 not enough cpu, 2 set aside for a job that goes first`,
+			waits: `waits g/gang NotEnoughResources: needs 2 more pods of 4 cpu; 0/4 nodes are available: 4 Insufficient cpu; reserved: 2 nodes, because it has been pending for more than 5m0s; 0 of 2 pods could start there now
+waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are available: 2 Insufficient cpu, 2 reserved for another PodGroup`,
 		},
 		"what the gang does not ask for is left to others": {
 			given: Given(Node("n1", "4cpu 4Gi"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "4cpu"))),
@@ -204,7 +204,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0 of 4 nodes have 
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
 			want: `bind o/new-0 n1
 			       bind o/new-1 n1`,
-			waits: `waits o/new-2 NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 2 nodes have room: 1 not enough cpu, 1 set aside for a job that goes first`,
+			waits: `waits o/new-2 NotEnoughResources: needs 1 more pod of 1 cpu; 0/2 nodes are available: 1 Insufficient cpu, 1 reserved for another PodGroup`,
 		},
 		"nodes that could never hold it are left alone": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
@@ -226,8 +226,8 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0 of 4 nodes have 
 				Group("g/huge", 3, Pending(3, "4cpu")), Group("g/gang", 1, Pending(1, "4cpu"))),
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
 			want: `bind o/new-0 n2`,
-			waits: `waits g/huge NotEnoughResources: needs 3 more pods of 4 cpu; 0 of 2 nodes have room: 2 not enough cpu
-waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 2 nodes have room: 2 not enough cpu; 1 node is set aside for it because it has waited for more than 5m0s; 0 of 1 pods could start there now`,
+			waits: `waits g/huge NotEnoughResources: needs 3 more pods of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu
+waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
 		},
 		"a gang whose classes fit one by one, and not together": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 9), Queue("o", 1), Group("o/a", 1, Running(2, "1cpu", "n1")),
@@ -252,7 +252,7 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 2 nodes have ro
 			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  ``,
-			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first`,
+			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup`,
 		},
 		"the gang of a queue that never borrows, and would": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 1, NotReclaimable()), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
@@ -266,9 +266,9 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 2 nodes have ro
 			then: Given(Group("o/new", 1, Pending(6, "1cpu"))),
 			want: `bind o/new-0 n3
 			       bind o/new-1 n3`,
-			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 3 nodes have room: 3 not enough cpu; 1 node is set aside for it because it has waited for more than 5m0s; 0 of 1 pods could start there now
-waits g/gang3 NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 3 nodes have room: 3 not enough cpu
-waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 3 nodes have room: 3 not enough cpu; 1 node is set aside for it because it has waited for more than 5m0s; 0 of 1 pods could start there now`,
+			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now
+waits g/gang3 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu
+waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
 		},
 		"jobs of its queue with higher priority take the room, others do not": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")),
@@ -277,9 +277,9 @@ waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0 of 3 nodes have r
 				Group("o/new", 1, Pending(1, "1cpu", Priority(6)))),
 			want: `bind g/above-0 n1
 			       bind g/above-1 n1`,
-			waits: `waits g/older NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first
-waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first
-waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 set aside for a job that goes first`,
+			waits: `waits g/older NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
+waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
+waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup`,
 		},
 		"a gang that must stay together has room set aside in one zone": {
 			given: Given(Nodes(2, "a", "2cpu", Label("zone", "a")), Nodes(2, "b", "2cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
@@ -301,7 +301,7 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have roo
 				Group("g/gang", 2, Running(1, "3cpu", "n1"), Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  `bind o/new-0 n1`,
-			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 3 cpu; 0 of 2 nodes have room: 2 not enough cpu; 1 node is set aside for it because it has waited for more than 5m0s; 0 of 1 pods could start there now`,
+			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 3 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
 		},
 		"a gang that has lost a member": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1"), Running(2, "1cpu", "n2")),

@@ -37,8 +37,8 @@ func TestProtectionIsTold(t *testing.T) {
 	c := New(t, builtIn(t), Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 0, "app", "x"),
 		Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1), Label("app", "x"))),
 		Group("q/high", 1, Pending(1, "1cpu", Priority(9)))), WithConfig(allFour))
-	want := "waits q/high NotEnoughResources: needs 1 more pod of 1 cpu; 0 of 1 nodes have room: 1 not enough cpu; " +
-		"2 pods that could make room are protected by disruption budgets"
+	want := "waits q/high NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu; " +
+		"2 pods that could be evicted are protected by PodDisruptionBudgets"
 	for range 2 {
 		if got := c.Cycle() + c.Waits(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
@@ -69,7 +69,7 @@ func TestPromises(t *testing.T) {
 	}
 	const evicted = `evict q/low-3 for q/high
 		pipeline q/high-0 n1
-		waits q/high Preempting: waits for 1 pod that is evicted for it`
+		waits q/high Preempting: waiting for 1 evicted pod to terminate`
 	for name, steps := range map[string][]step{
 		"it goes to whom it was promised": {
 			{want: evicted},
@@ -77,46 +77,46 @@ func TestPromises(t *testing.T) {
 				want: `bind q/high-0 n1
 				       evict q/low-2 for q/other
 				       pipeline q/other-0 n1
-				       waits q/other Preempting: waits for 1 pod that is evicted for it`},
+				       waits q/other Preempting: waiting for 1 evicted pod to terminate`},
 		},
 		"the time that it takes is told": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
-				       waits q/high Preempting: waits for 1 pod that is evicted for it, until 2026-01-01T00:00:30Z`},
+				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
 		},
 		"nobody waits for ever": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
-				       waits q/high Preempting: waits for 1 pod that is evicted for it, until 2026-01-01T00:00:30Z`},
+				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
 			{happens: func(c *Cluster) { c.Wait(50 * time.Second) },
-				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu`},
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu`},
 			{happens: func(c *Cluster) { c.Wait(time.Second) },
 				want: `evict q/low-2 for q/high
 				       pipeline q/high-0 n1
-				       waits q/high Preempting: waits for 1 pod that is evicted for it`},
+				       waits q/high Preempting: waiting for 1 evicted pod to terminate`},
 		},
 		"who goes ahead takes it without another eviction": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Add(Group("q/higher", 1, Pending(1, "2cpu", Priority(10)))) },
 				want: `pipeline q/higher-0 n1
-				       waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu
-				       waits q/higher Preempting: has its nodes; 1 of its pods wait there for pods that are being deleted`},
+				       waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu
+				       waits q/higher Preempting: all required pods have nodes; 1 of them wait for terminating pods there`},
 		},
 		"who has evicted for a pod of another scheduler pauses before it evicts again": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("thief", Running(1, "2cpu", "n1"))) },
-				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu beside pods of other schedulers`},
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-2 for q/high
 			        pipeline q/high-0 n1
-			        waits q/high Preempting: waits for 1 pod that is evicted for it`},
+			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
 			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
-				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu beside pods of other schedulers`},
-			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not enough cpu beside pods of other schedulers`},
+				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
+			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-1 for q/high
 			        pipeline q/high-0 n1
-			        waits q/high Preempting: waits for 1 pod that is evicted for it`},
+			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
 		},
 		"a node that is lost ends it": {
 			{want: evicted},
@@ -125,7 +125,7 @@ func TestPromises(t *testing.T) {
 					n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
 				})
 			},
-				want: `waits q/high Unschedulable: needs 1 more pod of 2 cpu; 0 of 1 nodes have room: 1 not ready`},
+				want: `waits q/high Unschedulable: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 node(s) were not ready`},
 		},
 		"evictions that are refused end it": {
 			{want: evicted},

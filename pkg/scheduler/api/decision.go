@@ -40,7 +40,7 @@ const (
 	GangDegraded                      // its gang lacks members and keeps another from starting
 )
 
-var causeNames = [...]string{"preempted", "reclaimed", "gang-stale"}
+var causeNames = [...]string{"preempted", "reclaimed", "gang-degraded"}
 
 func (c EvictionCause) String() string { return causeNames[c] }
 

@@ -1,6 +1,10 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // UnfitReason is why a node cannot take a task.
 type UnfitReason int8
@@ -31,31 +35,47 @@ type Unfit struct {
 	Fixed bool
 }
 
-// Message words the refusal for people, as part of "N of M nodes: …".
+// Message returns the text for one group of nodes in "0/M nodes are available: N …". It uses the words of
+// kube-scheduler where that has the same reason.
 func (u *Unfit) Message() string {
 	switch u.Reason {
 	case Insufficient:
-		return "not enough " + u.Detail
+		return "Insufficient " + u.Detail
 	case InsufficientWithForeignPods:
-		return "not enough " + u.Detail + " beside pods of other schedulers"
+		return "Insufficient " + u.Detail + " because of pods of other schedulers"
 	case NodeNotReady:
-		return "not ready"
+		return "node(s) were not ready"
 	case NodeUnschedulable:
-		return "cordoned"
+		return "node(s) were unschedulable"
 	case NodePressure:
-		return "under " + u.Detail
+		return "node(s) had " + pressureText(u.Detail)
 	case NodeSelector:
-		if u.Detail == "" {
-			return "node selector or affinity"
+		text := "node(s) didn't match Pod's node affinity/selector"
+		if u.Detail != "" {
+			text += " (" + u.Detail + ")"
 		}
+		return text
 	case Taint:
-		return "taint " + u.Detail
+		return "node(s) had untolerated taint {" + u.Detail + "}"
 	case HostPortTaken:
-		return "host port taken"
+		return "node(s) didn't have free ports for the requested pod ports"
 	case Reserved:
-		return "set aside for a job that goes first"
+		return "reserved for another PodGroup"
 	}
 	return u.Detail
+}
+
+// pressureText returns the words of kube-scheduler for a node condition.
+func pressureText(condition string) string {
+	switch v1.NodeConditionType(condition) {
+	case v1.NodeMemoryPressure:
+		return "memory pressure"
+	case v1.NodeDiskPressure:
+		return "disk pressure"
+	case v1.NodePIDPressure:
+		return "pid pressure"
+	}
+	return condition
 }
 
 // Resolvable tells whether the refusal is about what stands on the node rather than about the

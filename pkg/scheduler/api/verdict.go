@@ -57,8 +57,8 @@ func (f *StarvationReservation) message() string {
 	if f == nil {
 		return ""
 	}
-	return fmt.Sprintf("; %d %s set aside for it because it has waited for more than %s; %d of %d pods could start there now",
-		f.Nodes, plural(f.Nodes, "node is", "nodes are"), f.After, f.Startable, f.Need)
+	return fmt.Sprintf("; reserved: %d %s, because it has been pending for more than %s; %d of %d pods could start there now",
+		f.Nodes, plural(f.Nodes, "node", "nodes"), f.After, f.Startable, f.Need)
 }
 
 // NodeCounts says how many nodes of the cluster have room for one task, and why the others
@@ -136,7 +136,7 @@ const maxUnfitReported = 6
 
 func (c *NodeCounts) message() string {
 	if c.Total == 0 {
-		return "the cluster has no nodes"
+		return "no nodes available to schedule pods"
 	}
 	told := make([]string, 0, maxUnfitReported+1)
 	rest := 0
@@ -150,7 +150,7 @@ func (c *NodeCounts) message() string {
 	if rest > 0 {
 		told = append(told, fmt.Sprintf("%d for other reasons", rest))
 	}
-	text := fmt.Sprintf("%d of %d nodes %s room", c.Available, c.Total, plural(c.Available, "has", "have"))
+	text := fmt.Sprintf("%d/%d nodes are available", c.Available, c.Total)
 	if len(told) > 0 {
 		text += ": " + strings.Join(told, ", ")
 	}
@@ -193,9 +193,9 @@ func (v *Verdict) message(dims *Dimensions) string {
 }
 
 func (v *Verdict) preempting() string {
-	text := fmt.Sprintf("waits for %d %s that %s evicted for it", v.Victims, plural(int(v.Victims), "pod", "pods"), plural(int(v.Victims), "is", "are"))
+	text := fmt.Sprintf("waiting for %d evicted %s to terminate", v.Victims, plural(int(v.Victims), "pod", "pods"))
 	if !v.Until.IsZero() {
-		text += ", until " + v.Until.UTC().Format(time.RFC3339)
+		text += ", expected by " + v.Until.UTC().Format(time.RFC3339)
 	}
 	return text
 }

@@ -28,33 +28,33 @@ func TestVerdictMessages(t *testing.T) {
 				Reason: v1alpha1.ReasonNotEnoughResources, Missing: 8, Request: dims.Vector(amountsOf("nvidia.com/gpu", "1", "cpu", "4", "pods", "1")),
 				Nodes: counts(120, 3, noRoom("nvidia.com/gpu", 96), UnfitCount{Unfit{Reason: Taint, Detail: "dedicated=infra"}, 17}, UnfitCount{Unfit{Reason: NodeSelector, Detail: ""}, 4}),
 			},
-			"needs 8 more pods of 1 nvidia.com/gpu + 4 cpu; 3 of 120 nodes have room: " +
-				"96 not enough nvidia.com/gpu, 17 taint dedicated=infra, 4 node selector or affinity",
+			"needs 8 more pods of 1 nvidia.com/gpu + 4 cpu; 3/120 nodes are available: " +
+				"96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra}, 4 node(s) didn't match Pod's node affinity/selector",
 		},
 		"one pod, one node": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{500}, Nodes: counts(2, 1, noRoom("cpu", 1))},
-			"needs 1 more pod of 500m cpu; 1 of 2 nodes has room: 1 not enough cpu",
+			"needs 1 more pod of 500m cpu; 1/2 nodes are available: 1 Insufficient cpu",
 		},
 		"some could start": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, noRoom("cpu", 1))},
-			"needs 4 more pods of 1 cpu, 3 of them could start now; 0 of 1 nodes have room: 1 not enough cpu",
+			"needs 4 more pods of 1 cpu, 3 of them could start now; 0/1 nodes are available: 1 Insufficient cpu",
 		},
 		"room is set aside": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),
 				Reservation: &StarvationReservation{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
-			"needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 2 not enough cpu, 1 set aside for a job that goes first; " +
-				"2 nodes are set aside for it because it has waited for more than 5m0s; 1 of 2 pods could start there now",
+			"needs 2 more pods of 1 cpu; 0/3 nodes are available: 2 Insufficient cpu, 1 reserved for another PodGroup; " +
+				"reserved: 2 nodes, because it has been pending for more than 5m0s; 1 of 2 pods could start there now",
 		},
 		"the queue is full, and room is set aside": {
 			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: CPU, Limit: 4000, Held: 3000, Asked: 2000,
 				Detail: "1 cpu of the rest is set aside", Reservation: &StarvationReservation{After: time.Minute, Nodes: 1, Startable: 0, Need: 1}},
 			"queue research is full: capability 4 cpu, allocated 3, needs 2; 1 cpu of the rest is set aside; " +
-				"1 node is set aside for it because it has waited for more than 1m0s; 0 of 1 pods could start there now",
+				"reserved: 1 node, because it has been pending for more than 1m0s; 0 of 1 pods could start there now",
 		},
 		"no nodes at all": {
 			Verdict{Reason: v1alpha1.ReasonUnschedulable, Missing: 1, Request: Resource{0, 0, 0, 1}},
-			"needs 1 more pod of no resources; the cluster has no nodes",
+			"needs 1 more pod of no resources; no nodes available to schedule pods",
 		},
 		"more refusals than anybody reads": {
 			Verdict{
@@ -63,8 +63,8 @@ func TestVerdictMessages(t *testing.T) {
 					UnfitCount{Unfit{Reason: NodePressure, Detail: "MemoryPressure"}, 1}, UnfitCount{Unfit{Reason: HostPortTaken, Detail: ""}, 1},
 					UnfitCount{Unfit{Reason: OtherUnfit, Detail: "it is full of eels"}, 1}, UnfitCount{Unfit{Reason: Taint, Detail: "a"}, 1}, UnfitCount{Unfit{Reason: Taint, Detail: "b"}, 1}),
 			},
-			"needs 1 more pod of 1 cpu; 0 of 9 nodes have room: 2 not enough cpu, 1 not ready, 1 cordoned, 1 under MemoryPressure, " +
-				"1 host port taken, 1 it is full of eels, 2 for other reasons",
+			"needs 1 more pod of 1 cpu; 0/9 nodes are available: 2 Insufficient cpu, 1 node(s) were not ready, 1 node(s) were unschedulable, 1 node(s) had memory pressure, " +
+				"1 node(s) didn't have free ports for the requested pod ports, 1 it is full of eels, 2 for other reasons",
 		},
 		"the queue is full": {
 			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: gpu, Limit: 64, Held: 60, Asked: 8},
@@ -102,7 +102,7 @@ func TestNodeCounts(t *testing.T) {
 		c.Count(unfit)
 	}
 	c.Sort()
-	want := "2 of 7 nodes have room: 2 not enough cpu, 1 not enough memory, 1 taint a, 1 taint b"
+	want := "2/7 nodes are available: 2 Insufficient cpu, 1 Insufficient memory, 1 node(s) had untolerated taint {a}, 1 node(s) had untolerated taint {b}"
 	if got := c.message(); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
@@ -115,7 +115,7 @@ func TestSuitable(t *testing.T) {
 	}{
 		"no nodes":                       {nil, false},
 		"a node with room":               {[]*Unfit{nil, {Reason: Taint, Detail: "a"}}, true},
-		"a label that every node lacks":  {[]*Unfit{{Reason: TopologySpread, Detail: "no label to spread over", Fixed: true}}, false},
+		"a label that every node lacks":  {[]*Unfit{{Reason: TopologySpread, Detail: "node(s) didn't match pod topology spread constraints (missing required label)", Fixed: true}}, false},
 		"a full node":                    {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: Insufficient, Detail: "cpu"}}, true},
 		"a node whose port is taken":     {[]*Unfit{{Reason: HostPortTaken, Detail: ""}}, true},
 		"a node where neighbours object": {[]*Unfit{{Reason: PodAffinity, Detail: "x"}}, true},

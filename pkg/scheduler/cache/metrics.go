@@ -27,5 +27,5 @@ func (noMetrics) EventsApplied(time.Duration)             {}
 func (noMetrics) Eviction(string, metrics.EvictionResult) {}
 func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
 func (noMetrics) PodBound(time.Duration)                  {}
-func (noMetrics) GroupStarted(string, time.Duration)      {}
+func (noMetrics) PodGroupScheduled(string, time.Duration) {}
 func (noMetrics) WatchFailed(string, int)                 {}

@@ -29,7 +29,7 @@ func (m *latencyMetrics) PodBound(wait time.Duration) {
 	m.note("pod " + wait.Round(time.Millisecond).String())
 }
 
-func (m *latencyMetrics) GroupStarted(queue string, wait time.Duration) {
+func (m *latencyMetrics) PodGroupScheduled(queue string, wait time.Duration) {
 	m.note(fmt.Sprintf("group of %s %s", queue, wait.Round(time.Millisecond)))
 }
 

@@ -63,7 +63,7 @@ type Outcome struct {
 func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	text := v.Message(dims)
 	if o.BlockedByBudgets > 0 && v.Nodes.Total > 0 {
-		text += fmt.Sprintf("; %d pods that could make room are protected by disruption budgets", o.BlockedByBudgets)
+		text += fmt.Sprintf("; %d pods that could be evicted are protected by PodDisruptionBudgets", o.BlockedByBudgets)
 	}
 	return text
 }

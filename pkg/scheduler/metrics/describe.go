@@ -10,9 +10,13 @@ import (
 
 const namespace = "batch_scheduler"
 
-// Description says what one metric is. The reference in docs/metrics.md is made of them.
+// stability is the level of all metrics, as Kubernetes defines it: names and labels may change in any release.
+const stability = "ALPHA"
+
+// Description describes one metric. docs/metrics.md is generated from them.
 type Description struct {
 	Name, Type, Help string
+	Stability        string
 	Labels           []Label
 }
 
@@ -30,11 +34,11 @@ func Descriptions() []Description {
 }
 
 func actionLabel() Label {
-	return Label{Name: "action", Meaning: "an action of the configuration"}
+	return Label{Name: "action", Meaning: "an action of the configuration, or one that always runs: `nominated`, `reservation`, `degraded`"}
 }
 
 func decisionLabel() Label {
-	return Label{Name: "kind", Values: []string{string(Allocate), string(Pipeline), string(Evict)}}
+	return Label{Name: "kind", Values: []string{api.Allocate.String(), api.Pipeline.String(), api.Evict.String()}}
 }
 
 func bindLabel() Label {
@@ -105,17 +109,17 @@ func newMaker(registerer prometheus.Registerer) *maker {
 }
 
 func (m *maker) counter(name, help string, labels ...Label) *prometheus.CounterVec {
-	v := m.factory.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, m.note("counter", name, help, labels))
+	v := m.factory.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: served(help)}, m.note("counter", name, help, labels))
 	each(labels, func(values []string) { v.WithLabelValues(values...) })
 	return v
 }
 
 func (m *maker) gauge(name, help string, labels ...Label) *prometheus.GaugeVec {
-	return m.factory.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, m.note("gauge", name, help, labels))
+	return m.factory.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: served(help)}, m.note("gauge", name, help, labels))
 }
 
 func (m *maker) histogram(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
-	v := m.factory.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets},
+	v := m.factory.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: served(help), Buckets: buckets},
 		m.note("histogram", name, help, labels))
 	each(labels, func(values []string) { v.WithLabelValues(values...) })
 	return v
@@ -123,18 +127,21 @@ func (m *maker) histogram(name, help string, buckets []float64, labels ...Label)
 
 // collected is a histogram that is not registered: a collector shows what it holds.
 func (m *maker) collected(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets},
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: served(help), Buckets: buckets},
 		m.note("histogram", name, help, labels))
 }
 
-// desc is for gauges that a collector makes anew for each scrape.
+// desc describes a gauge that a collector creates for each scrape.
 func (m *maker) desc(name, help string, labels ...Label) *prometheus.Desc {
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, m.note("gauge", name, help, labels), nil)
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), served(help), m.note("gauge", name, help, labels), nil)
 }
+
+// served returns a help text with the stability level, in the form of Kubernetes.
+func served(help string) string { return "[" + stability + "] " + help }
 
 // note remembers a metric and returns the names of its labels.
 func (m *maker) note(kind, name, help string, labels []Label) []string {
-	m.made = append(m.made, Description{Name: prometheus.BuildFQName(namespace, "", name), Type: kind, Help: help, Labels: labels})
+	m.made = append(m.made, Description{Name: prometheus.BuildFQName(namespace, "", name), Type: kind, Help: help, Stability: stability, Labels: labels})
 	var names []string
 	for _, l := range labels {
 		names = append(names, l.Name)

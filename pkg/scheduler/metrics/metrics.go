@@ -1,4 +1,4 @@
-// Package metrics holds what the scheduler tells Prometheus about itself.
+// Package metrics holds the Prometheus metrics of the scheduler. All of them have the stability level ALPHA.
 //
 // Times are in seconds, resources in their base units (cpu in cores, memory in bytes). Labels are
 // bounded by the configuration and the queues of the cluster, never by jobs, pods or nodes.
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // Metrics of one scheduler. All methods may be called from any goroutine.
@@ -18,9 +20,9 @@ type Metrics struct {
 	cyclePanics    prometheus.Counter
 	actionDuration *prometheus.HistogramVec
 	decisions      *prometheus.CounterVec
-	eventQueueLag  prometheus.Observer
+	eventLag       prometheus.Observer
 	bindDuration   *prometheus.HistogramVec
-	podWait        prometheus.Observer
+	podDuration    prometheus.Observer
 	evictions      *prometheus.CounterVec
 	apiWrites      *prometheus.CounterVec
 	watchErrors    *prometheus.CounterVec
@@ -42,41 +44,41 @@ func newMetrics(registerer prometheus.Registerer) (*Metrics, []Description) {
 	create := newMaker(registerer)
 	m := &Metrics{
 		cycleDuration: create.histogram("cycle_duration_seconds",
-			"Duration of a scheduling cycle, from applying events to handing over decisions. Cycles that are skipped because nothing has changed do not count.",
+			"Duration of a scheduling cycle, from applying events to handing over decisions. Skipped cycles are not counted.",
 			short()).WithLabelValues(),
 		cycleStart: create.gauge("last_cycle_start_timestamp_seconds",
-			"When the last cycle began, skipped ones included, in seconds since 1970; 0 before the first, as on a replica that does not lead.").WithLabelValues(),
+			"Start of the last cycle, including skipped cycles, in seconds since 1970; 0 on a replica that has run none.").WithLabelValues(),
 		cyclePanics: create.counter("cycle_panics_total",
 			"Cycles that ended in a panic and were recovered. Each is a bug.").WithLabelValues(),
 		actionDuration: create.histogram("action_duration_seconds",
 			"Duration of one action within a cycle.", short(), actionLabel()),
 		decisions: create.counter("decisions_total",
-			"Committed decisions about pods: to bind it (allocate), to keep room for it that is being released (pipeline), to evict it (evict). An eviction whose room nobody needs any more when its turn comes is not made.",
+			"Committed decisions about pods: bind the pod (allocate), nominate it for resources that are being released (pipeline), evict it (evict). The scheduler drops evictions that are no longer needed before it sends them.",
 			decisionLabel()),
-		eventQueueLag: create.histogram("event_queue_lag_seconds",
+		eventLag: create.histogram("event_processing_lag_seconds",
 			"Age of the oldest event of the cluster when a cycle applied it.", short()).WithLabelValues(),
 		bindDuration: create.histogram("bind_duration_seconds",
-			"Time from sending a binding to its answer. Whether a pod with an unknown result is bound is looked up later.",
+			"Time from sending a binding to its answer. For an unknown result the scheduler reads the pod afterwards.",
 			short(), bindLabel()),
-		podWait: create.histogram("pod_wait_seconds",
-			"Time from the creation of a pod, which the API server tells to the second, until it is bound.",
+		podDuration: create.histogram("pod_scheduling_duration_seconds",
+			"Time from the creation of a pod, which has a resolution of one second, until the pod is bound.",
 			long()).WithLabelValues(),
 		evictions: create.counter("evictions_total",
-			"Pods evicted, or whose eviction the API server refused, for a job of their queue (preempted), for another queue that deserves the room (reclaimed), or because too few of their gang run (gang-stale).",
+			"Pods evicted, or whose eviction the API server refused: for a job of the same queue (preempted), for another queue that deserves the resources (reclaimed), or because too few pods of the gang run (gang-degraded).",
 			causeLabel(), evictionLabel()),
 		apiWrites: create.counter("api_writes_total",
-			"Requests to the API server that may change something, by answer. A conflict (409) is tried again and harmless.",
+			"Write requests to the API server, by response code. The scheduler retries after a conflict (409).",
 			verbLabel(), writtenLabel(), codeLabel()),
 		watchErrors: create.counter("watch_errors_total",
-			"Lists and watches of the API server that failed, not counting watches that only expired.", watchedLabel()),
+			"Lists and watches of the API server that failed, except watches that expired.", watchedLabel()),
 		leader: create.gauge("leader",
-			"1 while this replica schedules, which it does as the leader or without leader election; else 0.").WithLabelValues(),
+			"1 while this replica schedules, as the leader or without leader election; otherwise 0.").WithLabelValues(),
 		reloads: create.counter("config_reloads_total",
-			"Changes of the configuration file; after a failure the old configuration stays in force.", reloadLabel()),
+			"Reloads of the configuration file. After a failed reload the previous configuration stays active.", reloadLabel()),
 		reloadGood: create.gauge("config_last_reload_successful",
-			"0 if the configuration file has been changed to something that is refused, so that an older one is in force; else 1.").WithLabelValues(),
+			"0 if the last version of the configuration file is invalid and an older one is active; otherwise 1.").WithLabelValues(),
 		reloadTime: create.gauge("config_last_success_timestamp_seconds",
-			"When the configuration in force was loaded, in seconds since 1970.").WithLabelValues(),
+			"Time when the active configuration was loaded, in seconds since 1970.").WithLabelValues(),
 		modelCollector: newModelCollector(create),
 	}
 	if registerer != nil {
@@ -88,7 +90,7 @@ func newMetrics(registerer prometheus.Registerer) (*Metrics, []Description) {
 // short buckets span 100 µs to about 50 s: from an idle cycle to a cluster in trouble.
 func short() []float64 { return prometheus.ExponentialBuckets(0.0001, 2, 20) }
 
-// long buckets span 1 s to about 36 hours: from room that is free to a queue that is full over night.
+// long buckets span 1 s to about 36 hours: from free resources to a queue that is full overnight.
 func long() []float64 { return prometheus.ExponentialBuckets(1, 2, 18) }
 
 // CycleBegan records that a cycle begins, even if it will be skipped.
@@ -111,24 +113,14 @@ func (m *Metrics) Action(name string, d time.Duration) {
 	m.actionDuration.WithLabelValues(name).Observe(d.Seconds())
 }
 
-// DecisionKind says what was decided about a task.
-type DecisionKind string
-
-// The kinds of decisions.
-const (
-	Allocate DecisionKind = "allocate" // to be bound
-	Pipeline DecisionKind = "pipeline" // waits for room that is being released
-	Evict    DecisionKind = "evict"
-)
-
 // Decided records decisions of one kind that were committed together.
-func (m *Metrics) Decided(kind DecisionKind, count int) {
-	m.decisions.WithLabelValues(string(kind)).Add(float64(count))
+func (m *Metrics) Decided(kind api.DecisionKind, count int) {
+	m.decisions.WithLabelValues(kind.String()).Add(float64(count))
 }
 
 // EventsApplied records how long the oldest of the events waited that a cycle has applied.
 func (m *Metrics) EventsApplied(oldest time.Duration) {
-	m.eventQueueLag.Observe(oldest.Seconds())
+	m.eventLag.Observe(oldest.Seconds())
 }
 
 // BindResult is what is known about a binding after its call.
@@ -146,9 +138,9 @@ func (m *Metrics) Bind(result BindResult, d time.Duration) {
 	m.bindDuration.WithLabelValues(string(result)).Observe(d.Seconds())
 }
 
-// PodBound records a pod that was bound, and how long ago it was created.
-func (m *Metrics) PodBound(wait time.Duration) {
-	m.podWait.Observe(wait.Seconds())
+// PodBound records a pod that was bound, and the time since it was created.
+func (m *Metrics) PodBound(took time.Duration) {
+	m.podDuration.Observe(took.Seconds())
 }
 
 // EvictionResult is what became of an eviction.

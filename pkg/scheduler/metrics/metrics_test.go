@@ -33,15 +33,15 @@ func TestMetrics(t *testing.T) {
 	}{
 		"decisions by kind": {
 			given: func(m *metrics.Metrics) {
-				m.Decided(metrics.Allocate, 3)
-				m.Decided(metrics.Allocate, 2)
-				m.Decided(metrics.Pipeline, 1)
+				m.Decided(api.Allocate, 3)
+				m.Decided(api.Allocate, 2)
+				m.Decided(api.Pipeline, 1)
 			},
 			want: map[string][]string{"decisions_total": {`{kind="allocate"} 5`, `{kind="evict"} 0`, `{kind="pipeline"} 1`}},
 		},
 		"evictions by cause and result, from zero": {
 			given: func(m *metrics.Metrics) { m.Eviction("reclaimed", metrics.Evicted) },
-			want:  map[string][]string{"evictions_total": {`{cause="gang-stale",result="refused"} 0`, `{cause="gang-stale",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
+			want:  map[string][]string{"evictions_total": {`{cause="gang-degraded",result="refused"} 0`, `{cause="gang-degraded",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
 		},
 		"writes by verb, resource and answer": {
 			given: func(m *metrics.Metrics) {
@@ -101,11 +101,11 @@ func TestMetrics(t *testing.T) {
 		},
 		"the size of the model": {
 			given: func(m *metrics.Metrics) { m.Publish(cycle(metrics.Queue{Name: "a"}, metrics.Queue{Name: "b"})) },
-			want:  map[string][]string{"model_objects": {`{kind="job"} 5`, `{kind="node"} 3`, `{kind="pod"} 20`, `{kind="queue"} 2`}},
+			want:  map[string][]string{"cache_objects": {`{kind="job"} 5`, `{kind="node"} 3`, `{kind="pod"} 20`, `{kind="queue"} 2`}},
 		},
 		"nothing of a model before the first cycle": {
 			given: func(m *metrics.Metrics) {},
-			want:  map[string][]string{"model_objects": nil, "queue_weight": nil},
+			want:  map[string][]string{"cache_objects": nil, "queue_weight": nil},
 		},
 		"a queue in cores and bytes, of what queues share": {
 			given: func(m *metrics.Metrics) {
@@ -124,7 +124,7 @@ func TestMetrics(t *testing.T) {
 				"queue_deserved":   {`{queue="research",resource="cpu"} 1.5`, `{queue="research",resource="memory"} 1.073741824e+09`},
 				"queue_allocated":  {`{queue="research",resource="cpu"} 0.5`, `{queue="research",resource="memory"} 0`},
 				"queue_requested":  {`{queue="research",resource="cpu"} 0`, `{queue="research",resource="memory"} 5`},
-				"queue_groups":     {`{phase="Finished",queue="research"} 4`, `{phase="Pending",queue="research"} 1`, `{phase="Running",queue="research"} 2`, `{phase="Unknown",queue="research"} 3`},
+				"queue_podgroups":  {`{phase="Finished",queue="research"} 4`, `{phase="Pending",queue="research"} 1`, `{phase="Running",queue="research"} 2`, `{phase="Unknown",queue="research"} 3`},
 			},
 		},
 		"queues as published last, nothing of those that are gone": {
@@ -133,8 +133,8 @@ func TestMetrics(t *testing.T) {
 				m.Publish(cycle(metrics.Queue{Name: "here", Weight: 2, Pending: map[string]int{"NotEnoughResources": 2}}))
 			},
 			want: map[string][]string{
-				"pending_groups": {`{queue="here",reason="NotEnoughResources"} 2`},
-				"queue_weight":   {`{queue="here"} 2`},
+				"pending_podgroups": {`{queue="here",reason="NotEnoughResources"} 2`},
+				"queue_weight":      {`{queue="here"} 2`},
 			},
 		},
 	} {
@@ -182,12 +182,12 @@ func TestTimesAreSeconds(t *testing.T) {
 	m := metrics.New(registry)
 	m.Publish(cycle(metrics.Queue{Name: "q"}))
 	for name, record := range map[string]func(time.Duration){
-		"cycle_duration_seconds":  m.Cycle,
-		"event_queue_lag_seconds": m.EventsApplied,
-		"action_duration_seconds": func(d time.Duration) { m.Action("allocate", d) },
-		"bind_duration_seconds":   func(d time.Duration) { m.Bind(metrics.BindSucceeded, d) },
-		"pod_wait_seconds":        m.PodBound,
-		"group_wait_seconds":      func(d time.Duration) { m.GroupStarted("q", d) },
+		"cycle_duration_seconds":               m.Cycle,
+		"event_processing_lag_seconds":         m.EventsApplied,
+		"action_duration_seconds":              func(d time.Duration) { m.Action("allocate", d) },
+		"bind_duration_seconds":                func(d time.Duration) { m.Bind(metrics.BindSucceeded, d) },
+		"pod_scheduling_duration_seconds":      m.PodBound,
+		"podgroup_scheduling_duration_seconds": func(d time.Duration) { m.PodGroupScheduled("q", d) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			record(1500 * time.Millisecond)
@@ -218,20 +218,20 @@ func TestWaitsOfQueuesThatAreGone(t *testing.T) {
 	m := metrics.New(registry)
 	queues := func() []string {
 		var found []string
-		for _, line := range series(t, registry, "group_wait_seconds") {
+		for _, line := range series(t, registry, "podgroup_scheduling_duration_seconds") {
 			if labels, ok := strings.CutPrefix(line, "_count"); ok {
 				found = append(found, labels)
 			}
 		}
 		return found
 	}
-	m.GroupStarted("a", time.Second)
+	m.PodGroupScheduled("a", time.Second)
 	m.Publish(cycle(metrics.Queue{Name: "a"}, metrics.Queue{Name: "b"}))
 	if diff := cmp.Diff([]string{`{queue="a"} 1`, `{queue="b"} 0`}, queues()); diff != "" {
 		t.Errorf("while both exist (-want +got):\n%s", diff)
 	}
 	m.Publish(cycle(metrics.Queue{Name: "b"}))
-	m.GroupStarted("a", time.Second)
+	m.PodGroupScheduled("a", time.Second)
 	if diff := cmp.Diff([]string{`{queue="b"} 0`}, queues()); diff != "" {
 		t.Errorf("when one is gone (-want +got):\n%s", diff)
 	}
@@ -273,7 +273,7 @@ func TestDescriptions(t *testing.T) {
 			}
 		}
 		slices.Sort(got[d.Name])
-		got[d.Name] = append(got[d.Name], d.Type, d.Help)
+		got[d.Name] = append(got[d.Name], d.Type, "["+d.Stability+"] "+d.Help)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("labels, type and help (-served +described):\n%s", diff)
@@ -285,7 +285,7 @@ func fill(m *metrics.Metrics) {
 	m.Action("allocate", time.Second)
 	m.APIWrite("create", "pods/binding", 201)
 	m.WatchFailed("pods", 0)
-	m.GroupStarted("q", time.Second)
+	m.PodGroupScheduled("q", time.Second)
 	one := api.Resource{1, 1}
 	m.Publish(cycle(metrics.Queue{Name: "q", Capability: one, Guarantee: one, Pending: map[string]int{"QueueFull": 1}}))
 }

@@ -26,12 +26,12 @@ type Queue struct {
 	Weight int64
 
 	// Capability and Guarantee are those of the object; Deserved and Allocated are shares, and
-	// Requested is what pods that wait ask for.
+	// Requested is what pending pods request.
 	Capability, Guarantee, Deserved, Allocated, Requested api.Resource
 
 	Groups v1alpha1.QueueGroups
 
-	// Pending counts the jobs that wait, by the reason of the PodGroupScheduled condition.
+	// Pending counts the pending jobs, by the reason of the PodGroupScheduled condition.
 	Pending map[string]int
 }
 
@@ -42,43 +42,43 @@ type modelCollector struct {
 
 	objects, weight, capability, guarantee, deserved, allocated, requested, groups, pending *prometheus.Desc
 
-	mu         sync.Mutex
-	groupWait  *prometheus.HistogramVec // by queue
-	groupQueue map[string]struct{}      // that groupWait has a series for
+	mu               sync.Mutex
+	podGroupDuration *prometheus.HistogramVec // by queue
+	groupQueue       map[string]struct{}      // that podGroupDuration has a series for
 }
 
 func newModelCollector(create *maker) *modelCollector {
 	const unit = " (cores, bytes, or a count)."
 	return &modelCollector{
-		objects: create.desc("model_objects", "Objects that the scheduler knows of: nodes, pods of all schedulers, jobs (PodGroups, and pods without one by their owner), queues.",
+		objects: create.desc("cache_objects", "Objects in the cache of the scheduler: nodes, pods of all schedulers, jobs (PodGroups, and pods without one by their owner), queues.",
 			kindLabel()),
 		weight:     create.desc("queue_weight", "Weight of a queue.", queueLabel()),
-		capability: create.desc("queue_capability", "Hard cap of a queue; none where the queue has no cap"+unit, queueLabel(), resourceLabel()),
-		guarantee:  create.desc("queue_guarantee", "What others can always be made to give back to a queue; none where nothing is guaranteed"+unit, queueLabel(), resourceLabel()),
-		deserved:   create.desc("queue_deserved", "What a queue deserves by its weight and its wants; others may borrow what it does not use"+unit, queueLabel(), resourceLabel()),
-		allocated:  create.desc("queue_allocated", "What the pods of a queue hold"+unit, queueLabel(), resourceLabel()),
-		requested:  create.desc("queue_requested", "What those pods of a queue ask for that wait to be placed"+unit, queueLabel(), resourceLabel()),
-		groups:     create.desc("queue_groups", "PodGroups of a queue, by the phase of their status.", queueLabel(), phaseLabel()),
-		pending:    create.desc("pending_groups", "PodGroups that wait, by the reason that their condition gives; pods without a PodGroup count as one with others of their owner.", queueLabel(), reasonLabel()),
-		groupWait: create.collected("group_wait_seconds",
-			"Time from the creation of the last pod that a PodGroup needed to start until all that it needed were bound.", long(), queueLabel()),
+		capability: create.desc("queue_capability", "Upper limit of a queue; no series where the queue has no limit"+unit, queueLabel(), resourceLabel()),
+		guarantee:  create.desc("queue_guarantee", "Guaranteed resources of a queue, which it can always reclaim; no series where nothing is guaranteed"+unit, queueLabel(), resourceLabel()),
+		deserved:   create.desc("queue_deserved", "Deserved resources of a queue, from its weight and its requests; other queues may borrow what it does not use"+unit, queueLabel(), resourceLabel()),
+		allocated:  create.desc("queue_allocated", "Resources that the pods of a queue hold"+unit, queueLabel(), resourceLabel()),
+		requested:  create.desc("queue_requested", "Resources that the pending pods of a queue request"+unit, queueLabel(), resourceLabel()),
+		groups:     create.desc("queue_podgroups", "PodGroups of a queue, by the phase of their status.", queueLabel(), phaseLabel()),
+		pending:    create.desc("pending_podgroups", "Pending PodGroups, by the reason of their condition; pods of one owner without a PodGroup count as one.", queueLabel(), reasonLabel()),
+		podGroupDuration: create.collected("podgroup_scheduling_duration_seconds",
+			"Time from the creation of the last required pod of a PodGroup until all required pods are bound.", long(), queueLabel()),
 		groupQueue: map[string]struct{}{},
 	}
 }
 
-// Publish replaces all that is told about the model. The caller must not change it, or what it refers
+// Publish replaces all that is reported about the model. The caller must not change it, or what it refers
 // to, afterwards.
 func (c *modelCollector) Publish(model *Model) {
 	c.latest.Store(model)
 }
 
-// GroupStarted records a group of which as many members are bound as must run together, and how long ago it
-// could have had them.
-func (c *modelCollector) GroupStarted(queue string, wait time.Duration) {
+// PodGroupScheduled records a PodGroup whose required pods are all bound, and the time since the last of them
+// was created.
+func (c *modelCollector) PodGroupScheduled(queue string, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.groupQueue[queue] = struct{}{}
-	c.groupWait.WithLabelValues(queue).Observe(wait.Seconds())
+	c.podGroupDuration.WithLabelValues(queue).Observe(took.Seconds())
 }
 
 // Describe implements prometheus.Collector.
@@ -86,7 +86,7 @@ func (c *modelCollector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.objects, c.weight, c.capability, c.guarantee, c.deserved, c.allocated, c.requested, c.groups, c.pending} {
 		descs <- d
 	}
-	c.groupWait.Describe(descs)
+	c.podGroupDuration.Describe(descs)
 }
 
 // Collect implements prometheus.Collector.
@@ -126,26 +126,26 @@ func (c *modelCollector) Collect(metrics chan<- prometheus.Metric) {
 			}
 		}
 	}
-	c.collectWaits(model, metrics)
+	c.collectDurations(model, metrics)
 }
 
-// collectWaits forgets queues that are gone, and begins with zero for those that are new.
-func (c *modelCollector) collectWaits(model *Model, metrics chan<- prometheus.Metric) {
+// collectDurations forgets deleted queues, and begins with zero for new ones.
+func (c *modelCollector) collectDurations(model *Model, metrics chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	exists := make(map[string]bool, len(model.Queues))
 	for _, q := range model.Queues {
 		exists[q.Name] = true
 		c.groupQueue[q.Name] = struct{}{}
-		c.groupWait.WithLabelValues(q.Name)
+		c.podGroupDuration.WithLabelValues(q.Name)
 	}
 	for queue := range c.groupQueue {
 		if !exists[queue] {
 			delete(c.groupQueue, queue)
-			c.groupWait.DeleteLabelValues(queue)
+			c.podGroupDuration.DeleteLabelValues(queue)
 		}
 	}
-	c.groupWait.Collect(metrics)
+	c.podGroupDuration.Collect(metrics)
 }
 
 // amount of a resource in its base unit.

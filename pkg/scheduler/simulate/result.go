@@ -66,7 +66,7 @@ type Eviction struct {
 	Group string `json:"group"`
 	Queue string `json:"queue"`
 	Node  string `json:"node"`
-	// For is the group for which the pod goes, and Cause is preempted, reclaimed or gang-stale.
+	// For is the group for which the pod goes, and Cause is preempted, reclaimed or gang-degraded.
 	For   string `json:"for"`
 	Cause string `json:"cause"`
 	Cycle int    `json:"cycle"`

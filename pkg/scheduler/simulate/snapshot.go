@@ -172,6 +172,6 @@ func (s *Snapshot) checkForeign(schedulerName string) []string {
 		return nil
 	}
 	return []string{strings.Join([]string{
-		text.Count(n, "pod waits", "pods wait"), "for other schedulers than", schedulerName, "(spec.schedulerName) and will not be placed here",
+		text.Count(n, "pending pod is", "pending pods are"), "for other schedulers than", schedulerName, "(spec.schedulerName) and not simulated",
 	}, " ")}
 }

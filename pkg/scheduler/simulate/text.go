@@ -44,15 +44,15 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	p.warningsOf("first", c.First, c.Second)
 	p.warningsOf("second", c.Second, c.First)
 	if c.Differences.None() {
-		p.line("\nBoth come to the same: the same groups run, the same pods are evicted, and\nqueues hold the same.")
+		p.line("\nNo differences: the same PodGroups run, the same pods are evicted, and queues\nhold the same resources.")
 		return p.err
 	}
 	d := c.Differences
-	p.table("Pods started", []string{"GROUP", "QUEUE", ">FIRST", ">SECOND"}, len(d.Starts), func(i int) []string {
+	p.table("Pods started", []string{"PODGROUP", "QUEUE", ">FIRST", ">SECOND"}, len(d.Starts), func(i int) []string {
 		s := d.Starts[i]
 		return []string{s.Group, s.Queue, strconv.Itoa(s.First), strconv.Itoa(s.Second)}
 	})
-	p.table("Held by queues at the end", []string{"QUEUE", "RESOURCE", ">FIRST", ">SECOND"}, len(d.Shares), func(i int) []string {
+	p.table("Allocated by queues at the end", []string{"QUEUE", "RESOURCE", ">FIRST", ">SECOND"}, len(d.Shares), func(i int) []string {
 		s := d.Shares[i]
 		return []string{s.Queue, string(s.Resource), text.Amount(s.First), text.Amount(s.Second)}
 	})
@@ -72,7 +72,7 @@ func (r *Result) PodsWaiting() int {
 
 // Summary is a result on one line.
 func (r *Result) Summary() string {
-	return fmt.Sprintf("%s: %s, %d bound, %d evicted, %d waiting", r.Configuration,
+	return fmt.Sprintf("%s: %s, %d bound, %d evicted, %d pending", r.Configuration,
 		text.Count(r.Cycles, "cycle", "cycles"), len(r.Bound), len(r.Evicted), r.PodsWaiting())
 }
 
@@ -146,7 +146,7 @@ func (p *page) totals(r *Result) {
 
 func (p *page) queues(r *Result) {
 	rows := r.shares()
-	p.table("Queues", []string{"QUEUE", ">WEIGHT", "RESOURCE", ">BEFORE", ">AFTER", ">DESERVED", ">ASKED", ">CAP"}, len(rows), func(i int) []string {
+	p.table("Queues", []string{"QUEUE", ">WEIGHT", "RESOURCE", ">BEFORE", ">AFTER", ">DESERVED", ">REQUESTED", ">CAPABILITY"}, len(rows), func(i int) []string {
 		s := rows[i]
 		weight, name := strconv.FormatInt(s.queue.Weight, 10), s.queue.Name
 		if i > 0 && rows[i-1].queue == s.queue {
@@ -184,7 +184,7 @@ func (r *Result) shares() []share {
 
 func (p *page) started(r *Result) {
 	list := r.Started()
-	p.table("Started", []string{"GROUP", "QUEUE", ">PODS", "NODES"}, len(list), func(i int) []string {
+	p.table("Started", []string{"PODGROUP", "QUEUE", ">PODS", "NODES"}, len(list), func(i int) []string {
 		s := list[i]
 		return []string{s.Group, s.Queue, strconv.Itoa(s.Pods), someOf(s.Nodes, 3)}
 	})
@@ -199,7 +199,7 @@ func someOf(names []string, most int) string {
 }
 
 func (p *page) evicted(title string, list []Eviction) {
-	p.table(title, []string{"POD", "QUEUE", "FOR", "CAUSE", "COMES BACK"}, len(list), func(i int) []string {
+	p.table(title, []string{"POD", "QUEUE", "FOR", "CAUSE", "RESCHEDULED"}, len(list), func(i int) []string {
 		e := list[i]
 		return []string{e.Pod, e.Queue, e.For, e.Cause, map[bool]string{true: "yes", false: "no"}[e.ComesBack]}
 	})
@@ -210,7 +210,7 @@ func (p *page) waiting(r *Result) {
 	if len(r.Waiting) == 0 {
 		return
 	}
-	p.line("\nWaiting")
+	p.line("\nPending")
 	for _, w := range r.Waiting[:min(len(r.Waiting), maxRows)] {
 		p.line("%s (queue %s, %s): %s", w.Group, w.Queue, text.Count(w.Pods, "pod", "pods"), w.Reason)
 		p.wrap(w.Message, "  ")

@@ -25,7 +25,7 @@ func given() snapshot.Snapshot {
 			{Name: "done", Queue: "research", Phase: "Finished", Bound: 2, Min: 2, Members: 2},
 			{Name: "runs", Queue: "research", Phase: "Running", Bound: 3, Min: 2, Members: 4},
 			{Name: "waits", Queue: "default", Phase: "Pending", Min: 16, Members: 16, Reason: "NotEnoughResources",
-				Message: "needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0 of 2 nodes have room: 2 not enough nvidia.com/gpu"},
+				Message: "needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0/2 nodes are available: 2 Insufficient nvidia.com/gpu"},
 		},
 		Work: []snapshot.Work{
 			{Kind: "deployment", Name: "web", Queue: "default", Want: 3, Running: 2},
@@ -62,8 +62,8 @@ GROUP  QUEUE     PHASE     BOUND  MIN  ALL  WAITS BECAUSE
 done   research  Finished      2    2    2
 runs   research  Running       3    2    4
 waits  default   Pending       0   16   16  NotEnoughResources
-    needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0 of 2 nodes have room: 2
-    not enough nvidia.com/gpu
+    needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0/2 nodes are available: 2
+    Insufficient nvidia.com/gpu
 
 WITHOUT A GROUP  QUEUE    STATE
 deployment/web   default  2 of 3 available
@@ -135,8 +135,8 @@ func TestChanges(t *testing.T) {
   0:05  group done Finished in research: 2 of 2 pods bound, min 2
   0:05  group runs Running in research: 3 of 4 pods bound, min 2
   0:05  group waits Pending in default: 0 of 16 pods bound, min 16;
-        NotEnoughResources: needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0 of
-        2 nodes have room: 2 not enough nvidia.com/gpu
+        NotEnoughResources: needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0/2
+        nodes are available: 2 Insufficient nvidia.com/gpu
   0:05  deployment web 2 of 3 available
   0:05  queue default weight 1; nothing deserved, nothing allocated
   0:05  queue research weight 3; cpu 3.5 of 10.7 deserved, memory 3Gi of 512Mi

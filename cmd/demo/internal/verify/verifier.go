@@ -147,7 +147,7 @@ func (j *Verifier) fault(check, format string, args ...any) {
 // how many nodes.
 func explains(message, resource string) bool {
 	missing := regexp.MustCompile(`\b[0-9]+ more pods? of [^;]*\b[0-9]+ ` + regexp.QuoteMeta(resource))
-	nodes := regexp.MustCompile(`\b[0-9]+ of [0-9]+ nodes? ha(s|ve) room`)
+	nodes := regexp.MustCompile(`\b[0-9]+/[0-9]+ nodes are available`)
 	return missing.MatchString(message) && nodes.MatchString(message)
 }
 

@@ -26,7 +26,7 @@ func story() verify.Expectations {
 	}
 }
 
-const goodMessage = "needs 2 more pods of 1 cpu + 4 example.com/gpu; 0 of 3 nodes have room: 3 not enough example.com/gpu"
+const goodMessage = "needs 2 more pods of 1 cpu + 4 example.com/gpu; 0/3 nodes are available: 3 Insufficient example.com/gpu"
 
 // change makes a scene from another.
 type change func(*snapshot.Snapshot)
@@ -187,9 +187,9 @@ func TestVerdict(t *testing.T) {
 			wrong: problems{big: {"it got nodes for 1 of its pods"}},
 		},
 		"the impossible does not name the resource": {
-			end: []change{says("big", "needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu")},
+			end: []change{says("big", "needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu")},
 			missing: problems{big: {"its condition should name example.com/gpu, the pods that need it and the nodes that have it, " +
-				"and is: NotEnoughResources needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu"}},
+				"and is: NotEnoughResources needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu"}},
 		},
 		"the impossible names no numbers": {
 			end: []change{says("big", "not enough example.com/gpu")},

@@ -10,31 +10,31 @@ import (
 func advice(reason string) string {
 	switch reason {
 	case v1alpha1.ReasonScheduled:
-		return "Nothing holds it up: its gang has its nodes."
+		return "No action is required: the gang has its nodes."
 	case v1alpha1.ReasonNotEnoughPods:
-		return "See whether the controller makes the pods (quota, admission), lift their scheduling gates, or lower minMember."
+		return "Check whether the controller can create the pods (quota, admission), remove their scheduling gates, or decrease minMember."
 	case v1alpha1.ReasonNotEnoughResources:
-		return "Wait until pods on the nodes that suit it end, let its pods ask for less, or add nodes."
+		return "Wait until other pods on suitable nodes end, decrease the requests of its pods, or add nodes."
 	case v1alpha1.ReasonUnschedulable:
-		return "Waiting does not help: correct the node selector, affinity or tolerations of the pods, let one pod ask for no more than one node has, or add nodes that suit it."
+		return "Waiting does not help. Correct the node selector, affinity or tolerations of the pods, decrease the requests of each pod to what a node can provide, or add suitable nodes."
 	case v1alpha1.ReasonQueueNotFound:
-		return "Correct spec.queue of the group, or have the queue made by an administrator."
+		return "Correct spec.queue of the PodGroup, or ask an administrator to create the Queue."
 	case v1alpha1.ReasonQueueFull:
-		return "Wait until pods of the same queue end, or have its capability raised; more nodes do not help."
+		return "Wait until pods of the same queue end, or ask an administrator to increase its capability. More nodes do not help."
 	case v1alpha1.ReasonPreempting:
-		return "Nothing needs to be done: it starts when the pods on its nodes are gone."
+		return "No action is required: it starts when the evicted pods on its nodes have terminated."
 	case v1alpha1.ReasonClaimsNotReady:
-		return "See the events of the claims of its pods: if the message names a claim, its provisioner has failed or is slow, and it is tried again."
+		return "Check the events of the claims of its pods. If the message names a claim, its provisioner failed or is slow; the scheduler retries."
 	case v1alpha1.ReasonBindFailed:
-		return "See who refuses the binding, by the words of the API server: mostly a policy or webhook of the cluster; it is tried again."
+		return "Check the message of the API server: usually a policy or webhook of the cluster denies the binding. The scheduler retries."
 	case v1alpha1.ReasonGangDegraded:
-		return "Make room for the pods that are missing, or delete the group; with preempt or reclaim it is evicted as soon as that lets another gang start."
+		return "Free resources for the missing pods, or delete the PodGroup. With preempt or reclaim the scheduler evicts it if that allows another gang to start."
 	case v1alpha1.ReasonGroupNotFound:
-		return "Make the PodGroup in the namespace of the pod, or correct the pod's label " + v1alpha1.LabelPodGroup + "."
+		return "Create the PodGroup in the namespace of the pod, or correct the pod's label " + v1alpha1.LabelPodGroup + "."
 	case v1alpha1.ReasonGangPending:
-		return "See the reason of the group: this pod is above minMember and starts after the gang."
+		return "Check the reason of the PodGroup: this pod is not one of the minMember pods and starts after them."
 	case v1alpha1.ReasonOverShare:
-		return "Wait until the queue deserves more, or let it borrow with spec.reclaimable: true."
+		return "Wait until the deserved resources of the queue increase, or allow it to borrow with spec.reclaimable: true."
 	}
 	return ""
 }
@@ -44,14 +44,14 @@ func advice(reason string) string {
 func podAdvice(reason string) string {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
-		return "If the nodes lack only room, wait, ask for less or add nodes; else correct the node selector, affinity or tolerations of the pod."
+		return "If the nodes only lack resources, wait, decrease the requests or add nodes; otherwise correct the node selector, affinity or tolerations of the pod."
 	case corev1.PodReasonSchedulingGated:
-		return "Have its scheduling gates lifted by whoever has put them there."
+		return "The component that set the scheduling gates must remove them."
 	}
 	return advice(reason)
 }
 
 const (
-	adviceWithoutScheduler = "See whether one runs: kubectl get pods -n batch-scheduler-system; and whether its log names an error."
-	adviceForeignScheduler = "Set spec.schedulerName of the pods to batch-scheduler where they are made, and make them anew."
+	adviceWithoutScheduler = "Check whether the scheduler runs, and its log: kubectl get pods -n batch-scheduler-system."
+	adviceForeignScheduler = "Set spec.schedulerName to batch-scheduler in the pod template, and recreate the pods."
 )

@@ -21,7 +21,7 @@ const patience = 10 * time.Second
 func (f *Facts) Text() string {
 	var s textWriter
 	if f.Group != nil {
-		s.add("Group", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
+		s.add("PodGroup", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
 		s.add("Phase", f.phase())
 		f.groupReason().write(&s)
 		s.add("Members", f.exceptions()...)
@@ -67,15 +67,15 @@ func (f *Facts) groupReason() verdict {
 	condition := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	switch {
 	case g.Status.Phase == "" && condition == nil:
-		return f.notLookedAt(g.CreationTimestamp, "group")
+		return f.notLookedAt(g.CreationTimestamp, "PodGroup")
 	case g.Status.Phase == v1alpha1.PodGroupFinished:
-		return verdict{reason: "none", message: "the group has ended"}
+		return verdict{reason: "none", message: "the PodGroup has ended"}
 	case condition == nil:
-		return verdict{reason: "none yet", message: "the scheduler is at work on it, or has nothing to say yet"}
+		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
 	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
 	if condition.ObservedGeneration < g.Generation {
-		v.message += " (this is from before the last change of the group)"
+		v.message += " (not updated since the last change of the PodGroup)"
 	}
 	return v
 }
@@ -86,7 +86,7 @@ func (f *Facts) podReason(p *corev1.Pod) verdict {
 	case !waits(p):
 		return verdict{reason: "none", message: "the pod has a node"}
 	case foreign(p):
-		return verdict{reason: "none", message: "the pod is none of batch-scheduler's: its spec.schedulerName is " + p.Spec.SchedulerName, advice: adviceForeignScheduler}
+		return verdict{reason: "none", message: "another scheduler is responsible for the pod: its spec.schedulerName is " + p.Spec.SchedulerName, advice: adviceForeignScheduler}
 	case condition == nil:
 		return f.notLookedAt(p.CreationTimestamp, "pod")
 	}
@@ -96,15 +96,15 @@ func (f *Facts) podReason(p *corev1.Pod) verdict {
 // notLookedAt is the verdict on what no scheduler has written to.
 func (f *Facts) notLookedAt(created metav1.Time, what string) verdict {
 	if f.Now.Sub(created.Time) <= patience {
-		return verdict{reason: "none yet", message: "the scheduler has not looked at the " + what + " yet"}
+		return verdict{reason: "none yet", message: "the scheduler has not processed the " + what + " yet"}
 	}
-	return verdict{reason: "none", message: "no scheduler seems to run: none has looked at the " + what + " since it was made, " + f.age(created) + " ago", advice: adviceWithoutScheduler}
+	return verdict{reason: "none", message: "no scheduler seems to run: the " + what + " was created " + f.age(created) + " ago and has not been processed", advice: adviceWithoutScheduler}
 }
 
 func (f *Facts) queueText() string {
 	name := "queue " + f.queueName()
 	if f.Group != nil && f.Group.Spec.Queue == "" {
-		name += " (it names none)"
+		name += " (by default)"
 	}
 	return name
 }
@@ -119,7 +119,7 @@ func (f *Facts) phase() string {
 	if g.Status.Phase != v1alpha1.PodGroupRunning && g.Status.Phase != v1alpha1.PodGroupFinished {
 		since = " for " + f.age(f.waitingSince())
 	}
-	line := fmt.Sprintf("%s%s: %d running, %d waiting; %d must start together", phase, since, c.running, c.waiting, max(g.Spec.MinMember, 1))
+	line := fmt.Sprintf("%s%s: %d running, %d pending; %d must start together", phase, since, c.running, c.waiting, max(g.Spec.MinMember, 1))
 	if c.succeeded+c.failed > 0 {
 		line += fmt.Sprintf("; %d succeeded, %d failed", c.succeeded, c.failed)
 	}
@@ -137,7 +137,7 @@ func (f *Facts) waitingSince() metav1.Time {
 
 func podPhase(p *corev1.Pod, now time.Time) string {
 	if waits(p) {
-		return "waiting for " + duration.HumanDuration(now.Sub(p.CreationTimestamp.Time))
+		return "pending for " + duration.HumanDuration(now.Sub(p.CreationTimestamp.Time))
 	}
 	if p.Spec.NodeName == "" {
 		return string(p.Status.Phase)

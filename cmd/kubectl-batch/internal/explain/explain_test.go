@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	noRoom    = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3 of 120 nodes have room: 96 not enough nvidia.com/gpu, 17 taint dedicated=infra:NoSchedule, 4 node selector"
+	noRoom    = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
 	queueFull = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
 
@@ -35,12 +35,12 @@ func cases() map[string]*explain.Facts {
 			event("PodGroup", "train", 12, "NotEnoughResources", noRoom),
 		),
 		"nearest": facts(
-			group("train", 8, "research", pending("NotEnoughResources", noRoom+"; nearest: node n-17 lacks 2 nvidia.com/gpu; 3 nodes are set aside for it because it has waited for more than 5m0s")),
+			group("train", 8, "research", pending("NotEnoughResources", noRoom+"; nearest: node n-17 lacks 2 nvidia.com/gpu; reserved: 3 nodes, because it has been pending for more than 5m0s")),
 			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
 		),
 		"no-node-suits": facts(
-			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0 of 3 nodes have room: 3 node selector; nearest: node n1 has another architecture")),
-			pods("train", 1, waiting("Unschedulable", "needs 1 more pod of 1 cpu; 0 of 3 nodes have room: 3 node selector")), nil,
+			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector; nearest: node n1 has another architecture")),
+			pods("train", 1, waiting("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector")), nil,
 		),
 		"queue-full": facts(
 			group("train", 8, "research", pending("QueueFull", queueFull)),
@@ -59,23 +59,23 @@ func cases() map[string]*explain.Facts {
 			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist")), nil, research(),
 		),
 		"preempting": facts(
-			group("train", 2, "research", pending("Preempting", "waits for 3 pods that are evicted for it, until 2026-01-01T00:00:30Z")),
-			pods("train", 2, waiting("Preempting", "waits for 3 pods that are evicted for it, until 2026-01-01T00:00:30Z")), research(),
-			event("PodGroup", "train", 12, "NotEnoughResources", "needs 2 more pods of 1 cpu; 0 of 3 nodes have room: 3 not enough cpu"),
-			event("PodGroup", "train", 1, "Preempting", "3 pods evicted to make room"),
+			group("train", 2, "research", pending("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")),
+			pods("train", 2, waiting("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")), research(),
+			event("PodGroup", "train", 12, "NotEnoughResources", "needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu"),
+			event("PodGroup", "train", 1, "Preempting", "3 pods evicted for this PodGroup"),
 		),
 		"claims": facts(
 			group("train", 2, "research", pending("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")),
 			pods("train", 2, waiting("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")), research(),
 		),
 		"stale": facts(
-			group("train", 8, "research", pending("GangStale", "5 of the 8 pods that must run together have done so for more than 1m0s; needs 3 more pods of 1 cpu; 0 of 9 nodes have room: 9 not enough cpu"), phase(v1alpha1.PodGroupUnknown)),
-			append(pods("train", 5, running), named("train-", 5, 3, waiting("Unschedulable", "needs 3 more pods of 1 cpu; 0 of 9 nodes have room: 9 not enough cpu"))...), research(),
+			group("train", 8, "research", pending("GangDegraded", "only 5 of the 8 pods that must run together have been running for more than 1m0s; needs 3 more pods of 1 cpu; 0/9 nodes are available: 9 Insufficient cpu"), phase(v1alpha1.PodGroupUnknown)),
+			append(pods("train", 5, running), named("train-", 5, 3, waiting("Unschedulable", "needs 3 more pods of 1 cpu; 0/9 nodes are available: 9 Insufficient cpu"))...), research(),
 		),
 		"members-differ": facts(
 			group("train", 8, "research", pending("NotEnoughResources", noRoom)),
 			append(append(pods("train", 8, waiting("Unschedulable", noRoom)),
-				named("train-", 8, 56, waiting("GangPending", "is not one of the 8 pods that must start together, and waits for them: "+noRoom))...),
+				named("train-", 8, 56, waiting("GangPending", "not one of the 8 pods that must start together, and waiting for them: "+noRoom))...),
 				foreign("train-64"), deleted("train-65"), silent("train-66")), research(),
 		),
 		"running": facts(

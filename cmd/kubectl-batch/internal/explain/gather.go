@@ -114,7 +114,7 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 	case err != nil:
 		f.Unread = append(f.Unread, fmt.Sprintf("events: %v", err))
 	case !all:
-		f.Unread = append(f.Unread, "events: the API server takes long to find them; --events waits for them")
+		f.Unread = append(f.Unread, "events: reading them takes long; --events waits for them")
 	}
 	ours := map[types.UID]bool{}
 	if f.Group != nil {

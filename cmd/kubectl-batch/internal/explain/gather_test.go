@@ -151,7 +151,7 @@ func TestWhatIsNotThere(t *testing.T) {
 			},
 			want: "5m ago QueueFull: now\n",
 		},
-		"a pod of a group is answered by the group": {pod: true, want: "Group:    team/g"},
+		"a pod of a group is answered by the group": {pod: true, want: "PodGroup: team/g"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +192,7 @@ func TestEventsAreNotWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "Unread:   events: the API server takes long"; !strings.Contains(f.Text(), want) {
+	if want := "Unread:   events: reading them takes long"; !strings.Contains(f.Text(), want) {
 		t.Errorf("want %q in\n%s", want, f.Text())
 	}
 }

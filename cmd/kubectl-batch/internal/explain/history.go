@@ -34,7 +34,7 @@ func (f *Facts) history(s *textWriter) {
 	})
 	var lines []string
 	if left := len(moments) - remembered; left > 0 {
-		lines = append(lines, fmt.Sprintf("(%d more before)", left))
+		lines = append(lines, fmt.Sprintf("(%d earlier entries)", left))
 		moments = moments[left:]
 	}
 	for _, m := range moments {
@@ -47,12 +47,12 @@ func (f *Facts) history(s *textWriter) {
 func (f *Facts) milestones() []moment {
 	var found []moment
 	if g := f.Group; g != nil {
-		found = append(found, moment{g.CreationTimestamp.Time, "the group was made"})
+		found = append(found, moment{g.CreationTimestamp.Time, "the PodGroup was created"})
 		for _, c := range g.Status.Conditions {
 			if c.Type == v1alpha1.ConditionPodGroupScheduled && c.Status == metav1.ConditionTrue {
-				found = append(found, moment{c.LastTransitionTime.Time, "it had the pods that must start together"})
+				found = append(found, moment{c.LastTransitionTime.Time, "it was scheduled"})
 			} else if c.Type == v1alpha1.ConditionPodGroupScheduled {
-				found = append(found, moment{c.LastTransitionTime.Time, "it began to wait"})
+				found = append(found, moment{c.LastTransitionTime.Time, "it became pending"})
 			}
 		}
 	}
@@ -60,10 +60,10 @@ func (f *Facts) milestones() []moment {
 		what string
 		when func(*corev1.Pod) time.Time // zero for a pod that has not come so far
 	}{
-		{"made", func(p *corev1.Pod) time.Time { return p.CreationTimestamp.Time }},
-		{"given a node", bound},
-		{"told to end", toldToEnd},
-		{"at an end", ended},
+		{"created", func(p *corev1.Pod) time.Time { return p.CreationTimestamp.Time }},
+		{"bound to a node", bound},
+		{"deleted", toldToEnd},
+		{"finished", ended},
 	} {
 		pods, last := 0, time.Time{}
 		for i := range f.Pods {

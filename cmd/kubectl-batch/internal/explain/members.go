@@ -54,7 +54,7 @@ func (e exception) text() string {
 		text += ": " + e.message
 	}
 	if e.others > 0 {
-		text += fmt.Sprintf(" (%d of them in other words)", e.others)
+		text += fmt.Sprintf(" (%d of them with another message)", e.others)
 	}
 	return text
 }
@@ -70,9 +70,9 @@ func (f *Facts) exception(p *corev1.Pod) (reason, message string) {
 	case foreign(p):
 		return "not counted", "spec.schedulerName is " + p.Spec.SchedulerName + ". " + adviceForeignScheduler
 	case len(p.Spec.SchedulingGates) > 0:
-		return "gated", "first by " + p.Spec.SchedulingGates[0].Name
+		return "gated", "first gate: " + p.Spec.SchedulingGates[0].Name
 	case condition == nil:
-		return "not looked at yet", ""
+		return "not processed yet", ""
 	case f.covers(condition):
 		return "", ""
 	}

@@ -88,13 +88,13 @@ func New(w Wish) (Gang, error) {
 func (w Wish) check() error {
 	switch {
 	case w.Name == "":
-		return errors.New("--name is missing: it is the name of the Job and of its group")
+		return errors.New("--name is required: the name of the Job and its PodGroup")
 	case len(validation.IsDNS1123Label(w.Name)) > 0:
-		return fmt.Errorf("--name: %q is no name: lower case letters, digits and '-', at most 63, with a letter or digit at both ends", w.Name)
+		return fmt.Errorf("--name: %q is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit", w.Name)
 	case w.Image == "":
-		return errors.New("--image is missing: it is what the pods run")
+		return errors.New("--image is required: the container image of the pods")
 	case w.Replicas < 1:
-		return fmt.Errorf("--replicas: %d is not a number of pods: say 1 or more", w.Replicas)
+		return fmt.Errorf("--replicas: %d is invalid; it must be at least 1", w.Replicas)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func parse(name corev1.ResourceName, text string) (resource.Quantity, error) {
 	amount, err := resource.ParseQuantity(text)
 	switch {
 	case err != nil:
-		return amount, fmt.Errorf("%q is no amount: say a number with at most one suffix, such as 4, 500m or 64Gi", text)
+		return amount, fmt.Errorf("%q is not a quantity, such as 4, 500m or 64Gi", text)
 	case amount.Sign() < 0:
 		return amount, fmt.Errorf("%s is negative", text)
 	case name == GPU && amount.MilliValue()%1000 != 0:
@@ -135,13 +135,13 @@ func (g *Gang) complete(o Grouping) error {
 		}
 		pods.Labels[v1alpha1.LabelPodGroup] = g.Group.Name
 	case name != g.Group.Name:
-		return fmt.Errorf("the pods of Job %s are of group %s, not of %s: correct the label %s", g.Job.Name, name, g.Group.Name, v1alpha1.LabelPodGroup)
+		return fmt.Errorf("the pods of Job %s belong to PodGroup %s, not to %s; correct the label %s", g.Job.Name, name, g.Group.Name, v1alpha1.LabelPodGroup)
 	}
 	switch pods.Spec.SchedulerName {
 	case "":
 		pods.Spec.SchedulerName = schedulerName
 	case corev1.DefaultSchedulerName:
-		return fmt.Errorf("the pods of Job %s are for %s, which knows no gangs: leave schedulerName out, or say %s", g.Job.Name, corev1.DefaultSchedulerName, schedulerName)
+		return fmt.Errorf("the pods of Job %s use %s, which does not support PodGroups; remove schedulerName, or set it to %s", g.Job.Name, corev1.DefaultSchedulerName, schedulerName)
 	}
 	return g.checkMin()
 }
@@ -168,9 +168,9 @@ func (g *Gang) checkMin() error {
 	least, pods := g.Group.Spec.MinMember, size(g.Job)
 	switch {
 	case least < 0:
-		return fmt.Errorf("--min: %d is not a number of pods: say 1 or more", least)
+		return fmt.Errorf("--min: %d is invalid; it must be at least 1", least)
 	case least > pods:
-		return fmt.Errorf("%d pods must start together, and the Job has %d at a time: lower --min (minMember), or raise --replicas (parallelism)", least, pods)
+		return fmt.Errorf("%d pods must start together, but the Job runs at most %d at a time; decrease --min (minMember), or increase --replicas (parallelism)", least, pods)
 	}
 	return nil
 }

@@ -41,14 +41,14 @@ func TestNew(t *testing.T) {
 			wish(func(w *gang.Wish) { w.Grouping = gang.Grouping{Queue: "research", PriorityClass: "high", Min: 2} }),
 			`job train of 8 for batch-scheduler in train, group train min 2 queue "research" class "high"`,
 		},
-		"no name":               {wish(func(w *gang.Wish) { w.Name = "" }), `--name is missing: it is the name of the Job and of its group`},
-		"a name that is none":   {wish(func(w *gang.Wish) { w.Name = "Train_1" }), `--name: "Train_1" is no name: lower case letters, digits and '-', at most 63, with a letter or digit at both ends`},
-		"a name that is long":   {wish(func(w *gang.Wish) { w.Name = strings.Repeat("a", 64) }), `--name: "` + strings.Repeat("a", 64) + `" is no name: lower case letters, digits and '-', at most 63, with a letter or digit at both ends`},
-		"no image":              {wish(func(w *gang.Wish) { w.Image = "" }), `--image is missing: it is what the pods run`},
-		"nobody":                {wish(func(w *gang.Wish) { w.Replicas = 0 }), `--replicas: 0 is not a number of pods: say 1 or more`},
-		"less than nobody":      {wish(func(w *gang.Wish) { w.Min = -1 }), `--min: -1 is not a number of pods: say 1 or more`},
-		"more than all":         {wish(func(w *gang.Wish) { w.Min = 9 }), `9 pods must start together, and the Job has 8 at a time: lower --min (minMember), or raise --replicas (parallelism)`},
-		"an amount that is no":  {wish(func(w *gang.Wish) { w.CPU = "many" }), `--cpu: "many" is no amount: say a number with at most one suffix, such as 4, 500m or 64Gi`},
+		"no name":               {wish(func(w *gang.Wish) { w.Name = "" }), `--name is required: the name of the Job and its PodGroup`},
+		"a name that is none":   {wish(func(w *gang.Wish) { w.Name = "Train_1" }), `--name: "Train_1" is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit`},
+		"a name that is long":   {wish(func(w *gang.Wish) { w.Name = strings.Repeat("a", 64) }), `--name: "` + strings.Repeat("a", 64) + `" is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit`},
+		"no image":              {wish(func(w *gang.Wish) { w.Image = "" }), `--image is required: the container image of the pods`},
+		"nobody":                {wish(func(w *gang.Wish) { w.Replicas = 0 }), `--replicas: 0 is invalid; it must be at least 1`},
+		"less than nobody":      {wish(func(w *gang.Wish) { w.Min = -1 }), `--min: -1 is invalid; it must be at least 1`},
+		"more than all":         {wish(func(w *gang.Wish) { w.Min = 9 }), `9 pods must start together, but the Job runs at most 8 at a time; decrease --min (minMember), or increase --replicas (parallelism)`},
+		"an amount that is no":  {wish(func(w *gang.Wish) { w.CPU = "many" }), `--cpu: "many" is not a quantity, such as 4, 500m or 64Gi`},
 		"a negative amount":     {wish(func(w *gang.Wish) { w.Memory = "-1Gi" }), `--memory: -1Gi is negative`},
 		"half a GPU":            {wish(func(w *gang.Wish) { w.GPU = "500m" }), `--gpu: 500m is not a whole number`},
 		"nothing but its place": {wish(func(w *gang.Wish) { w.CPU, w.Memory, w.GPU = "", "", "" }), `job train of 8 for batch-scheduler in train, group train min 8 queue "" class ""`},
@@ -92,21 +92,21 @@ func TestRead(t *testing.T) {
 		"a Job with few to do":     {given: with("completions: 9", "completions: 2"), want: `job j of 4 for batch-scheduler in j, group j min 2 queue "" class ""`},
 		"a Job and its group":      {given: job + podGroup, want: `job j of 4 for batch-scheduler in g, group g min 3 queue "q" class ""`},
 		"the group first":          {given: strings.TrimPrefix(podGroup, "---\n") + "---\n" + job, want: `job j of 4 for batch-scheduler in g, group g min 3 queue "q" class ""`},
-		"a group and flags":        {given: job + podGroup, grouping: gang.Grouping{Queue: "other"}, want: "there is a PodGroup: say there what --queue, --min and --priority-class say"},
+		"a group and flags":        {given: job + podGroup, grouping: gang.Grouping{Queue: "other"}, want: "--queue, --min and --priority-class cannot be combined with a PodGroup in the file; set them there"},
 		"a label that is there":    {given: with("template: {", "template: {metadata: {labels: {scheduling.batch-scheduler.dev/pod-group: x}}, "), want: `job j of 4 for batch-scheduler in x, group x min 4 queue "" class ""`},
-		"a label for others":       {given: with("template: {", "template: {metadata: {labels: {scheduling.batch-scheduler.dev/pod-group: x}}, ") + podGroup, want: "the pods of Job j are of group x, not of g: correct the label scheduling.batch-scheduler.dev/pod-group"},
-		"an annotation for others": {given: with("template: {", "template: {metadata: {annotations: {scheduling.k8s.io/group-name: x}}, ") + podGroup, want: "the pods of Job j are of group x, not of g: correct the label scheduling.batch-scheduler.dev/pod-group"},
+		"a label for others":       {given: with("template: {", "template: {metadata: {labels: {scheduling.batch-scheduler.dev/pod-group: x}}, ") + podGroup, want: "the pods of Job j belong to PodGroup x, not to g; correct the label scheduling.batch-scheduler.dev/pod-group"},
+		"an annotation for others": {given: with("template: {", "template: {metadata: {annotations: {scheduling.k8s.io/group-name: x}}, ") + podGroup, want: "the pods of Job j belong to PodGroup x, not to g; correct the label scheduling.batch-scheduler.dev/pod-group"},
 		"a scheduler of its own":   {given: with("restartPolicy: Never", "restartPolicy: Never, schedulerName: mine"), want: `job j of 4 for mine in j, group j min 4 queue "" class ""`},
-		"the stock scheduler":      {given: with("restartPolicy: Never", "restartPolicy: Never, schedulerName: default-scheduler"), want: "the pods of Job j are for default-scheduler, which knows no gangs: leave schedulerName out, or say batch-scheduler"},
-		"a gang beyond the Job":    {given: with("parallelism: 4", "parallelism: 2") + podGroup, want: "3 pods must start together, and the Job has 2 at a time: lower --min (minMember), or raise --replicas (parallelism)"},
-		"two Jobs":                 {given: job + "---\n" + job, want: "there is more than one Job: submit one at a time"},
-		"two groups":               {given: job + podGroup + podGroup, want: "there is more than one PodGroup: submit one at a time"},
-		"no Job":                   {given: podGroup, want: "there is no Job"},
-		"nothing":                  {given: "# nothing\n---\n", want: "there is no Job"},
-		"a Job without a name":     {given: with("name: j", "generateName: j-"), want: "the Job has no name, and its group needs one: set metadata.name"},
+		"the stock scheduler":      {given: with("restartPolicy: Never", "restartPolicy: Never, schedulerName: default-scheduler"), want: "the pods of Job j use default-scheduler, which does not support PodGroups; remove schedulerName, or set it to batch-scheduler"},
+		"a gang beyond the Job":    {given: with("parallelism: 4", "parallelism: 2") + podGroup, want: "3 pods must start together, but the Job runs at most 2 at a time; decrease --min (minMember), or increase --replicas (parallelism)"},
+		"two Jobs":                 {given: job + "---\n" + job, want: "more than one Job; submit one at a time"},
+		"two groups":               {given: job + podGroup + podGroup, want: "more than one PodGroup; submit one at a time"},
+		"no Job":                   {given: podGroup, want: "no Job found"},
+		"nothing":                  {given: "# nothing\n---\n", want: "no Job found"},
+		"a Job without a name":     {given: with("name: j", "generateName: j-"), want: "the Job has no name; set metadata.name"},
 		"a queue":                  {given: "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: Queue\nmetadata: {name: q}\n", want: "a Queue is neither a Job nor a PodGroup"},
 		"a misspelt field":         {given: with("parallelism", "paralelism"), want: `strict decoding error: unknown field "spec.paralelism"`},
-		"another kind":             {given: "apiVersion: v1\nkind: ConfigMap\n", want: `only a Job and its PodGroup can be submitted; apply the rest with kubectl apply (no kind "ConfigMap" is registered for version "v1" in scheme`},
+		"another kind":             {given: "apiVersion: v1\nkind: ConfigMap\n", want: `submit accepts a Job and its PodGroup; create other objects with kubectl apply (no kind "ConfigMap" is registered for version "v1" in scheme`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,7 +140,7 @@ func TestIn(t *testing.T) {
 	if err = g.In("a"); err != nil || g.Job.Namespace != "a" || g.Group.Namespace != "a" {
 		t.Errorf("got %q and %q, error %v", g.Job.Namespace, g.Group.Namespace, err)
 	}
-	if err = g.In("b"); err == nil || err.Error() != "train is for namespace a, not b: say -n a" {
+	if err = g.In("b"); err == nil || err.Error() != "train has namespace a, not b; use -n a" {
 		t.Errorf("moved to another namespace: %v", err)
 	}
 }
@@ -163,8 +163,8 @@ func TestOwnersOf(t *testing.T) {
 		"a Job without pods yet":   {group: owned("batch/v1", "Job", "j", false), want: "[{j uid-j}] []"},
 		"pods of nobody":           {pods: []corev1.Pod{pod("a", nil)}, want: "[] [{a uid-a}]"},
 		"an owner that makes none": {pods: []corev1.Pod{pod("a", owned("v1", "ConfigMap", "c", false))}, want: "[] [{a uid-a}]"},
-		"another controller":       {pods: []corev1.Pod{pod("a", owned("batch/v1", "Job", "j", true)), pod("b", owned("apps/v1", "ReplicaSet", "web-1", true))}, want: "pod b of group g belongs to ReplicaSet web-1, which cancel does not delete: delete that, then cancel again"},
-		"another kind of Job":      {pods: []corev1.Pod{pod("a", owned("batch.volcano.sh/v1alpha1", "Job", "j", true))}, want: "pod a of group g belongs to Job j, which cancel does not delete: delete that, then cancel again"},
+		"another controller":       {pods: []corev1.Pod{pod("a", owned("batch/v1", "Job", "j", true)), pod("b", owned("apps/v1", "ReplicaSet", "web-1", true))}, want: "pod b of PodGroup g belongs to ReplicaSet web-1, which cancel does not delete; delete that object first"},
+		"another kind of Job":      {pods: []corev1.Pod{pod("a", owned("batch.volcano.sh/v1alpha1", "Job", "j", true))}, want: "pod a of PodGroup g belongs to Job j, which cancel does not delete; delete that object first"},
 		"nothing":                  {want: "[] []"},
 	} {
 		t.Run(name, func(t *testing.T) {

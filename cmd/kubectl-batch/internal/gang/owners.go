@@ -36,7 +36,7 @@ func OwnersOf(group *v1alpha1.PodGroup, pods []corev1.Pod) (Owners, error) {
 		case isJob(*owner):
 			o.Jobs = append(o.Jobs, Object{owner.Name, owner.UID})
 		default:
-			return Owners{}, fmt.Errorf("pod %s of group %s belongs to %s %s, which cancel does not delete: delete that, then cancel again", p.Name, group.Name, owner.Kind, owner.Name)
+			return Owners{}, fmt.Errorf("pod %s of PodGroup %s belongs to %s %s, which cancel does not delete; delete that object first", p.Name, group.Name, owner.Kind, owner.Name)
 		}
 	}
 	for _, owner := range group.OwnerReferences {

@@ -40,7 +40,7 @@ func Read(from io.Reader, o Grouping) (Gang, error) {
 		object, _, err := decoder.Decode(document, nil, nil)
 		switch {
 		case runtime.IsNotRegisteredError(err):
-			return Gang{}, fmt.Errorf("only a Job and its PodGroup can be submitted; apply the rest with kubectl apply (%w)", err)
+			return Gang{}, fmt.Errorf("submit accepts a Job and its PodGroup; create other objects with kubectl apply (%w)", err)
 		case err != nil:
 			return Gang{}, err
 		}
@@ -61,12 +61,12 @@ func (g *Gang) take(object runtime.Object) error {
 	switch object := object.(type) {
 	case *batchv1.Job:
 		if g.Job != nil {
-			return errors.New("there is more than one Job: submit one at a time")
+			return errors.New("more than one Job; submit one at a time")
 		}
 		g.Job = object
 	case *v1alpha1.PodGroup:
 		if g.Group != nil {
-			return errors.New("there is more than one PodGroup: submit one at a time")
+			return errors.New("more than one PodGroup; submit one at a time")
 		}
 		g.Group = object
 	default:
@@ -79,13 +79,13 @@ func (g *Gang) take(object runtime.Object) error {
 func (g *Gang) finish(o Grouping) error {
 	switch {
 	case g.Job == nil:
-		return errors.New("there is no Job")
+		return errors.New("no Job found")
 	case g.Job.Name == "":
-		return errors.New("the Job has no name, and its group needs one: set metadata.name")
+		return errors.New("the Job has no name; set metadata.name")
 	case g.Group != nil && g.Group.Name == "":
-		return errors.New("the PodGroup has no name: set metadata.name")
+		return errors.New("the PodGroup has no name; set metadata.name")
 	case g.Group != nil && o != Grouping{}:
-		return errors.New("there is a PodGroup: say there what --queue, --min and --priority-class say")
+		return errors.New("--queue, --min and --priority-class cannot be combined with a PodGroup in the file; set them there")
 	}
 	if g.Group != nil && g.Group.Spec.MinMember == 0 {
 		g.Group.Spec.MinMember = 1 // as the API server does
@@ -101,7 +101,7 @@ func (g Gang) In(namespace string) error {
 			object.SetNamespace(namespace)
 		case namespace:
 		default:
-			return fmt.Errorf("%s is for namespace %s, not %s: say -n %s", object.GetName(), object.GetNamespace(), namespace, object.GetNamespace())
+			return fmt.Errorf("%s has namespace %s, not %s; use -n %s", object.GetName(), object.GetNamespace(), namespace, object.GetNamespace())
 		}
 	}
 	return nil

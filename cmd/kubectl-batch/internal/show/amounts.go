@@ -35,7 +35,7 @@ func amount(list corev1.ResourceList, name corev1.ResourceName) string {
 	return text.Amount(quantity)
 }
 
-// Shares says in words what Top shows in columns; empty if there is nothing to say.
+// Shares returns the columns of Top as a sentence; empty if the queue has no resources.
 func Shares(q *v1alpha1.Queue) string {
 	var parts []string
 	for _, name := range resourcesOf(q) {

@@ -1,4 +1,4 @@
-// Package show words groups and queues as tables.
+// Package show renders PodGroups and Queues as tables.
 package show
 
 import (
@@ -15,19 +15,19 @@ import (
 // Width is how wide a terminal is taken to be.
 const Width = 80
 
-// Options say how much of groups and queues is told.
+// Options select the columns of PodGroups and Queues.
 type Options struct {
 	Now time.Time
-	// Wide adds a note to each row: of a group the message, of a queue its amounts.
+	// Wide adds a note to each row: of a PodGroup the message, of a queue its amounts.
 	Wide bool
-	// Namespaces adds a column with the namespace of groups.
+	// Namespaces adds a column with the namespace of PodGroups.
 	Namespaces bool
 }
 
-// Groups is a row for each group.
+// Groups returns a table with a row for each PodGroup.
 func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 	t := text.Table{
-		Titles: []string{"NAME", "QUEUE", "PHASE", "RUN", "WAIT", "MIN", "REASON", "AGE"},
+		Titles: []string{"NAME", "QUEUE", "PHASE", "RUN", "PEND", "MIN", "REASON", "AGE"},
 		Right:  []bool{false, false, false, true, true, true, false, false},
 	}
 	for i := range list {
@@ -54,7 +54,7 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 	return t
 }
 
-// Queues is a row for each queue, with the numbers of groups by phase.
+// Queues returns a table with a row for each Queue and the number of PodGroups by phase.
 func Queues(list []v1alpha1.Queue, o Options) text.Table {
 	t := text.Table{
 		Titles: []string{"NAME", "WEIGHT", "PENDING", "RUNNING", "UNKNOWN", "FINISHED", "RECLAIMABLE", "AGE"},

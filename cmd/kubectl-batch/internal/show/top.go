@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,59 +12,47 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Bars are drawn with as many characters as there is room for, within these bounds.
+// Bars use the rest of the line, within these bounds.
 const shortest, longest = 8, 24
 
-// Top is a row for each queue and resource, by name, with a bar of what is allocated. Where that would be too
-// wide, because a name is long, queues have a line of their own above their rows.
+// Top returns a heading for each queue, by name, and below it a row for each resource with a bar of what is allocated.
 func Top(queues []v1alpha1.Queue) []string {
 	queues = slices.Clone(queues)
 	slices.SortFunc(queues, func(a, b v1alpha1.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	if lines, fits := rows(queues, false); fits {
-		return lines
-	}
-	lines, _ := rows(queues, true)
-	return lines
-}
-
-// rows draws the rows of all queues, and tells whether there was room for bars.
-func rows(queues []v1alpha1.Queue, headings bool) (lines []string, fits bool) {
 	t := text.Table{
-		Titles: []string{"QUEUE", "WT", "RESOURCE", "GUAR", "DESERVED", "ALLOC", "CAP", "SHARE"},
-		Right:  []bool{false, true, false, true, true, true, true, true},
-	}
-	own, margin := 0, "" // columns of the queue itself, and what is before the others without them
-	if headings {
-		own, margin = 2, "  "
-		t.Titles, t.Right = t.Titles[own:], t.Right[own:]
+		Titles: []string{"RESOURCE", "GUARANTEE", "DESERVED", "ALLOCATED", "CAPABILITY", "SHARE"},
+		Right:  []bool{false, true, true, true, true, true},
 	}
 	var bars []levels
 	above := map[int]string{}
 	for i := range queues {
 		q := &queues[i]
-		if headings {
-			above[len(bars)] = fmt.Sprintf("%s, weight %d", q.Name, q.Spec.Weight)
-		}
+		above[len(bars)] = fmt.Sprintf("%s, weight %d", q.Name, q.Spec.Weight)
 		names := resourcesOf(q)
 		if len(names) == 0 {
-			names = append(names, "") // a queue of which there is nothing to say has a row too
+			names = append(names, "") // a queue without resources has a row too
 		}
 		for _, name := range names {
 			l := levelsOf(q, name)
-			cells := []string{
-				q.Name, strconv.Itoa(int(q.Spec.Weight)), dash(string(name)), amount(q.Spec.Guarantee, name),
-				amount(q.Status.Deserved, name), amount(q.Status.Allocated, name), amount(q.Spec.Capability, name), l.share(),
-			}
-			t.Rows = append(t.Rows, text.Row{Cells: cells[own:]})
+			t.Rows = append(t.Rows, text.Row{Cells: []string{
+				dash(string(name)), amount(q.Spec.Guarantee, name), amount(q.Status.Deserved, name),
+				amount(q.Status.Allocated, name), amount(q.Spec.Capability, name), l.share(),
+			}})
 			bars = append(bars, l)
 		}
 	}
+	return drawn(t, bars, above)
+}
+
+// drawn returns the lines of the table with a bar behind each row, and headings above some of them.
+func drawn(t text.Table, bars []levels, above map[int]string) []string {
+	const margin = "  "
 	widths := t.Widths(nil)
 	used := len(margin)
 	for _, width := range widths {
 		used += width + len("  ")
 	}
-	lines = append(lines, margin+t.Head(widths))
+	lines := []string{margin + t.Head(widths)}
 	for i, line := range t.Body(widths, Width, 0) {
 		if heading, first := above[i]; first {
 			lines = append(lines, heading)
@@ -73,7 +60,7 @@ func rows(queues []v1alpha1.Queue, headings bool) (lines []string, fits bool) {
 		line = fmt.Sprintf("%-*s%s", used, margin+line, bars[i].bar(min(max(Width-used, shortest), longest)))
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
-	return lines, used+shortest <= Width
+	return lines
 }
 
 // levels are amounts of one resource, in any unit. A negative limit is none.

@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroup is a gang of pods: at least minMember of them start together, or none does. Pods join it with the
-// label scheduling.batch-scheduler.dev/pod-group and must ask for the same scheduler in spec.schedulerName.
+// PodGroup is a gang of pods: at least minMember of them start together, or none of them. A pod is a member if it
+// has the label scheduling.batch-scheduler.dev/pod-group with the name of the PodGroup, and the scheduler's name in
+// spec.schedulerName.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -25,7 +26,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="PodGroupScheduled")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters, because pods carry it as the value of a label"
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.running) || oldSelf.status.running == 0 || (has(self.spec.queue) ? self.spec.queue : "") == (has(oldSelf.spec.queue) ? oldSelf.spec.queue : "")`,fieldPath=".spec.queue",message="cannot change while pods of the group run; delete the pods first, or create another PodGroup"
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.running) || oldSelf.status.running == 0 || (has(self.spec.queue) ? self.spec.queue : "") == (has(oldSelf.spec.queue) ? oldSelf.spec.queue : "")`,fieldPath=".spec.queue",message="cannot change while pods of the PodGroup run; delete the pods first, or create another PodGroup"
 type PodGroup struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -38,32 +39,32 @@ type PodGroup struct {
 	Status PodGroupStatus `json:"status,omitempty"`
 }
 
-// PodGroupSpec says what the group needs to start.
+// PodGroupSpec defines what the PodGroup requires to start.
 type PodGroupSpec struct {
-	// minMember is the number of pods that start together or not at all. Pods above that number are started one
-	// by one when there is room. It may change at any time and counts from the next scheduling cycle; raising it
-	// stops no pod.
+	// minMember is the number of pods that start together or not at all. The scheduler starts pods above that number
+	// one by one as resources become available. It can change at any time and takes effect in the next scheduling
+	// cycle; a higher value stops no pod.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	MinMember int32 `json:"minMember,omitempty"`
 
-	// queue is the name of the Queue that the group's pods count in. Empty means the default queue of the
-	// scheduler. It cannot change while pods of the group run.
+	// queue is the name of the Queue to which the pods of the PodGroup belong. Empty means the default queue of the
+	// scheduler. It cannot change while pods of the PodGroup run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="must be the name of a Queue: lower case letters, digits and '-', with a letter or digit at both ends; or empty for the default queue"
 	Queue string `json:"queue,omitempty"`
 
-	// priorityClassName is the PriorityClass that orders the group among others. Without it the group has the
-	// highest priority of its pods. The two system classes are refused.
+	// priorityClassName is the PriorityClass of the PodGroup. Without it the PodGroup has the highest priority of its
+	// pods. The two system classes are not allowed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system-')",message="system-cluster-critical and system-node-critical are for the cluster's own pods; use a PriorityClass of your own"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// minResources is what the gang needs in total before it is worth trying. It is compared with the capability
-	// of the queue and the total of the cluster; it never replaces the requests of the pods.
+	// minResources is the sum of the resources that the gang needs. The scheduler compares it with the capability of the
+	// queue and the total of the cluster before it tries to place the gang; it never replaces the requests of the pods.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
@@ -73,25 +74,25 @@ type PodGroupSpec struct {
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 }
 
-// PodGroupPhase sums up in one word how far a group has come.
+// PodGroupPhase is a summary of the state of a PodGroup.
 // +kubebuilder:validation:Enum=Pending;Running;Unknown;Finished
 type PodGroupPhase string
 
 const (
-	// PodGroupPending: no pod of the group runs, and it has not ended.
+	// PodGroupPending: no pod of the PodGroup runs, and the PodGroup has not ended.
 	PodGroupPending PodGroupPhase = "Pending"
 	// PodGroupRunning: at least minMember pods have a node or have succeeded.
 	PodGroupRunning PodGroupPhase = "Running"
 	// PodGroupUnknown: some pods run, but fewer than minMember.
 	PodGroupUnknown PodGroupPhase = "Unknown"
-	// PodGroupFinished: no pod waits or runs any more, and at least minMember have ended.
+	// PodGroupFinished: no pod is pending or running, and at least minMember pods have ended.
 	PodGroupFinished PodGroupPhase = "Finished"
 )
 
-// PodGroupStatus is what the scheduler reports about a group.
+// PodGroupStatus is the state of a PodGroup as the scheduler observes it.
 type PodGroupStatus struct {
-	// phase sums up how far the group has come: Pending, Running, Unknown (some pods run, but fewer than
-	// minMember) or Finished.
+	// phase is a summary of the state: Pending, Running, Unknown (some pods run, but fewer than minMember) or
+	// Finished.
 	// +optional
 	Phase PodGroupPhase `json:"phase,omitempty"`
 
@@ -99,20 +100,20 @@ type PodGroupStatus struct {
 	// +optional
 	Pending int32 `json:"pending"`
 
-	// running is the number of pods that have a node and have not ended, whether their containers run yet or not.
+	// running is the number of pods that have a node and have not ended, even if their containers do not run yet.
 	// +optional
 	Running int32 `json:"running"`
 
-	// succeeded is the number of pods that ended well.
+	// succeeded is the number of pods in phase Succeeded.
 	// +optional
 	Succeeded int32 `json:"succeeded"`
 
-	// failed is the number of pods that ended badly.
+	// failed is the number of pods in phase Failed.
 	// +optional
 	Failed int32 `json:"failed"`
 
-	// conditions has the type PodGroupScheduled: True when minMember pods have a node; otherwise its reason and
-	// message say what the group waits for.
+	// conditions contains the type PodGroupScheduled. It is True if minMember pods have a node; otherwise its reason
+	// and message state what is missing.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

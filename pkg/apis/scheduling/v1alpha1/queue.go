@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Queue is a share of the cluster. Groups name the queue they belong to; the cluster is divided between the
-// queues that ask for something, in proportion to their weights.
+// Queue is a share of the cluster. A PodGroup names its queue. The scheduler divides the cluster between the
+// queues with requests, in proportion to their weights.
 //
 // +genclient
 // +genclient:nonNamespaced
@@ -15,8 +15,8 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=q
 // +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`
-// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.groups.pending`,description="Groups that wait"
-// +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.groups.running`,description="Groups that run"
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.groups.pending`,description="Pending PodGroups"
+// +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.groups.running`,description="Running PodGroups"
 // +kubebuilder:printcolumn:name="Deserved",type=string,JSONPath=`.status.deserved`
 // +kubebuilder:printcolumn:name="Allocated",type=string,JSONPath=`.status.allocated`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -36,19 +36,19 @@ type Queue struct {
 	Status QueueStatus `json:"status,omitempty"`
 }
 
-// QueueSpec says what share of the cluster the queue has.
+// QueueSpec defines the share of the queue.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.guarantee) || !has(self.capability) || self.guarantee.all(k, !(k in self.capability) || string(self.guarantee[k]).matches('[eE].{4}') || string(self.capability[k]).matches('[eE].{4}') || !quantity(string(self.guarantee[k])).isGreaterThan(quantity(string(self.capability[k]))))",fieldPath=".guarantee",message="must not exceed capability"
 type QueueSpec struct {
-	// weight is the share of the queue in relation to the weights of the other queues that ask for something.
+	// weight is the share of the queue relative to the weights of the other queues with requests.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Weight int32 `json:"weight,omitempty"`
 
-	// capability is what the pods of the queue may hold at most, also when the cluster is idle. A resource that is
-	// not named has no such limit.
+	// capability is the upper limit of the resources that the pods of the queue hold, even if the cluster is idle. A
+	// resource that is not listed has no limit.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
@@ -57,8 +57,8 @@ type QueueSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pods'] || k.startsWith('hugepages-') || k.contains('/'))",message="every name must be cpu, memory, ephemeral-storage, pods, hugepages-<size>, or an extended resource with its domain, such as nvidia.com/gpu"
 	Capability corev1.ResourceList `json:"capability,omitempty"`
 
-	// guarantee is what the queue can always get back from others, whatever the weights say. When the guarantees
-	// of all queues exceed the cluster they are scaled down in proportion.
+	// guarantee is the lower limit of the deserved resources of the queue, whatever its weight is: the queue can always
+	// reclaim that much. If the guarantees of all queues exceed the cluster, they are scaled down in proportion.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
@@ -67,56 +67,49 @@ type QueueSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pods'] || k.startsWith('hugepages-') || k.contains('/'))",message="every name must be cpu, memory, ephemeral-storage, pods, hugepages-<size>, or an extended resource with its domain, such as nvidia.com/gpu"
 	Guarantee corev1.ResourceList `json:"guarantee,omitempty"`
 
-	// reclaimable says whether the queue takes part in borrowing. A queue that is not reclaimable never holds more
-	// than it deserves, and gives back only what the guarantee of another queue needs.
+	// reclaimable states whether the queue can borrow, and other queues can reclaim from it what it borrows. A queue
+	// that is not reclaimable never exceeds its deserved resources, and loses pods only to the guarantee of another
+	// queue.
 	// +optional
 	// +kubebuilder:default=true
 	Reclaimable *bool `json:"reclaimable,omitempty"`
 }
 
-// QueueStatus is what the scheduler reports about a queue.
+// QueueStatus is the state of a queue as the scheduler observes it.
 type QueueStatus struct {
-	// deserved is the queue's share of the cluster: by its weight, never below its guarantee nor above its
-	// capability, and no more than it asks for.
+	// deserved is the share of the queue: according to its weight, at least its guarantee, at most its capability and
+	// its requests.
 	// +optional
 	Deserved corev1.ResourceList `json:"deserved,omitempty"`
 
-	// allocated is what the pods of the queue hold on nodes.
+	// allocated is the sum of the resources that the pods of the queue hold on nodes.
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 
-	// pending is what the waiting pods of the queue ask for.
+	// pending is the sum of the requests of the pending pods of the queue.
 	// +optional
 	Pending corev1.ResourceList `json:"pending,omitempty"`
 
-	// groups counts the groups of the queue by phase.
+	// groups counts the PodGroups of the queue by phase.
 	// +optional
 	Groups QueueGroups `json:"groups,omitempty"`
-
-	// conditions say what is wrong with the queue, if anything is.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +patchStrategy=merge
-	// +patchMergeKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 }
 
-// QueueGroups counts the groups of a queue by phase.
+// QueueGroups counts the PodGroups of a queue by phase.
 type QueueGroups struct {
-	// pending is the number of groups of which no pod runs.
+	// pending is the number of PodGroups without a running pod.
 	// +optional
 	Pending int32 `json:"pending"`
 
-	// running is the number of groups of which at least minMember pods run.
+	// running is the number of PodGroups with at least minMember running pods.
 	// +optional
 	Running int32 `json:"running"`
 
-	// unknown is the number of groups of which some pods run, but fewer than minMember.
+	// unknown is the number of PodGroups with some running pods, but fewer than minMember.
 	// +optional
 	Unknown int32 `json:"unknown"`
 
-	// finished is the number of groups that have ended.
+	// finished is the number of PodGroups that have ended.
 	// +optional
 	Finished int32 `json:"finished"`
 }

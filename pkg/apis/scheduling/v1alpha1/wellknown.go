@@ -4,63 +4,64 @@ package v1alpha1
 const (
 	// LabelPodGroup on a pod names its PodGroup, which is in the pod's namespace.
 	LabelPodGroup = GroupName + "/pod-group"
-	// AnnotationGroupName on a pod names its PodGroup as kube-batch and Volcano do. LabelPodGroup goes first.
+	// AnnotationGroupName on a pod names its PodGroup as in kube-batch and Volcano. LabelPodGroup takes precedence.
 	AnnotationGroupName = "scheduling.k8s.io/group-name"
-	// AnnotationGroupMinMember on a pod without a PodGroup says how many pods of its controller start together.
+	// AnnotationGroupMinMember on a pod without a PodGroup is the number of pods of its controller that start together.
 	AnnotationGroupMinMember = "scheduling.k8s.io/group-min-member"
 	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
 	LabelQueue = GroupName + "/queue"
 )
 
-// Annotations that the scheduler puts on the Binding, from where the API server merges them into the pod. For
-// a bound pod they, and not what users write on it, say where it counts.
+// Annotations that the scheduler sets on the Binding; the API server merges them into the pod. For a bound pod they
+// determine queue and PodGroup, not what users write to the pod.
 const (
-	// AnnotationQueue names the queue that a bound pod counts in.
+	// AnnotationQueue is the queue of a bound pod.
 	AnnotationQueue = GroupName + "/queue"
 	// AnnotationPodGroupUID is the UID of the PodGroup that a bound pod is a member of.
 	AnnotationPodGroupUID = GroupName + "/pod-group-uid"
-	// AnnotationEvictedFor names, on a pod that is evicted, the group for which it went, as namespace/name.
+	// AnnotationEvictedFor, on an evicted pod, is the preemptor: the PodGroup for which the scheduler evicted the pod, as
+	// namespace/name.
 	AnnotationEvictedFor = GroupName + "/evicted-for"
 )
 
-// ConditionPodGroupScheduled is the condition of a PodGroup that is True when at least minMember of its pods
-// have a node, and otherwise says in its reason and message why not.
+// ConditionPodGroupScheduled is the condition of a PodGroup that is True if at least minMember of its pods have a
+// node; otherwise its reason and message state the cause.
 const ConditionPodGroupScheduled = "PodGroupScheduled"
 
-// Reasons of ConditionPodGroupScheduled. All but the first come with status False. The same words are the
-// reasons of the PodScheduled condition of the group's waiting pods.
+// Reasons of ConditionPodGroupScheduled. All but the first come with status False. The PodScheduled condition of the
+// pending pods of the PodGroup has the same reasons.
 const (
 	// ReasonScheduled: at least minMember pods have a node.
 	ReasonScheduled = "Scheduled"
 	// ReasonNotEnoughPods: fewer than minMember pods exist and may be scheduled (gated pods may not).
 	ReasonNotEnoughPods = "NotEnoughPods"
-	// ReasonNotEnoughResources: the nodes that suit the pods have too little room.
+	// ReasonNotEnoughResources: the suitable nodes have insufficient free resources for the pods.
 	ReasonNotEnoughResources = "NotEnoughResources"
-	// ReasonUnschedulable: no node suits the pods, whatever its room.
+	// ReasonUnschedulable: no node is suitable for the pods, however many resources are free.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonQueueNotFound: the group's queue does not exist.
+	// ReasonQueueNotFound: the queue of the PodGroup does not exist.
 	ReasonQueueNotFound = "QueueNotFound"
-	// ReasonQueueFull: the group would exceed the capability of its queue.
+	// ReasonQueueFull: the PodGroup would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
-	// ReasonPreempting: the group has its nodes and waits for the pods there to end.
+	// ReasonPreempting: the PodGroup has its nodes and waits until evicted pods there terminate.
 	ReasonPreempting = "Preempting"
-	// ReasonClaimsNotReady: the group has its nodes, and waits for claims of its pods to be bound there, or one
-	// was not, and it is tried again soon.
+	// ReasonClaimsNotReady: the PodGroup has its nodes and waits until the claims of its pods are bound, or binding
+	// a claim failed and the scheduler retries.
 	ReasonClaimsNotReady = "ClaimsNotReady"
-	// ReasonBindFailed: the group has its nodes, and the API server does not take the binding of one of its pods; it is
-	// tried again with growing pauses.
+	// ReasonBindFailed: the PodGroup has its nodes, and binding one of its pods failed; the scheduler retries with
+	// exponential backoff.
 	ReasonBindFailed = "BindFailed"
-	// ReasonGangDegraded: fewer than minMember pods have been running for a while, and the missing ones find
-	// no room.
-	ReasonGangDegraded = "GangStale"
+	// ReasonGangDegraded: fewer than minMember pods have been running for longer than the grace period, and the
+	// missing pods cannot be placed.
+	ReasonGangDegraded = "GangDegraded"
 )
 
 // Reasons that only the PodScheduled condition of a pod may have.
 const (
 	// ReasonGroupNotFound: the pod names a PodGroup that does not exist.
 	ReasonGroupNotFound = "GroupNotFound"
-	// ReasonGangPending: the pod is above its group's minMember, and the group has not started.
+	// ReasonGangPending: the pod is not one of the minMember pods, and the gang has not started.
 	ReasonGangPending = "GangPending"
-	// ReasonOverShare: the queue or the job already has its share, and others are served first.
+	// ReasonOverShare: the queue or the job already has its share.
 	ReasonOverShare = "OverShare"
 )

@@ -258,13 +258,6 @@ func (in *QueueStatus) DeepCopyInto(out *QueueStatus) {
 		}
 	}
 	out.Groups = in.Groups
-	if in.Conditions != nil {
-		in, out := &in.Conditions, &out.Conditions
-		*out = make([]metav1.Condition, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
-	}
 	return
 }
 

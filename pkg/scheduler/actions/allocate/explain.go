@@ -42,6 +42,6 @@ func (r *run) explainHeld(claim *api.Claim) {
 	}
 	r.ssn.Explain(claim.Job, &api.Verdict{
 		Reason: v1alpha1.ReasonPreempting,
-		Detail: fmt.Sprintf("has its nodes; %d of its pods wait there for pods that are being deleted", claim.Job.Count(api.Pipelined)),
+		Detail: fmt.Sprintf("all required pods have nodes; %d of them wait for terminating pods there", claim.Job.Count(api.Pipelined)),
 	})
 }

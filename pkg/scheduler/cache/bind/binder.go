@@ -57,9 +57,9 @@ type Metrics interface {
 	Bind(result metrics.BindResult, d time.Duration)
 	// PodBound is called when a pod is bound, wait after its creation.
 	PodBound(wait time.Duration)
-	// GroupStarted is called when all members that a gang needs to start are bound, wait after the
+	// PodGroupScheduled is called when all members that a gang needs to start are bound, wait after the
 	// last of them, or their PodGroup, was created.
-	GroupStarted(queue string, wait time.Duration)
+	PodGroupScheduled(queue string, wait time.Duration)
 }
 
 // Options are the parts of a Binder. All are required.

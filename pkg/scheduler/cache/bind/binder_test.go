@@ -51,9 +51,9 @@ func (r *results) PrepareFailed(v1.ObjectReference, *v1.ObjectReference, error) 
 
 type noMetrics struct{}
 
-func (noMetrics) Bind(metrics.BindResult, time.Duration) {}
-func (noMetrics) PodBound(time.Duration)                 {}
-func (noMetrics) GroupStarted(string, time.Duration)     {}
+func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
+func (noMetrics) PodBound(time.Duration)                  {}
+func (noMetrics) PodGroupScheduled(string, time.Duration) {}
 
 // TestResultOfBind sends one bind and compares what the binder reports, whether it counts the pod as
 // bound by this scheduler, and whether the back-off of the pod is dropped in the end.

@@ -79,7 +79,7 @@ func (b *Binder) measure(r *Request) {
 	started := u.bound == len(u.Requests) && u.StartsGang && u.PodGroup != nil
 	b.mu.Unlock()
 	if started {
-		b.Metrics.GroupStarted(string(r.Commitment.Queue), b.Clock.Since(u.Created))
+		b.Metrics.PodGroupScheduled(string(r.Commitment.Queue), b.Clock.Since(u.Created))
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *Recorder) PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, p
 	defer r.mu.Unlock()
 	r.addPod(event{
 		regarding: pod, kind: v1.EventTypeNormal, reason: evictionReason(cause), action: "Evicting",
-		note: "Evicted to make room for " + preemptor,
+		note: "Evicted for " + preemptor,
 	})
 }
 
@@ -77,7 +77,7 @@ func evictionReason(cause api.EvictionCause) string {
 func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, victims int) {
 	r.addPodGroup(event{
 		regarding: podGroup, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonPreempting, action: "Evicting",
-		note: fmt.Sprintf("%d pods evicted to make room", victims),
+		note: fmt.Sprintf("%d pods evicted for this PodGroup", victims),
 	})
 }
 

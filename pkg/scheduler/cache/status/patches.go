@@ -73,44 +73,18 @@ func (w *Writers) queuePatch(want api.QueueReport) (*patch, bool) {
 	}
 	next := shown.DeepCopy()
 	next.Status = *want.Status.DeepCopy()
-	next.Status.Conditions = w.mergeConditions(shown, want.Status.Conditions)
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
-	}
-	interval := countsInterval
-	if len(shown.Status.Conditions) != len(next.Status.Conditions) {
-		interval = 0
-	}
-	for i := range next.Status.Conditions {
-		after := &next.Status.Conditions[i]
-		if !equalButNumbers(meta.FindStatusCondition(shown.Status.Conditions, after.Type), after) {
-			interval = 0
-		}
 	}
 	return &patch{
 		object:      klog.KObj(shown),
 		base:        shown.ResourceVersion,
-		minInterval: interval,
+		minInterval: countsInterval,
 		send: func(ctx context.Context) (string, error) {
 			written, err := w.Batch.SchedulingV1alpha1().Queues().UpdateStatus(ctx, next, metav1.UpdateOptions{})
 			return versionOf(written, err), err
 		},
 	}, true
-}
-
-// mergeConditions returns the desired conditions with the transition times of the shown ones.
-func (w *Writers) mergeConditions(shown *v1alpha1.Queue, want []metav1.Condition) []metav1.Condition {
-	var merged []metav1.Condition
-	for _, condition := range want {
-		if before := meta.FindStatusCondition(shown.Status.Conditions, condition.Type); before != nil {
-			meta.SetStatusCondition(&merged, *before)
-		}
-		if condition.LastTransitionTime.IsZero() {
-			condition.LastTransitionTime = metav1.NewTime(w.Clock.Now())
-		}
-		meta.SetStatusCondition(&merged, condition)
-	}
-	return merged
 }
 
 // podPatch compares the PodScheduled condition and the nominated node of a pending pod with its report.

@@ -24,8 +24,8 @@ import (
 
 // What is said of nodes without the devices of a claim.
 const (
-	noDevice  = "no free device for a claim"
-	elsewhere = "device of a claim is elsewhere"
+	noDevice  = "cannot allocate all claims"
+	elsewhere = "resourceclaim not available on the node"
 )
 
 func TestDevices(t *testing.T) {
@@ -86,7 +86,7 @@ func TestDevices(t *testing.T) {
 
 // TestDevicesAreReadFirst asks before the informers have started.
 func TestDevicesAreReadFirst(t *testing.T) {
-	unread := "resource claims are still being read"
+	unread := "resource claims are not synced yet"
 	g := given{
 		nodes: []*v1.Node{node("n1")}, pods: []*v1.Pod{pod("p", using("one"))},
 		handle: framework.Handle{Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)},

@@ -24,10 +24,10 @@ func TestNodeObjects(t *testing.T) {
 			node: node("n", condition(v1.NodeDiskPressure, v1.ConditionFalse)), pod: pod("p"), want: fits,
 		},
 		"a node that says it is not ready": {
-			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)), pod: pod("p"), want: "not ready",
+			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)), pod: pod("p"), want: "node(s) were not ready",
 		},
 		"a node that has gone silent": {
-			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)), pod: pod("p"), want: "not ready",
+			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)), pod: pod("p"), want: "node(s) were not ready",
 		},
 		"who tolerates the taint of a node that is not ready goes there": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)),
@@ -35,27 +35,27 @@ func TestNodeObjects(t *testing.T) {
 		},
 		"who tolerates eviction only does not": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)),
-			pod:  pod("p", tolerates(v1.TaintNodeNotReady, "", v1.TolerationOpExists, v1.TaintEffectNoExecute)), want: "not ready",
+			pod:  pod("p", tolerates(v1.TaintNodeNotReady, "", v1.TolerationOpExists, v1.TaintEffectNoExecute)), want: "node(s) were not ready",
 		},
 		"who tolerates the taint of a silent node goes there": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)),
 			pod:  pod("p", tolerates(v1.TaintNodeUnreachable, "", v1.TolerationOpExists, v1.TaintEffectNoSchedule)), want: fits,
 		},
 		"cordoned is told before the taint that comes with it": {
-			node: node("n", cordoned, taint(v1.TaintNodeUnschedulable, "", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "cordoned",
+			node: node("n", cordoned, taint(v1.TaintNodeUnschedulable, "", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "node(s) were unschedulable",
 		},
 		"who tolerates everything goes to a cordoned node": {
 			node: node("n", cordoned), pod: pod("p", tolerates("", "", v1.TolerationOpExists, "")), want: fits,
 		},
 		"a taint": {
-			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "taint dedicated=infra:NoSchedule",
+			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "node(s) had untolerated taint {dedicated=infra:NoSchedule}",
 		},
 		"a taint without value": {
-			node: node("n", taint("gpu", "", v1.TaintEffectNoExecute)), pod: pod("p"), want: "taint gpu:NoExecute",
+			node: node("n", taint("gpu", "", v1.TaintEffectNoExecute)), pod: pod("p"), want: "node(s) had untolerated taint {gpu:NoExecute}",
 		},
 		"the first taint that is not tolerated is told": {
 			node: node("n", taint("a", "", v1.TaintEffectNoSchedule), taint("b", "", v1.TaintEffectNoSchedule)),
-			pod:  pod("p", tolerates("a", "", v1.TolerationOpExists, "")), want: "taint b:NoSchedule",
+			pod:  pod("p", tolerates("a", "", v1.TolerationOpExists, "")), want: "node(s) had untolerated taint {b:NoSchedule}",
 		},
 		"a tolerated taint": {
 			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)),
@@ -63,11 +63,11 @@ func TestNodeObjects(t *testing.T) {
 		},
 		"another value of the taint": {
 			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)),
-			pod:  pod("p", tolerates("dedicated", "batch", "", "")), want: "taint dedicated=infra:NoSchedule",
+			pod:  pod("p", tolerates("dedicated", "batch", "", "")), want: "node(s) had untolerated taint {dedicated=infra:NoSchedule}",
 		},
 		"comparing tolerations are off as in kube-scheduler": {
 			node: node("n", taint("level", "5", v1.TaintEffectNoSchedule)),
-			pod:  pod("p", tolerates("level", "3", "Gt", "")), want: "taint level=5:NoSchedule",
+			pod:  pod("p", tolerates("level", "3", "Gt", "")), want: "node(s) had untolerated taint {level=5:NoSchedule}",
 		},
 		"a soft taint refuses nobody": {
 			node: node("n", taint("dedicated", "infra", v1.TaintEffectPreferNoSchedule)), pod: pod("p"), want: fits,
@@ -77,14 +77,14 @@ func TestNodeObjects(t *testing.T) {
 		},
 		"a node selector that does not": {
 			node: node("n", zone("b")), pod: pod("p", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "a"} }),
-			want: "node selector or affinity",
+			want: "node(s) didn't match Pod's node affinity/selector",
 		},
 		"affinity to a label": {
 			node: node("n", zone("b")), pod: pod("p", requires(labelTerm(v1.LabelTopologyZone, v1.NodeSelectorOpIn, "a", "b"))), want: fits,
 		},
 		"affinity to the absence of a label": {
 			node: node("n", zone("b")), pod: pod("p", requires(labelTerm(v1.LabelTopologyZone, v1.NodeSelectorOpDoesNotExist))),
-			want: "node selector or affinity",
+			want: "node(s) didn't match Pod's node affinity/selector",
 		},
 		"one of several terms is enough": {
 			node: node("n", zone("b")), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "other"), labelTerm(v1.LabelTopologyZone, v1.NodeSelectorOpExists))), want: fits,
@@ -93,7 +93,7 @@ func TestNodeObjects(t *testing.T) {
 			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "n"))), want: fits,
 		},
 		"affinity to another name": {
-			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "m"))), want: "node selector or affinity",
+			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "m"))), want: "node(s) didn't match Pod's node affinity/selector",
 		},
 		"pressure is left to taints by default": {
 			node: node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue), condition(v1.NodeDiskPressure, v1.ConditionTrue),
@@ -102,15 +102,15 @@ func TestNodeObjects(t *testing.T) {
 		},
 		"memory pressure where the arguments ask for it": {
 			arguments: conf.Arguments{"predicate.MemoryPressureEnable": "true"},
-			node:      node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue)), pod: pod("p"), want: "under MemoryPressure",
+			node:      node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue)), pod: pod("p"), want: "node(s) had memory pressure",
 		},
 		"disk pressure where the arguments ask for it": {
 			arguments: conf.Arguments{"predicate.DiskPressureEnable": "true", "predicate.MemoryPressureEnable": "true"},
-			node:      node("n", condition(v1.NodeDiskPressure, v1.ConditionTrue)), pod: pod("p"), want: "under DiskPressure",
+			node:      node("n", condition(v1.NodeDiskPressure, v1.ConditionTrue)), pod: pod("p"), want: "node(s) had disk pressure",
 		},
 		"process pressure where the arguments ask for it": {
 			arguments: conf.Arguments{"predicate.PIDPressureEnable": "true"},
-			node:      node("n", condition(v1.NodePIDPressure, v1.ConditionTrue)), pod: pod("p"), want: "under PIDPressure",
+			node:      node("n", condition(v1.NodePIDPressure, v1.ConditionTrue)), pod: pod("p"), want: "node(s) had pid pressure",
 		},
 		"no pressure where the arguments ask for it": {
 			arguments: conf.Arguments{"predicate.PIDPressureEnable": "true"},

@@ -13,12 +13,12 @@ import (
 
 func TestNeighbours(t *testing.T) {
 	const (
-		taken      = "host port taken"
-		needs      = "pod affinity"
-		avoided    = "pod anti-affinity"
-		unwelcome  = "anti-affinity of pods there"
-		lopsided   = "topology spread"
-		noDomain   = "no label to spread over"
+		taken      = "node(s) didn't have free ports for the requested pod ports"
+		needs      = "node(s) didn't match pod affinity rules"
+		avoided    = "node(s) didn't match pod anti-affinity rules"
+		unwelcome  = "node(s) didn't satisfy existing pods anti-affinity rules"
+		lopsided   = "node(s) didn't match pod topology spread constraints"
+		noDomain   = "node(s) didn't match pod topology spread constraints (missing required label)"
 		anotherApp = "b"
 	)
 	two := []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))}
@@ -127,11 +127,11 @@ func TestNeighbours(t *testing.T) {
 		},
 		"without informers nothing is known about devices": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", using("gpu"))}},
-			want:  map[string]string{"n1": "nothing is known about resource claims", "n2": "nothing is known about resource claims"},
+			want:  map[string]string{"n1": "resource claims are not watched", "n2": "resource claims are not watched"},
 		},
-		"without informers nothing is known about volumes": {
+		"without informers volumes are not watched": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", claim("data"))}},
-			want:  map[string]string{"n1": "nothing is known about volumes", "n2": "nothing is known about volumes"},
+			want:  map[string]string{"n1": "volumes are not watched", "n2": "volumes are not watched"},
 		},
 	}
 	for name, tt := range tests {
@@ -163,11 +163,11 @@ func TestPlacementsAreSeenAtOnce(t *testing.T) {
 	statement := ssn.Statement()
 	before := statement.Mark()
 	statement.Allocate(first, n1)
-	expect(t, map[string]string{"n1": "pod anti-affinity", "n2": fits}, verdicts(ssn, "second", api.Now))
-	expect(t, map[string]string{"n1": "anti-affinity of pods there", "n2": fits}, verdicts(ssn, "plain", api.Now))
+	expect(t, map[string]string{"n1": "node(s) didn't match pod anti-affinity rules", "n2": fits}, verdicts(ssn, "second", api.Now))
+	expect(t, map[string]string{"n1": "node(s) didn't satisfy existing pods anti-affinity rules", "n2": fits}, verdicts(ssn, "plain", api.Now))
 
 	statement.Evict(first, nil, api.Preempted)
-	expect(t, map[string]string{"n1": "pod anti-affinity", "n2": fits}, verdicts(ssn, "second", api.Now))
+	expect(t, map[string]string{"n1": "node(s) didn't match pod anti-affinity rules", "n2": fits}, verdicts(ssn, "second", api.Now))
 	expect(t, free, verdicts(ssn, "second", api.Future))
 
 	statement.RollbackTo(before)
@@ -183,7 +183,7 @@ func TestEvictedPodsAreNotSpreadOver(t *testing.T) {
 			pod("r", on("n1"), app("a")),
 		},
 	}.open(t)
-	expect(t, map[string]string{"n1": "topology spread", "n2": fits}, verdicts(ssn, "p", api.Now))
+	expect(t, map[string]string{"n1": "node(s) didn't match pod topology spread constraints", "n2": fits}, verdicts(ssn, "p", api.Now))
 	ssn.Statement().Evict(taskNamed(cluster, "r"), nil, api.Preempted)
 	expect(t, map[string]string{"n1": fits, "n2": fits}, verdicts(ssn, "p", api.Now))
 }
@@ -202,17 +202,17 @@ func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
 	cluster.SetNode(node("n2"))
 	cluster.SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
 	cluster.SetPod(pod("r", on("n1"), app("a")))
-	session(map[string]string{"n1": "pod anti-affinity", "n2": fits})
+	session(map[string]string{"n1": "node(s) didn't match pod anti-affinity rules", "n2": fits})
 
 	cluster.SetPod(pod("r", on("n1"), app("b"))) // relabelled
 	session(map[string]string{"n1": fits, "n2": fits})
 
 	cluster.SetPod(pod("s", on("n2"), app("a")))
 	cluster.DeleteNode("n1")
-	session(map[string]string{"n2": "pod anti-affinity"})
+	session(map[string]string{"n2": "node(s) didn't match pod anti-affinity rules"})
 
 	cluster.SetNode(node("n3")) // takes the index of the node that is gone
-	session(map[string]string{"n2": "pod anti-affinity", "n3": fits})
+	session(map[string]string{"n2": "node(s) didn't match pod anti-affinity rules", "n3": fits})
 
 	cluster.DeletePod(uid("s"))
 	session(map[string]string{"n2": fits, "n3": fits})
@@ -221,5 +221,5 @@ func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
 	cluster.SetNode(node("n4"))
 	cluster.SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
 	cluster.SetPod(pod("r", on("n4"), app("a")))
-	session(map[string]string{"n4": "pod anti-affinity"})
+	session(map[string]string{"n4": "node(s) didn't match pod anti-affinity rules"})
 }

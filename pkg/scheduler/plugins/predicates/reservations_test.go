@@ -134,7 +134,7 @@ func (s *store) bind(name, volume string) {
 // before, meanwhile, and once the first placement is undone.
 func TestReservationsOfASession(t *testing.T) {
 	locals := unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer))
-	none := "no volume there for a claim"
+	none := "node(s) didn't find available persistent volumes to bind"
 	type places map[string]string
 	tests := map[string]struct {
 		objects []runtime.Object
@@ -193,7 +193,7 @@ func TestReservationsOfASession(t *testing.T) {
 				attachable("n1", 1), attachable("n2", 1),
 			},
 			pods: []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
-			free: places{"n1": fits, "n2": fits}, taken: places{"n1": "too many volumes attached", "n2": fits},
+			free: places{"n1": fits, "n2": fits}, taken: places{"n1": "node(s) exceed max volume count", "n2": fits},
 		},
 	}
 	for name, tt := range tests {
@@ -307,7 +307,7 @@ func TestFulfilShared(t *testing.T) {
 	}{
 		"a volume that is everywhere": {want: []string{"", ""}},
 		"a volume of one node": {volume: "a", want: []string{
-			"", `the volumes of pod q on node n2: shared claim data is bound to volume made, which is elsewhere: no matching NodeSelectorTerms`,
+			"", `the volumes of pod q on node n2: shared claim data is bound to volume made, which the node cannot use: no matching NodeSelectorTerms`,
 		}},
 		"a volume that is not made, because the other pod is not placed": {gone: true, want: []string{
 			"", "claim data of pod q on node n2: claim data is not going to be bound for the pod that shares it",

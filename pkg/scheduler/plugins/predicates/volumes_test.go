@@ -31,7 +31,7 @@ func TestVolumes(t *testing.T) {
 		},
 		"the claim is bound to a volume of one zone": {
 			objects: []runtime.Object{bound("data", "disk"), disk("disk", "a")},
-			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "volume bound elsewhere"},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "node(s) didn't match PersistentVolume's node affinity"},
 		},
 		"the claim is bound to a volume that is anywhere": {
 			objects: []runtime.Object{bound("data", "disk"), disk("disk", "")},
@@ -51,21 +51,21 @@ func TestVolumes(t *testing.T) {
 		},
 		"the claim waits for the pod, and its volume can be made in one zone": {
 			objects: []runtime.Object{unbound("data", "later"), allowedIn("a", class("later", storagev1.VolumeBindingWaitForFirstConsumer))},
-			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "no volume there for a claim"},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "node(s) didn't find available persistent volumes to bind"},
 		},
 		"the claim waits for the pod, and there is a volume in one zone": {
 			objects: []runtime.Object{unbound("data", "local"), local("disk", "b"), unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer))},
-			pod:     pod("p", claim("data")), want: map[string]string{"n1": "no volume there for a claim", "n2": fits},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": "node(s) didn't find available persistent volumes to bind", "n2": fits},
 		},
 		"the claim waits for the pod, and its volume is made on the node that was chosen before": {
 			objects: []runtime.Object{selected("n2", unbound("data", "later")), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
-			pod:     pod("p", claim("data")), want: map[string]string{"n1": "no volume there for a claim", "n2": fits},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": "node(s) didn't find available persistent volumes to bind", "n2": fits},
 		},
 		"the claim waits for the pod, and one node has storage for it": {
 			objects: []runtime.Object{
 				unbound("data", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer), counting("driver"), storage("a", "5Gi"), storage("b", "1Mi"),
 			},
-			pod: pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "not enough storage for a claim"},
+			pod: pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "node(s) did not have enough free storage"},
 		},
 		"the claim of an ephemeral volume waits for the pod": {
 			objects: []runtime.Object{unbound("p-scratch", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
@@ -77,18 +77,18 @@ func TestVolumes(t *testing.T) {
 		"the claim is for one pod only, and that pod runs": {
 			objects: []runtime.Object{exclusively(bound("data", "disk")), disk("disk", "")},
 			running: []*v1.Pod{pod("r", on("n2"), claim("data"))},
-			pod:     pod("p", claim("data")), want: both("claim for one pod only is in use"),
+			pod:     pod("p", claim("data")), want: both("node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"),
 		},
 		"a disk is in use on a node": {
 			running: []*v1.Pod{pod("r", on("n1"), image("pool/image"))},
-			pod:     pod("p", image("pool/image")), want: map[string]string{"n1": "disk in use there", "n2": fits},
+			pod:     pod("p", image("pool/image")), want: map[string]string{"n1": "node(s) had no available disk", "n2": fits},
 		},
 		"no more volumes can be attached to a node": {
 			objects: []runtime.Object{
 				bound("data", "disk"), disk("disk", ""), bound("other", "full"), disk("full", ""), attachable("n1", 1), attachable("n2", 1),
 			},
 			running: []*v1.Pod{pod("r", on("n1"), claim("other"))},
-			pod:     pod("p", claim("data")), want: map[string]string{"n1": "too many volumes attached", "n2": fits},
+			pod:     pod("p", claim("data")), want: map[string]string{"n1": "node(s) exceed max volume count", "n2": fits},
 		},
 	}
 	for name, tt := range tests {

@@ -156,11 +156,16 @@ func (c *Checker) firstWith(left map[string]corev1.ResourceList, p *corev1.Pod, 
 	return ""
 }
 
+// reserved reports whether a message says that resources are reserved, for this gang or for another one.
+func reserved(message string) bool {
+	return strings.Contains(message, "; reserved: ") || strings.Contains(message, "reserved for another PodGroup")
+}
+
 // mayWait tells whether a job waits for a good reason although there is room: the room is set aside for a gang that
 // has waited for long, or it was borrowed from a queue that took it back.
 func (c *Checker) mayWait(key string, pods []*corev1.Pod) bool {
 	excuse := c.excuse(key, pods)
-	return c.job(key).inCooldown || strings.HasPrefix(excuse, v1alpha1.ReasonOverShare) || strings.Contains(excuse, "set aside")
+	return c.job(key).inCooldown || strings.HasPrefix(excuse, v1alpha1.ReasonOverShare) || reserved(excuse)
 }
 
 // excuse is what a job is told about why it waits.

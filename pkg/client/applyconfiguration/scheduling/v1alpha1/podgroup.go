@@ -14,8 +14,9 @@ import (
 // PodGroupApplyConfiguration represents a declarative configuration of the PodGroup type for use
 // with apply.
 //
-// PodGroup is a gang of pods: at least minMember of them start together, or none does. Pods join it with the
-// label scheduling.batch-scheduler.dev/pod-group and must ask for the same scheduler in spec.schedulerName.
+// PodGroup is a gang of pods: at least minMember of them start together, or none of them. A pod is a member if it
+// has the label scheduling.batch-scheduler.dev/pod-group with the name of the PodGroup, and the scheduler's name in
+// spec.schedulerName.
 type PodGroupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

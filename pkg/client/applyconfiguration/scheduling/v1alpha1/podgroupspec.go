@@ -12,20 +12,20 @@ import (
 // PodGroupSpecApplyConfiguration represents a declarative configuration of the PodGroupSpec type for use
 // with apply.
 //
-// PodGroupSpec says what the group needs to start.
+// PodGroupSpec defines what the PodGroup requires to start.
 type PodGroupSpecApplyConfiguration struct {
-	// minMember is the number of pods that start together or not at all. Pods above that number are started one
-	// by one when there is room. It may change at any time and counts from the next scheduling cycle; raising it
-	// stops no pod.
+	// minMember is the number of pods that start together or not at all. The scheduler starts pods above that number
+	// one by one as resources become available. It can change at any time and takes effect in the next scheduling
+	// cycle; a higher value stops no pod.
 	MinMember *int32 `json:"minMember,omitempty"`
-	// queue is the name of the Queue that the group's pods count in. Empty means the default queue of the
-	// scheduler. It cannot change while pods of the group run.
+	// queue is the name of the Queue to which the pods of the PodGroup belong. Empty means the default queue of the
+	// scheduler. It cannot change while pods of the PodGroup run.
 	Queue *string `json:"queue,omitempty"`
-	// priorityClassName is the PriorityClass that orders the group among others. Without it the group has the
-	// highest priority of its pods. The two system classes are refused.
+	// priorityClassName is the PriorityClass of the PodGroup. Without it the PodGroup has the highest priority of its
+	// pods. The two system classes are not allowed.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
-	// minResources is what the gang needs in total before it is worth trying. It is compared with the capability
-	// of the queue and the total of the cluster; it never replaces the requests of the pods.
+	// minResources is the sum of the resources that the gang needs. The scheduler compares it with the capability of the
+	// queue and the total of the cluster before it tries to place the gang; it never replaces the requests of the pods.
 	MinResources *v1.ResourceList `json:"minResources,omitempty"`
 }
 

@@ -13,21 +13,21 @@ import (
 // PodGroupStatusApplyConfiguration represents a declarative configuration of the PodGroupStatus type for use
 // with apply.
 //
-// PodGroupStatus is what the scheduler reports about a group.
+// PodGroupStatus is the state of a PodGroup as the scheduler observes it.
 type PodGroupStatusApplyConfiguration struct {
-	// phase sums up how far the group has come: Pending, Running, Unknown (some pods run, but fewer than
-	// minMember) or Finished.
+	// phase is a summary of the state: Pending, Running, Unknown (some pods run, but fewer than minMember) or
+	// Finished.
 	Phase *schedulingv1alpha1.PodGroupPhase `json:"phase,omitempty"`
 	// pending is the number of pods without a node.
 	Pending *int32 `json:"pending,omitempty"`
-	// running is the number of pods that have a node and have not ended, whether their containers run yet or not.
+	// running is the number of pods that have a node and have not ended, even if their containers do not run yet.
 	Running *int32 `json:"running,omitempty"`
-	// succeeded is the number of pods that ended well.
+	// succeeded is the number of pods in phase Succeeded.
 	Succeeded *int32 `json:"succeeded,omitempty"`
-	// failed is the number of pods that ended badly.
+	// failed is the number of pods in phase Failed.
 	Failed *int32 `json:"failed,omitempty"`
-	// conditions has the type PodGroupScheduled: True when minMember pods have a node; otherwise its reason and
-	// message say what the group waits for.
+	// conditions contains the type PodGroupScheduled. It is True if minMember pods have a node; otherwise its reason
+	// and message state what is missing.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 // QueueApplyConfiguration represents a declarative configuration of the Queue type for use
 // with apply.
 //
-// Queue is a share of the cluster. Groups name the queue they belong to; the cluster is divided between the
-// queues that ask for something, in proportion to their weights.
+// Queue is a share of the cluster. A PodGroup names its queue. The scheduler divides the cluster between the
+// queues with requests, in proportion to their weights.
 type QueueApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -8,15 +8,15 @@ package v1alpha1
 // QueueGroupsApplyConfiguration represents a declarative configuration of the QueueGroups type for use
 // with apply.
 //
-// QueueGroups counts the groups of a queue by phase.
+// QueueGroups counts the PodGroups of a queue by phase.
 type QueueGroupsApplyConfiguration struct {
-	// pending is the number of groups of which no pod runs.
+	// pending is the number of PodGroups without a running pod.
 	Pending *int32 `json:"pending,omitempty"`
-	// running is the number of groups of which at least minMember pods run.
+	// running is the number of PodGroups with at least minMember running pods.
 	Running *int32 `json:"running,omitempty"`
-	// unknown is the number of groups of which some pods run, but fewer than minMember.
+	// unknown is the number of PodGroups with some running pods, but fewer than minMember.
 	Unknown *int32 `json:"unknown,omitempty"`
-	// finished is the number of groups that have ended.
+	// finished is the number of PodGroups that have ended.
 	Finished *int32 `json:"finished,omitempty"`
 }
 

@@ -12,18 +12,19 @@ import (
 // QueueSpecApplyConfiguration represents a declarative configuration of the QueueSpec type for use
 // with apply.
 //
-// QueueSpec says what share of the cluster the queue has.
+// QueueSpec defines the share of the queue.
 type QueueSpecApplyConfiguration struct {
-	// weight is the share of the queue in relation to the weights of the other queues that ask for something.
+	// weight is the share of the queue relative to the weights of the other queues with requests.
 	Weight *int32 `json:"weight,omitempty"`
-	// capability is what the pods of the queue may hold at most, also when the cluster is idle. A resource that is
-	// not named has no such limit.
+	// capability is the upper limit of the resources that the pods of the queue hold, even if the cluster is idle. A
+	// resource that is not listed has no limit.
 	Capability *v1.ResourceList `json:"capability,omitempty"`
-	// guarantee is what the queue can always get back from others, whatever the weights say. When the guarantees
-	// of all queues exceed the cluster they are scaled down in proportion.
+	// guarantee is the lower limit of the deserved resources of the queue, whatever its weight is: the queue can always
+	// reclaim that much. If the guarantees of all queues exceed the cluster, they are scaled down in proportion.
 	Guarantee *v1.ResourceList `json:"guarantee,omitempty"`
-	// reclaimable says whether the queue takes part in borrowing. A queue that is not reclaimable never holds more
-	// than it deserves, and gives back only what the guarantee of another queue needs.
+	// reclaimable states whether the queue can borrow, and other queues can reclaim from it what it borrows. A queue
+	// that is not reclaimable never exceeds its deserved resources, and loses pods only to the guarantee of another
+	// queue.
 	Reclaimable *bool `json:"reclaimable,omitempty"`
 }
 

@@ -7,25 +7,22 @@ package v1alpha1
 
 import (
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // QueueStatusApplyConfiguration represents a declarative configuration of the QueueStatus type for use
 // with apply.
 //
-// QueueStatus is what the scheduler reports about a queue.
+// QueueStatus is the state of a queue as the scheduler observes it.
 type QueueStatusApplyConfiguration struct {
-	// deserved is the queue's share of the cluster: by its weight, never below its guarantee nor above its
-	// capability, and no more than it asks for.
+	// deserved is the share of the queue: according to its weight, at least its guarantee, at most its capability and
+	// its requests.
 	Deserved *v1.ResourceList `json:"deserved,omitempty"`
-	// allocated is what the pods of the queue hold on nodes.
+	// allocated is the sum of the resources that the pods of the queue hold on nodes.
 	Allocated *v1.ResourceList `json:"allocated,omitempty"`
-	// pending is what the waiting pods of the queue ask for.
+	// pending is the sum of the requests of the pending pods of the queue.
 	Pending *v1.ResourceList `json:"pending,omitempty"`
-	// groups counts the groups of the queue by phase.
+	// groups counts the PodGroups of the queue by phase.
 	Groups *QueueGroupsApplyConfiguration `json:"groups,omitempty"`
-	// conditions say what is wrong with the queue, if anything is.
-	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
 // QueueStatusApplyConfiguration constructs a declarative configuration of the QueueStatus type for use with
@@ -63,18 +60,5 @@ func (b *QueueStatusApplyConfiguration) WithPending(value v1.ResourceList) *Queu
 // If called multiple times, the Groups field is set to the value of the last call.
 func (b *QueueStatusApplyConfiguration) WithGroups(value *QueueGroupsApplyConfiguration) *QueueStatusApplyConfiguration {
 	b.Groups = value
-	return b
-}
-
-// WithConditions adds the given value to the Conditions field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Conditions field.
-func (b *QueueStatusApplyConfiguration) WithConditions(values ...*metav1.ConditionApplyConfiguration) *QueueStatusApplyConfiguration {
-	for i := range values {
-		if values[i] == nil {
-			panic("nil value passed to WithConditions")
-		}
-		b.Conditions = append(b.Conditions, *values[i])
-	}
 	return b
 }

@@ -30,10 +30,10 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 	switch {
 	case d < 0 && q.Reclaimable:
 		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
-			"was evicted because others deserve what queue %s had borrowed for it, and starts again only within what the queue deserves", q.ID)}
+			"evicted because queue %s had borrowed resources that other queues deserve; starts again only within the deserved resources of its queue", q.ID)}
 	case d < 0:
 		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
-			"queue %s does not borrow (spec.reclaimable is false) and would hold more than it deserves", q.ID)}
+			"queue %s cannot borrow (spec.reclaimable is false) and would exceed its deserved resources", q.ID)}
 	}
 	v := &api.Verdict{
 		Reason:    v1alpha1.ReasonQueueFull,
@@ -44,7 +44,7 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 		Asked:     request.At(d),
 	}
 	if aside := q.Reserved.At(d); aside > 0 {
-		v.Detail = p.ssn.Cluster().Dims.FormatOne(d, aside) + " of the rest is set aside for a job that goes first"
+		v.Detail = p.ssn.Cluster().Dims.FormatOne(d, aside) + " of the rest is reserved for another PodGroup"
 	}
 	return v
 }

@@ -109,7 +109,7 @@ func (c *claims) boundFor(pod *v1.Pod, node *v1.Node, shared []string) (bool, er
 			return false, err
 		}
 		if err := storagehelpers.CheckNodeAffinity(volume, node.Labels); err != nil {
-			return false, fmt.Errorf("shared claim %s is bound to volume %s, which is elsewhere: %w", name, volume.Name, err)
+			return false, fmt.Errorf("shared claim %s is bound to volume %s, which the node cannot use: %w", name, volume.Name, err)
 		}
 	}
 	return true, nil

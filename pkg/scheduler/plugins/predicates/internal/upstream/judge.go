@@ -11,6 +11,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -233,11 +234,11 @@ func (j *FilterRunner) follow(old *preFilterResult, c *check, pod *v1.Pod, when 
 func (j *FilterRunner) unknown(signature *api.Signature) *api.Unfit {
 	switch {
 	case signature.Claims && j.devices == nil:
-		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "nothing is known about resource claims"})
+		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not watched"})
 	case signature.Claims && !j.devices.read():
-		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are still being read"})
+		return j.say(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not synced yet"})
 	case signature.Volumes && j.claims == nil:
-		return j.say(api.Unfit{Reason: api.VolumeUnfit, Detail: "nothing is known about volumes"})
+		return j.say(api.Unfit{Reason: api.VolumeUnfit, Detail: "volumes are not watched"})
 	}
 	return nil
 }
@@ -246,7 +247,7 @@ func (j *FilterRunner) unknown(signature *api.Signature) *api.Unfit {
 func (j *FilterRunner) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 	before := len(j.words)
 	unfit := j.say(api.Unfit{
-		Reason: c.reason, Detail: wording(status.Reasons()), Fixed: status.Code() == fwk.UnschedulableAndUnresolvable,
+		Reason: c.reason, Detail: strings.Join(status.Reasons(), " and "), Fixed: status.Code() == fwk.UnschedulableAndUnresolvable,
 	})
 	if err := status.AsError(); status.Code() == fwk.Error && len(j.words) > before {
 		j.log.Error(err, "A plugin of kube-scheduler failed, the pod is kept waiting", "plugin", c.Name(), "pod", klog.KObj(pod))

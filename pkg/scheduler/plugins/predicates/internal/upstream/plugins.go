@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,50 +79,4 @@ func makeAll(h fwk.Handle, features feature.Features, makers []maker) ([]check, 
 		checks = append(checks, check{p, m.reason, m.follows})
 	}
 	return checks, nil
-}
-
-// wording shortens what plugins say about a node to what fits into "17 of 120 nodes: …".
-func wording(reasons []string) string {
-	if len(reasons) == 1 {
-		return shortened(reasons[0])
-	}
-	words := make([]string, 0, len(reasons))
-	for _, reason := range reasons {
-		words = append(words, shortened(reason))
-	}
-	return strings.Join(words, " and ")
-}
-
-func shortened(message string) string {
-	switch message {
-	case interpodaffinity.ErrReasonAffinityRulesNotMatch:
-		return "pod affinity"
-	case interpodaffinity.ErrReasonAntiAffinityRulesNotMatch:
-		return "pod anti-affinity"
-	case interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
-		return "anti-affinity of pods there"
-	case podtopologyspread.ErrReasonConstraintsNotMatch:
-		return "topology spread"
-	case podtopologyspread.ErrReasonNodeLabelNotMatch:
-		return "no label to spread over"
-	case string(volumebinding.ErrReasonNodeConflict), volumezone.ErrReasonConflict:
-		return "volume bound elsewhere"
-	case string(volumebinding.ErrReasonBindConflict):
-		return "no volume there for a claim"
-	case string(volumebinding.ErrReasonNotEnoughSpace):
-		return "not enough storage for a claim"
-	case volumebinding.ErrReasonPVNotExist:
-		return "claim bound to a volume that does not exist"
-	case nodevolumelimits.ErrReasonMaxVolumeCountExceeded:
-		return "too many volumes attached"
-	case volumerestrictions.ErrReasonDiskConflict:
-		return "disk in use there"
-	case volumerestrictions.ErrReasonReadWriteOncePodConflict:
-		return "claim for one pod only is in use"
-	case "cannot allocate all claims":
-		return "no free device for a claim"
-	case "resourceclaim not available on the node":
-		return "device of a claim is elsewhere"
-	}
-	return strings.TrimPrefix(message, "node(s) ")
 }
