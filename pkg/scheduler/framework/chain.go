@@ -52,9 +52,6 @@ type VictimFn func(*api.Claim, api.Unit) api.Vote
 // they hold with the plan is in the model.
 type PlanFn func(*api.Claim) bool
 
-// ChangeFn hears of a task that was placed, or taken away again.
-type ChangeFn func(*api.TaskInfo)
-
 // chain is one extension point of an open session: the functions that registered and are
 // enabled, in configuration order.
 type chain[F any] []link[F]

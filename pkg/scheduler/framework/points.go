@@ -27,8 +27,6 @@ type points struct {
 	nonEvictable  chain[TaskFn]
 	validatePlan  chain[PlanFn]
 	preFilterPlan chain[PlanFn]
-	allocated     chain[ChangeFn]
-	deallocated   chain[ChangeFn]
 	opened        chain[func()]
 }
 
@@ -137,17 +135,6 @@ func (ssn *Session) AddValidatePlanFn(name string, fn PlanFn) {
 // necessary condition, and quick: a no ends the matter, a yes means nothing.
 func (ssn *Session) AddPreFilterPlanFn(name string, fn PlanFn) {
 	register(ssn, &ssn.preFilterPlan, always, name, fn, fn == nil)
-}
-
-// AddAllocatedFn and AddDeallocatedFn hear of every change that statements make or undo, after
-// it was made.
-func (ssn *Session) AddAllocatedFn(name string, fn ChangeFn) {
-	register(ssn, &ssn.allocated, always, name, fn, fn == nil)
-}
-
-// AddDeallocatedFn: see AddAllocatedFn.
-func (ssn *Session) AddDeallocatedFn(name string, fn ChangeFn) {
-	register(ssn, &ssn.deallocated, always, name, fn, fn == nil)
 }
 
 // AddOpenedFn is called once when all plugins are open and all jobs validated, before the first

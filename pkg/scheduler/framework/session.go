@@ -213,16 +213,6 @@ func (ssn *Session) decided(decisions []api.Decision) {
 	}
 }
 
-func (ssn *Session) announce(t *api.TaskInfo, placed bool) {
-	chain := ssn.allocated
-	if !placed {
-		chain = ssn.deallocated
-	}
-	for i := range chain {
-		chain[i].fn(t)
-	}
-}
-
 // WakeAt asks for a session at t at the latest, even if nothing happens until then: from t on,
 // something is to be decided otherwise. The earliest wish counts.
 func (ssn *Session) WakeAt(t time.Time) {

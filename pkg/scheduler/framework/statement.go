@@ -45,7 +45,6 @@ var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline:
 func (s *Statement) do(d api.Decision) {
 	s.ops = append(s.ops, op{d, d.Task.Status, d.Task.Node}) // what was there before
 	s.ssn.cluster.Place(d.Task, statusAfter[d.Kind], d.Node)
-	s.ssn.announce(d.Task, d.Kind != api.Evict)
 }
 
 // undo reverts the last operation by restoring what was recorded.
@@ -54,7 +53,6 @@ func (s *Statement) undo() {
 	s.ops = s.ops[:len(s.ops)-1]
 	last.UnreserveExternal()
 	s.ssn.cluster.Place(last.Task, last.status, last.node)
-	s.ssn.announce(last.Task, last.Kind == api.Evict)
 }
 
 // RollbackTo undoes everything after m, last first.
@@ -74,7 +72,6 @@ func (s *Statement) Revoke(t *api.TaskInfo) {
 			s.ops = append(s.ops[:i], s.ops[i+1:]...)
 			o.UnreserveExternal()
 			s.ssn.cluster.Place(t, o.status, o.node)
-			s.ssn.announce(t, o.Kind == api.Evict)
 			return
 		}
 	}
