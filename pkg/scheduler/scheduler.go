@@ -222,7 +222,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	// 7. Until the model changes there is nothing more to decide; except about volumes and
 	// claims, which upstream's plugins look up outside of the model.
 	s.settled, s.wake = cluster.Generation(), ssn.Wake()
-	if slices.ContainsFunc(waiting, waitsForClaims) {
+	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
 		s.settled = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))

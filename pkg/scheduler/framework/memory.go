@@ -17,7 +17,6 @@ type memory struct {
 
 	verdicts map[verdictKey]*nodeVerdicts
 	unfits   unfitCache
-	repeat   repeat
 
 	releasing        dirtySetReader
 	clusterAvailable clusterAvailable

@@ -44,7 +44,6 @@ type Session struct {
 	deserved       map[*api.QueueInfo]api.Resource
 	counts         [api.Evict + 1]int
 	wake           time.Time
-	repeats        bool
 	watch          func([]api.Decision) // hears of commits, nil if nobody listens
 }
 
@@ -97,11 +96,9 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 	ssn.excludeOverdue()
 	ssn.total = ssn.updateTotal()
 	ssn.memory.plans.compare(ssn)
-	if !ssn.takeUp(&ssn.memory.repeat) {
-		waiting := cluster.WaitingJobs()
-		ssn.trackDegraded(waiting)
-		ssn.validateAll(waiting)
-	}
+	waiting := cluster.WaitingJobs()
+	ssn.trackDegraded(waiting)
+	ssn.validateAll(waiting)
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
 	}
@@ -133,6 +130,9 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 
 // Cluster returns the model, to read. Statements alone change it.
 func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
+
+// Actions returns the actions that run in the session, in their order.
+func (ssn *Session) Actions() []Action { return ssn.profile.Actions }
 
 // Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
 func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
@@ -251,9 +251,6 @@ func (ssn *Session) Close() {
 			plugins[i].OnSessionClose(ssn)
 		}
 	}
-	ssn.leaveRepeat()
-	if !ssn.repeats {
-		ssn.memory.dropUnusedVerdicts()
-	}
+	ssn.memory.dropUnusedVerdicts()
 	ssn.memory.plans.standing = ssn.cluster.PlacementGeneration()
 }

@@ -42,13 +42,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
-	ssn.AddOpenedFn(Name, func() {
-		if ssn.Repeats() && p.last != nil {
-			s.takeOver()
-		} else {
-			s.compute()
-		}
-	})
+	ssn.AddOpenedFn(Name, s.compute)
 	ssn.AddQueueOrderFn(Name, s.leastServedFirst)
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
@@ -78,14 +72,6 @@ type shares struct {
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
 	last claimStatus // of the claim that was asked about last
-}
-
-// takeOver lets queues deserve what they did in the session before.
-func (s *shares) takeOver() {
-	s.deserved = s.before
-	for q, parts := range s.deserved {
-		s.ssn.SetDeserved(q, parts)
-	}
 }
 
 // compute divides the usable total between the queues, dimension by dimension.
