@@ -47,6 +47,7 @@ type run struct {
 func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, standsBack func(*api.QueueInfo, *api.Claim) bool) (back []*api.JobInfo) {
 	list := worklist.New(r.ssn, jobs)
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		r.ssn.ActivateReservation(job)
 		claim := r.claim(job)
 		switch {
 		case claim == nil: // has all that it can get
@@ -56,6 +57,7 @@ func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, standsBack func(*ap
 			list.Return(job)
 		}
 	}
+	r.ssn.ActivateReservation(nil)
 	return back
 }
 

@@ -30,8 +30,10 @@ func (starvationReservation) Execute(ctx context.Context, ssn *framework.Session
 	}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		f.consider(job)
 	}
+	ssn.ActivateReservation(nil)
 	for _, c := range slices.Backward(f.chosen) {
 		c.stmt.Discard()
 	}

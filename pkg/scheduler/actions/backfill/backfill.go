@@ -31,6 +31,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	placer := place.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		tasks := bestEffort(ssn, job)
 		if len(tasks) == 0 || waitsForRoom(ssn, job) {
 			continue
@@ -42,6 +43,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 			fill(ssn, placer, job, tasks)
 		}
 	}
+	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }
 

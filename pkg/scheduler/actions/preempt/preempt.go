@@ -27,10 +27,12 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	planner := evict.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		if claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job)); claim != nil && preempt(ssn, planner, claim) {
 			list.Return(job)
 		}
 	}
+	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }
 

@@ -30,11 +30,13 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job))
 		if claim != nil && !ssn.Overused(job.Queue, claim) && r.serve(claim) {
 			list.Return(job)
 		}
 	}
+	ssn.ActivateReservation(nil)
 	for _, stmt := range slices.Backward(r.reserved) {
 		stmt.Discard()
 	}
