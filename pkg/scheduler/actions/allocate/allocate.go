@@ -81,7 +81,7 @@ func (r *run) claim(job *api.JobInfo) *api.Claim {
 // place carries out the claim as a whole, or leaves no trace but an explanation. It tells whether the job
 // may have another turn.
 func (r *run) place(claim *api.Claim) bool {
-	failure := r.try(claim)
+	failure := r.try(claim, place.Options{})
 	switch {
 	case failure == nil:
 		return len(r.waiting(claim.Job)) > 0
@@ -94,16 +94,16 @@ func (r *run) place(claim *api.Claim) bool {
 }
 
 // try carries out the claim as a whole, or leaves no trace.
-func (r *run) try(claim *api.Claim) *place.Failure {
+func (r *run) try(claim *api.Claim, o place.Options) *place.Failure {
 	stmt := r.ssn.Statement()
 	if r.ssn.JobPipelined(claim.Job) {
-		if !r.placer.Place(stmt, claim.Tasks[0]) {
+		if !r.placer.Place(stmt, claim.Tasks[0], o) {
 			return &place.Failure{Task: claim.Tasks[0]}
 		}
 		stmt.Commit()
 		return nil
 	}
-	failure := r.placer.Gang(stmt, claim, r.waiting(claim.Job))
+	failure := r.placer.Gang(stmt, claim, r.waiting(claim.Job), o)
 	if failure == nil {
 		stmt.Commit()
 		r.explainHeld(claim)

@@ -61,20 +61,8 @@ func (r *run) above(jobs []*api.JobInfo) []*api.JobInfo {
 func (r *run) keep(p framework.Nomination) {
 	for before := p.Job.Waiting(); before-p.Job.Waiting() < int32(p.Tasks); {
 		claim := r.claim(p.Job)
-		if claim == nil || !r.placeAtOnce(claim) && !r.placeSeated(claim, p) && !r.place(claim) {
+		if claim == nil || r.try(claim, place.Options{IdleOnly: true}) != nil && r.try(claim, place.Options{Nodes: p.Nodes}) != nil && !r.place(claim) {
 			return
 		}
 	}
-}
-
-func (r *run) placeAtOnce(claim *api.Claim) bool {
-	r.placer.IdleOnly(true)
-	defer r.placer.IdleOnly(false)
-	return r.try(claim) == nil
-}
-
-func (r *run) placeSeated(claim *api.Claim, p framework.Nomination) bool {
-	r.placer.Pinned(p.Nodes)
-	defer r.placer.Pinned(nil)
-	return r.try(claim) == nil
 }

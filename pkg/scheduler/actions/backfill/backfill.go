@@ -66,7 +66,7 @@ func bestEffort(ssn *framework.Session, job *api.JobInfo) []*api.TaskInfo {
 func complete(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) []*api.TaskInfo {
 	stmt := ssn.Statement()
 	for i, t := range tasks {
-		if !placer.Place(stmt, t) {
+		if !placer.Place(stmt, t, place.Options{}) {
 			break
 		}
 		if ssn.JobReady(job) {
@@ -87,7 +87,7 @@ func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks 
 			continue
 		}
 		stmt := ssn.Statement()
-		if placer.Place(stmt, t) {
+		if placer.Place(stmt, t, place.Options{}) {
 			stmt.Commit()
 			continue
 		}

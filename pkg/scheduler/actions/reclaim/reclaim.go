@@ -79,7 +79,7 @@ func (r *run) serve(claim *api.Claim) bool {
 
 func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 	for _, t := range claim.Tasks {
-		if !r.placer.Place(stmt, t) {
+		if !r.placer.Place(stmt, t, place.Options{}) {
 			return false
 		}
 	}

@@ -55,7 +55,7 @@ func dissolve(ssn *framework.Session, gang *api.JobInfo, stale []*api.JobInfo) b
 		for _, t := range unit.Tasks {
 			stmt.Evict(t, preemptor, api.GangDegraded)
 		}
-		if placer.Gang(stmt, claim, tasks) == nil {
+		if placer.Gang(stmt, claim, tasks, place.Options{}) == nil {
 			stmt.Commit()
 			return true
 		}

@@ -171,8 +171,6 @@ func (a *attempt) leave() {
 // plan finds the best plan. Victims of the lowest priorities are found by taking cheapest first; if
 // gangs had to be broken for it, surplus of no higher priority is tried instead.
 func (a *attempt) plan() result {
-	a.placer.Within(a.domain)
-	defer a.placer.Within(nil)
 	if a.begin(math.MaxInt32, a.rules.SurplusOnly); !a.run() {
 		a.stmt.Discard()
 		if len(a.stays)+len(a.whole) == 0 { // nothing that the next could be told otherwise
@@ -232,11 +230,15 @@ func (a *attempt) surplusUpTo(limit int32) bool {
 
 func (a *attempt) run() bool {
 	for _, t := range a.claim.Tasks {
-		if !a.placer.Place(a.stmt, t) && !a.makeRoom(t) {
+		if !a.place(t) && !a.makeRoom(t) {
 			return false
 		}
 	}
 	return true
+}
+
+func (a *attempt) place(t *api.TaskInfo) bool {
+	return a.placer.Place(a.stmt, t, place.Options{Domain: a.domain})
 }
 
 func (a *attempt) within(n *api.NodeInfo) bool { return a.domain == nil || a.domain(n) }
@@ -248,7 +250,7 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 		if !a.makeRoomUnderCaps(t) {
 			return false
 		}
-		if a.placer.Place(a.stmt, t) {
+		if a.place(t) {
 			return true
 		}
 	}
