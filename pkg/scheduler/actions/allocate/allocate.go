@@ -6,10 +6,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // Name is the action's name in configurations.

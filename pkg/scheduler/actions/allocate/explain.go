@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
 // explainGang says why the gang of a claim was not placed. The model is as it was before the

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // StarvationReservation returns the action that goes before those of every configuration and after Promised: it

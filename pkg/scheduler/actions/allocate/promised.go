@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
 // Nominated returns the action that goes before all others: it gives jobs the room for which pods

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/tournament"
 )
 
 // cost orders offers: the highest priority of a victim, gangs broken, pods evicted, run time lost.

@@ -11,9 +11,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
 // Rules say what the plans of an action may take.
