@@ -198,8 +198,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	changed := cluster.Recompute()
 
 	// 3. Open a session: plugins register, jobs are validated.
-	ssn := s.profile.Open(cluster, s.cache, s.Log)
-	auditPlans(ssn)
+	ssn := s.profile.Open(cluster, s.cache, s.Log, planAudits()...)
 
 	// 4. Run the actions in their order. What a statement commits goes to the cache at once,
 	// and from there to the API server while we go on.

@@ -52,6 +52,18 @@ type VictimFn func(*api.Claim, api.Unit) api.Vote
 // they hold with the plan is in the model.
 type PlanFn func(*api.Claim) bool
 
+// ActivateFn makes what is reserved for a job available to it, and reserves again what was available to the job
+// before; nil: no job is current.
+type ActivateFn func(*api.JobInfo)
+
+// StarvationFn returns what is reserved for the current job because it has waited long, or nil.
+type StarvationFn func(*api.JobInfo) *api.StarvationReservation
+
+// CommittedFn observes a committed statement. It is called when the model contains the decisions and before Effects
+// receives any of them. If held is set, a placement waits for resources: then none of the placements is bound, and
+// the session undoes all of them when it closes. Evictions are carried out in any case.
+type CommittedFn func(decisions []api.Decision, held bool)
+
 // chain is one extension point of an open session: the functions that registered and are
 // enabled, in configuration order.
 type chain[F any] []link[F]

@@ -3,7 +3,6 @@ package framework
 import (
 	"math/bits"
 	"slices"
-	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -23,12 +22,7 @@ type memory struct {
 	total            totals
 	available        availableCache
 
-	nominations   map[api.JobID]*nomination
-	backoffs      map[api.JobID]backoff
-	terminations  map[api.TaskID]termination // of pods that are being deleted
-	degradedSince map[api.JobID]time.Time    // since when
-	plans         planCache
-	reservations  map[api.JobID]Placements // where room was set aside
+	plans planCache
 }
 
 // planCache are kinds of claims that found no plan. Whatever is decided, or happens to what stands
@@ -67,9 +61,8 @@ func (h *planCache) compare(ssn *Session) {
 func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
-			cluster: cluster, feasible: map[*api.Signature]*NodeSet{}, verdicts: map[verdictKey]*nodeVerdicts{}, backoffs: map[api.JobID]backoff{}, degradedSince: map[api.JobID]time.Time{},
-			plans:       planCache{infeasible: map[string]int{}},
-			nominations: restoreNominations(cluster),
+			cluster: cluster, feasible: map[*api.Signature]*NodeSet{}, verdicts: map[verdictKey]*nodeVerdicts{},
+			plans: planCache{infeasible: map[string]int{}},
 		}
 	}
 	return p.memory

@@ -20,32 +20,27 @@ type Session struct {
 	// Now is when the session was opened; time stands still in it.
 	Now time.Time
 
-	points
+	registration
 	cluster *api.Cluster
 	profile *Profile
 	memory  *memory
 	effects Effects
 
-	// opening is the plugin whose OnSessionOpen runs; nil otherwise.
-	opening     *configured
-	openingTier int
-
 	// jobs are those with tasks to place, valid ones only, oldest first.
-	jobs         []*api.JobInfo
-	verdicts     map[*api.JobInfo]*Outcome
-	held         []op
-	reservations []*reservation
-	overdue      []*api.TaskInfo // see giveUpOverdue
-	// outstanding are victims of promises that have ended in this session.
-	outstanding map[api.JobID][]api.TaskID
-	// nominatedNodes is filled when the session closes.
+	jobs     []*api.JobInfo
+	verdicts map[*api.JobInfo]*Outcome
+	held     []op // placements that were committed and wait for resources
+	// nominatedNodes is where tasks wait for victims.
 	nominatedNodes map[*api.TaskInfo]string
 	total          api.Resource
 	deserved       map[*api.QueueInfo]api.Resource
 	counts         [api.Evict + 1]int
 	wake           time.Time
-	watch          func([]api.Decision) // hears of commits, nil if nobody listens
+	watchers       []WatchFn
 }
+
+// WatchFn observes the statements that one session commits, for audits and tests. The model contains the decisions.
+type WatchFn func(ssn *Session, decisions []api.Decision)
 
 // Outcome is what a session found out about a job that still waits.
 type Outcome struct {
@@ -55,8 +50,8 @@ type Outcome struct {
 	Tasks map[*api.Signature]*api.Verdict
 	// BlockedByBudgets is how many pods disruption budgets keep from being evicted for the job.
 	BlockedByBudgets int
-	// Degraded is set of gangs that have run for long without all that they need.
-	Degraded bool
+	// DegradedFor is set of degraded gangs: they have run for more than this time with fewer members than they need.
+	DegradedFor time.Duration
 }
 
 // Message words one of the verdicts.
@@ -68,9 +63,10 @@ func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	return text
 }
 
-// Open opens a session: plugins register in the order of the configuration, then every job
-// with tasks to place is asked whether it is valid.
-func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *Session {
+// Open opens a session. Plugins register in the order of the configuration, then components. Then every job with tasks
+// to place is validated, and the functions at Opened are called.
+func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger, watchers ...WatchFn) *Session {
+	p.bind(cluster)
 	id := uuid.NewString()
 	ssn := &Session{
 		ID:       id,
@@ -82,27 +78,34 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		effects:  effects,
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},
+		watchers: watchers,
 
 		nominatedNodes: map[*api.TaskInfo]string{},
-		outstanding:    map[api.JobID][]api.TaskID{},
 	}
-	for tier, plugins := range p.tiers {
-		for i := range plugins {
-			ssn.opening, ssn.openingTier = &plugins[i], tier
-			plugins[i].OnSessionOpen(ssn)
-		}
-	}
+	p.eachPlugin(func(plugin *configured, tier int) {
+		ssn.opening, ssn.tier = plugin, tier
+		plugin.OnSessionOpen(ssn)
+	})
 	ssn.opening = nil
-	ssn.excludeOverdue()
 	ssn.total = ssn.updateTotal()
 	ssn.memory.plans.compare(ssn)
-	waiting := cluster.WaitingJobs()
-	ssn.trackDegraded(waiting)
-	ssn.validateAll(waiting)
+	ssn.validateAll(cluster.WaitingJobs())
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
 	}
 	return ssn
+}
+
+// eachPlugin visits the plugins tier by tier, and then the components.
+func (p *Profile) eachPlugin(visit func(plugin *configured, tier int)) {
+	for tier, plugins := range p.tiers {
+		for i := range plugins {
+			visit(&plugins[i], tier)
+		}
+	}
+	for i := range p.components {
+		visit(&p.components[i], len(p.tiers))
+	}
 }
 
 func (ssn *Session) validateAll(waiting []*api.JobInfo) {
@@ -132,7 +135,7 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
 
 // Actions returns the actions that run in the session, in their order.
-func (ssn *Session) Actions() []Action { return ssn.profile.Actions }
+func (ssn *Session) Actions() []Action { return ssn.profile.actions }
 
 // Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
 func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
@@ -179,6 +182,11 @@ func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdi
 	o.Tasks[signature] = verdict
 }
 
+// ExplainDegraded records that a gang has run for more than the grace with fewer members than it needs.
+func (ssn *Session) ExplainDegraded(j *api.JobInfo, grace time.Duration) {
+	ssn.outcome(j).DegradedFor = grace
+}
+
 // ExplainBlocked records how many pods could not be evicted for a job because of disruption
 // budgets.
 func (ssn *Session) ExplainBlocked(j *api.JobInfo, pods int) {
@@ -200,16 +208,19 @@ func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
 // Outcome returns what was found out about a job, nil if it does not wait.
 func (ssn *Session) Outcome(j *api.JobInfo) *Outcome { return ssn.verdicts[j] }
 
-// OnCommit lets watch hear of every statement that is committed, placements that wait for room
-// included, while the model contains it.
-func (ssn *Session) OnCommit(watch func([]api.Decision)) { ssn.watch = watch }
-
 // Decided returns how many decisions of a kind were committed.
 func (ssn *Session) Decided(kind api.DecisionKind) int { return ssn.counts[kind] }
 
-func (ssn *Session) decided(decisions []api.Decision) {
+// announceCommit reports a committed statement to those that observe it.
+func (ssn *Session) announceCommit(decisions []api.Decision, held bool) {
 	for _, d := range decisions {
 		ssn.counts[d.Kind]++
+	}
+	for i := range ssn.committed {
+		ssn.committed[i].fn(decisions, held)
+	}
+	for _, watch := range ssn.watchers {
+		watch(ssn, decisions)
 	}
 }
 
@@ -224,33 +235,35 @@ func (ssn *Session) WakeAt(t time.Time) {
 // Wake returns when the next session must be at the latest; zero if time alone changes nothing.
 func (ssn *Session) Wake() time.Time { return ssn.wake }
 
-// Nominated returns the node where a task waits for victims to end; empty if it does not.
-func (ssn *Session) Nominated(t *api.TaskInfo) string { return ssn.nominatedNodes[t] }
-
-// collectNominatedNodes remembers where tasks wait for the room that was promised to them.
-func (ssn *Session) collectNominatedNodes() {
-	for _, o := range ssn.held {
-		if ssn.memory.nominations[o.Task.Job.ID] != nil {
-			ssn.nominatedNodes[o.Task] = o.Node.Name
-		}
-	}
+// Reserve keeps resources for a job of a queue at its placements, as far as they are free or being released. They count
+// as taken until Unreserve, which must be called before the session closes.
+func (ssn *Session) Reserve(q *api.QueueInfo, placements []api.Decision) *api.Reservation {
+	return ssn.cluster.Reserve(q, placements)
 }
 
-// Close undoes what was held or set aside for waiting gangs and lets the plugins go.
+// Unreserve ends a reservation.
+func (ssn *Session) Unreserve(r *api.Reservation) { ssn.cluster.Unreserve(r) }
+
+// SetOverdue sets whether the session counts on the end of t, which is being deleted. Before the session has closed it
+// must be set back.
+func (ssn *Session) SetOverdue(t *api.TaskInfo, overdue bool) { ssn.cluster.SetOverdue(t, overdue) }
+
+// SetNominatedNode records that t waits for victims to end on a node.
+func (ssn *Session) SetNominatedNode(t *api.TaskInfo, node string) { ssn.nominatedNodes[t] = node }
+
+// NominatedNode returns the node where t waits for victims to end; empty if it does not. It is complete when the
+// session has closed.
+func (ssn *Session) NominatedNode(t *api.TaskInfo) string { return ssn.nominatedNodes[t] }
+
+// Close calls the functions at Closed, undoes the placements that wait for resources, and lets the plugins go.
 func (ssn *Session) Close() {
-	ssn.collectNominatedNodes()
-	ssn.releaseReservations()
+	for i := range ssn.closed {
+		ssn.closed[i].fn()
+	}
 	s := &Statement{ssn: ssn, ops: ssn.held}
 	s.Discard()
 	ssn.held = nil
-	for _, t := range ssn.overdue {
-		ssn.cluster.SetOverdue(t, false)
-	}
-	for _, plugins := range ssn.profile.tiers {
-		for i := range plugins {
-			plugins[i].OnSessionClose(ssn)
-		}
-	}
+	ssn.profile.eachPlugin(func(plugin *configured, _ int) { plugin.OnSessionClose(ssn) })
 	ssn.memory.dropUnusedVerdicts()
 	ssn.memory.plans.standing = ssn.cluster.PlacementGeneration()
 }

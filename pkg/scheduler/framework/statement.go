@@ -94,13 +94,11 @@ func (s *Statement) Commit() {
 	if len(decisions) == 0 {
 		return
 	}
-	s.recordNomination()
+	held := s.waits()
 	s.ssn.InvalidatePlans()
-	if s.ssn.watch != nil {
-		s.ssn.watch(decisions)
-	}
+	s.ssn.announceCommit(decisions, held)
 	now := decisions
-	if s.waits() {
+	if held {
 		now = only(decisions, api.Evict)
 		for _, o := range s.ops {
 			if o.Kind != api.Evict {
@@ -120,7 +118,6 @@ func (s *Statement) Commit() {
 		}
 	}
 	s.ops = nil
-	s.ssn.decided(decisions)
 }
 
 // waits tells whether a placement is on room that is not free yet, or belongs to a gang of which

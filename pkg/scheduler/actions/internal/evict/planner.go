@@ -62,7 +62,7 @@ func (p *Planner) KnownInfeasible(claim *api.Claim, rules Rules) bool {
 // victims have lower priority, and among those one that breaks no gang. Jobs that have evicted in
 // vain not long ago have to wait, and what has no plan is not asked again until the model changes.
 func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
-	if !p.ssn.MayEvict(claim.Job) || !completes(claim) {
+	if !p.ssn.EvictionAllowed(claim.Job) || !completes(claim) {
 		return false
 	}
 	s := p.searchFor(claim, rules)
