@@ -38,7 +38,7 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	s := &shares{
 		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, cooldowns: p.cooldowns, before: p.last,
-		recorded: map[*api.JobInfo]recordedReclaim{}, largest: map[*api.QueueInfo]api.Resource{},
+		recorded: map[api.JobID]cooldown{}, largest: map[*api.QueueInfo]api.Resource{},
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
@@ -47,6 +47,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
 	ssn.AddReclaimableFn(Name, s.reclaimable)
+	ssn.AddCommittedFn(Name, s.recordReclaim)
 	ssn.AddValidatePlanFn(Name, s.validatePlan)
 	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
 }
@@ -67,7 +68,7 @@ type shares struct {
 	before   map[*api.QueueInfo]api.Resource // in the session before
 
 	cooldowns map[api.JobID]cooldown
-	recorded  map[*api.JobInfo]recordedReclaim // of this session
+	recorded  map[api.JobID]cooldown // began in this session
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
@@ -153,8 +154,7 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 }
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
-// deserves, because nobody could make it give back what it borrows.
-// The same holds for a job that had to give back what it had borrowed (see debt).
+// deserves, because no other queue could take back what it borrows. The same holds for a job in cooldown.
 func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
 	q := j.Queue
 	if q.CapAllows(request, when) >= 0 {

@@ -27,8 +27,7 @@ type Rules struct {
 	May func(*api.JobInfo) bool
 	// Admits asks the plugins whether a unit may go, given what the plan has taken so far.
 	Admits func(*api.Claim, api.Unit) bool
-	// PreFilter is a necessary condition, asked before a plan is looked for. Without one the plugins are asked first
-	// whether anything may go; then Admits must not remember that.
+	// PreFilter is a quick necessary condition, asked before a plan is searched for; nil: there is none.
 	PreFilter func(*api.Claim) bool
 	// Accepts has the last word on a plan as a whole; nil: all are good.
 	Accepts func(*api.Claim) bool
@@ -69,7 +68,7 @@ func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules)
 	if s.hopeless(claim) {
 		return false
 	}
-	if !p.anybody(claim, rules) {
+	if !p.hasCandidates(claim, rules) {
 		s.giveUp(claim)
 		return false
 	}
@@ -92,16 +91,15 @@ func completes(claim *api.Claim) bool {
 	return claim.Job.ReadyCount()+claim.Job.Count(api.Pipelined)+int32(len(claim.Tasks)) >= claim.Job.MinMember
 }
 
-// anybody tells whether there is anybody at all who may go. To find that out job by job costs much less than to
-// look for offers on all nodes, and where queues are full of equals it is mostly nobody. Where the action has a
-// condition of its own, that is asked instead of the plugins: some remember whom they let go.
-func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
+// hasCandidates reports whether the plugins admit any unit at all. To find that out job by job costs much less than to
+// search all nodes, and in queues full of equal jobs the plugins admit none.
+func (p *Planner) hasCandidates(claim *api.Claim, rules Rules) bool {
 	if rules.PreFilter != nil && !rules.PreFilter(claim) {
 		return false
 	}
 	for _, q := range rules.VictimQueues() {
 		for _, j := range q.Jobs {
-			if victim(j) && rules.May(j) && (rules.PreFilter != nil || p.anyUnit(claim, rules, j)) {
+			if victim(j) && rules.May(j) && p.anyUnit(claim, rules, j) {
 				return true
 			}
 		}
@@ -109,7 +107,7 @@ func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
 	return false
 }
 
-// anyUnit tells whether the plugins let anything of a job go: the rest of its gang as a whole, or one of its
+// anyUnit reports whether the plugins admit any unit of a job: the rest of its gang as a whole, or one of its
 // surplus.
 func (p *Planner) anyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) bool {
 	rest := p.victims.rest(j).unit
