@@ -56,22 +56,22 @@ func (p *points) CompareTasks(a, b *api.TaskInfo) int {
 	return api.CompareAge(a.Created, b.Created, a.Key, b.Key)
 }
 
-// JobReady tells whether the job has all that it needs to start.
+// JobReady reports whether the job has all that it needs to start.
 func (p *points) JobReady(j *api.JobInfo) bool {
 	return all(p.jobReady, func(fn TestFn) bool { return fn(j) })
 }
 
-// JobPipelined tells whether the job has it once what is being released is free.
+// JobPipelined reports whether the job has it once the resources are free that are being released.
 func (p *points) JobPipelined(j *api.JobInfo) bool {
 	return all(p.jobPipelined, func(fn TestFn) bool { return fn(j) })
 }
 
-// Overused tells whether the queue should stand back with the claim while others wait.
+// Overused reports whether the queue should wait with the claim while other queues have claims.
 func (p *points) Overused(q *api.QueueInfo, claim *api.Claim) bool {
 	return some(p.overused, func(fn QueueFn) bool { return fn(q, claim) })
 }
 
-// Allocatable tells whether hard caps allow the job one more request.
+// Allocatable reports whether hard caps allow the job one more request.
 func (p *points) Allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
 	for i := range p.allocatable {
 		if !p.allocatable[i].fn(j, request, when) {
@@ -81,7 +81,7 @@ func (p *points) Allocatable(j *api.JobInfo, request api.Resource, when api.When
 	return true
 }
 
-// Filter returns why no task of the shape may ever go to the node, or nil.
+// Filter returns why no task of the signature can ever run on the node, or nil.
 func (p *points) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	for i := range p.filter {
 		if unfit := p.filter[i].fn(s, n); unfit != nil {
@@ -91,7 +91,7 @@ func (p *points) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	return nil
 }
 
-// Predicate returns why the task cannot go to a node that passed Filter, room aside, or nil.
+// Predicate returns why the task cannot be placed on a node that passed Filter, or nil. It does not check resources.
 func (p *points) Predicate(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
 	for i := range p.predicate {
 		if unfit := p.predicate[i].fn(t, n, when); unfit != nil {
@@ -101,7 +101,7 @@ func (p *points) Predicate(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api
 	return nil
 }
 
-// reserveExternal sets aside what the task takes on the node besides room; nothing for most tasks.
+// reserveExternal reserves what the task needs on the node besides node resources; nothing for most tasks.
 func (p *points) reserveExternal(t *api.TaskInfo, n *api.NodeInfo) []api.ExternalReservation {
 	if !t.Signature.HasExternalResources() {
 		return nil
@@ -124,27 +124,27 @@ func (p *points) NodeScore(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 	return sum
 }
 
-// Preemptable tells whether a unit may be evicted for a claim of the same queue.
+// Preemptable reports whether a unit may be evicted for a claim of the same queue.
 func (p *points) Preemptable(claim *api.Claim, unit api.Unit) bool {
 	return admits(p.preemptable, claim, unit)
 }
 
-// Reclaimable tells whether a unit may be evicted for a claim of another queue.
+// Reclaimable reports whether a unit may be evicted for a claim of another queue.
 func (p *points) Reclaimable(claim *api.Claim, unit api.Unit) bool {
 	return admits(p.reclaimable, claim, unit)
 }
 
-// NonEvictable tells whether nothing may evict the task.
+// NonEvictable reports whether nothing may evict the task.
 func (p *points) NonEvictable(t *api.TaskInfo) bool {
 	return some(p.nonEvictable, func(fn TaskFn) bool { return fn(t) })
 }
 
-// PreFilterPlan tells whether evictions from other queues could ever make the claim fit.
+// PreFilterPlan reports whether evictions from other queues could ever make the claim fit.
 func (p *points) PreFilterPlan(claim *api.Claim) bool {
 	return all(p.preFilterPlan, func(fn PlanFn) bool { return fn(claim) })
 }
 
-// ValidatePlan tells whether a plan for the claim, which the statement has carried out, may be
+// ValidatePlan reports whether a plan for the claim, which the statement has carried out, may be
 // committed.
 func (p *points) ValidatePlan(claim *api.Claim) bool {
 	return all(p.validatePlan, func(fn PlanFn) bool { return fn(claim) })

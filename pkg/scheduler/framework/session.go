@@ -17,7 +17,7 @@ type Session struct {
 	ID string
 	// Log carries the session's id.
 	Log logr.Logger
-	// Now is when the session was opened; time stands still in it.
+	// Now is when the session was opened. It does not change within the session.
 	Now time.Time
 
 	registration
@@ -42,11 +42,11 @@ type Session struct {
 // WatchFn observes the statements that one session commits, for audits and tests. The model contains the decisions.
 type WatchFn func(ssn *Session, decisions []api.Decision)
 
-// Outcome is what a session found out about a job that still waits.
+// Outcome is what a session has found out about a job that still waits.
 type Outcome struct {
-	// Job is why the gang has not started; nil when it has.
+	// Job is why the gang has not started; nil if it has.
 	Job *api.Verdict
-	// Tasks is why members of a shape wait; members without entry share Job.
+	// Tasks is why members of a signature wait; members without an entry share Job.
 	Tasks map[*api.Signature]*api.Verdict
 	// BlockedByBudgets is how many pods disruption budgets keep from being evicted for the job.
 	BlockedByBudgets int
@@ -54,7 +54,7 @@ type Outcome struct {
 	DegradedFor time.Duration
 }
 
-// Message words one of the verdicts.
+// Message returns the text of one of the verdicts.
 func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	text := v.Message(dims)
 	if o.BlockedByBudgets > 0 && v.Nodes.Total > 0 {
@@ -131,7 +131,8 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 	return nil
 }
 
-// Cluster returns the model, to read. Statements alone change it.
+// Cluster returns the model, to read. Statements change what tasks hold; Reserve, Unreserve and SetOverdue what is
+// available.
 func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
 
 // Actions returns the actions that run in the session, in their order.
@@ -155,13 +156,13 @@ func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
 // Total returns the usable total: what members of queues could hold. A node counts with its
 // allocatable, less pods outside all queues, if it is ready, schedulable, and some holding or
 // waiting member of a queue passes its filters; any other node counts with what members hold
-// there. It stands still within a session.
+// there. It does not change within a session.
 func (ssn *Session) Total() api.Resource { return ssn.total }
 
 // SetDeserved records what a queue deserves, in parts of units (see api.Parts).
 func (ssn *Session) SetDeserved(q *api.QueueInfo, parts api.Resource) { ssn.deserved[q] = parts }
 
-// Deserved returns what a plugin has recorded, in parts of units; nil if none shares out the cluster.
+// Deserved returns what a plugin has recorded, in parts of units; nil if no plugin divides the cluster between queues.
 func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource { return ssn.deserved[q] }
 
 // Statement begins a new statement.
@@ -172,8 +173,8 @@ func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
 	ssn.outcome(j).Job = verdict
 }
 
-// ExplainTasks records why members of a shape wait although the gang has started or waits for
-// another reason.
+// ExplainTasks records why members of a signature wait although the gang has started, or why they wait for another
+// reason than the gang.
 func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
 	o := ssn.outcome(j)
 	if o.Tasks == nil {
@@ -224,15 +225,15 @@ func (ssn *Session) announceCommit(decisions []api.Decision, held bool) {
 	}
 }
 
-// WakeAt asks for a session at t at the latest, even if nothing happens until then: from t on,
-// something is to be decided otherwise. The earliest wish counts.
+// WakeAt asks for a session at t at the latest, even if no event arrives before: from t on a decision may differ. The
+// earliest time counts.
 func (ssn *Session) WakeAt(t time.Time) {
 	if ssn.wake.IsZero() || t.Before(ssn.wake) {
 		ssn.wake = t
 	}
 }
 
-// Wake returns when the next session must be at the latest; zero if time alone changes nothing.
+// Wake returns when the next session must be at the latest; zero if no time was asked for.
 func (ssn *Session) Wake() time.Time { return ssn.wake }
 
 // Reserve keeps resources for a job of a queue at its placements, as far as they are free or being released. They count
