@@ -79,11 +79,34 @@ func (w weaker) registry(t schedtest.T) *framework.Registry {
 }
 
 func (w weaker) drf() framework.PluginSpec {
-	if w.jobs != nil {
-		return drf.SpecWith(w.jobs)
+	if w.jobs == nil {
+		return drf.Spec()
 	}
-	return drf.Spec()
+	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return weakerDRF{w.jobs}, nil }}
 }
+
+// weakerDRF is drf with another rule of which job may evict for its claims from which.
+type weakerDRF struct {
+	fairer func(before, after, left api.Share) bool
+}
+
+func (weakerDRF) Name() string { return drf.Name }
+
+func (p weakerDRF) OnSessionOpen(ssn *framework.Session) {
+	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims.Dominant(held, ssn.Total()) }
+	ssn.AddJobOrderFn(drf.Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
+	ssn.AddPreemptableFn(drf.Name, func(claim *api.Claim, unit api.Unit) api.Vote {
+		switch before, after := share(claim.JobHeld), share(claim.JobHeld.Plus(claim.Request)); {
+		case claim.Job == unit.Job:
+			return api.Abstain
+		case p.fairer(before, after, share(unit.Job.Allocated.Minus(unit.Request))):
+			return api.Permit
+		}
+		return api.Reject
+	})
+}
+
+func (weakerDRF) OnSessionClose(*framework.Session) {}
 
 func (w weaker) proportion() framework.PluginSpec {
 	rules := proportion.DefaultRules()

@@ -119,7 +119,7 @@ func (o *nominated) place(allocator *place.Allocator, r *reservation) (bound int
 	for _, d := range r.placements {
 		nodes[d.Task] = d.Node
 	}
-	heldBefore, boundBefore := len(o.held), len(o.bound)
+	heldBefore, boundBefore := len(o.held), o.bound
 	placeUpTo(allocator, job, len(n.placements), nodes)
 	n.placements = nil
 	for _, d := range o.held[heldBefore:] {
@@ -138,7 +138,7 @@ func (o *nominated) place(allocator *place.Allocator, r *reservation) (bound int
 	default:
 		o.outstanding[job.ID] = n.victims
 	}
-	return len(o.bound) - boundBefore
+	return o.bound - boundBefore
 }
 
 // placeUpTo places up to so many tasks of a job: on idle resources of any node, else on the given nodes, else wherever

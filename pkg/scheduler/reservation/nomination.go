@@ -49,8 +49,8 @@ type nominated struct {
 	nomination   map[*reservation]*nomination
 	// outstanding are victims of nominations that have ended in this session.
 	outstanding map[api.JobID][]api.TaskID
-	// held and bound are the placements that were committed in this session.
-	held, bound []api.Decision
+	held        []api.Decision // placements that were committed in this session and wait for resources
+	bound       int            // how many were committed and do not wait
 }
 
 func (*nominations) Name() string { return NominatedName }
@@ -88,21 +88,25 @@ func (o *nominated) evictionAllowed(j *api.JobInfo) bool {
 
 // committed records for which job a statement evicts, and its placements.
 func (o *nominated) committed(decisions []api.Decision, held bool) {
+	if !held && !slices.ContainsFunc(decisions, isEviction) { // so are most
+		o.bound += len(decisions)
+		return
+	}
 	var preemptor *api.JobInfo
 	var victims []api.TaskID
 	var placements []place.Placement
 	for _, d := range decisions {
-		switch {
-		case d.Kind == api.Evict:
+		if isEviction(d) {
 			preemptor = d.For
 			victims = append(victims, d.Task.ID)
 			continue
-		case held:
-			o.held = append(o.held, d)
-		default:
-			o.bound = append(o.bound, d)
 		}
 		placements = append(placements, place.PlacementOf(d))
+		if held {
+			o.held = append(o.held, d)
+		} else {
+			o.bound++
+		}
 	}
 	if preemptor == nil || len(placements) == 0 {
 		return
@@ -117,6 +121,8 @@ func (o *nominated) committed(decisions []api.Decision, held bool) {
 	left, _ := o.pending(n)
 	o.explain(preemptor, left, time.Time{})
 }
+
+func isEviction(d api.Decision) bool { return d.Kind == api.Evict }
 
 // closed reports the nodes where tasks wait for victims.
 func (o *nominated) closed() {

@@ -40,6 +40,9 @@ func (s *shares) recordReclaim(decisions []api.Decision, _ bool) {
 // reclaimOf returns the claim that a statement has carried out and what it evicts for it from other queues, by job; nil if
 // it reclaims nothing.
 func reclaimOf(decisions []api.Decision) (*api.Claim, map[*api.JobInfo][]*api.TaskInfo) {
+	if !slices.ContainsFunc(decisions, func(d api.Decision) bool { return d.Kind == api.Evict && d.Cause == api.Reclaimed }) {
+		return nil, nil
+	}
 	var reclaimer *api.JobInfo
 	var placed []*api.TaskInfo
 	victims := map[*api.JobInfo][]*api.TaskInfo{}
@@ -51,9 +54,6 @@ func reclaimOf(decisions []api.Decision) (*api.Claim, map[*api.JobInfo][]*api.Ta
 			reclaimer = d.For
 			victims[d.Task.Job] = append(victims[d.Task.Job], d.Task)
 		}
-	}
-	if reclaimer == nil {
-		return nil, nil
 	}
 	claim := api.NewClaim(reclaimer, placed)
 	claim.JobHeld.Sub(claim.Request) // the model contains the placements already
