@@ -2,23 +2,47 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build image generate verify test test-short test-long fuzz soak vuln demo bench clean
+.PHONY: help build image docker-build install uninstall deploy undeploy generate verify lint presubmit test test-short \
+	test-long fuzz soak vuln demo bench clean
+
+# The image that docker-build makes.
+IMAGE ?= ghcr.io/batch-scheduler/batch-scheduler:latest
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the scheduler and the kubectl plugin into bin/.
-	go build -trimpath -o bin/batch-scheduler ./cmd/batch-scheduler
-	go build -trimpath -o bin/kubectl-batch ./cmd/kubectl-batch
+	hack/build.sh -o bin/batch-scheduler ./cmd/batch-scheduler
+	hack/build.sh -o bin/kubectl-batch ./cmd/kubectl-batch
 
 image: ## Build the container image for amd64 and arm64 as _artifacts/image.tar; PUSH=REFERENCE also pushes it.
 	go run ./hack/image $(if $(PUSH),-push $(PUSH))
+
+docker-build: ## Build the same binary into an image with a container engine; IMAGE=NAME:TAG, DOCKER=podman.
+	$(or $(DOCKER),docker) build --build-arg VERSION="$$(hack/version.sh)" -t $(IMAGE) .
+
+install: ## Install the CustomResourceDefinitions into the current cluster of kubectl.
+	kubectl apply -k config/crd
+
+uninstall: ## Delete the CustomResourceDefinitions, and with them every PodGroup and Queue.
+	kubectl delete --ignore-not-found -k config/crd
+
+deploy: ## Deploy the scheduler into the current cluster of kubectl; "make install" comes first.
+	kubectl apply -k config/default
+
+undeploy: ## Delete what "make deploy" has created.
+	kubectl delete --ignore-not-found -k config/default
 
 generate: ## Write what is generated: clients and CRDs from the types, references in docs/, and what the chart shares with config/.
 	hack/generate.sh
 
 verify: ## Fail if generated files, formatting, go.mod or the architecture are not in order.
 	hack/verify.sh
+
+lint: ## Run golangci-lint with .golangci.yaml; the first time it is compiled, which takes minutes.
+	hack/lint.sh $(ARGS)
+
+presubmit: verify lint test ## Run what a change has to pass.
 
 test: ## Vet, and run all tests with the race detector, the ones on a real API server included.
 	hack/test.sh $(ARGS)

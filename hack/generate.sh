@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes everything that is generated: from the types in pkg/apis deep copies, apply configurations, clientset, listers
-# and informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the code the references of metrics
-# and configuration (docs/metrics.md, docs/configuration.md); from the alerts in config/alerts a PrometheusRule; and
-# what the chart has in common with config/. The generators are tools of the module, so their versions
-# are in go.mod and nothing needs to be installed.
+# Writes everything that is generated: from the types in pkg/apis deep copies, apply configurations, clientset,
+# listers and informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the code the references of
+# metrics, configuration and custom resources (docs/metrics.md, docs/configuration.md, docs/reference); from the
+# alerts in config/alerts a PrometheusRule; and what the chart has in common with config/. The generators are tools of
+# the module, so their versions are in go.mod and nothing needs to be installed.
 #
 #   hack/generate.sh [ROOT]    ROOT is the root of the module, by default the one that this script is in.
 set -euo pipefail
@@ -12,6 +12,8 @@ cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
 module=$(go list -m)
 client=$module/pkg/client
 types=$module/pkg/apis/scheduling/v1alpha1
+config=$module/pkg/apis/config/v1alpha1
+header=hack/boilerplate.go.txt
 
 # What a generator no longer writes must not stay behind.
 rm -rf pkg/client
@@ -19,27 +21,27 @@ find pkg/apis -name 'zz_generated.*' -delete
 rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
 rm -rf charts/batch-scheduler/crds charts/batch-scheduler/templates/{rbac,admission}
 
-go tool deepcopy-gen --output-file zz_generated.deepcopy.go "$types"
+go tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$types" "$config"
 
-go tool applyconfiguration-gen \
+go tool applyconfiguration-gen --go-header-file "$header" \
 	--output-dir pkg/client/applyconfiguration --output-pkg "$client/applyconfiguration" \
 	"$types"
 
-go tool client-gen \
+go tool client-gen --go-header-file "$header" \
 	--clientset-name versioned --input-base "$module/pkg/apis" --input scheduling/v1alpha1 \
 	--apply-configuration-package "$client/applyconfiguration" \
 	--output-dir pkg/client/clientset --output-pkg "$client/clientset"
 
-go tool lister-gen \
+go tool lister-gen --go-header-file "$header" \
 	--output-dir pkg/client/listers --output-pkg "$client/listers" \
 	"$types"
 
-go tool informer-gen \
+go tool informer-gen --go-header-file "$header" \
 	--versioned-clientset-package "$client/clientset/versioned" --listers-package "$client/listers" \
 	--output-dir pkg/client/informers --output-pkg "$client/informers" \
 	"$types"
 
-go tool controller-gen crd paths=./pkg/apis/... output:crd:dir=config/crd
+go tool controller-gen crd paths=./pkg/apis/scheduling/... output:crd:dir=config/crd
 # controller-gen has no marker for the values of a map, and the API server refuses rules over strings without bound.
 sed -i 's/^\( *\)pattern: \^(\\+|-)?((\[0-9\]+.*/\1maxLength: 64\n&/' config/crd/scheduling.batch-scheduler.dev_*.yaml
 
@@ -47,6 +49,8 @@ gofmt -w pkg/client
 
 go run ./hack/reference metrics >docs/metrics.md
 go run ./hack/reference configuration >docs/configuration.md
+mkdir -p docs/reference
+go run ./hack/reference api >docs/reference/scheduling-v1alpha1.md
 
 # Indented, the rules are the spec of the object.
 {

@@ -1,5 +1,5 @@
-// Command batch-scheduler is a batch and gang scheduler for Kubernetes. It places the pods whose
-// spec.schedulerName is its own and leaves all others to their schedulers.
+// Command batch-scheduler is a batch and gang scheduler for Kubernetes. It places the pods whose spec.schedulerName is
+// its own and ignores all others.
 package main
 
 import (

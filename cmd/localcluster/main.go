@@ -3,13 +3,11 @@
 // own, on request kube-controller-manager and kube-scheduler, and for every node a kubelet
 // that admits pods like a real one but runs nothing. See --help.
 //
-// The API server names the version of Kubernetes it was built from only when told so at
-// link time:
+// The API server reports the version of Kubernetes only if it is set at link time:
 //
-//	go build -ldflags "-s -w
-//	  -X k8s.io/component-base/version.gitVersion=v1.36.3
+//	LDFLAGS="-X k8s.io/component-base/version.gitVersion=v1.36.3
 //	  -X k8s.io/component-base/version.gitMajor=1
-//	  -X k8s.io/component-base/version.gitMinor=36" ./cmd/localcluster
+//	  -X k8s.io/component-base/version.gitMinor=36" hack/build.sh ./cmd/localcluster
 //
 // Without these flags everything works, but kubectl version ends with an error.
 package main

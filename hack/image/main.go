@@ -38,7 +38,11 @@ func run(ctx context.Context, output, push string) error {
 		}
 		binaries = append(binaries, binary)
 	}
-	index, err := image.New(binaries...)
+	version, err := image.Version(ctx)
+	if err != nil {
+		return err
+	}
+	index, err := image.New(version, binaries...)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -22,13 +21,11 @@ import (
 //go:embed configuration.md.tmpl
 var configuration string
 
-// content is what the template fills in.
+// content is the data of the template.
 type content struct {
-	APIVersion, Kind string
 	Policy           string
-	StarvationAfter  time.Duration
+	Fields           []member
 	Actions, Plugins []part
-	Points           []conf.Point
 	Flags            []option
 }
 
@@ -71,19 +68,21 @@ func writeConfiguration(w io.Writer) error {
 	for i := range plugins {
 		plugins[i].Arguments = catalog.ArgumentsOf(plugins[i].Name)
 	}
+	fields, err := members()
+	if err != nil {
+		return err
+	}
 	text, err := template.New("configuration").Funcs(template.FuncMap{"code": code}).Parse(configuration)
 	if err != nil {
 		return err
 	}
 	_, policyText, _ := strings.Cut(conf.DefaultYAML(), "\n") // without the comment
 	return text.Execute(w, content{
-		APIVersion: conf.APIVersion, Kind: conf.Kind, Policy: policyText, StarvationAfter: conf.DefaultStarvationAfter,
-		Actions: actions, Plugins: plugins, Points: conf.Points(), Flags: flags(),
+		Policy: policyText, Fields: fields, Actions: actions, Plugins: plugins, Flags: flags(),
 	})
 }
 
-// parts says about each what its package does: the first sentence about the package is "Package NAME is the KIND
-// that ...".
+// parts describes each by the comment of its package, which begins with "Package NAME is the KIND that ...".
 func parts(folder, kind string, names []string) ([]part, error) {
 	var list []part
 	for _, name := range names {
@@ -100,7 +99,7 @@ func parts(folder, kind string, names []string) ([]part, error) {
 	return list, nil
 }
 
-// synopsis is the first sentence about the package in dir.
+// synopsis returns the first sentence of the comment of the package in dir.
 func synopsis(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -118,7 +117,7 @@ func synopsis(dir string) (string, error) {
 	return "", fmt.Errorf("%s has no comment about its package", dir)
 }
 
-// flags are those of the scheduler in the order of its help.
+// flags returns the flags of the scheduler in the order of its help.
 func flags() []option {
 	var list []option
 	set := app.NewSchedulerCommand().Flags()
@@ -136,7 +135,7 @@ func flags() []option {
 	return list
 }
 
-// code marks text as such in a cell of a table; nothing stays nothing.
+// code formats the text of a table cell as code; an empty text stays empty.
 func code(text string) string {
 	if text == "" {
 		return ""

@@ -1,8 +1,9 @@
-// Command reference writes a reference as the code has it to its output: docs/metrics.md or docs/configuration.md.
+// Command reference generates a reference from the code and prints it: docs/metrics.md, docs/configuration.md or
+// docs/reference/scheduling-v1alpha1.md.
 //
-//	go run ./hack/reference metrics|configuration
+//	go run ./hack/reference metrics|configuration|api
 //
-// It is run in the root of the module.
+// It must run in the root of the module.
 package main
 
 import (
@@ -12,7 +13,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fail("usage: reference metrics|configuration")
+		fail("usage: reference metrics|configuration|api")
 	}
 	var err error
 	switch os.Args[1] {
@@ -20,6 +21,8 @@ func main() {
 		writeMetrics()
 	case "configuration":
 		err = writeConfiguration(os.Stdout)
+	case "api":
+		err = writeAPI(os.Stdout)
 	default:
 		err = fmt.Errorf("there is no reference of %q", os.Args[1])
 	}

@@ -8,10 +8,11 @@ import (
 )
 
 const introduction = "# Metrics\n\n" +
-	"All that the scheduler serves on `/metrics`, as `make generate` finds it in the code. How to collect it, with\n" +
-	"dashboard and alerts, is in [monitoring](monitoring.md). Times are in seconds; cpu is in cores, memory in bytes, all\n" +
-	"else a count. A queue that is deleted leaves no series behind. What is told about queues and groups comes from\n" +
-	"the replica that leads. Beside these there are the usual `go_*` and `process_*` of Go programs.\n"
+	"All metrics that the scheduler serves on `/metrics`. `make generate` writes this page from the code.\n" +
+	"[Monitoring](monitoring.md) explains how to collect them, and has a dashboard and alerts.\n\n" +
+	"Durations are in seconds, cpu is in cores, memory in bytes; everything else is a count. When a queue is deleted, its\n" +
+	"series are deleted too. Only the leader has series of queues and PodGroups. The scheduler also serves the usual\n" +
+	"`go_*` and `process_*` metrics of Go programs.\n"
 
 func writeMetrics() {
 	fmt.Print(introduction + "\n")
@@ -22,7 +23,7 @@ func writeMetrics() {
 	}
 }
 
-// labels is a cell of the table.
+// labels returns a cell of the table.
 func labels(list []metrics.Label) string {
 	var cells []string
 	for _, l := range list {

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,11 +34,11 @@ var importRules = []importRule{
 	},
 	{
 		from: []string{"cmd/demo/..."}, never: []string{"pkg/scheduler/...", "cmd/batch-scheduler/...", "cmd/localcluster/...", "testing"},
-		because: "the demo judges from outside: it runs the commands as processes, and reads the API as any client",
+		because: "the demo is a client: it runs the commands as processes, and reads the API as any client",
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
-		only:    []string{"cmd/kubectl-batch/...", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
+		only:    []string{"cmd/kubectl-batch/...", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
 		because: "the plugin is a client: of the scheduler it knows the API, and the rule that says which pods are members",
 	},
 	{
@@ -56,8 +55,14 @@ var importRules = []importRule{
 		because: "the model has one owner: no client, no lock, no clock; times are handed to it",
 	},
 	{
-		from:    []string{"pkg/scheduler/framework/..."},
-		only:    []string{"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."},
+		from: []string{"pkg/scheduler/nodeindex/..."}, only: []string{"pkg/scheduler/api/..."},
+		because: "the index is below the framework: it reads the model, and asks the session through an interface of its own",
+	},
+	{
+		from: []string{"pkg/scheduler/framework/..."},
+		only: []string{
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex",
+		},
 		because: "a session works on the model and reaches the cluster through Effects alone, never through the cache",
 	},
 	{
@@ -65,7 +70,7 @@ var importRules = []importRule{
 		except: []string{"pkg/scheduler/plugins", "pkg/scheduler/actions"}, // the lists of them
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
-			"pkg/scheduler/metrics/...", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
+			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
 			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/internal/...",
 		},
 		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in a package below",
@@ -77,7 +82,8 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/internal/..."},
 		only: []string{
-			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/framework/...", "pkg/scheduler/place", "pkg/scheduler/worklist",
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/framework/...", "pkg/scheduler/nodeindex", "pkg/scheduler/place",
+			"pkg/scheduler/worklist",
 			"pkg/scheduler/internal/...",
 		},
 		because: "what actions are built from knows no action and no policy",
@@ -86,7 +92,7 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/reservation/..."},
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...", "pkg/scheduler/metrics/...",
-			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
+			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
 		},
 		because: "the policies that always run stand beside plugins and actions: they know the session, and neither plugins nor actions nor the cache",
 	},
@@ -104,7 +110,17 @@ var importRules = []importRule{
 			"internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
 			"pkg/scheduler/framework/...",
 		},
-		because: "a simulation runs sessions as the scheduler does, and is told by the command which plugins there are",
+		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
+	},
+	{
+		from: []string{"pkg/scheduler/cache/bind", "pkg/scheduler/cache/evict", "pkg/scheduler/cache/status", "pkg/scheduler/cache/events"},
+		only: []string{"pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/cache/internal/...", "pkg/scheduler/metrics"},
+		because: "binder, evictor, status writers and event recorder do not know each other, nor the cache: each declares the small " +
+			"interfaces that it needs, and the cache passes them",
+	},
+	{
+		from: []string{"pkg/scheduler/cache/internal/..."}, never: []string{"pkg/scheduler/..."},
+		because: "what the packages of the cache share is about the API server, not about scheduling",
 	},
 	{
 		from: []string{"pkg/scheduler/conf/...", "pkg/scheduler/metrics/..."}, never: []string{"pkg/scheduler/cache/...", "pkg/scheduler/framework/..."},
@@ -121,39 +137,55 @@ func TestImportsRunDownwards(t *testing.T) {
 	}
 }
 
-// TestBinariesAreLean holds because an API server linked into a program would bring its flags, its metrics and
-// 100 MB along.
-func TestBinariesAreLean(t *testing.T) {
+// TestDependenciesAreFew looks at all that is compiled into importers and programs, whichever package imports it.
+func TestDependenciesAreFew(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"cmd/batch-scheduler", "cmd/kubectl-batch"} {
-		t.Run(command, func(t *testing.T) { checkLean(t, command) })
-	}
-}
-
-func checkLean(t *testing.T, command string) {
-	t.Helper()
-	root := moduleRoot(t)
-	if _, err := os.Stat(filepath.Join(root, command)); os.IsNotExist(err) {
-		t.Skipf("there is no %s", command)
-	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+command)
-	list.Dir = root
-	list.Stderr = os.Stderr
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list -deps ./%s: %v", command, err)
-	}
-	never := []string{
+	// An API server that is linked into a program brings its flags, its metrics and 100 MB with it.
+	onlyForTests := []string{
 		"go.etcd.io/etcd/server/v3/...", "k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/controlplane/...",
 		"k8s.io/apiextensions-apiserver/pkg/apiserver/...", "sigs.k8s.io/kwok/...", "pgregory.net/rapid/...",
 		"go.uber.org/goleak/...", "github.com/prometheus/prometheus/...",
 		"helm.sh/helm/v4/...", "github.com/google/go-containerregistry/...",
 	}
-	for dependency := range strings.FieldsSeq(string(out)) {
-		if withinAny(dependency, never) {
-			t.Errorf("%s links %s; see \"go mod why -m\" and \"go list -deps\"", command, dependency)
-		}
+	// A controller that creates PodGroups compiles what client-go needs, and nothing else. "go mod tidy" of an importer also
+	// records what the tests of these packages need.
+	notForClients := append([]string{
+		"go.etcd.io/...", "k8s.io/kubernetes/...", "k8s.io/apiserver/...", "k8s.io/component-base/...",
+		"k8s.io/kube-scheduler/...", "github.com/prometheus/...", "google.golang.org/grpc/...",
+		module + "/pkg/scheduler/...", module + "/internal/...", module + "/cmd/...", module + "/test/...",
+	}, onlyForTests...)
+	for packages, never := range map[string][]string{
+		"./cmd/batch-scheduler": onlyForTests,
+		"./cmd/kubectl-batch":   onlyForTests,
+		"./pkg/apis/...":        notForClients,
+		"./pkg/client/...":      notForClients,
+	} {
+		t.Run(packages, func(t *testing.T) {
+			t.Parallel()
+			for _, dependency := range dependencies(t, packages) {
+				if withinAny(dependency, never) {
+					t.Errorf("%s compiles %s; see \"go mod why -m\" and \"go list -deps\"", packages, dependency)
+				}
+			}
+		})
 	}
+}
+
+// dependencies returns all packages that are compiled for the given ones, and for their tests if they are a tree.
+func dependencies(t *testing.T, packages string) []string {
+	t.Helper()
+	args := []string{"list", "-deps"}
+	if strings.HasSuffix(packages, "/...") {
+		args = append(args, "-test")
+	}
+	list := exec.CommandContext(t.Context(), "go", append(args, packages)...)
+	list.Dir = moduleRoot(t)
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v", packages, err)
+	}
+	return strings.Fields(string(out))
 }
 
 // checkImports returns the imports of the file that break a rule.
@@ -209,6 +241,10 @@ func TestCheckImports(t *testing.T) {
 		"cmd imports pkg":                           {"cmd/b/b.go", module + "/pkg/a", false},
 		"the framework imports the cache":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/cache", true},
 		"the framework imports the model":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/api", false},
+		"the framework imports the node index":      {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/nodeindex", false},
+		"the node index imports the framework":      {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/framework", true},
+		"the node index imports the model":          {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/api", false},
+		"an action imports the node index":          {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/nodeindex", false},
 		"a test of the framework imports the cache": {"pkg/scheduler/framework/a_test.go", module + "/pkg/scheduler/cache", false},
 		"a plugin imports a plugin":                 {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/gang", true},
 		"a plugin imports a package of its own":     {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/drf/share", false},
@@ -224,6 +260,11 @@ func TestCheckImports(t *testing.T) {
 		"the model imports a clock":                 {"pkg/scheduler/api/a.go", "k8s.io/utils/clock", true},
 		"the model imports the API types":           {"pkg/scheduler/api/a.go", module + "/pkg/apis/scheduling/v1alpha1", false},
 		"the model imports configuration":           {"pkg/scheduler/api/a.go", module + "/pkg/scheduler/conf", true},
+		"the binder imports the evictor":            {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache/evict", true},
+		"the binder imports the cache":              {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache", true},
+		"the binder imports the framework":          {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/framework", true},
+		"the binder imports what the four share":    {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache/internal/apicall", false},
+		"the cache imports the binder":              {"pkg/scheduler/cache/a.go", module + "/pkg/scheduler/cache/bind", false},
 		"what ships imports what tests":             {"pkg/scheduler/scheduler.go", module + "/pkg/scheduler/schedtest", true},
 	}
 	for name, tc := range cases {

@@ -30,17 +30,12 @@ func (s source) dir() string { return path.Dir(s.path) }
 // isTest says that the file is only compiled for tests.
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
-// isGenerated says that a generator wrote the file, so that its style is nobody's.
+// isGenerated says that a generator wrote the file, so that style rules do not apply.
 func (s source) isGenerated() bool { return ast.IsGenerated(s.syntax) }
 
 // at words a complaint about a place in the file.
 func (s source) at(place ast.Node, format string, args ...any) string {
 	return fmt.Sprintf("%s:%d: %s", s.path, s.fset.Position(place.Pos()).Line, fmt.Sprintf(format, args...))
-}
-
-// height is the number of lines from the first to the last of the node.
-func (s source) height(node ast.Node) int {
-	return s.fset.Position(node.End()).Line - s.fset.Position(node.Pos()).Line + 1
 }
 
 // parse reads one file.

@@ -5,16 +5,26 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 )
 
-// Build builds the scheduler for Linux, from the module of the working directory: without C, so that it needs no file
-// but itself, and without paths of this machine, so that it is the same on every one.
+// Build builds the scheduler for Linux, from the module of which the working directory is the root: without C, so that the
+// binary needs no other file, and without paths of this machine, so that two machines build the same bytes.
 func Build(ctx context.Context, output, architecture string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", output,
-		"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture)
+	build := exec.CommandContext(ctx, "hack/build.sh", "-o", output, "github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler")
+	build.Env = append(os.Environ(), "RELEASE=1", "GOOS=linux", "GOARCH="+architecture)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the scheduler for %s: %w: %s", architecture, err, out)
 	}
 	return nil
+}
+
+// Version returns the version of the source tree of which the working directory is the root, which Build stamps into the
+// binary. It is empty outside of a git repository.
+func Version(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "hack/version.sh").Output()
+	if err != nil {
+		return "", fmt.Errorf("hack/version.sh: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }

@@ -8,6 +8,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"fmt"
 	"io"
@@ -30,11 +31,12 @@ const (
 	passwd     = "nonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"
 )
 
-// New returns the image of binaries for different platforms, as an index of one image for each.
-func New(binaries ...string) (v1.ImageIndex, error) {
+// New returns the image of binaries for different platforms, as an index of one image for each. If version is empty, the image
+// has the version that the go command recorded in the binary.
+func New(version string, binaries ...string) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, binary := range binaries {
-		image, platform, err := single(binary)
+		image, platform, err := single(version, binary)
 		if err != nil {
 			return nil, fmt.Errorf("making an image of %s: %w", binary, err)
 		}
@@ -44,7 +46,7 @@ func New(binaries ...string) (v1.ImageIndex, error) {
 }
 
 // single returns the image of one binary: one layer.
-func single(binary string) (v1.Image, *v1.Platform, error) {
+func single(version, binary string) (v1.Image, *v1.Platform, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +74,7 @@ func single(binary string) (v1.Image, *v1.Platform, error) {
 	platform := &v1.Platform{OS: settings["GOOS"], Architecture: settings["GOARCH"]}
 	image, err := mutate.ConfigFile(base, &v1.ConfigFile{
 		OS: platform.OS, Architecture: platform.Architecture, Created: v1.Time{Time: created}, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{Entrypoint: []string{entrypoint}, User: user, WorkingDir: "/", Labels: labels(info.Main.Version, settings["vcs.revision"])},
+		Config: v1.Config{Entrypoint: []string{entrypoint}, User: user, WorkingDir: "/", Labels: labels(cmp.Or(version, info.Main.Version), settings["vcs.revision"])},
 	})
 	if err != nil {
 		return nil, nil, err

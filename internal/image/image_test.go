@@ -182,7 +182,7 @@ func sample(t *testing.T) v1.ImageIndex {
 		run(t, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + architecture}, "go", "build", "-trimpath", "-buildvcs=true", "-o", architecture, ".")
 		binaries = append(binaries, filepath.Join(dir, architecture))
 	}
-	index, err := image.New(binaries...)
+	index, err := image.New("", binaries...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// setClock is the clock of a machine that somebody sets: what it shows jumps, what passes does not.
-// The API server's clock, which is Go's in these tests, goes on as before.
+// setClock is a clock whose wall time the test sets, while its monotonic time does not change. The clock of
+// the API server, which is Go's in these tests, is not affected.
 type setClock struct {
 	clock.RealClock
 	ahead atomic.Int64 // of Go's clock
@@ -32,8 +32,8 @@ type setClock struct {
 
 func (c *setClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
-// Now returns a time as package time makes it outside of bubbles: with a wall clock, and with a monotonic
-// clock that nobody can set. There is no function to make one, so it is made of its bits.
+// Now returns a time with a wall and a monotonic reading, as time.Now does outside of bubbles. No function
+// makes one, so it is made of its bits.
 func (c *setClock) Now() time.Time {
 	now := time.Now()
 	shown := now.Add(time.Duration(c.ahead.Load()))
@@ -61,7 +61,7 @@ func TestSetClock(t *testing.T) {
 			t.Errorf("the clock shows %s more, want %s", shown, ahead)
 		}
 		if passed := after.Sub(before); passed < 0 || passed > time.Minute {
-			t.Errorf("%s have passed, want next to nothing", passed)
+			t.Errorf("%s have passed, want less than a minute", passed)
 		}
 	}
 }
@@ -73,41 +73,41 @@ tiers:
 - plugins: [{name: drf}, {name: predicates}, {name: nodeorder}]
 `
 
-// TestTheClockIsSet has two pods evicted for others, and sets the clock while those wait.
-func TestTheClockIsSet(t *testing.T) {
+// TestClockIsSetDuringPreemption evicts two pods for others, and sets the clock while these are nominated.
+func TestClockIsSetDuringPreemption(t *testing.T) {
 	const grace = 100 * time.Second
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
 		for name, test := range map[string]struct {
-			stay  bool // the pods outstay their deletion
+			stay  bool // the pods exceed their grace period
 			after time.Duration
 			want  []string
 		}{
-			"while the pods end, nobody else is evicted":   {false, grace - time.Second, []string{"c", "d"}},
-			"they get the room":                            {false, grace + time.Second, []string{"c", "d"}},
-			"pods that outstay their end are waited for":   {true, grace + 29*time.Second, []string{"c", "d"}},
-			"but not for ever, and then others have to go": {true, grace + 35*time.Second, []string{"a", "b", "c", "d"}},
+			"no further pod is evicted during the grace period":  {false, grace - time.Second, []string{"c", "d"}},
+			"the preemptors are bound after the grace period":    {false, grace + time.Second, []string{"c", "d"}},
+			"pods that exceed their grace period are waited for": {true, grace + 29*time.Second, []string{"c", "d"}},
+			"30 seconds later other pods are evicted":            {true, grace + 35*time.Second, []string{"a", "b", "c", "d"}},
 		} {
 			t.Run(name+", clock ahead by "+ahead.String(), func(t *testing.T) {
 				probe := func(context.Context, *framework.Session) error { return nil }
-				inWorld(t, evicting, probe, func(w *world) {
-					e := &evictions{world: w, grace: grace, stay: test.stay}
-					w.kube.PrependReactor("create", "pods", e.evict)
+				run(t, evicting, probe, func(h *harness) {
+					e := &evictions{harness: h, grace: grace, stay: test.stay}
+					h.kube.PrependReactor("create", "pods", e.evict)
 					for _, name := range []string{"u-1", "u-2"} {
 						u := pod(name)
 						u.Spec.PriorityClassName, u.Spec.Priority = "urgent", ptr.To[int32](100)
-						w.create(u)
+						h.create(u)
 					}
 					time.Sleep(time.Second)
-					w.clock.set(ahead)
+					h.clock.set(ahead)
 					time.Sleep(test.after - time.Second)
 					if diff := cmp.Diff(test.want, e.evicted()); diff != "" {
 						t.Errorf("evicted (-want +got):\n%s", diff)
 					}
-					if err := w.Healthy(); err != nil {
+					if err := h.Healthy(); err != nil {
 						t.Error(err)
 					}
 					time.Sleep(20 * grace)
-					if bound := w.bound(); !slices.Contains(bound, "u-1") || !slices.Contains(bound, "u-2") {
+					if bound := h.bound(); !slices.Contains(bound, "u-1") || !slices.Contains(bound, "u-2") {
 						t.Errorf("only %q are bound in the end", bound)
 					}
 				}, node("n"), low("a"), low("b"), low("c"), low("d"),
@@ -117,7 +117,7 @@ func TestTheClockIsSet(t *testing.T) {
 	}
 }
 
-// low is a pod of low priority that runs.
+// low returns a running pod of low priority.
 func low(name string) *v1.Pod {
 	p := pod(name)
 	p.Spec.NodeName, p.Status.Phase = "n", v1.PodRunning
@@ -125,9 +125,9 @@ func low(name string) *v1.Pod {
 	return p
 }
 
-// evictions does what the API server and kubelets do with them. The first two pods may stay.
+// evictions plays the API server and the kubelets. The first two pods may exceed their grace period.
 type evictions struct {
-	*world
+	*harness
 	grace time.Duration
 	stay  bool
 
@@ -166,16 +166,16 @@ func (e *evictions) evicted() []string {
 	return slices.Sorted(slices.Values(e.names))
 }
 
-// TestAClockThatIsSetIsNoStuckCycle sets the clock while a cycle runs.
-func TestAClockThatIsSetIsNoStuckCycle(t *testing.T) {
+// TestSettingTheClockIsNoStuckCycle sets the clock while a cycle runs.
+func TestSettingTheClockIsNoStuckCycle(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error {
 		time.Sleep(time.Minute)
 		return nil
 	}
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		time.Sleep(30 * time.Second)
-		w.clock.set(time.Hour)
-		if err := w.Healthy(); err != nil {
+		h.clock.set(time.Hour)
+		if err := h.Healthy(); err != nil {
 			t.Error(err)
 		}
 	}, node("n"))

@@ -8,7 +8,7 @@ import (
 )
 
 // audit recomputes the model from scratch after a cycle and panics if it contradicts itself,
-// which fails the cycle, counts it, and rebuilds the model. Tests build the scheduler with it.
+// which counts the cycle as failed and rebuilds the model. Tests build the scheduler with it.
 func audit(cluster *api.Cluster) {
 	if err := cluster.Audit(); err != nil {
 		panic(err)

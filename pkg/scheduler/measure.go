@@ -6,8 +6,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// measure is what the metrics say of the model at the end of a session. They read it while the next cycle runs, so
-// it holds copies of what changes in place.
+// measure returns what the metrics show of the model at the end of a session. They read it while the
+// next cycle runs, so it holds copies of what changes in place.
 func measure(ssn *framework.Session) *metrics.Model {
 	cluster := ssn.Cluster()
 	pending := pendingJobs(ssn)
@@ -25,7 +25,7 @@ func measure(ssn *framework.Session) *metrics.Model {
 	return m
 }
 
-// pendingJobs counts the jobs of each queue that wait, by reason.
+// pendingJobs counts the pending jobs of each queue, by reason.
 func pendingJobs(ssn *framework.Session) map[*api.QueueInfo]map[string]int {
 	pending := map[*api.QueueInfo]map[string]int{}
 	for _, j := range ssn.Cluster().WaitingJobs() {
@@ -41,7 +41,7 @@ func pendingJobs(ssn *framework.Session) map[*api.QueueInfo]map[string]int {
 	return pending
 }
 
-// sharedResources names the dimensions that queues share, and leaves the others empty.
+// sharedResources returns the names of the dimensions that queues share; the other names are empty.
 func sharedResources(dims *api.Dimensions) []string {
 	names := make([]string, dims.Len())
 	for d := range names {

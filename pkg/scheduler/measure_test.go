@@ -25,12 +25,12 @@ tiers:
 - plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
 `
 
-// TestMetricsOfTheModel compares all that is told about it. The group of the queue has no pods.
+// TestMetricsOfTheModel compares all series about the model. The PodGroup of the queue has no pods.
 func TestMetricsOfTheModel(t *testing.T) {
 	big := pod("big")
 	big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
 	probe := func(context.Context, *framework.Session) error { return nil }
-	inWorld(t, shared, probe, func(w *world) {
+	run(t, shared, probe, func(h *harness) {
 		time.Sleep(10 * time.Second)
 		want := []string{
 			`model_objects{kind="job"} 3`,
@@ -51,32 +51,32 @@ func TestMetricsOfTheModel(t *testing.T) {
 			`queue_requested{queue="default",resource="memory"} 0`,
 			`queue_weight{queue="default"} 1`,
 		}
-		got := w.series("model_", "pending_", "queue_")
+		got := h.series("model_", "pending_", "queue_")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("series (-want +got):\n%s", diff)
 		}
 	}, node("n"), pod("small"), big)
 }
 
-// TestSkippedCyclesBeginToo: who watches the scheduler sees that it is alive while nothing happens.
-func TestSkippedCyclesBeginToo(t *testing.T) {
+// TestSkippedCyclesUpdateTheStartTime: the metric shows that the scheduler runs while nothing changes.
+func TestSkippedCyclesUpdateTheStartTime(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error { return nil }
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		time.Sleep(10 * time.Second)
-		cycles := w.series("cycle_duration_seconds_count")
-		before := w.series("last_cycle_start_timestamp_seconds")
+		cycles := h.series("cycle_duration_seconds_count")
+		before := h.series("last_cycle_start_timestamp_seconds")
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff(cycles, w.series("cycle_duration_seconds_count")); diff != "" {
+		if diff := cmp.Diff(cycles, h.series("cycle_duration_seconds_count")); diff != "" {
 			t.Errorf("a cycle was not skipped (-before +after):\n%s", diff)
 		}
-		if after := w.series("last_cycle_start_timestamp_seconds"); slices.Equal(before, after) {
-			t.Errorf("%s has stood still", after)
+		if after := h.series("last_cycle_start_timestamp_seconds"); slices.Equal(before, after) {
+			t.Errorf("%s has not changed", after)
 		}
 	}, node("n"))
 }
 
-// TestMeasuringCostsNothingPerPod counts allocations: it is done in each cycle.
-func TestMeasuringCostsNothingPerPod(t *testing.T) {
+// TestMeasureAllocatesNothingPerPod counts the allocations of measure, which runs in each cycle.
+func TestMeasureAllocatesNothingPerPod(t *testing.T) {
 	const most = 20 // for one queue
 	n := node("n")
 	n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("300")
@@ -96,23 +96,23 @@ func TestMeasuringCostsNothingPerPod(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, probed, probe, func(w *world) { time.Sleep(10 * time.Second) }, objects...)
+	run(t, probed, probe, func(h *harness) { time.Sleep(10 * time.Second) }, objects...)
 	if !measured.Load() {
 		t.Error("no cycle saw all pods")
 	}
 }
 
-// series returns the series whose names begin with one of the prefixes, as they are served but for the namespace.
-func (w *world) series(prefixes ...string) []string {
-	w.t.Helper()
-	families, err := w.metrics.Gather()
+// series returns the series whose names begin with one of the prefixes, without the namespace.
+func (h *harness) series(prefixes ...string) []string {
+	h.t.Helper()
+	families, err := h.metrics.Gather()
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	var text strings.Builder
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			w.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 	}
 	var found []string

@@ -13,11 +13,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// reporter turns what a session found out into a report. It remembers what it has said, so that
-// a cycle that found out nothing new reports nothing.
+// reporter turns the results of a session into a report. It keeps what it has reported, so that a
+// cycle without new results reports nothing.
 type reporter struct {
-	said   map[api.JobID]string
-	queues map[api.QueueID]queueSums
+	reported map[api.JobID]string
+	queues   map[api.QueueID]queueSums
 }
 
 type queueSums struct {
@@ -26,11 +26,11 @@ type queueSums struct {
 }
 
 func newReporter() *reporter {
-	return &reporter{said: map[api.JobID]string{}, queues: map[api.QueueID]queueSums{}}
+	return &reporter{reported: map[api.JobID]string{}, queues: map[api.QueueID]queueSums{}}
 }
 
-// report covers the jobs that changed, those that the session has an explanation for, and
-// queues whose sums moved.
+// report returns the report about the given jobs, which changed or are pending, and about queues whose
+// sums have changed.
 func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.Report {
 	report := &api.Report{}
 	seen := make(map[*api.JobInfo]bool, len(changed))
@@ -46,9 +46,10 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 	return report
 }
 
+// reportJob adds a job: its PodGroup always, its pods if their reasons have changed.
 func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api.Report) {
 	if len(j.Tasks) == 0 && j.Group == nil {
-		delete(r.said, j.ID)
+		delete(r.reported, j.ID)
 		return
 	}
 	if j.Group != nil {
@@ -59,18 +60,18 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 		pods = append(pods, podReports(ssn, j, outcome)...)
 	}
 	if len(pods) == 0 {
-		delete(r.said, j.ID)
+		delete(r.reported, j.ID)
 		return
 	}
-	if text := digest(pods); text != r.said[j.ID] {
-		r.said[j.ID] = text
+	if text := digest(pods); text != r.reported[j.ID] {
+		r.reported[j.ID] = text
 		report.Pods = append(report.Pods, pods...)
 	}
 }
 
-// groupReport says how far a group has come. While binds are in flight the condition is left as
-// it is: it turns to Scheduled when the API server shows the members on their nodes. Only if volumes
-// have to be bound before, which can take minutes, it says so.
+// groupReport returns the status of a PodGroup. While binds are in flight the condition does not
+// change: it becomes Scheduled when the API server shows the members on their nodes. An exception
+// are claims that have to be bound before the pods, which can take minutes: the condition says so.
 func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	g := api.PodGroupReport{
 		Namespace:  j.Group.Namespace,
@@ -96,7 +97,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		}
 	case len(failed) > 0:
 		g.Reason, g.Message = failed[0].Reason, failed[0].Message
-	case slices.ContainsFunc(j.Tasks, takesClaims) && !saysWhichClaim(j.Group):
+	case slices.ContainsFunc(j.Tasks, bindsClaims) && !reportsClaim(j.Group):
 		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "has its nodes, and waits until the claims of its pods are bound there"
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
@@ -105,17 +106,17 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	return g
 }
 
-// takesClaims tells whether a task is on its way to a node where claims may have to be bound first.
-func takesClaims(t *api.TaskInfo) bool { return t.InFlight() && t.Signature.HasExternalResources() }
+// bindsClaims reports whether a task is in flight and claims may have to be bound first.
+func bindsClaims(t *api.TaskInfo) bool { return t.InFlight() && t.Signature.HasExternalResources() }
 
-// saysWhichClaim tells whether the group's condition is about claims already. After a failure it names the
-// claim, and keeps doing so while that is tried again.
-func saysWhichClaim(g *v1alpha1.PodGroup) bool {
+// reportsClaim reports whether the condition of a PodGroup is about claims already. After a failure it
+// names the claim, and stays during the retries.
+func reportsClaim(g *v1alpha1.PodGroup) bool {
 	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	return c != nil && c.Reason == v1alpha1.ReasonClaimsNotReady
 }
 
-// failedBinds are of the pods that are to be bound once more, because the last attempt has failed.
+// failedBinds returns reports about the pods of a job whose last bind failed and is retried.
 func failedBinds(j *api.JobInfo) []api.PodReport {
 	var reports []api.PodReport
 	for _, t := range j.Tasks {
@@ -129,8 +130,8 @@ func failedBinds(j *api.JobInfo) []api.PodReport {
 	return reports
 }
 
-// podReports says why each waiting member waits. Reason Unschedulable makes autoscalers buy
-// nodes, so only members that the gang needs get it.
+// podReports returns the reason why each pending member is pending. The reason Unschedulable makes
+// autoscalers add nodes, so only members that the gang needs to start get it.
 func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outcome) []api.PodReport {
 	dims := ssn.Cluster().Dims
 	needed := int(j.MinMember - j.ReadyCount())
@@ -157,6 +158,7 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 	return reports
 }
 
+// podReason returns the reason of a pod condition for a verdict. Autoscalers know Unschedulable only.
 func podReason(v *api.Verdict) string {
 	if v.Reason == v1alpha1.ReasonNotEnoughResources {
 		return v1.PodReasonUnschedulable
@@ -164,7 +166,7 @@ func podReason(v *api.Verdict) string {
 	return v.Reason
 }
 
-// digest is equal for equal reports.
+// digest returns a text that is equal for equal reports.
 func digest(pods []api.PodReport) string {
 	var b strings.Builder
 	last := ""
@@ -178,6 +180,7 @@ func digest(pods []api.PodReport) string {
 	return b.String()
 }
 
+// reportQueue adds a queue to the report if its sums have changed.
 func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report *api.Report) {
 	now := queueSums{q.Allocated, q.Requested, api.Units(ssn.Deserved(q)), q.Groups}
 	last, known := r.queues[q.ID]

@@ -1,5 +1,3 @@
-// Package scheduler runs the cycle: apply what happened, open a session, run the actions, close
-// it, and say what was found out.
 package scheduler
 
 import (
@@ -24,9 +22,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// gatherPause is how long a cycle that something has woken waits for more of the same: pods of
-// a gang arrive one by one. The last of them waits for half of it on average.
-const gatherPause = 5 * time.Millisecond
+// gatherDelay is how long a woken cycle waits for more events, because the pods of a gang arrive one
+// by one.
+const gatherDelay = 5 * time.Millisecond
 
 // stuckAfter is how long a cycle may take before Healthy reports it.
 const stuckAfter = 2 * time.Minute
@@ -34,9 +32,9 @@ const stuckAfter = 2 * time.Minute
 // Options are the parts of a Scheduler; all are required.
 type Options struct {
 	SchedulerName string        // pods with this spec.schedulerName are ours
-	DefaultQueue  string        // the queue of those who name none
-	Period        time.Duration // at least one cycle in each
-	BindWorkers   int           // bindings in flight at once
+	DefaultQueue  string        // the queue of PodGroups and pods that name none
+	Period        time.Duration // the longest time between two cycles
+	BindWorkers   int           // how many binds are sent at the same time
 	GangGrace     time.Duration // see framework.Handle
 
 	Kube     kubernetes.Interface
@@ -48,8 +46,8 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Scheduler runs cycles. Start, Run and SetConfiguration may be called from any goroutine, each
-// of the first two once.
+// Scheduler runs cycles. Start, Run and SetConfiguration may be called from any goroutine, Start and
+// Run once each.
 type Scheduler struct {
 	Options
 	informers informers.SharedInformerFactory
@@ -57,20 +55,20 @@ type Scheduler struct {
 	reporter  *reporter
 
 	profile *framework.Profile                // in force; only the scheduling goroutine reads it
-	next    atomic.Pointer[framework.Profile] // to be in force from the next cycle
-	changed chan struct{}                     // a configuration waits in next
+	next    atomic.Pointer[framework.Profile] // in force from the next cycle
+	changed chan struct{}                     // signals that next is set
 
-	// settled is the generation of the model that the last cycle left behind: while it stands,
-	// another cycle would find what that one found. 0 if that must not be relied on.
+	// settled is the generation of the model after the last cycle. As long as the model has this
+	// generation, another cycle would decide the same. It is 0 if the next cycle must run in any case.
 	settled uint64
-	// wake is when a cycle is due even so; zero if time alone changes nothing.
+	// wake is when a cycle is due although the model has not changed; zero if there is no such time.
 	wake time.Time
-	// busySince is when the running cycle began; nil between cycles. Not a number: a time also
-	// knows what a clock that is set meanwhile does not change.
+	// busySince is when the running cycle began; nil between cycles. It is a time.Time, because its
+	// monotonic reading is not affected when the clock is set.
 	busySince atomic.Pointer[time.Time]
 }
 
-// New wires a scheduler; nothing runs until Start.
+// New returns a scheduler. Nothing runs before Start.
 func New(options Options) (*Scheduler, error) {
 	s := &Scheduler{
 		Options:   options,
@@ -103,10 +101,10 @@ func (s *Scheduler) handle() framework.Handle {
 // Start starts the informers and returns when all of them have synced.
 func (s *Scheduler) Start(ctx context.Context) error { return s.cache.Start(ctx) }
 
-// Synced tells whether the informers have synced.
+// Synced reports whether the informers have synced.
 func (s *Scheduler) Synced() bool { return s.cache.Synced() }
 
-// Healthy returns an error while a cycle takes so long that it must be stuck.
+// Healthy returns an error while a cycle has been running for more than stuckAfter.
 func (s *Scheduler) Healthy() error {
 	since := s.busySince.Load()
 	if since == nil {
@@ -118,9 +116,9 @@ func (s *Scheduler) Healthy() error {
 	return nil
 }
 
-// SetConfiguration makes the plugins of a configuration, syncs the informers that they ask for,
-// which then run until ctx ends, and puts the plugins in force from the next cycle on. On an
-// error the old ones stay.
+// SetConfiguration creates the plugins of a configuration and syncs the informers that they request,
+// which run until ctx ends. The plugins are in force from the next cycle on. After an error the
+// old ones stay in force.
 func (s *Scheduler) SetConfiguration(ctx context.Context, config *conf.Configuration) error {
 	profile, err := s.Registry.NewProfile(config, s.handle())
 	if err != nil {
@@ -137,9 +135,8 @@ func (s *Scheduler) SetConfiguration(ctx context.Context, config *conf.Configura
 	return nil
 }
 
-// Run runs cycles until ctx ends: one in each period at least, and one as soon as something
-// happened that could let a task be placed. It returns when what was decided has been carried
-// out as far as gangs need it to be whole.
+// Run runs cycles until ctx ends: one per period at least, and one soon after each event that could
+// let a task be placed. It returns when the binds of all gangs that have begun are complete.
 func (s *Scheduler) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -157,7 +154,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-periodic.C():
 		case <-s.changed:
 		case <-s.cache.Wake():
-			s.pause(ctx, max(gatherPause, took))
+			s.pause(ctx, max(gatherDelay, took))
 		}
 	}
 	<-done
@@ -173,8 +170,8 @@ func (s *Scheduler) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// RunOnce is the cycle. A panic in it, which only a mistake in code can cause, is counted and
-// logged, and the model is rebuilt from what the API server shows.
+// RunOnce runs one cycle. A panic in it is a bug: it is counted and logged, and the model is rebuilt
+// from what the informers show.
 func (s *Scheduler) RunOnce(ctx context.Context) {
 	began := s.Clock.Now()
 	s.busySince.Store(&began)
@@ -182,13 +179,13 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	defer s.recoverCycle()
 	s.Metrics.CycleBegan(began)
 
-	// 1. Take over a new configuration.
+	// 1. Activate a new configuration.
 	if next := s.next.Swap(nil); next != nil {
 		s.profile, s.settled = next, 0
 	}
 
-	// 2. Apply what happened since the last cycle. If nothing did, nothing can be decided, unless
-	// something is a matter of time.
+	// 2. Apply the events since the last cycle. If the model has not changed, this cycle would decide
+	// nothing new, unless a time has come that a session asked for.
 	s.cache.Apply()
 	cluster := s.cache.Model()
 	due := !s.wake.IsZero() && !began.Before(s.wake)
@@ -200,26 +197,26 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	// 3. Open a session: plugins register, jobs are validated.
 	ssn := s.profile.Open(cluster, s.cache, s.Log, planAudits()...)
 
-	// 4. Run the actions in their order. What a statement commits goes to the cache at once,
-	// and from there to the API server while we go on.
+	// 4. Run the actions in their order. The cache takes over what a statement commits, and sends it
+	// to the API server while the cycle continues.
 	for _, action := range ssn.Actions() {
 		if err := s.execute(ctx, action, ssn); err != nil {
 			break
 		}
 	}
 
-	// 5. Close the session: what was not committed is undone.
+	// 5. Close the session, which undoes what was not committed.
 	ssn.Close()
 	audit(cluster)
 
-	// 6. Say what was found out, for statuses, conditions and metrics.
+	// 6. Publish the results as statuses, conditions and metrics.
 	changed = append(changed, cluster.Recompute()...)
 	waiting := cluster.WaitingJobs()
 	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
 	s.Metrics.Publish(measure(ssn))
 
-	// 7. Until the model changes there is nothing more to decide; except about volumes and
-	// claims, which upstream's plugins look up outside of the model.
+	// 7. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
+	// are an exception: kube-scheduler's plugins read them outside the model.
 	s.settled, s.wake = cluster.Generation(), ssn.Wake()
 	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
 		s.settled = 0
@@ -228,7 +225,8 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.summarize(ssn, began)
 }
 
-// execute runs one action. Cancellation is not an error: the process is stopping.
+// execute runs one action. It returns an error only if ctx is cancelled. Other errors are logged, and
+// the next action runs.
 func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *framework.Session) error {
 	began := s.Clock.Now()
 	err := action.Execute(ctx, ssn)
@@ -240,29 +238,32 @@ func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *f
 	return err
 }
 
+// waitsForClaims reports whether a job has a pending task with volumes or claims.
 func waitsForClaims(j *api.JobInfo) bool {
 	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Signature.HasExternalResources() })
 }
 
+// summarize counts and logs the decisions of a cycle.
 func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
-	placed, waiting, evicted := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline), ssn.Decided(api.Evict)
-	s.Metrics.Decided(metrics.Allocate, placed)
-	s.Metrics.Decided(metrics.Pipeline, waiting)
+	allocated, pipelined, evicted := ssn.Decided(api.Allocate), ssn.Decided(api.Pipeline), ssn.Decided(api.Evict)
+	s.Metrics.Decided(metrics.Allocate, allocated)
+	s.Metrics.Decided(metrics.Pipeline, pipelined)
 	s.Metrics.Decided(metrics.Evict, evicted)
 	log := ssn.Log.V(4)
-	if placed+evicted > 0 {
+	if allocated+evicted > 0 {
 		log = ssn.Log.V(2)
 	}
-	log.Info("Cycle", "placed", placed, "waitingForRoom", waiting, "evicted", evicted, "jobs", len(ssn.Jobs()), "took", s.Clock.Since(began))
+	log.Info("Cycle finished", "allocated", allocated, "pipelined", pipelined, "evicted", evicted, "jobs", len(ssn.Jobs()), "duration", s.Clock.Since(began))
 }
 
+// recoverCycle ends a cycle that panicked.
 func (s *Scheduler) recoverCycle() {
 	reason := recover()
 	if reason == nil {
 		return
 	}
 	s.Metrics.CyclePanicked()
-	s.Log.Error(fmt.Errorf("%v", reason), "Cycle panicked; rebuilding the model", "stack", string(debug.Stack()))
+	s.Log.Error(fmt.Errorf("%v", reason), "Cycle panicked", "stack", string(debug.Stack()))
 	s.cache.Rebuild()
 	s.settled = 0
 }

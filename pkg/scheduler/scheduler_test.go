@@ -31,15 +31,15 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// probe is an action that a test puts before allocate.
+// probe is an action that runs before allocate.
 type probe func(context.Context, *framework.Session) error
 
 func (probe) Name() string { return "probe" }
 
 func (p probe) Execute(ctx context.Context, ssn *framework.Session) error { return p(ctx, ssn) }
 
-// world is a scheduler with fake clients, in virtual time.
-type world struct {
+// harness is a running scheduler with fake clients, in virtual time.
+type harness struct {
 	*Scheduler
 	t       *testing.T
 	ctx     context.Context // of the informers and of Run
@@ -49,33 +49,33 @@ type world struct {
 	clock   *setClock
 }
 
-func inWorld(t *testing.T, config string, probe probe, test func(*world), objects ...runtime.Object) {
+func run(t *testing.T, config string, probe probe, test func(*harness), objects ...runtime.Object) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, batch: batchfake.NewClientset(queue, group), kube: fake.NewClientset(append(objects, namespace)...), metrics: prometheus.NewRegistry(), clock: &setClock{}}
-		w.kube.PrependReactor("create", "pods", w.bind)
+		h := &harness{t: t, batch: batchfake.NewClientset(queue, group), kube: fake.NewClientset(append(objects, namespace)...), metrics: prometheus.NewRegistry(), clock: &setClock{}}
+		h.kube.PrependReactor("create", "pods", h.bind)
 		registry, err := builtin.NewRegistry()
 		err = errors.Join(err, registry.AddAction(probe))
 		if err != nil {
 			t.Fatal(err)
 		}
 		policy := parse(t, registry, config)
-		w.Scheduler, err = New(Options{
+		h.Scheduler, err = New(Options{
 			SchedulerName: "us", DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
-			Kube: w.kube, Batch: w.batch, Config: policy, Registry: registry,
-			Metrics: metrics.New(w.metrics), Clock: w.clock, Log: testr.New(t),
+			Kube: h.kube, Batch: h.batch, Config: policy, Registry: registry,
+			Metrics: metrics.New(h.metrics), Clock: h.clock, Log: testr.New(t),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		w.ctx = ctx
-		if err := w.Start(ctx); err != nil {
+		h.ctx = ctx
+		if err := h.Start(ctx); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error)
-		go func() { ended <- w.Run(ctx) }()
-		test(w)
+		go func() { ended <- h.Run(ctx) }()
+		test(h)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -92,28 +92,28 @@ func parse(t *testing.T, registry *framework.Registry, config string) *conf.Conf
 	return policy
 }
 
-// bind does what the API server does with a binding.
-func (w *world) bind(action clienttesting.Action) (bool, runtime.Object, error) {
+// bind is a reactor that applies a binding.
+func (h *harness) bind(action clienttesting.Action) (bool, runtime.Object, error) {
 	create := action.(clienttesting.CreateAction)
 	if create.GetSubresource() != "binding" {
 		return false, nil, nil
 	}
 	binding := create.GetObject().(*v1.Binding)
-	object, err := w.kube.Tracker().Get(action.GetResource(), binding.Namespace, binding.Name)
+	object, err := h.kube.Tracker().Get(action.GetResource(), binding.Namespace, binding.Name)
 	if err != nil {
 		return true, nil, err
 	}
 	pod := object.(*v1.Pod).DeepCopy()
 	pod.Spec.NodeName = binding.Target.Name
-	return true, binding, w.kube.Tracker().Update(action.GetResource(), pod, binding.Namespace)
+	return true, binding, h.kube.Tracker().Update(action.GetResource(), pod, binding.Namespace)
 }
 
 // bound returns the pods that have a node.
-func (w *world) bound() []string {
-	w.t.Helper()
-	list, err := w.kube.CoreV1().Pods("").List(w.ctx, metav1.ListOptions{})
+func (h *harness) bound() []string {
+	h.t.Helper()
+	list, err := h.kube.CoreV1().Pods("").List(h.ctx, metav1.ListOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	names := []string{}
 	for _, p := range list.Items {
@@ -125,22 +125,22 @@ func (w *world) bound() []string {
 	return names
 }
 
-func (w *world) create(pod *v1.Pod) {
-	w.t.Helper()
-	if _, err := w.kube.CoreV1().Pods(pod.Namespace).Create(w.ctx, pod, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
+func (h *harness) create(pod *v1.Pod) {
+	h.t.Helper()
+	if _, err := h.kube.CoreV1().Pods(pod.Namespace).Create(h.ctx, pod, metav1.CreateOptions{}); err != nil {
+		h.t.Fatal(err)
 	}
 }
 
-func (w *world) panics(want int) {
-	w.t.Helper()
+func (h *harness) panics(want int) {
+	h.t.Helper()
 	text := strings.NewReader(fmt.Sprintf(`
 # HELP batch_scheduler_cycle_panics_total Cycles that ended in a panic and were recovered. Each is a bug.
 # TYPE batch_scheduler_cycle_panics_total counter
 batch_scheduler_cycle_panics_total %d
 `, want))
-	if err := testutil.GatherAndCompare(w.metrics, text, "batch_scheduler_cycle_panics_total"); err != nil {
-		w.t.Error(err)
+	if err := testutil.GatherAndCompare(h.metrics, text, "batch_scheduler_cycle_panics_total"); err != nil {
+		h.t.Error(err)
 	}
 }
 
@@ -149,7 +149,7 @@ var (
 	queue     = &v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1}}
 )
 
-// group cannot start: its members ask for more than a node has.
+// group cannot start: its members request more than a node has.
 var group = &v1alpha1.PodGroup{
 	ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g"},
 	Spec:       v1alpha1.PodGroupSpec{MinMember: 2, PriorityClassName: "urgent"},
@@ -163,10 +163,10 @@ func member(name string) *v1.Pod {
 }
 
 func node(name string) *v1.Node {
-	room := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourcePods: resource.MustParse("10")}
+	allocatable := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourcePods: resource.MustParse("10")}
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
-		Status:     v1.NodeStatus{Capacity: room, Allocatable: room},
+		Status:     v1.NodeStatus{Capacity: allocatable, Allocatable: allocatable},
 	}
 }
 
@@ -187,49 +187,49 @@ tiers:
 - plugins: [{name: predicates}, {name: nodeorder}]
 `
 
-func TestPanicCostsOneCycle(t *testing.T) {
+func TestPanicEndsOneCycle(t *testing.T) {
 	var mistaken atomic.Bool
 	probe := func(_ context.Context, ssn *framework.Session) error {
 		if mistaken.CompareAndSwap(true, false) {
 			for _, j := range ssn.Jobs() {
 				ssn.Statement().Allocate(ssn.WaitingTasks(j)[0], ssn.Cluster().Node("n"))
 			}
-			panic("a mistake") // and leaves the model with a placement that nobody committed
+			panic("a mistake") // and leaves a placement in the model that is not committed
 		}
 		return nil
 	}
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		time.Sleep(time.Second / 2)
-		w.panics(0)
+		h.panics(0)
 		mistaken.Store(true)
-		w.create(pod("b"))
+		h.create(pod("b"))
 		time.Sleep(time.Minute)
-		w.panics(1)
-		if diff := cmp.Diff([]string{"a", "b"}, w.bound()); diff != "" {
+		h.panics(1)
+		if diff := cmp.Diff([]string{"a", "b"}, h.bound()); diff != "" {
 			t.Errorf("bound pods (-want +got):\n%s", diff)
 		}
-		if err := w.Healthy(); err != nil {
+		if err := h.Healthy(); err != nil {
 			t.Errorf("not healthy after a panic: %v", err)
 		}
 	}, node("n"), pod("a"))
 }
 
-func TestFailedActionDoesNotKeepTheOthersFromTheirWork(t *testing.T) {
+func TestActionsRunAfterAFailedAction(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error { return errors.New("no luck") }
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		time.Sleep(time.Second / 2)
-		if diff := cmp.Diff([]string{"a"}, w.bound()); diff != "" {
+		if diff := cmp.Diff([]string{"a"}, h.bound()); diff != "" {
 			t.Errorf("bound pods (-want +got):\n%s", diff)
 		}
 	}, node("n"), pod("a"))
 }
 
-func TestHealthyTellsOfACycleThatIsStuck(t *testing.T) {
+func TestHealthyReportsAStuckCycle(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error {
 		time.Sleep(10 * time.Minute)
 		return nil
 	}
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		for _, at := range []struct {
 			wait time.Duration
 			want string
@@ -240,7 +240,7 @@ func TestHealthyTellsOfACycleThatIsStuck(t *testing.T) {
 		} {
 			time.Sleep(at.wait)
 			got := ""
-			if err := w.Healthy(); err != nil {
+			if err := h.Healthy(); err != nil {
 				got = err.Error()
 			}
 			if got != at.want {
@@ -250,7 +250,7 @@ func TestHealthyTellsOfACycleThatIsStuck(t *testing.T) {
 	}, node("n"))
 }
 
-func TestCyclesOnlyWhileThereIsSomethingToFind(t *testing.T) {
+func TestCyclesAreSkippedWithoutChanges(t *testing.T) {
 	claim := v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{
 		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
 	}}
@@ -259,9 +259,9 @@ func TestCyclesOnlyWhileThereIsSomethingToFind(t *testing.T) {
 	withClaim.Spec.Volumes = []v1.Volume{claim}
 	for name, test := range map[string]struct {
 		given *v1.Pod
-		want  int32 // cycles in ten periods that got as far as the actions
+		want  int32 // cycles in ten periods that run the actions
 	}{
-		"a pod without room is tried once":                {big, 0},
+		"a pod that fits nowhere is tried once":           {big, 0},
 		"a pod whose claim is missing is tried each time": {withClaim, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestCyclesOnlyWhileThereIsSomethingToFind(t *testing.T) {
 				cycles.Add(1)
 				return nil
 			}
-			inWorld(t, probed, probe, func(w *world) {
+			run(t, probed, probe, func(h *harness) {
 				time.Sleep(5*time.Second + time.Second/2)
 				before := cycles.Load()
 				time.Sleep(10 * time.Second)
@@ -282,17 +282,17 @@ func TestCyclesOnlyWhileThereIsSomethingToFind(t *testing.T) {
 	}
 }
 
-func TestACycleWhenAGangHasWaitedLong(t *testing.T) {
+func TestCycleWhenAGangStarves(t *testing.T) {
 	var cycles atomic.Int32
 	probe := func(context.Context, *framework.Session) error {
 		cycles.Add(1)
 		return nil
 	}
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		big := pod("big")
 		big.CreationTimestamp = metav1.Now()
 		big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
-		w.create(big)
+		h.create(big)
 		time.Sleep(4*time.Minute + 59*time.Second)
 		before := cycles.Load()
 		time.Sleep(2 * time.Minute)
@@ -305,38 +305,38 @@ func TestACycleWhenAGangHasWaitedLong(t *testing.T) {
 func TestSetConfiguration(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error { return nil }
 	idle := strings.Replace(probed, "probe, allocate", "probe", 1)
-	inWorld(t, idle, probe, func(w *world) {
+	run(t, idle, probe, func(h *harness) {
 		time.Sleep(3 * time.Second)
-		if diff := cmp.Diff([]string{}, w.bound()); diff != "" {
+		if diff := cmp.Diff([]string{}, h.bound()); diff != "" {
 			t.Errorf("before the change (-want +got):\n%s", diff)
 		}
-		if err := w.SetConfiguration(w.ctx, parse(t, w.Registry, probed)); err != nil {
+		if err := h.SetConfiguration(h.ctx, parse(t, h.Registry, probed)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second / 2)
-		if diff := cmp.Diff([]string{"a"}, w.bound()); diff != "" {
+		if diff := cmp.Diff([]string{"a"}, h.bound()); diff != "" {
 			t.Errorf("after it (-want +got):\n%s", diff)
 		}
 	}, node("n"), pod("a"))
 }
 
-func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
+func TestEveryMemberOfAPendingGangShowsAReason(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error { return nil }
-	inWorld(t, probed, probe, func(w *world) {
+	run(t, probed, probe, func(h *harness) {
 		time.Sleep(5 * time.Second)
-		group, err := w.batch.SchedulingV1alpha1().PodGroups("ns").Get(w.ctx, "g", metav1.GetOptions{})
+		group, err := h.batch.SchedulingV1alpha1().PodGroups("ns").Get(h.ctx, "g", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := []string{string(group.Status.Phase), fmt.Sprint(group.Status.Pending)}
 		for _, c := range group.Status.Conditions {
 			got = append(got, c.Type+" "+c.Reason)
-			if _, told, _ := strings.Cut(c.Message, "; there is "); told != "" {
-				got = append(got, told)
+			if _, class, _ := strings.Cut(c.Message, "; there is "); class != "" {
+				got = append(got, class)
 			}
 		}
 		for _, name := range []string{"g-0", "g-1", "g-2"} {
-			p, err := w.kube.CoreV1().Pods("ns").Get(w.ctx, name, metav1.GetOptions{})
+			p, err := h.kube.CoreV1().Pods("ns").Get(h.ctx, name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -352,13 +352,13 @@ func TestEveryMemberOfAWaitingGangIsToldWhy(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		w.kube.ClearActions()
-		w.batch.ClearActions()
-		w.create(pod("other")) // makes cycles
+		h.kube.ClearActions()
+		h.batch.ClearActions()
+		h.create(pod("other")) // causes cycles
 		time.Sleep(5 * time.Second)
-		for _, a := range append(w.kube.Actions(), w.batch.Actions()...) {
+		for _, a := range append(h.kube.Actions(), h.batch.Actions()...) {
 			if of := a.GetResource().Resource; a.GetVerb() != "create" && of != "queues" {
-				t.Errorf("said again: %s %s", a.GetVerb(), of)
+				t.Errorf("written again: %s %s", a.GetVerb(), of)
 			}
 		}
 	}, node("n"), member("g-0"), member("g-1"), member("g-2"))

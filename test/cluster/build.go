@@ -54,16 +54,17 @@ func build(ctx context.Context, importPath string, race bool) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	args := []string{"build", "-ldflags=" + flags, "-o", binary}
+	args := []string{"-o", binary}
 	if race { // for tests: also let the program watch over itself
 		args = append(args, "-race", "-tags=invariants")
 	}
-	_, err = golang(ctx, append(args, importPath)...)
+	command := exec.CommandContext(ctx, filepath.Join(module, "hack", "build.sh"), append(args, importPath)...)
+	command.Env = append(os.Environ(), "LDFLAGS="+flags)
+	_, err = output(command)
 	return binary, err
 }
 
-// linkFlags leave out what only debuggers read, and have an API server say which version of
-// Kubernetes it is.
+// linkFlags stamp the version of Kubernetes, which an API server reports.
 func linkFlags(ctx context.Context) (string, error) {
 	version, err := golang(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
@@ -75,7 +76,6 @@ func linkFlags(ctx context.Context) (string, error) {
 	}
 	const variables = "k8s.io/component-base/version."
 	return strings.Join([]string{
-		"-s -w",
 		"-X " + variables + "gitVersion=" + version,
 		"-X " + variables + "gitMajor=" + parts[0],
 		"-X " + variables + "gitMinor=" + parts[1],
@@ -84,13 +84,19 @@ func linkFlags(ctx context.Context) (string, error) {
 
 // golang runs the go command and returns what it prints.
 func golang(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	return output(exec.CommandContext(ctx, "go", args...))
+}
+
+// output runs the command and returns what it prints.
+func output(command *exec.Cmd) (string, error) {
+	name := filepath.Base(command.Path) + " " + command.Args[1]
+	out, err := command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return "", fmt.Errorf("go %s: %w: %s", args[0], err, strings.TrimSpace(string(exit.Stderr)))
+		return "", fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w", args[0], err)
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

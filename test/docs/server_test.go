@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	config "github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
@@ -37,7 +37,7 @@ func TestAnAPIServerTakesIt(t *testing.T) {
 	}
 	create := dryRun(t, c)
 	for _, y := range texts(t) {
-		if slices.Contains([]string{conf.Kind, types.KustomizationKind, scrapeKind, valuesKind}, y.kind) {
+		if slices.Contains([]string{config.SchedulerConfigurationKind, types.KustomizationKind, scrapeKind, valuesKind}, y.kind) {
 			continue
 		}
 		t.Run(y.at+" "+y.kind, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
+	config "github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
 // text is one YAML document of a block.
@@ -47,7 +47,7 @@ func texts(t *testing.T) []text {
 				t.Fatalf("%s: %v", b.at, err)
 			}
 			if head.Actions != nil {
-				head.Kind = conf.Kind
+				head.Kind = config.SchedulerConfigurationKind
 			}
 			if head.ScrapeConfigs != nil {
 				head.Kind = scrapeKind
@@ -66,7 +66,7 @@ func TestYAMLIsKnownToItsLastField(t *testing.T) {
 	for _, y := range texts(t) {
 		t.Run(y.at+" "+y.kind, func(t *testing.T) {
 			switch y.kind {
-			case conf.Kind:
+			case config.SchedulerConfigurationKind:
 				checkPolicy(t, y.text)
 			case types.KustomizationKind:
 				checkKustomization(t, y.text)

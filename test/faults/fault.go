@@ -53,7 +53,7 @@ func (f *Fault) String() string {
 // All are the faults of requests that change something. Nobody answers 429 after he has done what
 // was asked for. The silence lasts longer than the scheduler waits for an answer.
 //
-// immutable: a list of what can go wrong
+//nolint:gochecknoglobals // a list that no one writes to
 var All = []Fault{
 	{Code: http.StatusConflict}, {Code: http.StatusConflict, Done: true},
 	{Code: http.StatusInternalServerError}, {Code: http.StatusInternalServerError, Done: true},

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// immutable: a flag of the test command, set before tests run.
+//nolint:gochecknoglobals // a flag of the test command
 var update = flag.Bool("update", false, "write what is printed to the files that it is compared with")
 
 // Check fails the test unless the file has just this text.

@@ -63,7 +63,7 @@ func prepare(ctx context.Context) error {
 	if err = image.Build(ctx, binary, runtime.GOARCH); err != nil {
 		return err
 	}
-	built, err = image.New(binary)
+	built, err = image.New("", binary)
 	return err
 }
 

@@ -198,7 +198,7 @@ func TestReload(t *testing.T) {
 	h.eventually(func() error { return h.event("ConfigurationRefused", `did you mean "backfill"?`) })
 	log, err := os.ReadFile(h.scheduler.Log)
 	h.must(err)
-	if !strings.Contains(string(log), "the old one stays in force") {
+	if !strings.Contains(string(log), "Scheduler configuration rejected") {
 		t.Error("the log does not say that the configuration was refused")
 	}
 }

@@ -20,8 +20,6 @@ import (
 )
 
 // invariants are what the metrics must say after the work of TestMetrics: expressions that yield something then.
-//
-// immutable: a table of cases
 var invariants = []string{
 	`batch_scheduler_cycle_duration_seconds_sum / batch_scheduler_cycle_duration_seconds_count < 10`,
 	`time() - batch_scheduler_last_cycle_start_timestamp_seconds < 60`,

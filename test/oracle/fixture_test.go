@@ -72,7 +72,7 @@ func (w *fixture) standing(when api.When) []*v1.Pod {
 // often is true three times in four, seldom once in eight. Both are made of booleans, because
 // numbers are drawn with a preference for small ones.
 func often(t *rapid.T, what string) bool {
-	return rapid.Bool().Draw(t, what) || rapid.Bool().Draw(t, what)
+	return rapid.Bool().Draw(t, what) || rapid.Bool().Draw(t, what) //nolint:staticcheck // two draws
 }
 
 func seldom(t *rapid.T, what string) bool { return !often(t, what) && rapid.Bool().Draw(t, what) }

@@ -13,15 +13,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// access decides who may read what is not open to all.
+// access authenticates and authorizes requests for protected endpoints.
 type access struct {
 	authn authenticator.Request
 	authz authorizer.Authorizer
 }
 
-// newAccess leaves both decisions to the API server: it reviews the bearer token of a request, and
-// then whether its user may get the path, as a rule for nonResourceURLs allows it. Answers are kept
-// for some seconds.
+// newAccess delegates both decisions to the API server: a TokenReview of the bearer token, then a SubjectAccessReview
+// of whether its user may get the path (a rule for nonResourceURLs allows it). Results are cached for 10 seconds.
 func newAccess(kube kubernetes.Interface) (*access, error) {
 	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 	authn, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
@@ -45,21 +44,21 @@ func newAccess(kube kubernetes.Interface) (*access, error) {
 	return &access{authn: authn, authz: authz}, nil
 }
 
-// protect serves only those who may. Others get 401 if it is not known who they are, 403 if they
-// may not, and 500 if that cannot be found out.
+// protect wraps a handler. It responds with 401 to unauthenticated requests, with 403 to users that are not authorized,
+// and with 500 if the API server cannot decide.
 func (a *access) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		who, known, err := a.authn.AuthenticateRequest(req)
-		if err != nil || !known {
+		response, authenticated, err := a.authn.AuthenticateRequest(req)
+		if err != nil || !authenticated {
 			if err != nil {
-				klog.FromContext(req.Context()).V(2).Info("Request is not authenticated", "path", req.URL.Path, "err", err)
+				klog.FromContext(req.Context()).V(2).Info("Request not authenticated", "path", req.URL.Path, "err", err)
 			}
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "Unauthorized: give the bearer token of a service account", http.StatusUnauthorized)
 			return
 		}
 		decision, _, err := a.authz.Authorize(req.Context(), authorizer.AttributesRecord{
-			User: who.User,
+			User: response.User,
 			Verb: "get",
 			Path: req.URL.Path,
 		})
@@ -67,9 +66,9 @@ func (a *access) protect(next http.Handler) http.Handler {
 		case decision == authorizer.DecisionAllow:
 			next.ServeHTTP(w, req)
 		case err != nil:
-			klog.FromContext(req.Context()).Error(err, "Cannot find out whether a request is allowed",
-				"path", req.URL.Path, "user", who.User.GetName())
-			http.Error(w, "Internal Server Error: the API server could not be asked", http.StatusInternalServerError)
+			klog.FromContext(req.Context()).Error(err, "Authorization of a request failed",
+				"path", req.URL.Path, "user", response.User.GetName())
+			http.Error(w, "Internal Server Error: the authorization check at the API server failed", http.StatusInternalServerError)
 		default:
 			http.Error(w, "Forbidden: needs a role with verb get on this path (nonResourceURLs)", http.StatusForbidden)
 		}

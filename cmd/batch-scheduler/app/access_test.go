@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviewServer answers the reviews of an API server that knows the users "good" and "other" by
-// tokens of the same names, and lets only the first get /metrics.
+// reviewServer answers the reviews of an API server with the users "good" and "other", whose tokens have the same
+// names. Only the first may get /metrics.
 func reviewServer(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -39,7 +39,7 @@ func reviewServer(t *testing.T) kubernetes.Interface {
 	return kube
 }
 
-// answer sends a review back with its status filled in.
+// answer returns a review with its status set.
 func answer[T any](t *testing.T, w http.ResponseWriter, req *http.Request, judge func(*T)) {
 	var review T
 	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
@@ -53,9 +53,8 @@ func answer[T any](t *testing.T, w http.ResponseWriter, req *http.Request, judge
 	}
 }
 
-// TestAccessAsksTheAPIServer checks what newAccess wires; serving_test.go has the answers to all
-// outcomes.
-func TestAccessAsksTheAPIServer(t *testing.T) {
+// TestAccessDelegatesToTheAPIServer checks the wiring of newAccess; serving_test.go has the responses to all outcomes.
+func TestAccessDelegatesToTheAPIServer(t *testing.T) {
 	access, err := newAccess(reviewServer(t))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +66,7 @@ func TestAccessAsksTheAPIServer(t *testing.T) {
 	}{
 		"a user with the role":    {given: "Bearer good", want: http.StatusOK},
 		"a user without the role": {given: "Bearer other", want: http.StatusForbidden},
-		"a token of nobody":       {given: "Bearer bad", want: http.StatusUnauthorized},
+		"an unknown token":        {given: "Bearer bad", want: http.StatusUnauthorized},
 		"no token":                {given: "", want: http.StatusUnauthorized},
 		"a password":              {given: "Basic Z29vZDpnb29k", want: http.StatusUnauthorized},
 	} {

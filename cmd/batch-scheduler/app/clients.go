@@ -17,15 +17,15 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// clients talk to the API server. They share its connections.
+// clients of the API server; they share its connections.
 type clients struct {
 	kube  kubernetes.Interface
 	batch versioned.Interface
-	// lease is for leader election: its requests never wait behind others and give up in time.
+	// lease is for leader election: its requests have no rate limit and time out before the renew deadline.
 	lease kubernetes.Interface
 }
 
-// newClients connects nothing yet; an address or credentials that do not work show at first use.
+// newClients does not connect: a wrong address or wrong credentials cause errors at the first use.
 func newClients(opts *Options, m *metrics.Metrics) (*clients, error) {
 	base, err := restConfig(opts)
 	if err != nil {
@@ -55,7 +55,7 @@ func newClients(opts *Options, m *metrics.Metrics) (*clients, error) {
 	return &clients{kube: kube, batch: batch, lease: lease}, nil
 }
 
-// restConfig finds the API server: by the flags, else by the service account of the pod.
+// restConfig returns the API server of the flags, else that of the service account of the pod.
 func restConfig(opts *Options) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -75,8 +75,7 @@ func restConfig(opts *Options) (*rest.Config, error) {
 	return config, nil
 }
 
-// rateLimit translates the flags for client-go, to which 0 means its own low default and a
-// negative rate means none.
+// rateLimit converts the flags for client-go, where 0 stands for its own low default and a negative rate for no limit.
 func rateLimit(qps float32, burst int) (float32, int) {
 	switch {
 	case qps <= 0:
@@ -88,7 +87,7 @@ func rateLimit(qps float32, burst int) (float32, int) {
 	}
 }
 
-// writeCounter counts the requests that may change something.
+// writeCounter counts the requests that write.
 type writeCounter struct {
 	next     http.RoundTripper
 	metrics  *metrics.Metrics
@@ -123,7 +122,7 @@ func (c *writeCounter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper lets client-go look through to the transport.
+// WrappedRoundTripper gives client-go access to the transport.
 func (c *writeCounter) WrappedRoundTripper() http.RoundTripper {
 	return c.next
 }

@@ -113,7 +113,7 @@ func TestFindingTheAPIServer(t *testing.T) {
 	}{
 		"outside of a pod a flag is needed": {want: "no API server is known: this process does not run in a pod; give --kubeconfig or --master"},
 		"a kubeconfig that is missing":      {given: Options{Kubeconfig: "/none"}, want: "finding the API server: stat /none: no such file or directory"},
-		"a kubeconfig that is none":         {given: Options{Kubeconfig: kubeconfig}, want: "finding the API server: error loading config file"},
+		"a file that is not a kubeconfig":   {given: Options{Kubeconfig: kubeconfig}, want: "finding the API server: error loading config file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := restConfig(&tc.given)

@@ -1,7 +1,6 @@
-// Package app is the batch-scheduler program: its command line, and the one place that wires
-// everything together.
+// Package app is the batch-scheduler program: its command line, and the wiring of all components.
 //
-// Who wants plugins or actions of their own builds a program with a main function like this one:
+// A program with third-party plugins or actions has a main function like this one:
 //
 //	func main() {
 //		os.Exit(app.Execute(app.NewSchedulerCommand(
@@ -23,17 +22,18 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
 const longHelp = `batch-scheduler places the pods of jobs on the nodes of a Kubernetes cluster: gangs
-start together or not at all, and queues share the cluster by their weights.
+start together or not at all, and queues share the cluster in proportion to their weights.
 
-It decides only for pods whose spec.schedulerName is its own and runs beside other
-schedulers. Nothing needs a flag to run well in a cluster; outside of one, give
---kubeconfig. The policy (actions, tiers, plugins) is a file named by --scheduler-conf.`
+It places only pods whose spec.schedulerName is its own, and runs beside other
+schedulers. In a cluster, no flag is required; outside of a cluster, set --kubeconfig.
+The policy (actions, tiers, plugins) is the file that --scheduler-conf names.`
 
-// NewSchedulerCommand returns the command line of the scheduler, extended by the options.
+// NewSchedulerCommand returns the command line of the scheduler with the given extensions.
 func NewSchedulerCommand(extensions ...Option) *cobra.Command {
 	program := newProgram(extensions)
 	opts := NewOptions()
@@ -41,7 +41,7 @@ func NewSchedulerCommand(extensions ...Option) *cobra.Command {
 		Use:               "batch-scheduler",
 		Short:             "A batch and gang scheduler for Kubernetes",
 		Long:              longHelp,
-		Version:           buildVersion(),
+		Version:           version.Describe(),
 		Args:              noCommand,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -72,24 +72,23 @@ func NewSchedulerCommand(extensions ...Option) *cobra.Command {
 	return cmd
 }
 
-// Execute runs the command with the arguments of the process and returns its exit code: 0, or 1
-// after an error. The error is on stderr then: one line, preceded by a line for each problem if a
-// configuration file was refused.
+// Execute runs the command with the arguments of the process and returns the exit code: 0, or 1 after an error. It
+// prints the error to stderr: one line, preceded by a line for each problem if a configuration file is invalid.
 func Execute(cmd *cobra.Command) int {
 	err := cmd.Execute()
 	if err == nil {
 		return 0
 	}
-	var refused *conf.Error
-	if errors.As(err, &refused) {
-		fmt.Fprintln(cmd.ErrOrStderr(), refused)
-		err = fmt.Errorf("the scheduler configuration is refused: %s", text.Count(len(refused.Problems), "problem", "problems"))
+	var invalid *conf.Error
+	if errors.As(err, &invalid) {
+		fmt.Fprintln(cmd.ErrOrStderr(), invalid)
+		err = fmt.Errorf("the scheduler configuration is refused: %s", text.Count(len(invalid.Problems), "problem", "problems"))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 	return 1
 }
 
-// maxTypos is how many letters of a command may be wrong for it to be suggested.
+// maxTypos is the greatest number of wrong letters for which cobra suggests a command.
 const maxTypos = 2
 
 // usageError is a mistake on the command line.
@@ -98,12 +97,12 @@ type usageError struct {
 	err     error
 }
 
-// Error names the way to the help text of the command.
+// Error returns the text of the error and the command that prints the help text.
 func (e usageError) Error() string {
 	return fmt.Sprintf("%v; see %s --help", e.err, e.command)
 }
 
-// noCommand refuses arguments of a command that has subcommands and takes none itself.
+// noCommand rejects arguments of a command that has subcommands and no arguments.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

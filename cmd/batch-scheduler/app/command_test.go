@@ -2,17 +2,17 @@ package app
 
 import (
 	"bytes"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// execute runs a command line and returns its exit code and what it printed.
+// execute runs a command line and returns its exit code and output.
 func execute(options []Option, args ...string) (code int, stdout, stderr string) {
 	cmd := NewSchedulerCommand(options...)
 	var out, errs bytes.Buffer
@@ -70,11 +70,11 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"--bind-workers=4097"},
 			want:  "--bind-workers: must be from 1 to 4096, not 4097; see batch-scheduler --help",
 		},
-		"a rate that is no number": {
+		"a rate that is not a number": {
 			given: []string{"--kube-api-qps=NaN"},
 			want:  "--kube-api-qps: must be a number; see batch-scheduler --help",
 		},
-		"a burst that is no whole number": {
+		"a burst that is not a whole number": {
 			given: []string{"--kube-api-burst=1.5"},
 			want:  `invalid argument "1.5" for "--kube-api-burst" flag: strconv.ParseInt: parsing "1.5": invalid syntax; see batch-scheduler --help`,
 		},
@@ -98,15 +98,15 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"--leader-elect-lease-duration=5s"},
 			want:  "--leader-elect-renew-deadline: must be more than 0 and less than the lease duration of 5s, not 10s; see batch-scheduler --help",
 		},
-		"a lease shorter than the API can say": {
+		"a lease shorter than the API can express": {
 			given: []string{"--leader-elect-lease-duration=900ms", "--leader-elect-renew-deadline=500ms", "--leader-elect-retry-period=100ms"},
 			want:  "--leader-elect-lease-duration: must be 1s or more, not 900ms; see batch-scheduler --help",
 		},
-		"a retry period that leaves no second try": {
+		"a retry period without time for a second try": {
 			given: []string{"--leader-elect-retry-period=9s"},
 			want:  "--leader-elect-retry-period: must be more than 0, and 1.2 times it less than the renew deadline of 10s, not 9s; see batch-scheduler --help",
 		},
-		"a lock that is no lease": {
+		"a lock that is not a lease": {
 			given: []string{"--leader-elect-resource-lock=endpoints"},
 			want:  `--leader-elect-resource-lock: must be leases, not "endpoints"; see batch-scheduler --help`,
 		},
@@ -147,11 +147,11 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"config", "check", "a", "--scheduler-name=b"},
 			want:  "unknown flag: --scheduler-name; see batch-scheduler config check --help",
 		},
-		"simulate with nothing to begin with": {
+		"simulate without objects to start from": {
 			given: []string{"simulate"},
-			want:  "nothing to begin with: give --from-cluster, --objects, or both; see batch-scheduler simulate --help",
+			want:  "no objects to start from: set --from-cluster, --objects, or both; see batch-scheduler simulate --help",
 		},
-		"simulate with what it cannot do": {
+		"simulate with invalid flags": {
 			given: []string{"simulate", "--objects=.", "--output=pdf", "--cycles=0", "--scheduler-name="},
 			want: `--output: must be text, json or html, not "pdf"; --cycles: must be at least 1, not 0; ` +
 				"--scheduler-name: must not be empty; see batch-scheduler simulate --help",
@@ -160,7 +160,7 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"simulate", "dir"},
 			want:  `simulate takes no arguments, got "dir"; see batch-scheduler simulate --help`,
 		},
-		"simulate with a flag of the scheduler that means nothing to it": {
+		"simulate with a flag of the scheduler that it does not have": {
 			given: []string{"simulate", "--objects=.", "--bind-workers=3"},
 			want:  "unknown flag: --bind-workers; see batch-scheduler simulate --help",
 		},
@@ -241,8 +241,8 @@ func TestHelpAndVersion(t *testing.T) {
 	}{
 		"--help":             {given: []string{"--help"}, want: "batch-scheduler places the pods of jobs"},
 		"config check -h":    {given: []string{"config", "check", "-h"}, want: "check reads a policy file"},
-		"--version":          {given: []string{"--version"}, want: "batch-scheduler " + buildVersion() + "\n"},
-		"version":            {given: []string{"version"}, want: "batch-scheduler " + buildVersion() + "\n"},
+		"--version":          {given: []string{"--version"}, want: "batch-scheduler " + version.Describe() + "\n"},
+		"version":            {given: []string{"version"}, want: "batch-scheduler " + version.Describe() + "\n"},
 		"print-default":      {given: []string{"config", "print-default"}, want: conf.DefaultYAML()},
 		"words with _ for -": {given: []string{"--scheduler_name=x", "--help"}, want: "batch-scheduler places"},
 	} {
@@ -258,44 +258,21 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-func TestBuildDescription(t *testing.T) {
-	for name, tc := range map[string]struct {
-		given debug.BuildInfo
-		want  string
-	}{
-		"a release": {
-			given: debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"}},
-			want:  "v1.2.3 (go1.26.0)",
-		},
-		"a working copy with changes": {
-			given: debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
-				{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}},
-			want: "unknown (commit abc with changes, go1.26.0)",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := describeBuild(&tc.given); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestConfigCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given          string
 		code           int
-		stdout, stderr string // FILE stands for the path
+		stdout, stderr string // with FILE in place of the path
 	}{
 		"a good file": {
 			given:  "actions: defragment\ntiers: [{plugins: [{name: acme}]}]\n",
-			stdout: "FILE is a valid configuration\ndefragment: comes from a third party; what it may evict is not known here\n",
+			stdout: "FILE is a valid configuration\ndefragment: third-party action; unknown which pods it may evict\n",
 		},
 		"a file with warnings": {
 			given: "actions: defragment, preempt\ntiers: [{plugins: [{name: acme}]}, {plugins: []}]\n",
 			stdout: `warning: FILE:2: tiers[1]: a tier without plugins has no effect
 FILE is a valid configuration
-defragment: comes from a third party; what it may evict is not known here
+defragment: third-party action; unknown which pods it may evict
 preempt: may evict, for jobs of the same queue, what these plugins permit: acme
 `,
 		},
@@ -329,7 +306,12 @@ func TestMayEvict(t *testing.T) {
 	policy := func(plugins ...conf.Plugin) *conf.Configuration {
 		return &conf.Configuration{Tiers: []conf.Tier{{Plugins: plugins}}}
 	}
-	all := policy(conf.Plugin{Name: "priority"}, conf.Plugin{Name: "gang"}, conf.Plugin{Name: "drf"}, conf.Plugin{Name: "proportion"}, conf.Plugin{Name: "acme"})
+	registry, err := newProgram([]Option{withThirdParty()}).registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := policy(conf.Plugin{Name: "priority"}, conf.Plugin{Name: "gang"}, conf.Plugin{Name: "conformance"}, conf.Plugin{Name: "drf"},
+		conf.Plugin{Name: "predicates"}, conf.Plugin{Name: "proportion"}, conf.Plugin{Name: "nodeorder"}, conf.Plugin{Name: "acme"})
 	for name, tc := range map[string]struct {
 		action string
 		given  *conf.Configuration
@@ -339,14 +321,14 @@ func TestMayEvict(t *testing.T) {
 		"backfill": {action: "backfill", given: all, want: "evicts nothing"},
 		"preempt":  {action: "preempt", given: all, want: "may evict, for jobs of the same queue, what these plugins permit: priority, drf, acme"},
 		"reclaim":  {action: "reclaim", given: all, want: "may evict, for jobs of other queues, what these plugins permit: proportion, acme"},
-		"reclaim where nobody permits it": {
+		"reclaim that no plugin permits": {
 			action: "reclaim",
 			given:  policy(conf.Plugin{Name: "proportion", Disabled: []conf.Point{conf.Reclaimable}}, conf.Plugin{Name: "priority"}),
 			want:   "may evict, for jobs of other queues, nothing, since no plugin permits it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := mayEvict(tc.action, tc.given); got != tc.want {
+			if got := mayEvict(tc.action, tc.given, registry.Catalog()); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

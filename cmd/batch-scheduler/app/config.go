@@ -31,16 +31,17 @@ func newCheckCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a policy file without a cluster",
-		Long: `check reads a policy file as the scheduler would, without a cluster. It prints everything
-that is wrong with it, with line and field; what can never have an effect; and what each
-action may evict. The exit code is 1 if the scheduler would refuse the file.`,
+		Long: `check reads a policy file as the scheduler does, without a cluster. It prints all errors
+with their line and field, warnings about settings without effect, and which pods each
+action may evict. The exit code is 1 if the scheduler would reject the file.`,
 		Args: exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			registry, err := p.registry()
 			if err != nil {
 				return err
 			}
-			c, warnings, err := conf.Load(args[0], registry.Catalog())
+			catalog := registry.Catalog()
+			c, warnings, err := conf.Load(args[0], catalog)
 			for _, w := range warnings {
 				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", w)
 			}
@@ -49,7 +50,7 @@ action may evict. The exit code is 1 if the scheduler would refuse the file.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is a valid configuration\n", args[0])
 			for _, action := range c.Actions {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", action, mayEvict(action, c))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", action, mayEvict(action, c, catalog))
 			}
 			return nil
 		},
@@ -59,7 +60,7 @@ action may evict. The exit code is 1 if the scheduler would refuse the file.`,
 func newPrintDefaultCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "print-default",
-		Short: "Print the policy that is in force without --scheduler-conf",
+		Short: "Print the policy that applies without --scheduler-conf",
 		Args:  exactly(0, ""),
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprint(cmd.OutOrStdout(), conf.DefaultYAML())
@@ -67,17 +68,17 @@ func newPrintDefaultCommand() *cobra.Command {
 	}
 }
 
-// mayEvict says which pods an action may evict under a configuration.
-func mayEvict(action string, c *conf.Configuration) string {
+// mayEvict describes the pods that an action may evict under a configuration.
+func mayEvict(action string, c *conf.Configuration, catalog conf.Catalog) string {
 	switch action {
 	case "allocate", "backfill":
 		return "evicts nothing"
 	case "preempt":
-		return "may evict, for jobs of the same queue, " + permittedBy(c.Permitting(conf.Preemptable))
+		return "may evict, for jobs of the same queue, " + permittedBy(catalog.Permitting(c, conf.Preemptable))
 	case "reclaim":
-		return "may evict, for jobs of other queues, " + permittedBy(c.Permitting(conf.Reclaimable))
+		return "may evict, for jobs of other queues, " + permittedBy(catalog.Permitting(c, conf.Reclaimable))
 	default:
-		return "comes from a third party; what it may evict is not known here"
+		return "third-party action; unknown which pods it may evict"
 	}
 }
 
@@ -88,7 +89,7 @@ func permittedBy(plugins []string) string {
 	return "what these plugins permit: " + strings.Join(plugins, ", ")
 }
 
-// exactly refuses any other number of arguments; the names are for the message.
+// exactly rejects any other number of arguments. The message contains the names.
 func exactly(n int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// errLeaseLost ends a replica that could not renew its lease: another one may lead by now.
+// errLeaseLost ends a replica that could not renew its lease: another replica may lead already.
 var errLeaseLost = errors.New("lost the leader lease: it could not be renewed in time; ending so that another replica takes over")
 
 // election makes one of several replicas the leader.
@@ -34,66 +34,65 @@ func newElection(config componentbaseconfig.LeaderElectionConfiguration, client 
 		config: config,
 		client: client,
 		clock:  clk,
-		// Beyond this after its lease has run out, a process that still thinks it leads is stuck.
+		// A process that still leads this long after its lease has expired is stuck.
 		watchDog: leaderelection.NewLeaderHealthzAdaptor(20 * time.Second),
 	}
 }
 
-// healthy returns an error if this replica leads but cannot renew its lease and yet did not end.
+// healthy returns an error if this replica leads although its lease has expired.
 func (e *election) healthy() error {
 	return e.watchDog.Check(nil)
 }
 
 // The stages of a candidacy.
 const (
-	waiting int32 = iota
+	standby int32 = iota
 	leading
 	withdrawn
 )
 
-// run waits until this replica leads and then calls lead, once, with a context that ends when ctx
-// ends or the lease is lost.
+// run blocks until this replica leads and then calls lead, once, with a context that ends when ctx ends or the lease
+// is lost.
 //
-// When ctx ends, the lease is given up only after lead has returned, so that the next leader never
-// acts at the same time. When the lease is lost, lead gets what is left of the lease's duration to
-// return, and run fails with errLeaseLost. Otherwise run returns what lead returns, nil if ctx
-// ended before this replica led.
+// When ctx ends, run releases the lease only after lead has returned, so that two leaders never act at the same time.
+// When the lease is lost, lead has the rest of the lease duration to return, and run fails with errLeaseLost.
+// Otherwise run returns the result of lead, or nil if ctx ended before this replica led.
 func (e *election) run(ctx context.Context, lead func(context.Context) error) error {
-	// The lease outlives ctx, until its end is asked for by giveUp.
-	held, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	// The lease outlives ctx; release ends it.
+	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
 
 	var stage atomic.Int32
 	result := make(chan error, 1)
 	elector, err := e.elector(ctx, func(held context.Context) {
-		if ctx.Err() != nil || !stage.CompareAndSwap(waiting, leading) {
-			return // withdrawn, or about to be
+		if ctx.Err() != nil || !stage.CompareAndSwap(standby, leading) {
+			return // withdrawn, or soon to be
 		}
 		work, cancel := context.WithCancel(ctx)
 		defer cancel()
 		watched := context.AfterFunc(held, func() {
-			klog.FromContext(ctx).Info("Lost the leader lease, stopping")
+			klog.FromContext(ctx).Info("Leader lease lost")
 			cancel()
 		})
 		err := lead(work)
-		watched() // what follows gives the lease up on purpose
+		watched() // from here on, the lease ends on purpose
 		if held.Err() != nil {
 			err = errors.Join(errLeaseLost, err)
 		}
 		result <- err
-		giveUp()
+		release()
 	})
 	if err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() {
-		if stage.CompareAndSwap(waiting, withdrawn) {
-			giveUp()
+		if stage.CompareAndSwap(standby, withdrawn) {
+			release()
 		}
 	})()
 
 	elector.Run(held)
-	if stage.CompareAndSwap(waiting, withdrawn) || stage.Load() == withdrawn {
+	if stage.CompareAndSwap(standby, withdrawn) || stage.Load() == withdrawn {
 		if ctx.Err() == nil {
 			return errLeaseLost
 		}
@@ -102,14 +101,14 @@ func (e *election) run(ctx context.Context, lead func(context.Context) error) er
 	return e.await(result)
 }
 
-// await returns the result of leading. After a lost lease it comes in time or not at all.
+// await returns the result of lead, or errLeaseLost if lead does not return before the lease duration is over.
 func (e *election) await(result <-chan error) error {
-	rest := e.clock.NewTimer(e.config.LeaseDuration.Duration - e.config.RenewDeadline.Duration)
-	defer rest.Stop()
+	remaining := e.clock.NewTimer(e.config.LeaseDuration.Duration - e.config.RenewDeadline.Duration)
+	defer remaining.Stop()
 	select {
 	case err := <-result:
 		return err
-	case <-rest.C():
+	case <-remaining.C():
 		return errLeaseLost
 	}
 }
@@ -128,7 +127,7 @@ func (e *election) elector(ctx context.Context, lead func(context.Context)) (*le
 		LeaseDuration:   e.config.LeaseDuration.Duration,
 		RenewDeadline:   e.config.RenewDeadline.Duration,
 		RetryPeriod:     e.config.RetryPeriod.Duration,
-		ReleaseOnCancel: true, // run cancels after the work is done
+		ReleaseOnCancel: true, // run cancels after lead has returned
 		Name:            e.config.ResourceName,
 		WatchDog:        e.watchDog,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -146,7 +145,7 @@ func (e *election) elector(ctx context.Context, lead func(context.Context)) (*le
 	return elector, nil
 }
 
-// newIdentity tells replicas apart, also two on one host.
+// newIdentity returns a name that is unique among replicas, also among those on one host.
 func newIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {

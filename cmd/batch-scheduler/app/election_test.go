@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// leaseServer is an API server with one lease. It notes who holds it after each write.
+// leaseServer is an API server with one lease. It records the holder after each write.
 type leaseServer struct {
 	*fake.Clientset
 	down atomic.Bool // answers every write with an error
@@ -56,7 +56,7 @@ func (s *leaseServer) note(what string) {
 	s.log = append(s.log, what)
 }
 
-// noted returns what was noted, repetitions left out.
+// noted returns the records without repetitions.
 func (s *leaseServer) noted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *leaseServer) election() *election {
 	return newElection(NewOptions().LeaderElection, s, clock.RealClock{})
 }
 
-// otherLease is held by another replica that renews it until it is told to stop.
+// otherLease is held by another replica, which renews it until stop is called.
 func otherLease() *coordinationv1.Lease {
 	holder, seconds, now := "other", int32(15), metav1.NowMicro()
 	options := NewOptions().LeaderElection
@@ -77,14 +77,14 @@ func otherLease() *coordinationv1.Lease {
 	}
 }
 
-// The tests of this file run on the fake time of synctest, with the durations that are the default.
+// The tests of this file run on the fake time of synctest, with the default durations.
 
 func TestLeaseIsReleasedAfterTheWorkIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newLeaseServer()
 		logger := funcr.New(func(_, line string) {
 			if strings.Contains(line, "Lost") {
-				server.note("says that the lease is lost")
+				server.note("logs that the lease is lost")
 			}
 		}, funcr.Options{})
 		ctx, stop := context.WithCancel(klog.NewContext(t.Context(), logger))
@@ -172,7 +172,7 @@ func TestStandbyNeverLeadsAndStopsAtOnce(t *testing.T) {
 	})
 }
 
-func TestStandbyTakesOverALeaseThatRanOut(t *testing.T) {
+func TestStandbyAcquiresAnExpiredLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newLeaseServer(otherLease())
 		led := false
@@ -191,7 +191,7 @@ func TestFailedWorkReleasesTheLease(t *testing.T) {
 		server := newLeaseServer()
 		broken := errors.New("broken")
 		err := server.election().run(t.Context(), func(context.Context) error { return broken })
-		if err != broken {
+		if err != broken { //nolint:errorlint // the error itself, not wrapped
 			t.Errorf("got error %v, want %v", err, broken)
 		}
 		if got := server.noted(); len(got) == 0 || got[len(got)-1] != "released" {

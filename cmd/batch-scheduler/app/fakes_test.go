@@ -7,20 +7,21 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// fakeScheduler stands for the scheduler, which has its own tests, and notes what is done to it.
+// fakeScheduler replaces the scheduler, which has its own tests, and records the calls.
 type fakeScheduler struct {
 	mu     sync.Mutex
 	calls  []string
 	synced bool
 
 	sick   error                       // what Healthy returns
-	refuse error                       // what SetConfiguration returns
-	work   func(context.Context) error // what Run does; nil: wait for the end of the context
-	built  parts                       // what it was made from
+	reject error                       // what SetConfiguration returns
+	work   func(context.Context) error // what Run does; nil: block until the context ends
+	built  scheduler.Options           // what it was made from
 	set    func(*conf.Configuration)   // called by SetConfiguration, unless nil
 	start  func(context.Context) error // what Start does, unless nil
 }
@@ -63,7 +64,7 @@ func (s *fakeScheduler) SetConfiguration(_ context.Context, c *conf.Configuratio
 	if s.set != nil {
 		s.set(c)
 	}
-	return s.refuse
+	return s.reject
 }
 
 func (s *fakeScheduler) Synced() bool {
@@ -79,7 +80,7 @@ func (s *fakeScheduler) Healthy() error {
 // withScheduler runs a fake in place of the scheduler.
 func withScheduler(s *fakeScheduler) Option {
 	return func(p *program) {
-		p.newScheduler = func(built parts) (Scheduler, error) {
+		p.newScheduler = func(built scheduler.Options) (Scheduler, error) {
 			s.built = built
 			return s, nil
 		}
@@ -107,7 +108,7 @@ type fakeAction struct{}
 func (fakeAction) Name() string                                      { return "defragment" }
 func (fakeAction) Execute(context.Context, *framework.Session) error { return nil }
 
-// file writes a file that lasts as long as the test, and returns its path.
+// file writes a file, which the end of the test deletes, and returns its path.
 func file(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -21,7 +21,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache"
 )
 
-// maxBindWorkers bounds --bind-workers; beyond some hundreds an API server only gets slower.
+// maxBindWorkers is the upper bound of --bind-workers. More than some hundred only slow the API server down.
 const maxBindWorkers = 4096
 
 // Options are the flags of the scheduler.
@@ -37,16 +37,16 @@ type Options struct {
 	SchedulerConf string
 	// SchedulePeriod is the longest time between the starts of two cycles.
 	SchedulePeriod time.Duration
-	// DefaultQueue is the queue of groups that name none.
+	// DefaultQueue is the queue of PodGroups without a queue.
 	DefaultQueue string
-	// BindWorkers is the number of bindings that are sent at once.
+	// BindWorkers is the number of bindings in flight at the same time.
 	BindWorkers int
-	// GangGrace is how long a gang may run with fewer pods than it needs; 0: for ever.
+	// GangGrace is how long a gang may run with fewer pods than its minMember; 0: no limit.
 	GangGrace time.Duration
 
 	// KubeAPIQPS is the number of requests per second to the API server; 0 or less: no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is how many requests may exceed KubeAPIQPS for a moment; 0 or less: one second's.
+	// KubeAPIBurst is how many requests may exceed KubeAPIQPS for a moment; 0 or less: those of one second.
 	KubeAPIBurst int
 
 	// BindAddress is the IP address to serve on.
@@ -63,7 +63,7 @@ type Options struct {
 	Logging        *logsapi.LoggingConfiguration
 }
 
-// NewOptions returns the defaults.
+// NewOptions returns the default options.
 func NewOptions() *Options {
 	return &Options{
 		SchedulerName:  "batch-scheduler",
@@ -86,47 +86,47 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags makes the options settable on the command line.
+// AddFlags adds the flags that set the options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"Path of a kubeconfig file with the address of the API server and the credentials. If empty, those of the service account of the pod.")
+		"Path of a kubeconfig file with the address of the API server and the credentials. If empty, the service account of the pod is used.")
 	fs.StringVar(&o.Master, "master", o.Master,
 		"Address of the API server, such as https://10.0.0.1:6443. Overrides the one of --kubeconfig.")
 	fs.StringVar(&o.SchedulerName, "scheduler-name", o.SchedulerName,
 		"Place the pods whose spec.schedulerName is this, and no others.")
 	fs.StringVar(&o.SchedulerConf, "scheduler-conf", o.SchedulerConf,
-		`Path of the policy file: actions, tiers and plugins. Changes are picked up while running. If empty, the default that "batch-scheduler config print-default" prints.`)
+		`Path of the policy file: actions, tiers and plugins. Changes are reloaded without a restart. If empty, the policy that "batch-scheduler config print-default" prints.`)
 	fs.DurationVar(&o.SchedulePeriod, "schedule-period", o.SchedulePeriod,
-		"Longest time from the start of one scheduling cycle to the next. A cycle also starts at once when something could be placed.")
+		"Longest time from the start of one scheduling cycle to the next. A cycle also starts immediately after a change that may allow placements.")
 	fs.StringVar(&o.DefaultQueue, "default-queue", o.DefaultQueue,
-		"Queue of the pod groups, and of the pods without a group, that name none.")
+		"Queue of the PodGroups, and of the pods without a PodGroup, that name none.")
 	fs.IntVar(&o.BindWorkers, "bind-workers", o.BindWorkers,
-		fmt.Sprintf("Number of pods that are bound at the same time, from 1 to %d.", maxBindWorkers))
+		fmt.Sprintf("Number of bindings in flight at the same time, from 1 to %d.", maxBindWorkers))
 	fs.DurationVar(&o.GangGrace, "gang-grace", o.GangGrace,
-		"How long a gang may run with fewer pods than its minMember, and without room for the others, before it is stale: then it is evicted if that lets another gang start, provided that the policy has the action preempt or reclaim. If 0, never.")
+		"How long a gang may run with fewer pods than its minMember, and without resources for the others, before it is degraded. A degraded gang is evicted if that lets another gang start, provided that the policy has the action preempt or reclaim. If 0, never.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
-		"Requests per second that are sent to the API server at most. If 0 or negative, there is no limit but that of the server (API priority and fairness).")
+		"Maximum number of requests per second to the API server. If 0 or negative, only the limits of the API server apply (API Priority and Fairness).")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
 		"Number of requests that may exceed --kube-api-qps for a moment. If 0 or negative, as many as it allows in one second.")
 	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress,
-		"IP address to serve health and metrics on. 0.0.0.0 or :: stands for all addresses.")
+		"IP address on which health and metrics are served. 0.0.0.0 or :: stands for all addresses.")
 	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort,
-		"Port to serve /healthz, /livez, /readyz and /metrics on, over HTTPS; /metrics is for those whom the API server authorizes to get it. If 0, nothing is served.")
+		"HTTPS port of /healthz, /livez, /readyz and /metrics; /metrics requires authorization by the API server. If 0, nothing is served.")
 	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile,
-		"PEM file with the certificate to serve with, followed by those of its issuers if any. Read again when it changes. If empty, a self-signed certificate is made at the start.")
+		"PEM file with the serving certificate, followed by those of its issuers if any. Changes are reloaded. If empty, a self-signed certificate is generated at the start.")
 	fs.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", o.TLSPrivateKeyFile,
 		"PEM file with the private key of --tls-cert-file.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,
-		"Also serve profiles of CPU and memory on /debug/pprof/, for those whom the API server authorizes to get it.")
+		"Also serve profiles of CPU and memory on /debug/pprof/, which requires authorization by the API server.")
 	componentbaseoptions.BindLeaderElectionFlags(&o.LeaderElection, fs)
 	logsapi.AddFlags(o.Logging, fs)
-	// These need a feature gate that the scheduler does not offer.
+	// These need a feature gate that the scheduler does not have.
 	for _, name := range []string{"log-text-split-stream", "log-text-info-buffer-size", "log-json-split-stream", "log-json-info-buffer-size"} {
 		utilruntime.Must(fs.MarkHidden(name))
 	}
 }
 
-// Validate reports all options that cannot be used, each with its flag, on one line.
+// Validate returns all invalid options, each with its flag, as an error of one line.
 func (o *Options) Validate() error {
 	var errs flagErrors
 	if o.SchedulerName == "" {
@@ -173,7 +173,7 @@ func (o *Options) validateServing(errs *flagErrors) {
 	}
 }
 
-// validateLeaderElection asks for what client-go asks for, in the words of the flags.
+// validateLeaderElection checks the requirements of client-go; its errors name the flags.
 func (o *Options) validateLeaderElection(errs *flagErrors) {
 	le := o.LeaderElection
 	if !le.LeaderElect {
@@ -201,14 +201,14 @@ func (o *Options) validateLeaderElection(errs *flagErrors) {
 	}
 }
 
-// flagErrors collects what is wrong with the options.
+// flagErrors are the errors of invalid options.
 type flagErrors []error
 
 func (e *flagErrors) add(flag, format string, args ...any) {
 	*e = append(*e, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
 }
 
-// joined returns one error of one line, nil if there are none.
+// joined returns all errors as one error of one line, or nil if there is none.
 func (e flagErrors) joined() error {
 	if len(e) == 0 {
 		return nil

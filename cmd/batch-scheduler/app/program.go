@@ -3,43 +3,37 @@ package app
 import (
 	"context"
 	"errors"
-	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
 // Option extends the program.
 type Option func(*program)
 
-// WithPlugin adds a plugin that configurations may name. A name can be taken once; taking one of
-// the plugins that come with the scheduler stops the program at its start.
+// WithPlugin adds a plugin that configurations may name. The name must be unique: a duplicate, also of a built-in
+// plugin, ends the program at its start.
 func WithPlugin(name string, spec framework.PluginSpec) Option {
 	return func(p *program) {
 		p.extend = append(p.extend, func(r *framework.Registry) error { return r.AddPlugin(name, spec) })
 	}
 }
 
-// WithAction adds an action that configurations may name, under the same rule.
+// WithAction adds an action that configurations may name; its name must be unique too.
 func WithAction(action framework.Action) Option {
 	return func(p *program) {
 		p.extend = append(p.extend, func(r *framework.Registry) error { return r.AddAction(action) })
 	}
 }
 
-// program is what the command line runs: what is built in, and what third parties added.
+// program is the built-in scheduler and its extensions.
 type program struct {
 	extend       []func(*framework.Registry) error
-	newScheduler func(parts) (Scheduler, error)
+	newScheduler func(scheduler.Options) (Scheduler, error)
 	clock        clock.WithTicker
 }
 
@@ -51,7 +45,7 @@ func newProgram(options []Option) *program {
 	return p
 }
 
-// registry returns a new registry of all plugins and actions.
+// registry returns a new registry of all plugins and actions, extensions included.
 func (p *program) registry() (*framework.Registry, error) {
 	r, err := builtin.NewRegistry()
 	errs := []error{err}
@@ -61,58 +55,28 @@ func (p *program) registry() (*framework.Registry, error) {
 	return r, errors.Join(errs...)
 }
 
-// Scheduler is what the program starts, drives and stops.
+// Scheduler is the component that the program starts and stops.
 type Scheduler interface {
-	// Start starts the informers and waits until they are synced. It is called once, before
-	// leadership is asked for, and fails when ctx ends before that.
+	// Start starts the informers and returns when they are synced. It is called once, before the election, and fails if
+	// ctx ends first.
 	Start(ctx context.Context) error
 
-	// Run executes cycles until ctx ends, and returns when everything that was decided is sent or
-	// given up, so that another replica may take over.
+	// Run executes cycles until ctx ends, and returns when all decisions are sent or dropped, so that another replica
+	// may lead.
 	Run(ctx context.Context) error
 
-	// SetConfiguration takes effect between two cycles. After an error the old one is in force.
+	// SetConfiguration takes effect between two cycles. After an error, the previous configuration stays in force.
 	// Informers that the configuration needs run until ctx ends.
 	SetConfiguration(ctx context.Context, c *conf.Configuration) error
 
-	// Synced tells whether the informers are synced.
+	// Synced reports whether the informers are synced.
 	Synced() bool
 
-	// Healthy returns what is wrong, nil if nothing is. A scheduler that does not lead is healthy.
+	// Healthy returns an error if the scheduler is stuck. A scheduler that does not lead is healthy.
 	Healthy() error
 }
 
-// parts are what a scheduler is built from.
-type parts struct {
-	SchedulerName, DefaultQueue string
-	Period                      time.Duration
-	BindWorkers                 int
-	GangGrace                   time.Duration
-
-	Kube   kubernetes.Interface
-	Batch  versioned.Interface
-	Events events.EventRecorder
-
-	Config   *conf.Configuration
-	Registry *framework.Registry
-	Metrics  *metrics.Metrics
-	Clock    clock.WithTicker
-}
-
 // newScheduler builds the scheduler itself.
-func newScheduler(p parts) (Scheduler, error) {
-	return scheduler.New(scheduler.Options{
-		SchedulerName: p.SchedulerName,
-		DefaultQueue:  p.DefaultQueue,
-		Period:        p.Period,
-		BindWorkers:   p.BindWorkers,
-		GangGrace:     p.GangGrace,
-		Kube:          p.Kube,
-		Batch:         p.Batch,
-		Config:        p.Config,
-		Registry:      p.Registry,
-		Metrics:       p.Metrics,
-		Clock:         p.Clock,
-		Log:           klog.Background(),
-	})
+func newScheduler(options scheduler.Options) (Scheduler, error) {
+	return scheduler.New(options)
 }

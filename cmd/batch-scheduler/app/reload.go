@@ -14,18 +14,17 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// maxNote is how long the API server allows the note of an event to be, in bytes.
+// maxNote is the maximum length of the note of an event in bytes; the API server rejects longer ones.
 const maxNote = 1024
 
-// reloader puts changed configurations into force, and says in log, metrics and an event what
-// became of each.
+// reloader applies changed configurations and reports the result of each in the log, metrics and an event.
 type reloader struct {
 	file      string
 	scheduler Scheduler
 	metrics   *metrics.Metrics
 	clock     clock.PassiveClock
 	events    events.EventRecorder
-	self      *corev1.ObjectReference // what the events are about
+	self      *corev1.ObjectReference // the object of the events
 }
 
 // reload is a conf.Reload.
@@ -36,12 +35,12 @@ func (r *reloader) reload(ctx context.Context, c *conf.Configuration, warnings [
 	}
 	if err != nil {
 		r.metrics.ConfigRefused()
-		logger.Error(err, "The changed scheduler configuration is refused, the old one stays in force", "file", r.file)
+		logger.Error(err, "Scheduler configuration rejected", "file", r.file)
 		r.event(corev1.EventTypeWarning, "ConfigurationRefused", "The old configuration stays in force: "+err.Error())
 		return
 	}
 	r.metrics.ConfigReloaded(r.clock.Now())
-	logger.Info("The changed scheduler configuration is in force", "file", r.file, "actions", c.Actions)
+	logger.Info("Scheduler configuration reloaded", "file", r.file, "actions", c.Actions)
 	logWarnings(logger, warnings)
 	r.event(corev1.EventTypeNormal, "ConfigurationReloaded", "The changed configuration is in force")
 }
@@ -52,12 +51,12 @@ func (r *reloader) event(kind, reason, note string) {
 
 func logWarnings(logger klog.Logger, warnings []conf.Warning) {
 	for _, w := range warnings {
-		logger.Info("Warning about the scheduler configuration", "warning", w.String())
+		logger.Info("Scheduler configuration warning", "warning", w.String())
 	}
 }
 
-// selfReference names what events of the process itself are about: its pod as the downward API
-// tells it, or, outside of a pod, its lease.
+// selfReference returns the object of events about the process itself: its pod, from the downward API, or its lease if
+// the process does not run in a pod.
 func selfReference(opts *Options) *corev1.ObjectReference {
 	if name, namespace := os.Getenv("POD_NAME"), os.Getenv("POD_NAMESPACE"); name != "" && namespace != "" {
 		return &corev1.ObjectReference{
@@ -71,7 +70,7 @@ func selfReference(opts *Options) *corev1.ObjectReference {
 	}
 }
 
-// shorten cuts a text to at most limit bytes, between characters.
+// shorten truncates a text to at most limit bytes, at a character boundary.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -25,27 +25,27 @@ func TestReload(t *testing.T) {
 `
 	for name, tc := range map[string]struct {
 		err     error // of the file
-		refuse  error // of the scheduler
+		reject  error // of the scheduler
 		calls   []string
 		event   string
 		metrics string
 	}{
-		"a good file comes into force": {
+		"a valid file is applied": {
 			calls: []string{"configure"},
 			event: "Normal ConfigurationReloaded The changed configuration is in force",
 			metrics: `batch_scheduler_config_last_success_timestamp_seconds 100
 batch_scheduler_config_reloads_total{result="failure"} 0
 batch_scheduler_config_reloads_total{result="success"} 1`,
 		},
-		"a bad file leaves the old configuration": {
+		"an invalid file leaves the old configuration": {
 			err:   &conf.Error{Source: "f", Problems: []conf.Problem{{Line: 3, Path: "actions", Text: "wrong"}}},
 			event: "Warning ConfigurationRefused The old configuration stays in force: f:3: actions: wrong",
 			metrics: `batch_scheduler_config_last_success_timestamp_seconds 0
 batch_scheduler_config_reloads_total{result="failure"} 1
 batch_scheduler_config_reloads_total{result="success"} 0`,
 		},
-		"a configuration that the scheduler cannot use is refused": {
-			refuse: errors.New("plugin acme: no database"),
+		"a configuration that the scheduler cannot use is rejected": {
+			reject: errors.New("plugin acme: no database"),
 			calls:  []string{"configure"},
 			event:  "Warning ConfigurationRefused The old configuration stays in force: plugin acme: no database",
 			metrics: `batch_scheduler_config_last_success_timestamp_seconds 0
@@ -55,7 +55,7 @@ batch_scheduler_config_reloads_total{result="success"} 0`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
-			scheduler := &fakeScheduler{refuse: tc.refuse}
+			scheduler := &fakeScheduler{reject: tc.reject}
 			recorder := events.NewFakeRecorder(10)
 			r := &reloader{file: "f", scheduler: scheduler, metrics: metrics.New(registry), events: recorder,
 				clock: clocktesting.NewFakePassiveClock(time.Unix(100, 0)), self: selfReference(NewOptions())}
@@ -80,7 +80,7 @@ func TestSelfReference(t *testing.T) {
 		given map[string]string
 		want  string
 	}{
-		"the pod that the downward API tells of": {
+		"the pod of the downward API": {
 			given: map[string]string{"POD_NAME": "p", "POD_NAMESPACE": "n", "POD_UID": "u"},
 			want:  "Pod n/p u",
 		},
@@ -106,8 +106,8 @@ func TestShorten(t *testing.T) {
 		given string
 		want  string
 	}{
-		"what fits stays":             {given: "12345678", want: "12345678"},
-		"what does not is cut":        {given: "123456789", want: "12345..."},
+		"a text that fits stays":      {given: "12345678", want: "12345678"},
+		"a longer text is cut":        {given: "123456789", want: "12345..."},
 		"no character is cut in half": {given: "1234ööö", want: "1234..."},
 	} {
 		t.Run(name, func(t *testing.T) {

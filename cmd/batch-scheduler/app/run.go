@@ -17,19 +17,21 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 	batchscheme "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/scheme"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// run is the life of the process after its options were found valid. It returns nil when ctx ended
-// it and everything was finished.
+// run is the life of the process after its options are validated. It returns nil if ctx ended it and all components
+// have stopped.
 func (p *program) run(ctx context.Context, opts *Options) error {
 	defer logs.FlushLogs()
 	logger := klog.FromContext(ctx)
-	logger.Info("Starting", "version", buildVersion(), "schedulerName", opts.SchedulerName)
+	logger.Info("Starting", "version", version.Describe(), "schedulerName", opts.SchedulerName)
 
-	// 1. Build everything. What is wrong with files or addresses shows here.
+	// 1. Build all components. Wrong files and addresses are errors here.
 	proc, err := p.assemble(opts)
 	if err != nil {
 		return err
@@ -37,18 +39,18 @@ func (p *program) run(ctx context.Context, opts *Options) error {
 	logWarnings(logger, proc.policy.warnings)
 
 	// 2. Serve, record events and watch the configuration, until the scheduler has stopped.
-	beside := newBackground(ctx)
-	if err = proc.accompany(beside); err != nil {
-		proc.dismiss(beside)
+	tasks := newBackground(ctx)
+	if err = proc.startBackground(tasks); err != nil {
+		proc.stopBackground(tasks)
 		return err
 	}
 
 	// 3. Schedule.
 	err = endedBy(ctx, proc.schedule(ctx))
 	if errors.Is(err, errLeaseLost) {
-		return err // Another replica may lead by now: wait for nothing.
+		return err // Another replica may lead already: end at once.
 	}
-	proc.dismiss(beside)
+	proc.stopBackground(tasks)
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (p *program) run(ctx context.Context, opts *Options) error {
 	return nil
 }
 
-// process is everything that a running program consists of.
+// process holds the components of a running program.
 type process struct {
 	opts        *Options
 	policy      *policy
@@ -69,7 +71,7 @@ type process struct {
 	endpoints   endpoints
 }
 
-// assemble builds a process that does nothing yet.
+// assemble builds a process and starts nothing.
 func (p *program) assemble(opts *Options) (*process, error) {
 	registry, err := p.registry()
 	if err != nil {
@@ -97,11 +99,11 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api.kube.EventsV1()})
 	recorder := broadcaster.NewRecorder(newScheme(), "batch-scheduler")
-	scheduler, err := p.newScheduler(parts{
+	sched, err := p.newScheduler(scheduler.Options{
 		SchedulerName: opts.SchedulerName, DefaultQueue: opts.DefaultQueue,
 		Period: opts.SchedulePeriod, BindWorkers: opts.BindWorkers, GangGrace: opts.GangGrace,
-		Kube: api.kube, Batch: api.batch, Events: recorder,
-		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock,
+		Kube: api.kube, Batch: api.batch,
+		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock, Log: klog.Background(),
 	})
 	if err != nil {
 		broadcaster.Shutdown()
@@ -109,14 +111,14 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	}
 	election := newElection(opts.LeaderElection, api.lease, p.clock)
 	return &process{
-		opts: opts, policy: policy, scheduler: scheduler, election: election, broadcaster: broadcaster,
-		reloader: &reloader{file: opts.SchedulerConf, scheduler: scheduler, metrics: m, clock: p.clock,
+		opts: opts, policy: policy, scheduler: sched, election: election, broadcaster: broadcaster,
+		reloader: &reloader{file: opts.SchedulerConf, scheduler: sched, metrics: m, clock: p.clock,
 			events: recorder, self: selfReference(opts)},
 		metrics:     m,
 		certificate: certificate,
 		endpoints: endpoints{
-			live:    []check{scheduler.Healthy, election.healthy},
-			ready:   []check{synced(scheduler)},
+			live:    []check{sched.Healthy, election.healthy},
+			ready:   []check{synced(sched)},
 			metrics: promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}),
 			access:  access,
 			profile: opts.Profiling,
@@ -124,26 +126,26 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	}, nil
 }
 
-// accompany starts what goes on beside the scheduler. It fails if the port cannot be opened; what
-// goes wrong later is logged.
-func (p *process) accompany(beside *background) error {
+// startBackground starts the server, the event recorder and the watcher of the configuration. It fails if the port
+// cannot be opened; later errors are logged.
+func (p *process) startBackground(tasks *background) error {
 	l, err := listen(p.opts)
 	if err != nil {
 		return err
 	}
 	if l != nil {
-		klog.FromContext(beside.ctx).Info("Serving health and metrics", "address", l.Addr().String())
-		beside.start(func(ctx context.Context) {
+		klog.FromContext(tasks.ctx).Info("Serving health and metrics", "address", l.Addr().String())
+		tasks.start(func(ctx context.Context) {
 			if err := serve(ctx, l, p.certificate, p.endpoints.handler()); err != nil {
-				klog.FromContext(ctx).Error(err, "Health and metrics are no longer served")
+				klog.FromContext(ctx).Error(err, "Server of health and metrics failed")
 			}
 		})
 	}
-	if err := p.broadcaster.StartRecordingToSinkWithContext(beside.ctx); err != nil {
+	if err := p.broadcaster.StartRecordingToSinkWithContext(tasks.ctx); err != nil {
 		return fmt.Errorf("recording events: %w", err)
 	}
 	if p.policy.watcher != nil {
-		beside.start(func(ctx context.Context) {
+		tasks.start(func(ctx context.Context) {
 			p.policy.watcher.Run(ctx, func(c *conf.Configuration, w []conf.Warning, err error) {
 				p.reloader.reload(ctx, c, w, err)
 			})
@@ -152,14 +154,14 @@ func (p *process) accompany(beside *background) error {
 	return nil
 }
 
-// dismiss ends what accompany started, as far as it came.
-func (p *process) dismiss(beside *background) {
-	beside.stop()
+// stopBackground stops everything that startBackground has started, also after it failed.
+func (p *process) stopBackground(tasks *background) {
+	tasks.stop()
 	p.broadcaster.Shutdown()
 }
 
-// schedule runs the scheduler until ctx ends or leadership is lost. The informers come first, so
-// that a standby replica can take over at once.
+// schedule runs the scheduler until ctx ends or leadership is lost. It starts the informers before the election, so
+// that a standby replica can lead without delay.
 func (p *process) schedule(ctx context.Context) error {
 	if err := p.scheduler.Start(ctx); err != nil {
 		return fmt.Errorf("starting the scheduler: %w", err)
@@ -177,7 +179,7 @@ func (p *process) lead(ctx context.Context) error {
 	return p.scheduler.Run(ctx)
 }
 
-// endedBy returns nil in place of an error that only says that ctx has ended.
+// endedBy returns nil in place of an error that is only the end of ctx.
 func endedBy(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.Is(err, errLeaseLost) {
 		return nil
@@ -185,7 +187,7 @@ func endedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// policy is the configuration at the start, and the watch over its file.
+// policy is the configuration at the start and the watcher of its file.
 type policy struct {
 	configuration *conf.Configuration
 	warnings      []conf.Warning
@@ -204,7 +206,7 @@ func loadPolicy(opts *Options, catalog conf.Catalog, clk clock.Clock) (*policy, 
 	return &p, err
 }
 
-// newScheme knows the types that events may be about.
+// newScheme returns a scheme of the types that are objects of events.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -212,7 +214,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// synced is the readiness of a replica, whether it leads or stands by.
+// synced checks the readiness of a replica, leader or standby.
 func synced(s Scheduler) check {
 	return func() error {
 		if !s.Synced() {
@@ -222,14 +224,14 @@ func synced(s Scheduler) check {
 	}
 }
 
-// background is what goes on beside the scheduler and is stopped after it.
+// background runs functions until it is stopped, which is after the scheduler has stopped.
 type background struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 }
 
-// newBackground returns a background that does not end with ctx but when it is stopped.
+// newBackground returns a background that has the values of ctx but not its end.
 func newBackground(ctx context.Context) *background {
 	var b background
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -241,7 +243,7 @@ func (b *background) start(f func(context.Context)) {
 	b.tasks.Go(func() { f(b.ctx) })
 }
 
-// stop ends all functions and waits for them.
+// stop cancels the context of all functions and returns when they have returned.
 func (b *background) stop() {
 	b.cancel()
 	b.tasks.Wait()

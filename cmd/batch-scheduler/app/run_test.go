@@ -22,12 +22,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// deadline is for what must happen in the end; it is never waited out when all is well.
+// deadline bounds the duration of a test that fails; passing tests are much faster.
 const deadline = 30 * time.Second
 
 const thirdPartyPolicy = "actions: defragment\ntiers: [{plugins: [{name: acme}]}]\n"
 
-// offline are options of a process that needs no API server: no election, no requests.
+// offline returns options of a process without an API server: no election, no requests.
 func offline(t *testing.T) *Options {
 	t.Helper()
 	opts := NewOptions()
@@ -38,7 +38,7 @@ func offline(t *testing.T) *Options {
 	return opts
 }
 
-// runProgram runs a program with third-party parts and a fake scheduler.
+// runProgram runs a program with a third-party plugin and action and a fake scheduler.
 func runProgram(ctx context.Context, s *fakeScheduler, opts *Options) error {
 	return newProgram([]Option{withThirdParty(), withScheduler(s)}).run(ctx, opts)
 }
@@ -63,7 +63,7 @@ func TestRunStartsSchedulesAndStops(t *testing.T) {
 	if want := "sq73s[defragment]"; strings.ReplaceAll(got, " ", "") != want {
 		t.Errorf("the scheduler was made from %s, want %s", got, want)
 	}
-	if b.Kube == nil || b.Batch == nil || b.Events == nil || b.Registry == nil || b.Metrics == nil || b.Clock == nil {
+	if b.Kube == nil || b.Batch == nil || b.Registry == nil || b.Metrics == nil || b.Clock == nil {
 		t.Errorf("the scheduler was made from %+v, which lacks something", b)
 	}
 }
@@ -80,7 +80,7 @@ func TestRunFails(t *testing.T) {
 		scheduler *fakeScheduler
 		want      string // part of the error
 	}{
-		"when the configuration is bad": {
+		"when the configuration is invalid": {
 			opts: func(o *Options) { o.SchedulerConf = file(t, "f", "actions: x") },
 			want: `no such action`,
 		},
@@ -186,7 +186,7 @@ func TestRunReloadsTheConfiguration(t *testing.T) {
 				t.Errorf("got %v, want the file without tiers", c)
 			}
 		case <-ctx.Done():
-			t.Error("the change was not noticed")
+			t.Error("the change was not reloaded")
 		}
 		stop()
 		return nil
@@ -196,8 +196,8 @@ func TestRunReloadsTheConfiguration(t *testing.T) {
 	}
 }
 
-// stubbornKey in the environment makes this test binary a program whose scheduler says when it runs
-// and when it is asked to stop, and stops only if the value is "stops".
+// stubbornKey in the environment makes this test binary a program whose scheduler prints when it runs and when its
+// context ends, and returns only if the value is "stops".
 const stubbornKey = "APP_TEST_STUBBORN"
 
 func TestMain(m *testing.M) {
@@ -280,7 +280,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-func TestWhoSchedulesLeads(t *testing.T) {
+func TestTheLeaderMetricIsSetWhileScheduling(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := metrics.New(registry)
 	leads := func() string {
@@ -295,15 +295,15 @@ func TestWhoSchedulesLeads(t *testing.T) {
 		}
 		return "nothing"
 	}
-	told := []string{leads()}
+	values := []string{leads()}
 	p := &process{metrics: m, scheduler: &fakeScheduler{work: func(context.Context) error {
-		told = append(told, leads())
+		values = append(values, leads())
 		return nil
 	}}}
 	if err := p.lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"0", "1", "0"}, append(told, leads())); diff != "" {
+	if diff := cmp.Diff([]string{"0", "1", "0"}, append(values, leads())); diff != "" {
 		t.Errorf("before, while and after it schedules (-want +got):\n%s", diff)
 	}
 }

@@ -17,22 +17,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// shutdownTimeout bounds how long the last requests may take after the server was stopped.
+// shutdownTimeout is the time limit of requests in progress after the server is stopped.
 const shutdownTimeout = 5 * time.Second
 
-// check returns what is wrong, nil if nothing is.
+// check returns an error if the component is not healthy or not ready.
 type check func() error
 
-// endpoints are what the program serves.
+// endpoints of the HTTPS server.
 type endpoints struct {
 	live    []check      // behind /healthz and /livez
 	ready   []check      // behind /readyz
-	metrics http.Handler // behind /metrics, for those with access
+	metrics http.Handler // behind /metrics, protected by access
 	access  *access
-	profile bool // serve /debug/pprof/, for those with access
+	profile bool // serve /debug/pprof/, protected by access
 }
 
-// handler serves GET and HEAD requests for the endpoints, and nothing else.
+// handler serves GET and HEAD requests for the endpoints; all others are errors.
 func (e endpoints) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", probe(e.live))
@@ -40,8 +40,8 @@ func (e endpoints) handler() http.Handler {
 	mux.Handle("GET /readyz", probe(e.ready))
 	mux.Handle("GET /metrics", e.access.protect(e.metrics))
 	if e.profile {
-		// The index also serves the profiles that go by a name, such as heap. Long CPU profiles
-		// and traces take as long as they are asked to.
+		// The index also serves the named profiles, such as heap. The request sets the duration of CPU profiles and
+		// traces, so the server has no write timeout.
 		for path, handler := range map[string]http.HandlerFunc{
 			"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
 		} {
@@ -51,7 +51,7 @@ func (e endpoints) handler() http.Handler {
 	return mux
 }
 
-// probe answers "ok", or code 503 and the first thing that is wrong.
+// probe responds with "ok", or with code 503 and the first failed check.
 func probe(checks []check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -65,7 +65,7 @@ func probe(checks []check) http.Handler {
 	})
 }
 
-// listen opens the port of the options; nil without an error means that nothing is to be served.
+// listen opens the port of the options. It returns nil without an error if the port is 0.
 func listen(opts *Options) (net.Listener, error) {
 	if opts.SecurePort == 0 {
 		return nil, nil
@@ -77,8 +77,8 @@ func listen(opts *Options) (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers requests on the listener, which it closes, until ctx ends, and returns after the
-// last request.
+// serve responds to requests on the listener until ctx ends, and returns after the last request. It closes the
+// listener.
 func serve(ctx context.Context, l net.Listener, certificate certificateSource, handler http.Handler) error {
 	logger := klog.FromContext(ctx)
 	server := &http.Server{
@@ -104,8 +104,8 @@ func serve(ctx context.Context, l net.Listener, certificate certificateSource, h
 	return <-stopped
 }
 
-// handshakeLog takes what net/http has to say about connections, mostly failed TLS handshakes of
-// port scanners and of probes without TLS.
+// handshakeLog logs the connection errors of net/http, mostly failed TLS handshakes of port scanners and of probes
+// without TLS.
 type handshakeLog struct {
 	logger klog.Logger
 }
@@ -119,8 +119,8 @@ func (l handshakeLog) Write(line []byte) (int, error) {
 // certificateSource returns the certificate of a handshake, as tls.Config.GetCertificate.
 type certificateSource func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// newCertificateSource reads the files of the options, or makes a self-signed certificate if none
-// are given. It fails if the files do not hold a certificate and its key.
+// newCertificateSource reads the files of the options, or generates a self-signed certificate if they name none. It
+// fails if the files do not contain a certificate and its key.
 func newCertificateSource(opts *Options) (certificateSource, error) {
 	if opts.TLSCertFile == "" {
 		return selfSigned(opts.BindAddress)
@@ -132,7 +132,7 @@ func newCertificateSource(opts *Options) (certificateSource, error) {
 			last.Store(&c)
 			return &c, nil
 		}
-		// While the files are being replaced they may not fit together.
+		// While the files are being replaced, certificate and key may not match.
 		if c := last.Load(); c != nil {
 			return c, nil
 		}

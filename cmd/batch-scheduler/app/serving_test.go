@@ -22,8 +22,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// fakeAccess knows the bearer tokens of three users, of whom the first may read metrics, and for
-// the third of whom nobody can tell.
+// fakeAccess authenticates three users by their bearer tokens. The first may read metrics; for the third, authorization
+// fails with an error.
 func fakeAccess() *access {
 	return &access{
 		authn: authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
@@ -51,8 +51,8 @@ func fakeAccess() *access {
 	}
 }
 
-// startServing serves the endpoints on loopback until the test ends and returns a client that
-// trusts any certificate, and the address.
+// startServing serves the endpoints on loopback until the test ends. It returns a client that trusts any certificate,
+// and the address.
 func startServing(t *testing.T, source certificateSource, e endpoints) (*http.Client, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -102,24 +102,24 @@ func TestServing(t *testing.T) {
 		user   string
 		want   answer
 	}{
-		"health is open":                  {given: good, path: "/healthz", want: answer{200, "ok"}},
-		"liveness is open":                {given: good, path: "/livez", want: answer{200, "ok"}},
-		"readiness is open":               {given: good, path: "/readyz", want: answer{200, "ok"}},
-		"health says what is wrong":       {given: bad, path: "/healthz", want: answer{503, "cycle loop: no cycle for 1m0s\n"}},
-		"liveness says what is wrong":     {given: bad, path: "/livez", want: answer{503, "cycle loop: no cycle for 1m0s\n"}},
-		"readiness says what is missing":  {given: bad, path: "/readyz", want: answer{503, "the informers are not synced yet\n"}},
-		"metrics for whom they are for":   {given: good, path: "/metrics", user: "prometheus", want: answer{200, "metrics"}},
-		"no metrics for strangers":        {given: good, path: "/metrics", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
-		"no metrics for forged tokens":    {given: good, path: "/metrics", user: "forged", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
-		"no metrics for other users":      {given: good, path: "/metrics", user: "alice", want: answer{403, "Forbidden: needs a role with verb get on this path (nonResourceURLs)\n"}},
-		"no metrics when nobody can tell": {given: good, path: "/metrics", user: "unlucky", want: answer{500, "Internal Server Error: the API server could not be asked\n"}},
-		"nothing can be written":          {given: good, path: "/healthz", method: http.MethodPost, want: answer{405, "Method Not Allowed\n"}},
-		"nothing else is served":          {given: good, path: "/", user: "prometheus", want: answer{404, "404 page not found\n"}},
-		"metrics have no other spelling":  {given: good, path: "/metrics/", user: "alice", want: answer{404, "404 page not found\n"}},
-		"profiles for whom they are for":  {given: profiled, path: "/debug/pprof/cmdline", user: "developer", want: answer{200, strings.Join(os.Args, "\x00")}},
-		"no profiles for strangers":       {given: profiled, path: "/debug/pprof/heap", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
-		"no profiles for other users":     {given: profiled, path: "/debug/pprof/profile", user: "prometheus", want: answer{403, "Forbidden: needs a role with verb get on this path (nonResourceURLs)\n"}},
-		"the profiler is not served":      {given: good, path: "/debug/pprof/", user: "prometheus", want: answer{404, "404 page not found\n"}},
+		"health is open":                    {given: good, path: "/healthz", want: answer{200, "ok"}},
+		"liveness is open":                  {given: good, path: "/livez", want: answer{200, "ok"}},
+		"readiness is open":                 {given: good, path: "/readyz", want: answer{200, "ok"}},
+		"health has the error":              {given: bad, path: "/healthz", want: answer{503, "cycle loop: no cycle for 1m0s\n"}},
+		"liveness has the error":            {given: bad, path: "/livez", want: answer{503, "cycle loop: no cycle for 1m0s\n"}},
+		"readiness has the error":           {given: bad, path: "/readyz", want: answer{503, "the informers are not synced yet\n"}},
+		"metrics for an authorized user":    {given: good, path: "/metrics", user: "prometheus", want: answer{200, "metrics"}},
+		"no metrics without a token":        {given: good, path: "/metrics", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
+		"no metrics for forged tokens":      {given: good, path: "/metrics", user: "forged", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
+		"no metrics for other users":        {given: good, path: "/metrics", user: "alice", want: answer{403, "Forbidden: needs a role with verb get on this path (nonResourceURLs)\n"}},
+		"no metrics if authorization fails": {given: good, path: "/metrics", user: "unlucky", want: answer{500, "Internal Server Error: the authorization check at the API server failed\n"}},
+		"nothing can be written":            {given: good, path: "/healthz", method: http.MethodPost, want: answer{405, "Method Not Allowed\n"}},
+		"nothing else is served":            {given: good, path: "/", user: "prometheus", want: answer{404, "404 page not found\n"}},
+		"metrics have no other spelling":    {given: good, path: "/metrics/", user: "alice", want: answer{404, "404 page not found\n"}},
+		"profiles for an authorized user":   {given: profiled, path: "/debug/pprof/cmdline", user: "developer", want: answer{200, strings.Join(os.Args, "\x00")}},
+		"no profiles without a token":       {given: profiled, path: "/debug/pprof/heap", want: answer{401, "Unauthorized: give the bearer token of a service account\n"}},
+		"no profiles for other users":       {given: profiled, path: "/debug/pprof/profile", user: "prometheus", want: answer{403, "Forbidden: needs a role with verb get on this path (nonResourceURLs)\n"}},
+		"the profiler is not served":        {given: good, path: "/debug/pprof/", user: "prometheus", want: answer{404, "404 page not found\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.given.access = fakeAccess()
@@ -230,7 +230,7 @@ func TestListen(t *testing.T) {
 		want string // beginning of the error
 	}{
 		"port 0 serves nothing": {port: 0},
-		"a port that is taken says so": {
+		"a port that is in use": {
 			port: taken.Addr().(*net.TCPAddr).Port,
 			want: fmt.Sprintf("serving health and metrics (--bind-address, --secure-port): listen tcp %s: bind: address already in use", taken.Addr()),
 		},

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// signalContext returns a context that ends at the first SIGTERM or SIGINT. A second one ends the
-// process at once with code 1. The function stops listening.
+// signalContext returns a context that ends at the first SIGTERM or SIGINT. A second signal ends the process
+// immediately with code 1. The returned function restores the default behaviour of the signals.
 func signalContext(parent context.Context, stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)

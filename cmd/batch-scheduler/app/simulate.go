@@ -22,19 +22,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate"
 )
 
-const longSimulate = `simulate tells what the scheduler would do, and does nothing: which pods would get a node,
-which would be evicted and for whom, which would be left waiting and why, and what queues
-would hold. It begins with a live cluster, which it only reads; with objects in files, as
-"kubectl get -o yaml" writes them or as you wrote them; or with the cluster and the files on
-top of it: what if I submitted this? With --compare it does so for two policies and tells
-what is different.
+const longSimulate = `simulate prints the decisions that the scheduler would make, and changes nothing: which pods
+would be bound and to which node, which would be evicted and for which preemptor, which
+would stay pending and why, and the allocation of the queues. It starts from a live
+cluster, which it only reads; from objects in files, such as the output of
+"kubectl get -o yaml"; or from the cluster with the files added, to answer what would
+happen if they were applied. With --compare, it simulates two policies and prints the
+differences.
 
-Cycles are run until one decides nothing. After each, pods that are bound run and stay;
-pods that are evicted or were being deleted are gone at once; those that were evicted come
-back, as pods that wait, if they have a controller. Time stands still: nothing ends, and no
-gang waits for longer than it has at the start. In files, what the API server and
-controllers would fill in is filled in: a Job without pods gets those it begins with, and
-pods get their priority.`
+simulate runs cycles until one makes no decision. After each cycle, bound pods run;
+evicted and terminating pods are deleted immediately; evicted pods with a controller
+are recreated as pending pods. The clock does not advance: no pod completes, and no gang is
+pending for longer than at the start. For objects in files, simulate sets the values
+that the API server and controllers would set: it creates the first pods of a Job
+without pods, and resolves the priority of pods.`
 
 const exampleSimulate = `  batch-scheduler simulate --from-cluster --kubeconfig ~/.kube/config
   batch-scheduler simulate --from-cluster --objects job.yaml
@@ -42,7 +43,7 @@ const exampleSimulate = `  batch-scheduler simulate --from-cluster --kubeconfig 
   batch-scheduler simulate --objects cluster.yaml --config policy.yaml
   batch-scheduler simulate --from-cluster --compare policy.yaml --output html > report.html`
 
-// simulation is the flags of simulate.
+// simulation holds the flags of simulate.
 type simulation struct {
 	fromCluster     bool
 	objects         string
@@ -50,14 +51,14 @@ type simulation struct {
 	output          string
 	cycles          int
 	progress        bool
-	scheduler       *Options // of which some are flags here too
+	scheduler       *Options // some of its flags are flags of simulate too
 }
 
 func newSimulateCommand(p *program) *cobra.Command {
 	s := &simulation{scheduler: NewOptions(), output: "text", cycles: 100}
 	cmd := &cobra.Command{
 		Use:     "simulate",
-		Short:   "Tell what would be bound, evicted and left waiting, and change nothing",
+		Short:   "Print what would be bound, evicted and left pending, and change nothing",
 		Long:    longSimulate,
 		Example: exampleSimulate,
 		Args:    exactly(0, ""),
@@ -67,7 +68,7 @@ func newSimulateCommand(p *program) *cobra.Command {
 			}
 			ctx, stop := signalContext(cmd.Context(), cmd.ErrOrStderr())
 			defer stop()
-			return s.run(ctx, p, cmd.OutOrStdout(), s.follow(cmd))
+			return s.run(ctx, p, cmd.OutOrStdout(), s.progressTo(cmd))
 		},
 	}
 	s.addFlags(cmd.Flags())
@@ -76,15 +77,15 @@ func newSimulateCommand(p *program) *cobra.Command {
 }
 
 func (s *simulation) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&s.fromCluster, "from-cluster", s.fromCluster, "Begin with what is in the cluster that --kubeconfig or --master names.")
+	fs.BoolVar(&s.fromCluster, "from-cluster", s.fromCluster, "Start from the objects of the cluster that --kubeconfig or --master names.")
 	fs.StringVar(&s.objects, "objects", s.objects,
-		"Directory with .yaml, .yml and .json files, or one file, to begin with; with --from-cluster, on top of what is there.")
+		"Directory with .yaml, .yml and .json files, or one file, to start from; with --from-cluster, added to the objects of the cluster.")
 	fs.StringVar(&s.config, "config", s.config, "Path of the policy file. If empty, the built-in default.")
-	fs.StringVar(&s.compare, "compare", s.compare, "Path of a second policy file, to compare what comes of both.")
-	fs.StringVarP(&s.output, "output", "o", s.output, "How to print the outcome: text, json, or html, a page for a browser.")
-	fs.IntVar(&s.cycles, "cycles", s.cycles, "How many cycles are run at most.")
+	fs.StringVar(&s.compare, "compare", s.compare, "Path of a second policy file; the results of both are compared.")
+	fs.StringVarP(&s.output, "output", "o", s.output, "Output format: text, json, or html (a page for a browser).")
+	fs.IntVar(&s.cycles, "cycles", s.cycles, "Maximum number of cycles.")
 	fs.BoolVar(&s.progress, "progress", s.progress,
-		"Tell on standard error how far it is, once it has taken a second. Done by default if standard error is a terminal.")
+		"Print the progress on standard error once per second. On by default if standard error is a terminal.")
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.scheduler.AddFlags(all)
 	for _, name := range []string{"kubeconfig", "master", "scheduler-name", "default-queue", "gang-grace"} {
@@ -95,7 +96,7 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 func (s *simulation) validate() error {
 	var errs flagErrors
 	if !s.fromCluster && s.objects == "" {
-		errs = append(errs, errors.New("nothing to begin with: give --from-cluster, --objects, or both"))
+		errs = append(errs, errors.New("no objects to start from: set --from-cluster, --objects, or both"))
 	}
 	if !slices.Contains([]string{"text", "json", "html"}, s.output) {
 		errs.add("output", "must be text, json or html, not %q", s.output)
@@ -109,17 +110,17 @@ func (s *simulation) validate() error {
 	return errs.joined()
 }
 
-// run reads, simulates and prints.
-func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, say follower) error {
+// run reads the objects, simulates, and prints the result.
+func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, printf progressPrinter) error {
 	policies, err := s.policies(p)
 	if err != nil {
 		return err
 	}
-	objects, err := s.read(ctx, say)
+	objects, err := s.read(ctx, printf)
 	if err != nil {
 		return err
 	}
-	var now time.Time // of files it is as of the youngest object, so that they give the same every day
+	var now time.Time // zero: the time of the youngest object, so that the result of files does not depend on the day
 	if s.fromCluster {
 		now = p.clock.Now()
 	}
@@ -130,7 +131,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, say 
 	options := simulate.Options{
 		SchedulerName: s.scheduler.SchedulerName, DefaultQueue: s.scheduler.DefaultQueue, GangGrace: s.scheduler.GangGrace, Cycles: s.cycles,
 		Progress: func(cycle, bound, evicted int) {
-			say("cycle %d: %s bound, %d evicted so far", cycle, text.Count(bound, "pod", "pods"), evicted)
+			printf("cycle %d: %s bound, %d evicted so far", cycle, text.Count(bound, "pod", "pods"), evicted)
 		},
 	}
 	results := make([]*simulate.Result, len(policies))
@@ -145,7 +146,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, say 
 	return s.print(stdout, simulate.Compare(results[0], results[1]))
 }
 
-// policies are the one of --config, and the one of --compare if it is given.
+// policies returns that of --config and, if it is set, that of --compare.
 func (s *simulation) policies(p *program) ([]simulate.Policy, error) {
 	first, err := s.policy(p, s.config)
 	if err != nil || s.compare == "" {
@@ -155,7 +156,7 @@ func (s *simulation) policies(p *program) ([]simulate.Policy, error) {
 	return []simulate.Policy{first, second}, err
 }
 
-// policy reads a policy file; an empty path stands for the built-in default.
+// policy reads a policy file; for an empty path, it returns the built-in default.
 func (s *simulation) policy(p *program, path string) (simulate.Policy, error) {
 	registry, err := p.registry()
 	if err != nil {
@@ -171,9 +172,9 @@ func (s *simulation) policy(p *program, path string) (simulate.Policy, error) {
 	return policy, err
 }
 
-// read collects the objects to begin with.
-func (s *simulation) read(ctx context.Context, say follower) (*simulate.Objects, error) {
-	progress := func(objects int) { say("%s read", text.Count(objects, "object", "objects")) }
+// read returns the objects to start from.
+func (s *simulation) read(ctx context.Context, printf progressPrinter) (*simulate.Objects, error) {
+	progress := func(objects int) { printf("%s read", text.Count(objects, "object", "objects")) }
 	if !s.fromCluster {
 		return simulate.FromDir(s.objects, progress)
 	}
@@ -213,11 +214,11 @@ func (s *simulation) print(stdout io.Writer, o outcome) error {
 	}
 }
 
-// follower says how far something is.
-type follower func(format string, args ...any)
+// progressPrinter prints one line of progress.
+type progressPrinter func(format string, args ...any)
 
-// follow returns a follower that says something at most once a second, and nothing in the first one.
-func (s *simulation) follow(cmd *cobra.Command) follower {
+// progressTo returns a printer that prints at most one line per second, and none in the first second.
+func (s *simulation) progressTo(cmd *cobra.Command) progressPrinter {
 	if !cmd.Flags().Changed("progress") {
 		file, isFile := cmd.ErrOrStderr().(*os.File)
 		s.progress = isFile && term.IsTerminal(int(file.Fd()))
@@ -225,10 +226,10 @@ func (s *simulation) follow(cmd *cobra.Command) follower {
 	if !s.progress {
 		return func(string, ...any) {}
 	}
-	return onceASecond(clock.RealClock{}, cmd.ErrOrStderr())
+	return oncePerSecond(clock.RealClock{}, cmd.ErrOrStderr())
 }
 
-func onceASecond(c clock.PassiveClock, w io.Writer) follower {
+func oncePerSecond(c clock.PassiveClock, w io.Writer) progressPrinter {
 	last := c.Now()
 	return func(format string, args ...any) {
 		if c.Since(last) < time.Second {

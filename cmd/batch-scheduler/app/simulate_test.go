@@ -55,7 +55,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSimulateHasNoNulls: programs that read the JSON need not tell empty lists from none.
+// TestSimulateHasNoNulls checks that an empty list is never null in the JSON output.
 func TestSimulateHasNoNulls(t *testing.T) {
 	_, stdout, _ := execute(nil, "simulate", "--objects", file(t, "objects.yaml", little), "--compare", file(t, "same.yaml", "actions: allocate\n"), "-o", "json")
 	var c simulate.Comparison
@@ -67,12 +67,12 @@ func TestSimulateHasNoNulls(t *testing.T) {
 	}
 }
 
-func TestProgressIsToldOnceASecond(t *testing.T) {
+func TestProgressIsPrintedOncePerSecond(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	var b bytes.Buffer
-	say := onceASecond(clock, &b)
+	printf := oncePerSecond(clock, &b)
 	for i := range 25 {
-		say("%d", i)
+		printf("%d", i)
 		clock.SetTime(clock.Now().Add(100 * time.Millisecond))
 	}
 	if diff := cmp.Diff("simulate: 10\nsimulate: 20\n", b.String()); diff != "" {

@@ -3,56 +3,15 @@ package app
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 )
 
-// buildVersion describes the build: the version of the main module, the commit, and the version of
-// Go, as far as the build recorded them.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return unknownVersion
-	}
-	return describeBuild(info)
-}
-
-// unknownVersion stands for the version of a build that recorded none.
-const unknownVersion = "unknown"
-
-func describeBuild(info *debug.BuildInfo) string {
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	var details []string
-	if revision := settings["vcs.revision"]; revision != "" {
-		if settings["vcs.modified"] == "true" {
-			revision += " with changes"
-		}
-		details = append(details, "commit "+revision)
-	}
-	details = append(details, info.GoVersion)
-	return fmt.Sprintf("%s (%s)", moduleVersion(info), strings.Join(details, ", "))
-}
-
-// moduleVersion is a single word.
-func moduleVersion(info *debug.BuildInfo) string {
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	return unknownVersion
-}
-
-// userAgent names the program to the API server, which shows it in audit logs and field managers.
+// userAgent returns the name of the program in audit logs and field managers of the API server.
 func userAgent() string {
-	version := unknownVersion
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = moduleVersion(info)
-	}
-	return fmt.Sprintf("batch-scheduler/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("batch-scheduler/%s (%s/%s)", version.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func newVersionCommand() *cobra.Command {
@@ -61,7 +20,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  exactly(0, ""),
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", cmd.Root().Name(), buildVersion())
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", cmd.Root().Name(), version.Describe())
 		},
 	}
 }

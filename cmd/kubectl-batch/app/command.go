@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/internal/version"
 )
 
 const long = `kubectl batch works with the gangs and queues of batch-scheduler.
@@ -43,6 +44,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl batch"},
 		Short:             "Gangs and queues of batch-scheduler",
 		Long:              long,
+		Version:           version.Describe(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},

@@ -43,7 +43,7 @@ func TestDRFOrdersByDominantShare(t *testing.T) {
 				want := dominantShare(ssn, a).Cmp(dominantShare(ssn, b))
 				if got := ssn.CompareJobs(a, b); want != 0 && (got < 0) != (want < 0) {
 					t.Fatalf("%s holds %v, %s holds %v, of %v: got order %d, want %d",
-						a.Key, a.Allocated, b.Key, b.Allocated, ssn.Total(), got, want)
+						a.Key, a.Allocated, b.Key, b.Allocated, ssn.Nodes().Total(), got, want)
 				}
 			}
 		}
@@ -54,7 +54,7 @@ func TestDRFOrdersByDominantShare(t *testing.T) {
 func dominantShare(ssn *framework.Session, j *api.JobInfo) *big.Rat {
 	dims, most := ssn.Cluster().Dims, new(big.Rat)
 	for d, held := range j.Allocated {
-		name, total := dims.Name(d), ssn.Total().At(d)
+		name, total := dims.Name(d), ssn.Nodes().Total().At(d)
 		if held == 0 || name == v1.ResourcePods || name == v1.ResourceEphemeralStorage {
 			continue
 		}

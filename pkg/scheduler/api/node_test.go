@@ -273,26 +273,6 @@ func TestHostPortConflicts(t *testing.T) {
 	}
 }
 
-// Journals lose entries, but never silently.
-func TestJournal(t *testing.T) {
-	var j Journal
-	start := j.Position()
-	for i := range journalLimit + 10 {
-		j.add(i)
-	}
-	if _, ok := j.Since(start); ok {
-		t.Error("entries that were dropped are not missed")
-	}
-	recent := j.Position() - 3
-	got, ok := j.Since(recent)
-	if !ok || len(got) != 3 || got[2] != journalLimit+9 {
-		t.Errorf("the last three are %v, %t", got, ok)
-	}
-	if got, ok := j.Since(j.Position()); !ok || len(got) != 0 {
-		t.Errorf("after the end there is %v, %t", got, ok)
-	}
-}
-
 // TestGap has a node with 3 cpu and 2 GPUs.
 func TestGap(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -24,9 +24,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-// handlers call what informers would.
+// handlers are the handlers of the informers, for tests to call.
 type handlers struct {
 	pods, nodes, groups, queues, namespaces, classes, volumes toolscache.ResourceEventHandler
 }
@@ -34,7 +36,7 @@ type handlers struct {
 func newCache(t testing.TB) (*Cache, handlers) {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
-		SchedulerName: us, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0),
 	})
 	if err != nil {
@@ -43,17 +45,16 @@ func newCache(t testing.TB) (*Cache, handlers) {
 	return c, handlers{
 		pods: handler(c, c.podKind()), nodes: handler(c, nodeKind()), groups: handler(c, podGroupKind()),
 		queues: handler(c, queueKind()), namespaces: handler(c, namespaceKind()), classes: handler(c, priorityClassKind()),
-		volumes: c.bumper(),
+		volumes: c.externalHandler(),
 	}
 }
 
-// state describes the model: tasks with status, node and job, then nodes with the pods that have
-// room still.
+// state returns the content of the model: tasks with status, node and job, then nodes with their idle
+// CPU.
 func state(m *api.Cluster) []string {
 	m.Recompute()
-	w := &world{Cache: &Cache{model: m}}
 	lines := []string{}
-	for _, task := range w.tasks() {
+	for _, task := range tasksOf(m) {
 		line := fmt.Sprintf("%s %s", task.ID, task.Status)
 		if task.Node != nil {
 			line += " on " + task.Node.Name
@@ -107,7 +108,7 @@ func TestEventsReachTheModelInAnyOrder(t *testing.T) {
 			},
 			want: []string{"pod-p Pending in group/default/g of default, priority 7"},
 		},
-		"a pod whose end was missed": {
+		"a pod whose deletion was missed": {
 			given: func(h handlers) {
 				pod := bound(member("", "p"), "n1")
 				h.nodes.OnAdd(node("n1"), true)
@@ -116,7 +117,7 @@ func TestEventsReachTheModelInAnyOrder(t *testing.T) {
 			},
 			want: []string{"n1 idle 8000"},
 		},
-		"a pod that was deleted and made again between two looks": {
+		"a pod that was deleted and created again between two updates": {
 			given: func(h handlers) {
 				old := bound(member("", "p"), "n1")
 				h.nodes.OnAdd(node("n1"), true)
@@ -125,14 +126,14 @@ func TestEventsReachTheModelInAnyOrder(t *testing.T) {
 			},
 			want: []string{"second Pending in shadow/default/second/default of default, priority 0", "n1 idle 8000"},
 		},
-		"the late end of a pod whose name is taken again": {
+		"the late deletion of a pod whose name is used again": {
 			given: func(h handlers) {
 				h.pods.OnAdd(with(member("", "p"), func(p *v1.Pod) { p.UID = "second" }), false)
 				h.pods.OnDelete(member("", "p"))
 			},
 			want: []string{"second Pending in shadow/default/second/default of default, priority 0"},
 		},
-		"a node that came back while an ended pod still names it": {
+		"a node that returns while an ended pod still names it": {
 			given: func(h handlers) {
 				pod := bound(member("", "p"), "n1")
 				done := with(pod, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })
@@ -148,7 +149,7 @@ func TestEventsReachTheModelInAnyOrder(t *testing.T) {
 			},
 			want: []string{"n1 idle 8000"},
 		},
-		"what nobody expects": {
+		"unexpected objects": {
 			given: func(h handlers) {
 				h.pods.OnAdd(node("n1"), true)
 				h.pods.OnAdd(nil, true)
@@ -174,14 +175,14 @@ func TestEventsReachTheModelInAnyOrder(t *testing.T) {
 			}
 			c.Rebuild()
 			if diff := cmp.Diff(test.want, state(c.Model())); diff != "" {
-				t.Errorf("model built anew (-want +got):\n%s", diff)
+				t.Errorf("rebuilt model (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestWhatWakesTheCycle shows one change, and looks whether it wakes the cycle and whether it
-// changes the model.
+// TestWhatWakesTheCycle delivers one event, and checks whether it wakes the cycle and whether it changes
+// the model.
 func TestWhatWakesTheCycle(t *testing.T) {
 	type effect struct{ Wakes, Changes bool }
 	update := func(before, after *v1.Pod) func(handlers) { return func(h handlers) { h.pods.OnUpdate(before, after) } }
@@ -189,7 +190,7 @@ func TestWhatWakesTheCycle(t *testing.T) {
 	gated := with(ours, func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} })
 	there := bound(ours, "n1")
 	phase := func(phase v1.PodPhase) *v1.Pod { return with(there, func(p *v1.Pod) { p.Status.Phase = phase }) }
-	told := with(ours, func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Reason: "r"}} })
+	withCondition := with(ours, func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Reason: "r"}} })
 	labelled := with(ours, func(p *v1.Pod) { p.Labels = map[string]string{v1alpha1.LabelPodGroup: "g"} })
 	deleting := with(there, func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)} })
 	heartbeat, cordoned := node("n1"), node("n1")
@@ -208,27 +209,27 @@ func TestWhatWakesTheCycle(t *testing.T) {
 		change func(handlers)
 		want   effect
 	}{
-		"a pod to schedule":            {nil, func(h handlers) { h.pods.OnAdd(ours, false) }, effect{true, true}},
-		"a pod of another scheduler":   {nil, func(h handlers) { h.pods.OnAdd(theirs, false) }, effect{false, true}},
-		"a gated pod":                  {nil, func(h handlers) { h.pods.OnAdd(gated, false) }, effect{false, true}},
-		"a gate that is lifted":        {gated, update(gated, ours), effect{true, true}},
-		"a pod that joins a group":     {ours, update(ours, labelled), effect{true, true}},
-		"a condition that was written": {ours, update(ours, told), effect{false, false}},
-		"a bind that is confirmed":     {ours, update(ours, there), effect{false, true}},
-		"a pod that begins to run":     {there, update(there, phase(v1.PodRunning)), effect{false, true}},
-		"a pod that is being deleted":  {there, update(there, deleting), effect{false, true}},
-		"a pod that ends":              {there, update(there, phase(v1.PodFailed)), effect{true, true}},
-		"a foreign pod that goes":      {theirs, func(h handlers) { h.pods.OnDelete(theirs) }, effect{true, true}},
-		"a repeated look":              {ours, update(ours, ours), effect{false, false}},
-		"a node that comes":            {nil, func(h handlers) { h.nodes.OnAdd(node("n1"), false) }, effect{true, true}},
-		"a heartbeat":                  {heartbeat, func(h handlers) { h.nodes.OnUpdate(heartbeat, beat) }, effect{false, false}},
-		"a node that is cordoned":      {node("n1"), func(h handlers) { h.nodes.OnUpdate(node("n1"), cordoned) }, effect{true, true}},
-		"a group's status":             {group("g", 2), func(h handlers) { h.groups.OnUpdate(group("g", 2), shown) }, effect{false, false}},
-		"a group that asks for less":   {group("g", 2), func(h handlers) { h.groups.OnUpdate(group("g", 2), smaller) }, effect{true, true}},
-		"a queue that comes":           {nil, func(h handlers) { h.queues.OnAdd(queue("q"), false) }, effect{true, true}},
-		"labels of a namespace":        {&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, func(h handlers) { h.namespaces.OnUpdate(&v1.Namespace{}, labels) }, effect{true, true}},
-		"a storage class that changes": {nil, func(h handlers) { h.volumes.OnUpdate(versioned("1"), versioned("2")) }, effect{true, true}},
-		"a storage class shown again":  {nil, func(h handlers) { h.volumes.OnUpdate(versioned("2"), versioned("2")) }, effect{false, false}},
+		"a pod to schedule":                 {nil, func(h handlers) { h.pods.OnAdd(ours, false) }, effect{true, true}},
+		"a pod of another scheduler":        {nil, func(h handlers) { h.pods.OnAdd(theirs, false) }, effect{false, true}},
+		"a gated pod":                       {nil, func(h handlers) { h.pods.OnAdd(gated, false) }, effect{false, true}},
+		"a gate that is lifted":             {gated, update(gated, ours), effect{true, true}},
+		"a pod that joins a PodGroup":       {ours, update(ours, labelled), effect{true, true}},
+		"a condition that was written":      {ours, update(ours, withCondition), effect{false, false}},
+		"a bind that is confirmed":          {ours, update(ours, there), effect{false, true}},
+		"a pod that begins to run":          {there, update(there, phase(v1.PodRunning)), effect{false, true}},
+		"a pod that is being deleted":       {there, update(there, deleting), effect{false, true}},
+		"a pod that ends":                   {there, update(there, phase(v1.PodFailed)), effect{true, true}},
+		"a deleted foreign pod":             {theirs, func(h handlers) { h.pods.OnDelete(theirs) }, effect{true, true}},
+		"a repeated update":                 {ours, update(ours, ours), effect{false, false}},
+		"a new node":                        {nil, func(h handlers) { h.nodes.OnAdd(node("n1"), false) }, effect{true, true}},
+		"a heartbeat":                       {heartbeat, func(h handlers) { h.nodes.OnUpdate(heartbeat, beat) }, effect{false, false}},
+		"a node that is cordoned":           {node("n1"), func(h handlers) { h.nodes.OnUpdate(node("n1"), cordoned) }, effect{true, true}},
+		"the status of a PodGroup":          {group("g", 2), func(h handlers) { h.groups.OnUpdate(group("g", 2), shown) }, effect{false, false}},
+		"a PodGroup with a smaller minimum": {group("g", 2), func(h handlers) { h.groups.OnUpdate(group("g", 2), smaller) }, effect{true, true}},
+		"a new queue":                       {nil, func(h handlers) { h.queues.OnAdd(queue("q"), false) }, effect{true, true}},
+		"labels of a namespace":             {&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, func(h handlers) { h.namespaces.OnUpdate(&v1.Namespace{}, labels) }, effect{true, true}},
+		"a storage class that changes":      {nil, func(h handlers) { h.volumes.OnUpdate(versioned("1"), versioned("2")) }, effect{true, true}},
+		"a storage class shown again":       {nil, func(h handlers) { h.volumes.OnUpdate(versioned("2"), versioned("2")) }, effect{false, false}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -244,11 +245,11 @@ func TestWhatWakesTheCycle(t *testing.T) {
 				h.namespaces.OnAdd(before, true)
 			}
 			c.Apply()
-			w := &world{Cache: c}
-			w.woken()
+			f := &harness{Cache: c}
+			f.woken()
 			generation := c.Model().Generation()
 			test.change(h)
-			woken := w.woken()
+			woken := f.woken()
 			c.Apply()
 			got := effect{woken, c.Model().Generation() != generation}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -258,8 +259,8 @@ func TestWhatWakesTheCycle(t *testing.T) {
 	}
 }
 
-// TestWhatPluginsReadWakesTheCycle makes objects that are in no model.
-func TestWhatPluginsReadWakesTheCycle(t *testing.T) {
+// TestExternalObjectsWakeTheCycle creates objects that are not in the model.
+func TestExternalObjectsWakeTheCycle(t *testing.T) {
 	name := metav1.ObjectMeta{Name: "n"}
 	objects := map[string]runtime.Object{
 		"claim":      &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "n"}},
@@ -272,12 +273,12 @@ func TestWhatPluginsReadWakesTheCycle(t *testing.T) {
 	}
 	for name, object := range objects {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, nil, func(w *world) {
-				w.woken()
-				generation := w.Model().Generation()
-				w.create(object)
-				w.settle()
-				if !w.woken() || w.Model().Generation() == generation {
+			run(t, 1, nil, func(f *harness) {
+				f.woken()
+				generation := f.Model().Generation()
+				f.Create(object)
+				f.settle()
+				if !f.woken() || f.Model().Generation() == generation {
 					t.Error("no cycle")
 				}
 			})
@@ -285,31 +286,31 @@ func TestWhatPluginsReadWakesTheCycle(t *testing.T) {
 	}
 }
 
-func TestAPodThatVanishedIsForgottenBeforeTheWatchSaysSo(t *testing.T) {
+func TestVanishedPodLeavesTheModelBeforeTheWatchShowsIt(t *testing.T) {
 	c, h := newCache(t)
 	h.pods.OnAdd(member("", "p"), true)
-	c.vanished(&flight{namespace: "default", name: "p", uid: "pod-p"})
+	results{c}.PodVanished(&bind.Request{Namespace: "default", Name: "p", UID: "pod-p"})
 	c.Apply()
 	if diff := cmp.Diff([]string{}, state(c.Model())); diff != "" {
 		t.Errorf("model (-want +got):\n%s", diff)
 	}
 	c.Rebuild()
 	if diff := cmp.Diff([]string{}, state(c.Model())); diff != "" {
-		t.Errorf("model built anew (-want +got):\n%s", diff)
+		t.Errorf("rebuilt model (-want +got):\n%s", diff)
 	}
 }
 
-func TestARepeatedLookIsNoChange(t *testing.T) {
+func TestRepeatedUpdateIsNoEvent(t *testing.T) {
 	c, h := newCache(t)
 	pod := with(member("", "p"), func(p *v1.Pod) { p.ResourceVersion = "7" })
 	h.pods.OnAdd(pod, true)
 	h.pods.OnUpdate(pod, pod.DeepCopy())
 	if n := c.Apply(); n != 1 {
-		t.Errorf("%d changes, want the first look alone", n)
+		t.Errorf("%d events, want the first one only", n)
 	}
 }
 
-func TestAnObjectThatBreaksTheModelIsLeftOut(t *testing.T) {
+func TestObjectThatPanicsTheModelIsLeftOut(t *testing.T) {
 	c, h := newCache(t)
 	h.nodes.OnAdd(node("n1"), true)
 	h.pods.OnAdd(bound(member("", "good"), "n1"), true)
@@ -326,7 +327,7 @@ func TestAnObjectThatBreaksTheModelIsLeftOut(t *testing.T) {
 	broken.OnAdd(bound(member("", "odd"), "n1"), false)
 	broken.OnAdd(bound(member("", "other"), "n1"), false)
 	if n := c.Apply(); n != 2 {
-		t.Errorf("applied %d changes, want 2", n)
+		t.Errorf("applied %d events, want 2", n)
 	}
 	want := []string{
 		"pod-good Bound on n1 in shadow/default/pod-good/default of default, priority 0",
@@ -338,47 +339,47 @@ func TestAnObjectThatBreaksTheModelIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestANewModelKeepsWhatIsInFlight rebuilds the model in the middle of things.
-func TestANewModelKeepsWhatIsInFlight(t *testing.T) {
-	inWorld(t, 1, append(objects(gang("g", 2)), bound(member("", "old"), "n2")), func(w *world) {
-		w.pods.latency = time.Second
-		w.place("g", "n1")
-		w.wait(1500 * time.Millisecond)
-		before := append(w.model(), state(w.Model())...)
-		w.Rebuild()
-		if diff := cmp.Diff(before, append(w.model(), state(w.Model())...)); diff != "" {
+// TestRebuildKeepsBindsInFlight rebuilds the model while a gang is bound.
+func TestRebuildKeepsBindsInFlight(t *testing.T) {
+	run(t, 1, append(objects(gang("g", 2)), bound(member("", "old"), "n2")), func(f *harness) {
+		f.Faults.Latency = time.Second
+		f.place("g", "n1")
+		f.wait(1500 * time.Millisecond)
+		before := append(f.describe(), state(f.Model())...)
+		f.Rebuild()
+		if diff := cmp.Diff(before, append(f.describe(), state(f.Model())...)); diff != "" {
 			t.Errorf("model after rebuilding (-before +after):\n%s", diff)
 		}
 		want := []string{"g-0 Bound n1", "g-1 Binding n1 in flight", "old Bound n2"}
-		if diff := cmp.Diff(want, w.model()); diff != "" {
+		if diff := cmp.Diff(want, f.describe()); diff != "" {
 			t.Errorf("model (-want +got):\n%s", diff)
 		}
-		w.wait(time.Second)
+		f.wait(time.Second)
 		want[1] = "g-1 Bound n1"
-		if diff := cmp.Diff(want, w.model()); diff != "" {
-			t.Errorf("model after landing (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, f.describe()); diff != "" {
+			t.Errorf("model after the bind (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestStartSaysWhatIsMissing(t *testing.T) {
+func TestStartErrorNamesTheMissingResources(t *testing.T) {
 	refuse := func(err error) clienttesting.ReactionFunc {
 		return func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err }
 	}
 	tests := map[string]struct {
-		given func(*world)
+		given func(*harness)
 		want  string
 	}{
 		"custom resources that are not installed": {
-			given: func(w *world) {
-				w.batch.PrependReactor("list", "queues", refuse(apierrors.NewNotFound(v1alpha1.Resource("queues"), "")))
+			given: func(f *harness) {
+				f.Batch.PrependReactor("list", "queues", refuse(apierrors.NewNotFound(v1alpha1.Resource("queues"), "")))
 			},
 			want: `not synced with the API server: queues (failed to list *v1alpha1.Queue: queues.scheduling.batch-scheduler.dev "" not found; ` +
 				`the custom resources are not installed: kubectl apply -k config/crd): context deadline exceeded`,
 		},
 		"a role that does not allow it": {
-			given: func(w *world) {
-				w.kube.PrependReactor("list", "nodes", refuse(apierrors.NewForbidden(v1.Resource("nodes"), "", fmt.Errorf("no"))))
+			given: func(f *harness) {
+				f.Kube.PrependReactor("list", "nodes", refuse(apierrors.NewForbidden(v1.Resource("nodes"), "", fmt.Errorf("no"))))
 			},
 			want: `not synced with the API server: nodes (failed to list *v1.Node: nodes is forbidden: no; ` +
 				`the scheduler's ClusterRole does not allow it, or the API server has just been started and has not read it yet: kubectl apply -k config/default): context deadline exceeded`,
@@ -387,40 +388,40 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1, nil)
-				test.given(w)
+				f := newHarness(t, Options{}, nil)
+				test.given(f)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				err := w.Start(ctx)
+				err := f.Start(ctx)
 				if err == nil {
 					t.Fatal("started")
 				}
 				if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}
-				if w.Synced() {
-					t.Error("says that it is synced")
+				if f.Synced() {
+					t.Error("Synced before Start has succeeded")
 				}
 			})
 		})
 	}
 }
 
-func TestSyncedMeansThatTheModelIsComplete(t *testing.T) {
-	inWorld(t, 1, objects(gang("g", 3)), func(w *world) {
-		if !w.Synced() {
+func TestModelIsCompleteWhenSynced(t *testing.T) {
+	run(t, 1, objects(gang("g", 3)), func(f *harness) {
+		if !f.Synced() {
 			t.Error("not synced after Start")
 		}
-		if diff := cmp.Diff([]string{"g-0 Pending", "g-1 Pending", "g-2 Pending"}, w.model()); diff != "" {
+		if diff := cmp.Diff([]string{"g-0 Pending", "g-1 Pending", "g-2 Pending"}, f.describe()); diff != "" {
 			t.Errorf("model (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestNewRefusesHalfOfIt(t *testing.T) {
+func TestNewRefusesMissingOptions(t *testing.T) {
 	kube := fake.NewSimpleClientset()
 	whole := Options{
-		SchedulerName: us, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0),
 	}
 	tests := map[string]struct {
@@ -442,26 +443,26 @@ func TestNewRefusesHalfOfIt(t *testing.T) {
 	}
 }
 
-// BenchmarkApply applies 5,000 nodes and 100,000 bound pods of 1,000 groups, then every pod once
-// more as it begins to run, then once more with another condition.
+// BenchmarkApply applies 5,000 nodes and 100,000 bound pods of 1,000 PodGroups, then an update of every
+// pod when it starts to run, then one with another condition.
 func BenchmarkApply(b *testing.B) {
 	const nodes, groups, members = 5000, 1000, 100
-	var pods, running, told []*v1.Pod
+	var pods, running, withCondition []*v1.Pod
 	for g := range groups {
 		for i := range members {
 			pod := bound(member(fmt.Sprintf("g%d", g), fmt.Sprintf("g%d-%d", g, i)), fmt.Sprintf("n%d", (g*members+i)%nodes))
 			pods = append(pods, pod)
 			run := with(pod, func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
 			running = append(running, run)
-			told = append(told, with(run, func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady}} }))
+			withCondition = append(withCondition, with(run, func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady}} }))
 		}
 	}
-	room := v1.ResourceList{v1.ResourceCPU: resource.MustParse("32"), v1.ResourcePods: resource.MustParse("110")}
+	allocatable := v1.ResourceList{v1.ResourceCPU: resource.MustParse("32"), v1.ResourcePods: resource.MustParse("110")}
 	for b.Loop() {
 		c, h := newCache(b)
 		for i := range nodes {
 			n := node(fmt.Sprintf("n%d", i))
-			n.Status.Allocatable = room
+			n.Status.Allocatable = allocatable
 			h.nodes.OnAdd(n, true)
 		}
 		for g := range groups {
@@ -484,8 +485,8 @@ func BenchmarkApply(b *testing.B) {
 		}
 		measure("running")
 		for i := range pods {
-			h.pods.OnUpdate(running[i], told[i])
+			h.pods.OnUpdate(running[i], withCondition[i])
 		}
-		measure("told")
+		measure("withCondition")
 	}
 }

@@ -1,12 +1,19 @@
-// Package cache stands between the model and the API server. One half turns what informers see
-// into changes of the model, the other half carries decisions and reports out: binds, statuses
-// and events.
+// Package cache connects the model with the API server. It feeds the model with what informers show,
+// and hands what cycles decide to the packages below it:
 //
-//	informers ── handlers ──> changes ── Apply ──> model ──> cycle ── Commit ──> binder
-//	    ^                        ^                             └──── Publish ──> writers, recorder
-//	    └── API server           └──────────── refused binds ──────────┘
+//		informers ── handlers ──> eventQueue ── Apply ──> model ──> cycle ── Commit ──> bind, evict
+//		    ^                         ^                               └──── Publish ──> status
+//		    └── API server            └──────── failed binds and evictions ─────┘
 //
-// Handlers only append to the list of changes. The model belongs to the scheduling goroutine:
-// it alone may call Model, Apply, Rebuild, Commit and Publish, none of which waits for the API
-// server. Everything that does wait runs on the goroutines of Run.
+//	  - bind sends binds and finds out what became of those that failed;
+//	  - evict carries out eviction plans;
+//	  - status writes the status of PodGroups, Queues and pods;
+//	  - events records Kubernetes events.
+//
+// The four do not know each other, nor the model. The cache passes each of them the small
+// interfaces that it needs.
+//
+// Handlers only append to the event queue. The model belongs to the scheduling goroutine: it alone
+// calls Model, Apply, Rebuild, Commit and Publish, and none of them waits for the API server.
+// Everything that waits runs on the goroutines of Run.
 package cache

@@ -21,17 +21,17 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// feed is the objects of one kind on the API server, and an informer of them that is played by hand.
+// feed holds the objects of one kind on the API server, and an informer of them that the test operates.
 type feed[T apiObject] struct {
-	stage   *stage
+	stage   *fakeInformers
 	handler toolscache.ResourceEventHandler
 	draw    func(t *rapid.T, old T) T // old is nil for a new object
-	tell    func(*api.Cluster, T)
-	// appeared hears of what is shown; may be nil.
-	appeared func(T)
+	apply   func(*api.Cluster, T)
+	// onShown is called for each delivered object; may be nil.
+	onShown func(T)
 
 	server map[string]T
-	shown  map[string]showing[T]
+	shown  map[string]delivered[T]
 	births int
 }
 
@@ -40,19 +40,19 @@ type apiObject interface {
 	runtime.Object
 }
 
-// showing is an object as the handler got it, which is trimmed, and as the API server gave it.
-type showing[T any] struct{ given, whole T }
+// delivered is an object as the handler received it, which is trimmed, and as the API server holds it.
+type delivered[T any] struct{ given, untrimmed T }
 
 // feeder is a feed of any kind.
 type feeder interface {
 	deliverOne(*rapid.T)
 	deliverAll(*rapid.T)
-	story(hidden map[types.UID]bool) []func(*api.Cluster)
+	replay(hidden map[types.UID]bool) []func(*api.Cluster)
 	untouched(*rapid.T)
 }
 
-func newFeed[T apiObject](s *stage, k *kind[T], draw func(*rapid.T, T) T, tell func(*api.Cluster, T)) *feed[T] {
-	return &feed[T]{stage: s, handler: handler(s.Cache, k), draw: draw, tell: tell, server: map[string]T{}, shown: map[string]showing[T]{}}
+func newFeed[T apiObject](s *fakeInformers, k *kind[T], draw func(*rapid.T, T) T, tell func(*api.Cluster, T)) *feed[T] {
+	return &feed[T]{stage: s, handler: handler(s.Cache, k), draw: draw, apply: tell, server: map[string]T{}, shown: map[string]delivered[T]{}}
 }
 
 func keyOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
@@ -104,13 +104,13 @@ func (f *feed[T]) deliverAll(t *rapid.T) {
 func (f *feed[T]) keys() []string {
 	keys := maps.Clone(f.shown)
 	for key := range f.server {
-		keys[key] = showing[T]{}
+		keys[key] = delivered[T]{}
 	}
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// deliver shows what has become of an object since it was shown last: what happened in between is lost. What is as it
-// was is shown again, as a resync does.
+// deliver shows the latest state of an object; states in between are lost. An unchanged object is shown
+// again, as in a resync.
 func (f *feed[T]) deliver(t *rapid.T, key string) {
 	before, was := f.shown[key]
 	server, is := f.server[key]
@@ -123,7 +123,7 @@ func (f *feed[T]) deliver(t *rapid.T, key string) {
 	}
 	after := before
 	if !was || server.GetResourceVersion() != before.given.GetResourceVersion() {
-		after = showing[T]{f.trimmed(server), server.DeepCopyObject().(T)}
+		after = delivered[T]{f.trimmed(server), server.DeepCopyObject().(T)}
 	}
 	f.shown[key] = after
 	f.twice(t, func() {
@@ -133,8 +133,8 @@ func (f *feed[T]) deliver(t *rapid.T, key string) {
 			f.handler.OnAdd(after.given, rapid.Bool().Draw(t, "initial"))
 		}
 	})
-	if f.appeared != nil && (!was || after != before) {
-		f.appeared(after.given)
+	if f.onShown != nil && (!was || after != before) {
+		f.onShown(after.given)
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *feed[T]) deliverEnd(t *rapid.T, key string, last T) {
 	f.twice(t, func() { f.handler.OnDelete(news) })
 }
 
-// twice does something once, or again at once.
+// twice does something once or twice.
 func (f *feed[T]) twice(t *rapid.T, do func()) {
 	do()
 	if rapid.Bool().Draw(t, "twice") {
@@ -164,21 +164,21 @@ func (f *feed[T]) trimmed(obj T) T {
 	return kept.(T)
 }
 
-// story tells a model what the informer shows.
-func (f *feed[T]) story(hidden map[types.UID]bool) []func(*api.Cluster) {
+// replay returns functions that apply to a model what the informer shows.
+func (f *feed[T]) replay(hidden map[types.UID]bool) []func(*api.Cluster) {
 	var events []func(*api.Cluster)
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
-		if obj := f.shown[key].whole; !hidden[obj.GetUID()] {
-			events = append(events, func(c *api.Cluster) { f.tell(c, obj) })
+		if obj := f.shown[key].untrimmed; !hidden[obj.GetUID()] {
+			events = append(events, func(c *api.Cluster) { f.apply(c, obj) })
 		}
 	}
 	return events
 }
 
-// untouched fails if anybody has written to an object of the informer.
+// untouched fails if an object of the informer was written to.
 func (f *feed[T]) untouched(t *rapid.T) {
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
-		if diff := gocmp.Diff(f.trimmed(f.shown[key].whole), f.shown[key].given); diff != "" {
+		if diff := gocmp.Diff(f.trimmed(f.shown[key].untrimmed), f.shown[key].given); diff != "" {
 			t.Fatalf("an object of the informer was written to:\n%s", diff)
 		}
 	}
@@ -206,7 +206,7 @@ func deleting(p *v1.Pod) {
 	p.DeletionTimestamp = &now
 }
 
-// drawPod draws a pod, or what may become of one.
+// drawPod draws a new pod, or a change of one.
 func drawPod(t *rapid.T, old *v1.Pod) *v1.Pod {
 	if old == nil {
 		pod := member("", one(t, "pod", "p0", "p1", "p2", "p3", "p4"))
@@ -236,7 +236,7 @@ func drawFrom(t *rapid.T, edits func() map[string]func(*v1.Pod)) func(*v1.Pod) {
 	return from[one(t, "edit", slices.Sorted(maps.Keys(from))...)]
 }
 
-// traits are what a pod is made with.
+// traits are properties of new pods.
 func traits() map[string]func(*v1.Pod) {
 	affinity := func(color string) []v1.PodAffinityTerm {
 		return []v1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"color": color}}, TopologyKey: "zone"}}
@@ -259,17 +259,17 @@ func traits() map[string]func(*v1.Pod) {
 		"repels": func(p *v1.Pod) {
 			p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity("red")}}
 		},
-		"with what nobody reads": func(p *v1.Pod) {
+		"with fields to trim": func(p *v1.Pod) {
 			p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "b"}}
 			p.Spec.Volumes = []v1.Volume{{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 		},
-		"absurd": func(p *v1.Pod) {
+		"huge request": func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("9e30")
 		},
 	}
 }
 
-// alterations are what may happen to a pod at any time.
+// alterations are changes of any pod.
 func alterations() map[string]func(*v1.Pod) {
 	label := func(key, value string) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Labels[key] = value }
@@ -297,7 +297,7 @@ func alterations() map[string]func(*v1.Pod) {
 	}
 }
 
-// moves are what may happen to a pod that has not ended.
+// moves are changes of a pod that has not ended.
 func moves() map[string]func(*v1.Pod) {
 	phase := func(phase v1.PodPhase) func(*v1.Pod) {
 		return func(p *v1.Pod) {

@@ -17,23 +17,24 @@ type object interface {
 	metav1.Object
 }
 
-// kind says how objects of one kind reach the model.
+// kind defines how the objects of one kind are fed into the model.
 type kind[T object] struct {
 	name string
 	rank int8
-	// set and remove tell the model; called from the scheduling goroutine.
+	// set and remove change the model; called from the scheduling goroutine.
 	set    func(*Cache, T)
 	remove func(*Cache, T)
 
-	// wakes tells whether a change could let something be placed. Before is nil for an object
-	// that came, after is nil for one that went.
+	// wakes reports whether a change could let a task be placed, so that a cycle is due. before is
+	// nil for a new object, after is nil for a deleted one.
 	wakes func(before, after T) bool
 
-	// noticed tells the effects; called from a handler. May be nil.
-	noticed func(c *Cache, obj T, gone bool)
+	// observe informs the writers and the back-offs; called from a handler. It may be nil.
+	observe func(c *Cache, obj T, deleted bool)
 }
 
-// Kinds in the order in which a new model is built.
+// The ranks of kinds: Rebuild applies objects in this order, so that most exist before others refer
+// to them.
 const (
 	rankNamespace int8 = iota
 	rankPriorityClass
@@ -42,43 +43,34 @@ const (
 	rankNode
 	rankBudget
 	rankPod
-	rankOutside // not in the model
+	rankExternal // not in the model
 )
 
 func (c *Cache) podKind() *kind[*v1.Pod] {
 	return &kind[*v1.Pod]{
 		name: "pod", rank: rankPod,
 		set: func(c *Cache, pod *v1.Pod) {
-			if pod.Spec.NodeName != "" {
-				delete(c.flights, pod.UID) // landed
-			}
-			if pod.DeletionTimestamp != nil || ended(pod) {
-				delete(c.leaving, pod.UID)
-			}
+			c.inFlight.observe(pod)
 			c.model.SetPod(pod)
 		},
 		remove: func(c *Cache, pod *v1.Pod) {
-			delete(c.flights, pod.UID)
-			delete(c.leaving, pod.UID)
+			c.inFlight.forget(pod.UID)
 			c.model.DeletePod(pod.UID)
 		},
 		wakes: c.podWakes,
-		noticed: func(c *Cache, pod *v1.Pod, gone bool) {
-			if gone {
-				c.binder.forget(pod.UID)
-				c.evictor.forget(pod.UID)
+		observe: func(c *Cache, pod *v1.Pod, deleted bool) {
+			if deleted {
+				c.binder.Forget(pod.UID)
+				c.evictor.Forget(pod.UID)
 			}
-			if gone || !showsWaiting(pod) {
-				c.statuses.pods.drop(pod.UID)
-			} else {
-				c.statuses.pods.look(pod.UID)
-			}
+			c.statuses.ObservePod(pod, deleted)
 		},
 	}
 }
 
-// podWakes leaves out what follows from our own doing: binds that are confirmed, conditions
-// that were written, and bound pods on their way to running.
+// podWakes reports whether a change of a pod could let a task be placed. It leaves out what follows
+// from the scheduler's own writes, and what frees no resources: confirmed binds, conditions, and
+// bound pods that start to run.
 func (c *Cache) podWakes(before, after *v1.Pod) bool {
 	switch {
 	case after == nil:
@@ -95,6 +87,7 @@ func (c *Cache) podWakes(before, after *v1.Pod) bool {
 	return before == nil || !api.EqualRequests(before, after)
 }
 
+// ended reports whether a pod has succeeded or failed; it uses no resources any more.
 func ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
@@ -135,7 +128,7 @@ func namespaceKind() *kind[*v1.Namespace] {
 
 func priorityClassKind() *kind[*schedulingv1.PriorityClass] {
 	return &kind[*schedulingv1.PriorityClass]{
-		name: "priority class", rank: rankPriorityClass,
+		name: "priorityclass", rank: rankPriorityClass,
 		set:    func(c *Cache, class *schedulingv1.PriorityClass) { c.model.SetPriorityClass(class) },
 		remove: func(c *Cache, class *schedulingv1.PriorityClass) { c.model.DeletePriorityClass(class.Name) },
 		wakes: func(before, after *schedulingv1.PriorityClass) bool {
@@ -154,7 +147,7 @@ func podGroupKind() *kind[*v1alpha1.PodGroup] {
 		wakes: func(before, after *v1alpha1.PodGroup) bool {
 			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
-		noticed: func(c *Cache, g *v1alpha1.PodGroup, gone bool) { c.statuses.groups.notice(g.UID, gone) },
+		observe: func(c *Cache, g *v1alpha1.PodGroup, deleted bool) { c.statuses.ObservePodGroup(g.UID, deleted) },
 	}
 }
 
@@ -166,6 +159,6 @@ func queueKind() *kind[*v1alpha1.Queue] {
 		wakes: func(before, after *v1alpha1.Queue) bool {
 			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
-		noticed: func(c *Cache, q *v1alpha1.Queue, gone bool) { c.statuses.queues.notice(q.UID, gone) },
+		observe: func(c *Cache, q *v1alpha1.Queue, deleted bool) { c.statuses.ObserveQueue(q.UID, deleted) },
 	}
 }

@@ -14,77 +14,80 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-// waits notes how long pods and groups have waited.
-type waits struct {
+// latencyMetrics records the latencies of pods and PodGroups.
+type latencyMetrics struct {
 	noMetrics
 	mu    sync.Mutex
 	lines []string
 }
 
-func (n *waits) PodBound(wait time.Duration) { n.note("pod " + wait.Round(time.Millisecond).String()) }
-
-func (n *waits) GroupStarted(queue string, wait time.Duration) {
-	n.note(fmt.Sprintf("group of %s %s", queue, wait.Round(time.Millisecond)))
+func (m *latencyMetrics) PodBound(wait time.Duration) {
+	m.note("pod " + wait.Round(time.Millisecond).String())
 }
 
-func (n *waits) note(line string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.lines = append(n.lines, line)
+func (m *latencyMetrics) GroupStarted(queue string, wait time.Duration) {
+	m.note(fmt.Sprintf("group of %s %s", queue, wait.Round(time.Millisecond)))
 }
 
-// TestWaits binds pods an hour after the first moment of the world.
-func TestWaits(t *testing.T) {
+func (m *latencyMetrics) note(line string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lines = append(m.lines, line)
+}
+
+// TestSchedulingLatency binds pods an hour after the start of the cluster.
+func TestSchedulingLatency(t *testing.T) {
 	tests := map[string]struct {
 		given []runtime.Object
-		lead  func(*world) // before the placement
+		setup func(*harness) // before the placement
 		want  []string
 	}{
-		"a group waits since its last pod has come": {
+		"a PodGroup waits from the creation of its last pod": {
 			given: []runtime.Object{group("g", 2), aged("g", "a", 0), aged("g", "b", 40*time.Minute)},
 			want:  []string{"group of default 20m0s", "pod 1h0m0s", "pod 20m0s"},
 		},
-		"a group that comes after its pods waits since then": {
+		"a PodGroup that is created after its pods waits from then": {
 			given: []runtime.Object{late("g", 50*time.Minute), aged("g", "a", 0)},
 			want:  []string{"group of default 10m0s", "pod 1h0m0s"},
 		},
-		"a group has started when the last bind is done": {
+		"a PodGroup has started when the last bind succeeds": {
 			given: []runtime.Object{group("g", 2), aged("g", "a", 0), aged("g", "b", 0)},
-			lead: func(w *world) {
-				w.pods.faults["b"] = []fault{{err: errNetwork, done: true}}
-				w.pods.silent["b"] = 1
+			setup: func(f *harness) {
+				f.Faults.Bind["b"] = []fault{{Err: fakecluster.ErrNetwork, Done: true}}
+				f.Faults.Get["b"] = 1
 			},
 			want: []string{"group of default 1h0m0.5s", "pod 1h0m0.5s", "pod 1h0m0s"},
 		},
-		"a group of which a bind was refused has not": {
+		"a PodGroup with a failed bind has not started": {
 			given: []runtime.Object{group("g", 2), aged("g", "a", 0), aged("g", "b", 0)},
-			lead:  func(w *world) { w.pods.faults["b"] = []fault{{err: errDenied}} },
+			setup: func(f *harness) { f.Faults.Bind["b"] = []fault{{Err: fakecluster.ErrDenied}} },
 			want:  []string{"pod 1h0m0s"},
 		},
-		"surplus pods start no group": {
-			given: []runtime.Object{group("g", 1), with(aged("g", "r", 0), bind("n1")), aged("g", "a", 0)},
+		"surplus pods start no PodGroup": {
+			given: []runtime.Object{group("g", 1), with(aged("g", "r", 0), running("n1")), aged("g", "a", 0)},
 			want:  []string{"pod 1h0m0s"},
 		},
-		"a pod without group starts none": {
+		"a pod without PodGroup starts none": {
 			given: []runtime.Object{aged("", "a", 0)},
 			want:  []string{"pod 1h0m0s"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, 1, objects(test.given), func(w *world) {
-				told := &waits{}
-				w.binder.metrics = told
+			got := &latencyMetrics{}
+			runWith(t, Options{BindWorkers: 1, Metrics: got}, objects(test.given), func(f *harness) {
 				time.Sleep(time.Hour)
-				if test.lead != nil {
-					test.lead(w)
+				if test.setup != nil {
+					test.setup(f)
 				}
-				w.place("", "n1")
-				w.wait(10 * time.Second)
-				slices.Sort(told.lines)
-				if diff := cmp.Diff(test.want, told.lines); diff != "" {
+				f.place("", "n1")
+				f.wait(10 * time.Second)
+				slices.Sort(got.lines)
+				if diff := cmp.Diff(test.want, got.lines); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
@@ -92,37 +95,37 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// failures counts lists and watches that failed, by resource.
-type failures struct {
+// watchMetrics counts failed lists and watches, by resource.
+type watchMetrics struct {
 	noMetrics
 	count map[string]int
 }
 
-func (f failures) WatchFailed(resource string, times int) { f.count[resource] += times }
+func (f watchMetrics) WatchFailed(resource string, times int) { f.count[resource] += times }
 
 func TestFailedWatchesAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		given error
 		want  int
 	}{
-		"a list that is forbidden":      {apierrors.NewForbidden(v1.Resource("pods"), "", errNetwork), 1},
-		"a server that does not answer": {errNetwork, 1},
-		"a watch that has expired":      {apierrors.NewResourceExpired("too old"), 0},
-		"a watch that has ended":        {io.EOF, 0},
-		"a watch that was cut":          {io.ErrUnexpectedEOF, 0},
+		"a forbidden list":     {apierrors.NewForbidden(v1.Resource("pods"), "", fakecluster.ErrNetwork), 1},
+		"a network error":      {fakecluster.ErrNetwork, 1},
+		"an expired watch":     {apierrors.NewResourceExpired("too old"), 0},
+		"a watch that ended":   {io.EOF, 0},
+		"an interrupted watch": {io.ErrUnexpectedEOF, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := failures{count: map[string]int{}}
-			s := &source{name: "pods", metrics: told, log: testr.New(t)}
+			got := watchMetrics{count: map[string]int{}}
+			s := &source{name: "pods", metrics: got, log: testr.New(t)}
 			s.failed(t.Context(), nil, test.given)
-			if diff := cmp.Diff(test.want, told.count["pods"]); diff != "" {
+			if diff := cmp.Diff(test.want, got.count["pods"]); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// start is when a bubble of synctest begins.
+// start is the time at which a bubble of synctest begins.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // aged is a member that was created some time after the start.
@@ -137,7 +140,7 @@ func late(name string, after time.Duration) runtime.Object {
 	return g
 }
 
-func bind(node string) func(*v1.Pod) {
+func running(node string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Spec.NodeName = node
 		p.Status.Phase = v1.PodRunning

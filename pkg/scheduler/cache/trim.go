@@ -15,34 +15,39 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// maxTwins bounds how many pods a trimmer remembers.
-const maxTwins = 1024
+// maxTemplates bounds how many pods a trimmer keeps as templates.
+const maxTemplates = 1024
 
-// trimmer makes objects small before an informer keeps them. It drops what no scheduler reads:
-// managedFields, and of a pod what concerns only its kubelet. And it has pods that are alike, as those
-// of a gang are, share what they have in common, which nobody may write to anyway. Of 100,000 pods
-// that is most of the memory they take. Amounts that take seconds to reckon with are lowered before anybody does.
-// Plugins get pods as they are after this.
+// trimmer reduces the memory of objects before an informer stores them. It does three things:
 //
-// An informer that lists anew by a watch trims what it gets twice. By the second time a pod shares with
-// others that are being read, so whatever is trimmed already must not be written to.
+//  1. It removes what no plugin reads: managedFields, and of a pod what concerns only its kubelet.
+//  2. It lets equal pods share memory. The first pod of a namespace and image becomes the template
+//     of the next ones: labels, annotations, owners and spec that are equal are replaced by those of
+//     the template. Objects of an informer are read-only, so they can be shared. Most pods of a gang
+//     are equal but for name and node: of 100,000 pods this saves most of the memory.
+//  3. It clamps quantities that are so large that computing with them takes seconds.
+//
+// Plugins get objects as they are after that.
+//
+// An informer whose list comes as a watch trims each object twice. By the second time a pod may share
+// memory with pods that are being read, so the trimmer writes only where something is left to trim.
 type trimmer struct {
 	mu sync.Mutex
-	// twins are pods seen lately, by namespace and image, with which the next ones are compared.
-	twins map[string]twin
-	spec  []byte // of the pod that is being compared; see encode
+	// templates are recent pods, by namespace and image.
+	templates map[string]template
+	spec      []byte // the encoded spec of the pod being compared; a buffer
 }
 
-type twin struct {
+type template struct {
 	pod  *v1.Pod
-	spec []byte
+	spec []byte // see encode
 }
 
-// NewTransform returns what an informer of the scheduler puts each object through before it keeps it, for others who
-// read objects.
+// NewTransform returns the transform of the scheduler's informers, for other readers of objects that
+// must see them as plugins do.
 func NewTransform() toolscache.TransformFunc { return newTrimmer().trim }
 
-func newTrimmer() *trimmer { return &trimmer{twins: map[string]twin{}} }
+func newTrimmer() *trimmer { return &trimmer{templates: map[string]template{}} }
 
 // trim is the transform of all informers.
 func (t *trimmer) trim(obj any) (any, error) {
@@ -59,7 +64,7 @@ func (t *trimmer) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// share looks for a twin of a pod, and makes the pod the twin of later ones if they differ.
+// share lets a pod share memory with its template. A pod that differs becomes the new template.
 func (t *trimmer) share(pod *v1.Pod) {
 	if len(pod.Spec.Containers) == 0 {
 		return
@@ -68,85 +73,86 @@ func (t *trimmer) share(pod *v1.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.encode(&pod.Spec)
-	twin := t.twins[key]
-	if twin.pod != nil && t.shareAll(pod, twin) {
+	known := t.templates[key]
+	if known.pod != nil && t.shareAll(pod, known) {
 		return
 	}
-	if len(t.twins) >= maxTwins {
-		clear(t.twins) // the next pods are twins again
+	if len(t.templates) >= maxTemplates {
+		clear(t.templates) // the next pods become templates again
 	}
-	twin.pod, twin.spec = pod, append(twin.spec[:0], t.spec...)
-	t.twins[key] = twin
+	known.pod, known.spec = pod, append(known.spec[:0], t.spec...)
+	t.templates[key] = known
 }
 
-// encode writes a spec, but for what each pod has of its own, as protobuf, whose maps Kubernetes sorts.
-// Equal encodings mean equal specs, and to compare them costs a fraction of what comparing all fields
-// would.
+// encode encodes a spec, without the fields that are different in each pod, as protobuf with sorted
+// maps. Equal encodings mean equal specs, and comparing them costs a fraction of comparing all
+// fields.
 func (t *trimmer) encode(spec *v1.PodSpec) {
 	common := *spec
 	common.NodeName, common.Hostname = "", ""
 	size := common.Size()
 	t.spec = slices.Grow(t.spec[:0], size)[:size]
 	if _, err := common.MarshalToSizedBuffer(t.spec); err != nil {
-		t.spec = t.spec[:0] // like no other
+		t.spec = t.spec[:0] // equal to no other; see shareAll
 	}
 }
 
-// shareAll has a pod share with its twin whatever is equal, and reports whether all was.
-func (t *trimmer) shareAll(pod *v1.Pod, twin twin) bool {
-	labels := maps.Equal(pod.Labels, twin.pod.Labels)
+// shareAll replaces what is equal in a pod by that of its template, and reports whether all was equal.
+// t.spec holds the encoded spec of the pod.
+func (t *trimmer) shareAll(pod *v1.Pod, like template) bool {
+	labels := maps.Equal(pod.Labels, like.pod.Labels)
 	if labels {
-		pod.Labels = twin.pod.Labels
+		pod.Labels = like.pod.Labels
 	}
-	annotations := maps.Equal(pod.Annotations, twin.pod.Annotations)
+	annotations := maps.Equal(pod.Annotations, like.pod.Annotations)
 	if annotations {
-		pod.Annotations = twin.pod.Annotations
+		pod.Annotations = like.pod.Annotations
 	}
-	owners := equality.Semantic.DeepEqual(pod.OwnerReferences, twin.pod.OwnerReferences)
+	owners := equality.Semantic.DeepEqual(pod.OwnerReferences, like.pod.OwnerReferences)
 	if owners {
-		pod.OwnerReferences = twin.pod.OwnerReferences
+		pod.OwnerReferences = like.pod.OwnerReferences
 	}
-	alike := len(t.spec) > 0 && bytes.Equal(t.spec, twin.spec)
-	if alike {
+	specs := len(t.spec) > 0 && bytes.Equal(t.spec, like.spec)
+	if specs {
 		node, host := pod.Spec.NodeName, pod.Spec.Hostname
-		pod.Spec = twin.pod.Spec
+		pod.Spec = like.pod.Spec
 		pod.Spec.NodeName, pod.Spec.Hostname = node, host
 	}
-	return labels && annotations && owners && alike
+	return labels && annotations && owners && specs
 }
 
+// trimPod removes what no plugin reads from a pod, and clamps its quantities.
 func trimPod(pod *v1.Pod) {
-	if _, there := pod.Annotations[v1.LastAppliedConfigAnnotation]; there {
-		delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
-	}
+	delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
 	api.ClampQuantities(pod.Spec.Overhead)
 	if pod.Spec.Resources != nil {
-		tame(pod.Spec.Resources)
+		clampResources(pod.Spec.Resources)
 	}
 	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return !api.BindsToNodes(&v) })
 	if len(pod.Spec.Volumes) == 0 {
-		pod.Spec.Volumes = nil // lets go of the array
+		pod.Spec.Volumes = nil // frees the array
 	}
-	pod.Spec.EphemeralContainers, pod.Status.EphemeralContainerStatuses = nil, nil // they ask for nothing
+	pod.Spec.EphemeralContainers, pod.Status.EphemeralContainerStatuses = nil, nil // they request nothing
 	trimStatuses(pod.Status.InitContainerStatuses)
 	trimStatuses(pod.Status.ContainerStatuses)
 }
 
-// trimContainers keeps what says where a container can run: image, resources, ports, and for init
-// containers whether they stay.
+// trimContainers keeps what decides where a container can run: image, resources, ports, and the
+// restart policy, which makes an init container a sidecar.
 func trimContainers(containers []v1.Container) {
 	for i := range containers {
 		c := &containers[i]
 		if kept := (v1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy, Resources: c.Resources}); !reflect.DeepEqual(*c, kept) {
 			*c = kept
 		}
-		tame(&c.Resources)
+		clampResources(&c.Resources)
 	}
 }
 
-// trimStatuses keeps what a container was given, which differs from what it asks for while it is resized.
+// trimStatuses keeps the allocated resources of containers, which differ from the requested ones
+// during a resize.
 func trimStatuses(statuses []v1.ContainerStatus) {
 	for i := range statuses {
 		s := &statuses[i]
@@ -154,4 +160,4 @@ func trimStatuses(statuses []v1.ContainerStatus) {
 	}
 }
 
-func tame(r *v1.ResourceRequirements) { api.ClampQuantities(r.Requests, r.Limits) }
+func clampResources(r *v1.ResourceRequirements) { api.ClampQuantities(r.Requests, r.Limits) }

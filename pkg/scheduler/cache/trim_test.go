@@ -17,33 +17,33 @@ import (
 )
 
 func TestTrim(t *testing.T) {
-	amount := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
-	asks := v1.ResourceRequirements{Requests: amount}
-	kept := v1.Container{Name: "main", Image: "image", Ports: []v1.ContainerPort{{HostPort: 80}}, RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways), Resources: asks}
-	furnished := kept
-	furnished.Command, furnished.Args = []string{"train"}, []string{"--fast"}
-	furnished.Env = []v1.EnvVar{{Name: "KEY", Value: "value"}}
-	furnished.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
-	furnished.LivenessProbe = &v1.Probe{PeriodSeconds: 10}
-	given := v1.ContainerStatus{Name: "main", AllocatedResources: amount, Resources: &asks}
-	told := given
-	told.ImageID, told.ContainerID = "sha256:0", "containerd://0"
-	told.State.Running = &v1.ContainerStateRunning{}
+	quantity := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+	requests := v1.ResourceRequirements{Requests: quantity}
+	kept := v1.Container{Name: "main", Image: "image", Ports: []v1.ContainerPort{{HostPort: 80}}, RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways), Resources: requests}
+	full := kept
+	full.Command, full.Args = []string{"train"}, []string{"--fast"}
+	full.Env = []v1.EnvVar{{Name: "KEY", Value: "value"}}
+	full.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	full.LivenessProbe = &v1.Probe{PeriodSeconds: 10}
+	given := v1.ContainerStatus{Name: "main", AllocatedResources: quantity, Resources: &requests}
+	reported := given
+	reported.ImageID, reported.ContainerID = "sha256:0", "containerd://0"
+	reported.State.Running = &v1.ContainerStateRunning{}
 
 	scratch := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
 	claimed := v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}
 
-	// What any sum or comparison would take minutes for comes out as the largest amount there is.
-	absurd := func() v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e99999999")} }
+	// Quantities with which computing would take minutes are clamped to the largest one.
+	huge := func() v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e99999999")} }
 	most := v1.ResourceList{v1.ResourceCPU: resource.MustParse(fmt.Sprint(api.MaxQuantity))}
 
 	for name, test := range map[string]struct{ given, want metav1.Object }{
-		"amounts without end": {
+		"huge quantities of a pod": {
 			&v1.Pod{Spec: v1.PodSpec{
-				InitContainers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: absurd()}}},
-				Containers:     []v1.Container{{Resources: v1.ResourceRequirements{Requests: absurd(), Limits: absurd()}}},
-				Resources:      &v1.ResourceRequirements{Requests: absurd()},
-				Overhead:       absurd(),
+				InitContainers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: huge()}}},
+				Containers:     []v1.Container{{Resources: v1.ResourceRequirements{Requests: huge(), Limits: huge()}}},
+				Resources:      &v1.ResourceRequirements{Requests: huge()},
+				Overhead:       huge(),
 			}},
 			&v1.Pod{Spec: v1.PodSpec{
 				InitContainers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: most}}},
@@ -52,38 +52,38 @@ func TestTrim(t *testing.T) {
 				Overhead:       most,
 			}},
 		},
-		"what a claim asks for without end": {
-			&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{Requests: absurd()}}},
+		"huge requests of a claim": {
+			&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{Requests: huge()}}},
 			&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{Requests: most}}},
 		},
-		"who wrote what in a node": {
+		"managed fields": {
 			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}}},
 			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 		},
-		"what kubectl applied": {
+		"the annotation of kubectl apply": {
 			&v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.LastAppliedConfigAnnotation: "{}", "kept": ""}}},
 			&v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kept": ""}}},
 		},
-		"what containers do": {
-			&v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{furnished}, Containers: []v1.Container{furnished, furnished}, NodeName: "n"}},
+		"fields of containers for the kubelet": {
+			&v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{full}, Containers: []v1.Container{full, full}, NodeName: "n"}},
 			&v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{kept}, Containers: []v1.Container{kept, kept}, NodeName: "n"}},
 		},
-		"how containers do": {
-			&v1.Pod{Status: v1.PodStatus{InitContainerStatuses: []v1.ContainerStatus{told}, ContainerStatuses: []v1.ContainerStatus{told}, Phase: v1.PodRunning}},
+		"statuses of containers": {
+			&v1.Pod{Status: v1.PodStatus{InitContainerStatuses: []v1.ContainerStatus{reported}, ContainerStatuses: []v1.ContainerStatus{reported}, Phase: v1.PodRunning}},
 			&v1.Pod{Status: v1.PodStatus{InitContainerStatuses: []v1.ContainerStatus{given}, ContainerStatuses: []v1.ContainerStatus{given}, Phase: v1.PodRunning}},
 		},
-		"who debugs": {
+		"ephemeral containers": {
 			&v1.Pod{
 				Spec:   v1.PodSpec{EphemeralContainers: []v1.EphemeralContainer{{}}},
-				Status: v1.PodStatus{EphemeralContainerStatuses: []v1.ContainerStatus{told}},
+				Status: v1.PodStatus{EphemeralContainerStatuses: []v1.ContainerStatus{reported}},
 			},
 			&v1.Pod{},
 		},
-		"volumes that any node can have": {
+		"volumes that every node provides": {
 			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{scratch, claimed, scratch}}},
 			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{claimed}}},
 		},
-		"all volumes, if any node can have them": {
+		"all volumes, if every node provides them": {
 			&v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{scratch}}},
 			&v1.Pod{},
 		},
@@ -100,9 +100,9 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestTwinsShare looks at what two pods share that were trimmed one after the other; what they say must stay
-// the same.
-func TestTwinsShare(t *testing.T) {
+// TestEqualPodsShare checks what two pods share that are trimmed one after the other. Their content must
+// not change.
+func TestEqualPodsShare(t *testing.T) {
 	newPod := func(name string, change func(*v1.Pod)) *v1.Pod {
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -155,9 +155,9 @@ func TestTwinsShare(t *testing.T) {
 	}
 }
 
-// TestTrimmedAgain needs the race detector. An informer that lists anew by a watch transforms pods twice;
-// by the second time they share with pods that others read.
-func TestTrimmedAgain(t *testing.T) {
+// TestTrimTwice needs the race detector. An informer whose list comes as a watch trims pods twice; the
+// second time they share memory with pods that are being read.
+func TestTrimTwice(t *testing.T) {
 	trimmer := newTrimmer()
 	trimmed := func(name string) *v1.Pod {
 		pod := &v1.Pod{
@@ -183,15 +183,15 @@ func TestTrimmedAgain(t *testing.T) {
 	reading.Wait()
 }
 
-func TestTwinsAreForgotten(t *testing.T) {
+func TestTemplatesAreBounded(t *testing.T) {
 	trimmer := newTrimmer()
-	for i := range 3 * maxTwins {
+	for i := range 3 * maxTemplates {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Image: strconv.Itoa(i)}}}}
 		if _, err := trimmer.trim(pod); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(trimmer.twins); got > maxTwins {
-		t.Errorf("%d twins are remembered, more than %d", got, maxTwins)
+	if got := len(trimmer.templates); got > maxTemplates {
+		t.Errorf("%d templates are kept, more than %d", got, maxTemplates)
 	}
 }

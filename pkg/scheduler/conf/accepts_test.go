@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -99,7 +100,7 @@ tiers:
 				{Name: "gang"},
 			}}}}},
 		},
-		"arguments as texts, numbers and booleans": {
+		"arguments as strings, numbers and booleans": {
 			given: `
 actions: allocate
 tiers:
@@ -124,7 +125,7 @@ tiers:
 			given: "actions: allocate",
 			want: wanted{
 				conf:     &conf.Configuration{Actions: []string{"allocate"}},
-				warnings: "f:1: tiers: no tiers: without plugins gangs are not kept whole and pods may land on nodes that cannot run them",
+				warnings: "f:1: tiers: no tiers: without plugins gangs are not kept whole and pods may be placed on nodes that cannot run them",
 			},
 		},
 		"tiers without plugins, each with a warning": {
@@ -134,21 +135,21 @@ tiers:
 				warnings: "f:3: tiers[0]: a tier without plugins has no effect\nf:6: tiers[2]: a tier without plugins has no effect",
 			},
 		},
-		"reclaim that nobody permits, with a warning": {
+		"reclaim that no plugin permits, with a warning": {
 			given: "actions: [allocate, reclaim]\ntiers: [{plugins: [{name: priority}, {name: drf}, {name: gang}]}]",
 			want: wanted{
 				conf: &conf.Configuration{Actions: []string{"allocate", "reclaim"}, Tiers: []conf.Tier{plugins("priority", "drf", "gang")}},
 				warnings: `
-f:1: actions[1]: reclaim will never evict anything: no plugin permits it; add proportion with enableReclaimable on`,
+f:1: actions[1]: reclaim will never evict anything: no plugin permits it; add acme or proportion with enableReclaimable on`,
 			},
 		},
-		"preempt that nobody permits, because of a switch, with a warning": {
+		"preempt that no plugin permits, because of a switch, with a warning": {
 			given: "actions: allocate, preempt\ntiers: [{plugins: [{name: priority, enablePreemptable: false}, {name: proportion}]}]",
 			want: wanted{
 				conf: &conf.Configuration{Actions: []string{"allocate", "preempt"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
 					{Name: "priority", Disabled: []conf.Point{conf.Preemptable}}, {Name: "proportion"}}}}},
 				warnings: `
-f:1: actions: preempt will never evict anything: no plugin permits it; add priority or drf with enablePreemptable on`,
+f:1: actions: preempt will never evict anything: no plugin permits it; add acme or drf or priority with enablePreemptable on`,
 			},
 		},
 		"reclaim that a plugin of a third party may permit, without that warning": {
@@ -163,7 +164,7 @@ f:1: actions: preempt will never evict anything: no plugin permits it; add prior
 			if err != nil {
 				t.Fatal(err)
 			}
-			tc.want.conf.StarvationAfter = conf.DefaultStarvationAfter
+			tc.want.conf.StarvationAfter = v1alpha1.DefaultStarvationAfter
 			if diff := cmp.Diff(tc.want.conf, got); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}

@@ -1,56 +1,42 @@
 package conf
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 )
 
-// This file holds what a valid configuration can and can never do.
-
-// Permitting lists the plugins that may vote for evictions at Preemptable or Reclaimable, in the
-// order of the configuration. Of the plugins that come with the scheduler it is known which only
-// ever protect pods there; all others are listed.
-func (c *Configuration) Permitting(pt Point) []string {
-	var names []string
-	for _, tier := range c.Tiers {
-		for _, p := range tier.Plugins {
-			if p.Enabled(pt) && !onlyProtects(p.Name, pt) {
-				names = append(names, p.Name)
-			}
+// adviseOnActions warns about actions that never evict anything, because no plugin votes for evictions.
+func (r *report) adviseOnActions(object *v1alpha1.SchedulerConfiguration, c *Configuration, catalog Catalog) {
+	point := map[string]Point{"preempt": Preemptable, "reclaim": Reclaimable}
+	for i, name := range object.Actions {
+		pt, evicts := point[name]
+		if !evicts || len(catalog.Permitting(c, pt)) > 0 {
+			continue
 		}
-	}
-	return names
-}
-
-func onlyProtects(plugin string, pt Point) bool {
-	switch plugin {
-	case "conformance", "gang", "nodeorder", "predicates":
-		return true
-	case "drf", "priority":
-		return pt != Preemptable
-	case "proportion":
-		return pt != Reclaimable
-	default:
-		return false
-	}
-}
-
-// adviseOnActions warns about actions that can never act.
-func (r *reader) adviseOnActions(named []action, c *Configuration) {
-	for _, a := range named {
-		switch {
-		case a.name == "preempt" && len(c.Permitting(Preemptable)) == 0:
-			r.warn(a.path, "preempt will never evict anything: no plugin permits it; add priority or drf with enablePreemptable on")
-		case a.name == "reclaim" && len(c.Permitting(Reclaimable)) == 0:
-			r.warn(a.path, "reclaim will never evict anything: no plugin permits it; add proportion with enableReclaimable on")
+		help := "no known plugin does"
+		if able := catalog.able(pt); len(able) > 0 {
+			help = fmt.Sprintf("add %s with enable%s on", strings.Join(able, " or "), pt)
 		}
+		r.warn(field.NewPath("actions").Index(i), fmt.Sprintf("%s will never evict anything: no plugin permits it; %s", name, help))
 	}
 }
 
-// adviseOnTiers warns about tiers in which nobody has a say.
-func (r *reader) adviseOnTiers(c *Configuration) {
+// able returns the plugins that may vote for evictions, by name.
+func (c Catalog) able(pt Point) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Plugins)), func(name string) bool { return !c.mayPermit(name, pt) })
+}
+
+// adviseOnTiers warns about tiers that have no effect.
+func (r *report) adviseOnTiers(c *Configuration) {
 	path := field.NewPath("tiers")
 	if len(c.Tiers) == 0 {
-		r.warn(path, "no tiers: without plugins gangs are not kept whole and pods may land on nodes that cannot run them")
+		r.warn(path, "no tiers: without plugins gangs are not kept whole and pods may be placed on nodes that cannot run them")
 	}
 	for i, tier := range c.Tiers {
 		if len(tier.Plugins) == 0 {

@@ -10,18 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Arguments of one plugin as the file spells them. Numbers and booleans of the file are kept as
-// their text, so that `weight: 2` and `weight: "2"` are the same.
+// Arguments are the arguments of one plugin, as v1alpha1.Arguments.
 type Arguments map[string]string
 
-// Decoder returns a reader of typed arguments. The path is that of the arguments in the file and
-// may be nil where no file is involved.
+// Decoder returns a reader of typed arguments. The path is that of the arguments in the file; nil: there is no file.
 func (a Arguments) Decoder(path *field.Path) *Decoder {
 	return &Decoder{args: a, path: path}
 }
 
-// Decoder reads arguments one by one, remembers which were asked for, and reports at the end what it could not
-// use. A plugin reads all its arguments through one Decoder, and says of each what it means, for the reference
+// Decoder reads arguments one by one, records which keys are known, and reports the invalid and the unknown ones at the
+// end. A plugin reads all its arguments through one Decoder and describes each of them for the reference
 // (docs/configuration.md):
 //
 //	weight := d.Int("nodeaffinity.weight", 1, 0, 100, "prefers nodes by preferred node affinity")
@@ -30,20 +28,20 @@ func (a Arguments) Decoder(path *field.Path) *Decoder {
 type Decoder struct {
 	args  Arguments
 	path  *field.Path
-	asked []Argument
+	known []Argument
 	errs  field.ErrorList
 }
 
-// Argument is what a plugin says about one of its arguments.
+// Argument describes one argument of a plugin.
 type Argument struct {
 	Key     string
 	Default string
-	Values  string // those that are accepted, in words
-	About   string // what it means
+	Values  string // the accepted values, in words
+	About   string // the meaning
 }
 
-// Int returns the whole number given for the key, or def if the key is absent, is not a whole
-// number in decimal notation, or lies outside of min..max.
+// Int returns the value of the key, or def if the key is absent, or if its value is not a whole number in decimal
+// notation or not in min..max.
 func (d *Decoder) Int(key string, def, min, max int64, about string) int64 {
 	values := fmt.Sprintf("a whole number from %d to %d", min, max)
 	text, given := d.text(Argument{key, strconv.FormatInt(def, 10), values, about})
@@ -52,13 +50,13 @@ func (d *Decoder) Int(key string, def, min, max int64, about string) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < min || n > max {
-		d.refuse(key, text, "must be "+values)
+		d.reject(key, text, "must be "+values)
 		return def
 	}
 	return n
 }
 
-// Bool returns true or false as given for the key, or def if the key is absent or neither.
+// Bool returns the value of the key, or def if the key is absent or its value is not a boolean.
 func (d *Decoder) Bool(key string, def bool, about string) bool {
 	text, given := d.text(Argument{key, strconv.FormatBool(def), "true or false", about})
 	if !given {
@@ -66,16 +64,16 @@ func (d *Decoder) Bool(key string, def bool, about string) bool {
 	}
 	b, err := strconv.ParseBool(text)
 	if err != nil {
-		d.refuse(key, text, "must be true or false")
+		d.reject(key, text, "must be true or false")
 		return def
 	}
 	return b
 }
 
-// String returns the text given for the key, or def if the key is absent. If any values are listed
-// as allowed, def is also returned in place of a text that is not one of them.
+// String returns the value of the key, or def if the key is absent. If values are listed as allowed, it also returns
+// def if the value is not one of them.
 func (d *Decoder) String(key, def, about string, allowed ...string) string {
-	values := "any text"
+	values := "any string"
 	if len(allowed) > 0 {
 		values = strings.Join(allowed, ", ")
 	}
@@ -84,18 +82,18 @@ func (d *Decoder) String(key, def, about string, allowed ...string) string {
 		return def
 	}
 	if len(allowed) > 0 && !slices.Contains(allowed, text) {
-		d.refuse(key, text, "no such value; "+suggest(text, "values", allowed))
+		d.reject(key, text, "no such value; "+suggest(text, "values", allowed))
 		return def
 	}
 	return text
 }
 
-// Done returns what was wrong: first the arguments that could not be used, in the order in which
-// they were asked for, then those that nobody asked for, by name. Nil means that all is well.
+// Done returns the errors: first those of invalid arguments, in the order in which they were read, then those of
+// unknown arguments, by key.
 func (d *Decoder) Done() field.ErrorList {
 	errs := slices.Clone(d.errs)
 	var known []string
-	for _, a := range d.asked {
+	for _, a := range d.known {
 		known = append(known, a.Key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.args)) {
@@ -106,16 +104,16 @@ func (d *Decoder) Done() field.ErrorList {
 	return errs
 }
 
-// Asked returns the arguments that were asked for, in that order.
-func (d *Decoder) Asked() []Argument { return slices.Clone(d.asked) }
+// Known returns the arguments that were read, in that order.
+func (d *Decoder) Known() []Argument { return slices.Clone(d.known) }
 
-// text looks an argument up and notes that it is known.
+// text looks an argument up and records that it is known.
 func (d *Decoder) text(a Argument) (text string, given bool) {
-	d.asked = append(d.asked, a)
+	d.known = append(d.known, a)
 	text, given = d.args[a.Key]
 	return text, given
 }
 
-func (d *Decoder) refuse(key, text, why string) {
+func (d *Decoder) reject(key, text, why string) {
 	d.errs = append(d.errs, field.Invalid(d.path.Key(key), text, why))
 }

@@ -31,7 +31,7 @@ func TestDecoder(t *testing.T) {
 			given: conf.Arguments{"weight": "-2"},
 			want:  read{Weight: -2, Hard: true, Mode: "spread", Label: "none"},
 		},
-		"an empty text is a text": {
+		"an empty string is a string": {
 			given: conf.Arguments{"label": ""},
 			want:  read{Weight: 1, Hard: true, Mode: "spread", Label: ""},
 		},
@@ -81,8 +81,8 @@ func TestDecoder(t *testing.T) {
 				{Key: "weight", Default: "1", Values: "a whole number from -2 to 10", About: "how heavy"},
 				{Key: "hard", Default: "true", Values: "true or false", About: "how hard"},
 				{Key: "mode", Default: "spread", Values: "spread, pack", About: "how"},
-				{Key: "label", Default: "none", Values: "any text", About: "by what"},
-			}, d.Asked()); diff != "" {
+				{Key: "label", Default: "none", Values: "any string", About: "by what"},
+			}, d.Known()); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
 		})

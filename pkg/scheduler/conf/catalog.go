@@ -5,49 +5,90 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 )
 
-// Catalog is what a configuration may name. The wiring builds it from the registered plugins and
-// actions, third-party ones included.
+// Catalog is what a configuration may name. The framework builds it from the registered plugins and actions, those of
+// third parties included.
 type Catalog struct {
 	// Actions that can be executed.
 	Actions []string
 
-	// Plugins by name, each with the check of its arguments. A nil check means that the plugin
-	// takes no arguments.
-	Plugins map[string]ArgumentCheck
+	// Plugins by name.
+	Plugins map[string]PluginInfo
 }
 
-// ArgumentCheck asks a Decoder for all arguments that a plugin knows.
+// PluginInfo is what a plugin declares about itself.
+type PluginInfo struct {
+	// Arguments reads all arguments that the plugin knows; nil: it takes none.
+	Arguments ArgumentCheck
+
+	// NeverPermits lists those of the extension points Preemptable and Reclaimable at which the plugin never votes for
+	// an eviction, whether it votes against evictions there or not at all.
+	NeverPermits []Point
+}
+
+// ArgumentCheck reads all arguments that a plugin knows from a Decoder.
 type ArgumentCheck func(*Decoder)
 
-// check reports every argument that a plugin of the catalog does not know or cannot use, nil if there is none. The
-// path is that of the arguments in the file.
-func (c Catalog) check(plugin string, args Arguments, path *field.Path) field.ErrorList {
-	d := args.Decoder(path)
-	c.ask(plugin, d)
-	return d.Done()
+// Permitting returns the enabled plugins of a configuration that may vote for evictions at Preemptable or Reclaimable,
+// in the order of the configuration.
+func (c Catalog) Permitting(configuration *Configuration, pt Point) []string {
+	var names []string
+	for _, tier := range configuration.Tiers {
+		for _, p := range tier.Plugins {
+			if p.Enabled(pt) && c.mayPermit(p.Name, pt) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
 }
 
-// ArgumentsOf lists what a plugin of the catalog knows.
+func (c Catalog) mayPermit(plugin string, pt Point) bool {
+	return !slices.Contains(c.Plugins[plugin].NeverPermits, pt)
+}
+
+// ArgumentsOf returns the arguments that a plugin of the catalog knows.
 func (c Catalog) ArgumentsOf(plugin string) []Argument {
 	d := Arguments(nil).Decoder(nil)
-	c.ask(plugin, d)
-	return d.Asked()
+	c.read(plugin, d)
+	return d.Known()
 }
 
-func (c Catalog) ask(plugin string, d *Decoder) {
-	if check := c.Plugins[plugin]; check != nil {
+func (c Catalog) read(plugin string, d *Decoder) {
+	if check := c.Plugins[plugin].Arguments; check != nil {
 		check(d)
 	}
 }
 
-// actionNames returns all known actions, sorted.
-func (c Catalog) actionNames() []string {
-	return slices.Sorted(slices.Values(c.Actions))
+// validate reports the actions, plugins and arguments that the catalog does not have. What the object itself shows,
+// such as a missing or a duplicate name, is left to package validation.
+func (c Catalog) validate(object *v1alpha1.SchedulerConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range object.Actions {
+		if name != "" && !slices.Contains(object.Actions[:i], name) && !slices.Contains(c.Actions, name) {
+			errs = append(errs, field.Invalid(field.NewPath("actions").Index(i), name, "no such action; "+suggest(name, "actions", c.Actions)))
+		}
+	}
+	for i, tier := range object.Tiers {
+		for j, plugin := range tier.Plugins {
+			errs = append(errs, c.validatePlugin(&plugin, field.NewPath("tiers").Index(i).Child("plugins").Index(j))...)
+		}
+	}
+	return errs
 }
 
-// pluginNames returns all known plugins, sorted.
-func (c Catalog) pluginNames() []string {
-	return slices.Sorted(maps.Keys(c.Plugins))
+func (c Catalog) validatePlugin(plugin *v1alpha1.Plugin, path *field.Path) field.ErrorList {
+	if plugin.Name == "" {
+		return nil
+	}
+	if _, known := c.Plugins[plugin.Name]; !known {
+		names := slices.Collect(maps.Keys(c.Plugins))
+		return field.ErrorList{field.Invalid(path.Child("name"), plugin.Name, "no such plugin; "+suggest(plugin.Name, "plugins", names))}
+	}
+	d := Arguments(plugin.Arguments).Decoder(path.Child("arguments"))
+	c.read(plugin.Name, d)
+	return d.Done()
 }

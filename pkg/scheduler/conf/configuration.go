@@ -1,15 +1,17 @@
-// Package conf reads the policy file of the scheduler: which actions run in a cycle, and which
-// plugins, arranged in tiers, have a say in it.
+// Package conf loads the policy file of the scheduler: the actions that a cycle executes, and the plugins, arranged in
+// tiers, that it consults.
 //
-// The format is that of kube-batch, whose files load unchanged, but nothing in a file is forgiven:
-// what is misspelt, given twice or out of range is refused, all of it at once, with the line, the
-// field path and a suggestion. What may be named in a file comes from a Catalog, so that this
-// package knows neither the plugins nor the cluster.
+// The format is pkg/apis/config/v1alpha1; files of kube-batch load unchanged. Loading is strict: unknown fields,
+// duplicate keys and values out of range are rejected, all in one report, each with its line, its field path and a
+// suggestion. A Catalog supplies the names that a file may contain, so this package knows neither the plugins nor the
+// cluster.
 package conf
 
 import (
 	"slices"
 	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 )
 
 // Configuration is a valid policy. It is never modified once it is built.
@@ -20,14 +22,11 @@ type Configuration struct {
 	// Tiers in descending order of precedence.
 	Tiers []Tier
 
-	// StarvationAfter is how long a gang waits before room is set aside for it; 0: for ever.
+	// StarvationAfter is how long a gang is pending before resources are reserved for it; 0: never.
 	StarvationAfter time.Duration
 }
 
-// DefaultStarvationAfter holds where the file does not name it.
-const DefaultStarvationAfter = 5 * time.Minute
-
-// Tier is a list of plugins that are asked together, in this order.
+// Tier is a list of plugins that are consulted together, in this order.
 type Tier struct {
 	Plugins []Plugin
 }
@@ -43,17 +42,17 @@ type Plugin struct {
 	Disabled []Point
 }
 
-// Enabled tells whether the plugin may register at an extension point. It may unless the file
-// says enable<Point>: false.
+// Enabled reports whether the plugin may register at an extension point. It may unless the file says
+// enable<Point>: false.
 func (p Plugin) Enabled(pt Point) bool {
 	return !slices.Contains(p.Disabled, pt)
 }
 
-// Point is an extension point that can be switched off for one plugin.
+// Point is an extension point that can be switched off for one plugin. In the file the switch is "enable" and the name
+// of the point; see the fields of v1alpha1.Plugin.
 type Point string
 
-// The extension points with a switch. In the file the switch is called "enable" and the name of
-// the point.
+// The extension points with a switch.
 const (
 	JobOrder     Point = "JobOrder"
 	JobReady     Point = "JobReady"
@@ -66,39 +65,39 @@ const (
 	NodeOrder    Point = "NodeOrder"
 )
 
-// Points lists all that have a switch, in the order in which Plugin.Disabled holds them.
-func Points() []Point {
-	return []Point{
-		JobOrder, JobReady, JobPipelined, TaskOrder, Preemptable, Reclaimable, QueueOrder, Predicate, NodeOrder,
+// newConfiguration converts an object whose defaults are set.
+func newConfiguration(object *v1alpha1.SchedulerConfiguration) *Configuration {
+	c := &Configuration{Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration}
+	for _, tier := range object.Tiers {
+		var plugins []Plugin
+		for _, p := range tier.Plugins {
+			plugins = append(plugins, Plugin{Name: p.Name, Arguments: Arguments(p.Arguments), Disabled: disabled(&p)})
+		}
+		c.Tiers = append(c.Tiers, Tier{Plugins: plugins})
 	}
+	return c
 }
 
-// Switch is how the file spells the switch of an extension point.
-func (pt Point) Switch() string {
-	return "enable" + string(pt)
-}
-
-// About says what a plugin is asked at the extension point.
-func (pt Point) About() string {
-	switch pt {
-	case JobOrder:
-		return "which of two jobs goes first?"
-	case JobReady:
-		return "does a job have all that it needs to start?"
-	case JobPipelined:
-		return "will it have that once pods that are being deleted are gone?"
-	case TaskOrder:
-		return "which of two pods of a job goes first?"
-	case Preemptable:
-		return "may this pod be evicted for a job of its own queue?"
-	case Reclaimable:
-		return "may this pod be evicted for a job of another queue?"
-	case QueueOrder:
-		return "which of two queues goes first?"
-	case Predicate:
-		return "can this node run this pod?"
-	case NodeOrder:
-		return "how good is this node for this pod?"
+// disabled returns the extension points whose switch is off.
+func disabled(p *v1alpha1.Plugin) []Point {
+	var points []Point
+	for _, s := range []struct {
+		point Point
+		on    *bool
+	}{
+		{JobOrder, p.EnableJobOrder},
+		{JobReady, p.EnableJobReady},
+		{JobPipelined, p.EnableJobPipelined},
+		{TaskOrder, p.EnableTaskOrder},
+		{Preemptable, p.EnablePreemptable},
+		{Reclaimable, p.EnableReclaimable},
+		{QueueOrder, p.EnableQueueOrder},
+		{Predicate, p.EnablePredicate},
+		{NodeOrder, p.EnableNodeOrder},
+	} {
+		if !*s.on {
+			points = append(points, s.point)
+		}
 	}
-	return ""
+	return points
 }

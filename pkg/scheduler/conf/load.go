@@ -7,18 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/validation"
 )
 
-// What a file may declare itself to be; both fields are optional.
-const (
-	APIVersion = "config.batch-scheduler.dev/v1alpha1"
-	Kind       = "SchedulerConfiguration"
-)
-
-// DefaultSource stands for the file in messages about the built-in default.
+// DefaultSource takes the place of the path in messages about the built-in default.
 const DefaultSource = "built-in default"
 
 //go:embed default.yaml
@@ -29,8 +27,8 @@ func DefaultYAML() string {
 	return defaultYAML
 }
 
-// Default returns the built-in configuration. It goes through Parse like any file and fails if
-// the catalog lacks what the default names.
+// Default returns the built-in configuration. Like a file, it is parsed and validated; it fails if the catalog lacks
+// one of its plugins or actions.
 func Default(catalog Catalog) (*Configuration, error) {
 	c, _, err := Parse(DefaultSource, []byte(defaultYAML), catalog)
 	return c, err
@@ -53,24 +51,31 @@ func read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a configuration from YAML or JSON text. If anything is wrong with it, the error is an
-// *Error that lists all of it and the configuration is nil; the warnings are returned in any case.
-// The source names the text in messages.
+// Parse reads a configuration from YAML or JSON text: it decodes the text, sets defaults, and validates first the
+// object and then its names against the catalog. If anything is wrong, the configuration is nil and the error is an
+// *Error that lists everything; the warnings are returned in any case. The source identifies the text in messages.
 func Parse(source string, data []byte, catalog Catalog) (*Configuration, []Warning, error) {
 	root, err := document(data)
 	if err != nil {
 		return nil, nil, &Error{Source: source, Problems: []Problem{notYAML(err)}}
 	}
-	r := newReader(source, catalog, root.Line)
-	c := r.configuration(root)
-	if len(r.problems) > 0 {
-		return nil, r.warnings, &Error{Source: source, Problems: r.sorted()}
+	r := newReport(source, root.Line)
+	object := &v1alpha1.SchedulerConfiguration{}
+	(&decoder{r}).decode(root, nil, reflect.ValueOf(object).Elem())
+	v1alpha1.SetDefaults_SchedulerConfiguration(object)
+	r.invalid(validation.ValidateSchedulerConfiguration(object))
+	r.invalid(catalog.validate(object))
+
+	c := newConfiguration(object)
+	r.adviseOnActions(object, c, catalog)
+	r.adviseOnTiers(c)
+	if err := r.err(); err != nil {
+		return nil, r.warnings, err
 	}
 	return c, r.warnings, nil
 }
 
-// document returns the top node of the only document in the text; of a text without any, an empty
-// mapping.
+// document returns the top node of the only document in the text, or an empty mapping if the text has no document.
 func document(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
@@ -85,13 +90,13 @@ func document(data []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	root := doc.Content[0]
-	if isNull(root) { // which the parser may say is in a line after the last
+	if isNull(root) { // The parser may report it in a line after the last.
 		return &yaml.Node{Kind: yaml.MappingNode, Line: 1}, nil
 	}
 	return root, nil
 }
 
-// notYAML turns an error of the YAML parser, which has the line in its text, into a problem.
+// notYAML converts an error of the YAML parser, which has the line in its text, to a problem.
 func notYAML(err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1

@@ -14,20 +14,25 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
-// testCatalog knows the plugins of the built-in default and one of a third party, and the four
-// actions of kube-batch.
+// testCatalog has the plugins of the built-in default, one of a third party, and the four actions of kube-batch.
 func testCatalog() conf.Catalog {
+	both := []conf.Point{conf.Preemptable, conf.Reclaimable}
 	return conf.Catalog{
 		Actions: []string{"allocate", "backfill", "preempt", "reclaim"},
-		Plugins: map[string]conf.ArgumentCheck{
-			"priority": nil, "gang": nil, "conformance": nil, "drf": nil, "proportion": nil, "acme": nil,
-			"predicates": func(d *conf.Decoder) {
+		Plugins: map[string]conf.PluginInfo{
+			"priority":    {NeverPermits: []conf.Point{conf.Reclaimable}},
+			"gang":        {NeverPermits: both},
+			"conformance": {NeverPermits: both},
+			"drf":         {NeverPermits: []conf.Point{conf.Reclaimable}},
+			"proportion":  {NeverPermits: []conf.Point{conf.Preemptable}},
+			"acme":        {},
+			"predicates": {NeverPermits: both, Arguments: func(d *conf.Decoder) {
 				d.Bool("predicate.MemoryPressureEnable", false, "")
-			},
-			"nodeorder": func(d *conf.Decoder) {
+			}},
+			"nodeorder": {NeverPermits: both, Arguments: func(d *conf.Decoder) {
 				d.Int("leastrequested.weight", 1, 0, 1000, "")
 				d.Int("nodeaffinity.weight", 1, 0, 1000, "")
-			},
+			}},
 		},
 	}
 }
@@ -71,6 +76,21 @@ func TestDefaultFailsWithoutItsPlugins(t *testing.T) {
 	}
 }
 
+func TestAdviceWithoutAPluginThatPermits(t *testing.T) {
+	catalog := conf.Catalog{
+		Actions: []string{"preempt"},
+		Plugins: map[string]conf.PluginInfo{"gang": {NeverPermits: []conf.Point{conf.Preemptable}}},
+	}
+	_, warnings, err := conf.Parse("f", []byte("actions: preempt\ntiers: [{plugins: [{name: gang}]}]"), catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "f:1: actions: preempt will never evict anything: no plugin permits it; no known plugin does"
+	if got := lines(warnings); got != want {
+		t.Errorf("got warnings %q, want %q", got, want)
+	}
+}
+
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "scheduler.yaml")
@@ -81,9 +101,9 @@ func TestLoad(t *testing.T) {
 		given string
 		want  string
 	}{
-		"names the file in problems":  {given: file, want: file + `:1: actions: Invalid value: "alocate": no such action; did you mean "allocate"?`},
-		"says that there is no file":  {given: file + "x", want: "reading the scheduler configuration: open " + file + "x: no such file or directory"},
-		"says that it is a directory": {given: dir, want: "reading the scheduler configuration: read " + dir + ": is a directory"},
+		"names the file in problems": {given: file, want: file + `:1: actions: Invalid value: "alocate": no such action; did you mean "allocate"?`},
+		"reports a missing file":     {given: file + "x", want: "reading the scheduler configuration: open " + file + "x: no such file or directory"},
+		"reports a directory":        {given: dir, want: "reading the scheduler configuration: read " + dir + ": is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := conf.Load(tc.given, testCatalog())
@@ -147,7 +167,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// lines joins warnings as they are printed.
+// lines joins the printed warnings.
 func lines(warnings []conf.Warning) string {
 	var out []string
 	for _, w := range warnings {

@@ -7,12 +7,12 @@ import (
 
 // Error is everything that is wrong with one configuration, in the order of its lines.
 type Error struct {
-	// Source is the path of the file, or what else the configuration came from.
+	// Source is the path of the file, or DefaultSource.
 	Source   string
 	Problems []Problem
 }
 
-// Error gives every problem a line of its own, in the form source:line: path: text.
+// Error returns one line for every problem, in the form source:line: path: text.
 func (e *Error) Error() string {
 	lines := make([]string, 0, len(e.Problems))
 	for _, p := range e.Problems {
@@ -21,14 +21,14 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Problem is one reason to refuse a configuration.
+// Problem is one reason to reject a configuration.
 type Problem struct {
 	Line int    // counted from 1
 	Path string // of the field, such as tiers[0].plugins[1].name; empty for the file as a whole
 	Text string
 }
 
-// Warning is something in a valid configuration that is probably not what its author wants.
+// Warning is something in a configuration that is valid and probably a mistake.
 type Warning struct {
 	Source string
 	Line   int    // counted from 1
@@ -36,7 +36,7 @@ type Warning struct {
 	Text   string
 }
 
-// String gives the warning in the form source:line: path: text.
+// String returns the warning in the form source:line: path: text.
 func (w Warning) String() string {
 	return describe(w.Source, w.Line, w.Path, w.Text)
 }

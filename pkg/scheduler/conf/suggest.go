@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suggest helps with a name that is not known: it names the closest known one, or all of them if
-// none is close. The kind is the plural of what the names stand for.
+// suggest returns the closest known name, or all known names if none is close. The kind is the plural noun for the
+// names.
 func suggest(name, kind string, known []string) string {
 	if best, ok := closest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", best)
@@ -18,9 +18,9 @@ func suggest(name, kind string, known []string) string {
 	return fmt.Sprintf("known %s: %s", kind, strings.Join(slices.Sorted(slices.Values(known)), ", "))
 }
 
-// closest finds the known name that takes the fewest edits to reach, upper and lower case aside.
-// Not more than a third of the letters may be edited, since a far-fetched suggestion misleads;
-// among equally close names the first in alphabetical order wins.
+// closest returns the known name that takes the fewest edits to reach, ignoring case. At most a third of the letters
+// may be edited, because a distant suggestion misleads. Among equally close names it returns the first in alphabetical
+// order.
 func closest(name string, known []string) (best string, ok bool) {
 	name = strings.ToLower(name)
 	fewest := max(1, len(name)/3)
@@ -32,13 +32,13 @@ func closest(name string, known []string) (best string, ok bool) {
 	return best, ok
 }
 
-// distance counts the bytes to insert, delete, replace, or swap with their neighbour to turn a
-// into b (optimal string alignment). It gives up, with near false, when there are more than limit.
+// distance counts the bytes to insert, delete, replace, or swap with their neighbour to change a into b (optimal string
+// alignment). If there are more than limit, near is false.
 func distance(a, b string, limit int) (d int, near bool) {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return 0, false
 	}
-	// Row i holds the distances between a[:i] and every b[:j]; a swap needs the row before the last.
+	// Row i holds the distances between a[:i] and every b[:j]. A swap needs the row before the last.
 	var before, last []int
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -11,86 +11,80 @@ import (
 )
 
 const (
-	// settlePeriod is how long a file must be left alone before it is read, and then stay the same
-	// before it counts, so that one that is being written is not taken half.
+	// settlePeriod is how long a file must not change before it is read, and then stay equal before it is used, so that
+	// a file that is being written is not used.
 	settlePeriod = 100 * time.Millisecond
 
-	// missingGrace is how long a file may be missing, as while an editor replaces it, before that
-	// is reported.
+	// missingGrace is how long a file may be missing, for example while an editor replaces it, before that is reported.
 	missingGrace = time.Second
 
-	// pollPeriod is how often the file is read without any notice of a change. Notices cover the
-	// directory of the file; polling covers what they miss: links to other directories, network
-	// file systems, a directory that was itself replaced.
+	// pollPeriod is how often the file is read without a notification. Notifications cover the directory of the file;
+	// polling covers links to other directories, network file systems, and a directory that is replaced.
 	pollPeriod = 10 * time.Second
 )
 
-// configMapLink is the name that the kubelet points elsewhere to replace all files of a mounted
-// ConfigMap at once.
+// configMapLink is the symbolic link that the kubelet replaces to update all files of a mounted ConfigMap atomically.
 const configMapLink = "..data"
 
-// Reload receives what became of a change of the file: a new configuration with its warnings, or
-// the error that keeps the old one in force.
+// Reload receives the result of a change of the file: a new configuration with its warnings, or an error, after which
+// the previous configuration stays in force.
 type Reload func(*Configuration, []Warning, error)
 
-// Watcher loads a configuration file and loads it again whenever its content changes. It copes
-// with the link swaps of mounted ConfigMaps, with editors that write a new file and rename it, and
-// with a file that is missing for a while.
+// Watcher loads a configuration file and reloads it whenever its content changes. It supports the link replacement of
+// mounted ConfigMaps, editors that write a new file and rename it, and a file that is temporarily missing.
 type Watcher struct {
 	path    string
 	catalog Catalog
 	clock   clock.Clock
 
-	found    sight // at the last look
-	reported sight // last; what was loaded counts as reported
+	found    fileState // by the last check
+	reported fileState // last; Load counts as a report
 }
 
-// sight is what a look at the file shows.
-type sight struct {
+// fileState is the result of one check of the file.
+type fileState struct {
 	content string
 	missing bool // or not readable
 }
 
-// NewWatcher returns a watcher of the file that reads nothing yet. Load comes before Run; neither
-// may be called twice at once.
+// NewWatcher returns a watcher and does not read the file. Load must be called before Run; neither may be called
+// concurrently.
 func NewWatcher(path string, catalog Catalog, clock clock.Clock) *Watcher {
 	return &Watcher{path: path, catalog: catalog, clock: clock}
 }
 
-// Load reads the file as the function Load does, and notes its content, so that Run reports only
-// what differs from it.
+// Load reads the file as the function Load does, and records its content, so that Run reports only changes to it.
 func (w *Watcher) Load() (*Configuration, []Warning, error) {
 	data, err := read(w.path)
 	if err != nil {
 		return nil, nil, err
 	}
-	w.found = sight{content: string(data)}
+	w.found = fileState{content: string(data)}
 	w.reported = w.found
 	return Parse(w.path, data, w.catalog)
 }
 
-// Run watches the file until ctx ends and calls reload, on the same goroutine, once for each change
-// of its content and once when the file can no longer be read. No error ends it.
+// Run watches the file until ctx ends. It calls reload, on the same goroutine, once for each change of the content and
+// once when the file can no longer be read. No error ends it.
 func (w *Watcher) Run(ctx context.Context, reload Reload) {
-	notices, err := fsnotify.NewWatcher()
+	notifications, err := fsnotify.NewWatcher()
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot watch the scheduler configuration, reading it periodically instead",
-			"file", w.path, "period", pollPeriod)
-		w.follow(ctx, nil, nil, func() time.Duration { return w.look(reload) })
+		klog.FromContext(ctx).Error(err, "Watch of the scheduler configuration failed", "file", w.path, "pollPeriod", pollPeriod)
+		w.watch(ctx, nil, nil, func() time.Duration { return w.check(reload) })
 		return
 	}
-	defer func() { _ = notices.Close() }()
-	w.follow(ctx, notices.Events, notices.Errors, func() time.Duration {
-		// The watch ends with its directory, so it is renewed each time. When there is no
-		// directory there is no file either, and look says so.
-		_ = notices.Add(filepath.Dir(w.path))
-		return w.look(reload)
+	defer func() { _ = notifications.Close() }()
+	w.watch(ctx, notifications.Events, notifications.Errors, func() time.Duration {
+		// The watch ends with its directory, so every check renews it. Without a directory there is no file either,
+		// which check reports.
+		_ = notifications.Add(filepath.Dir(w.path))
+		return w.check(reload)
 	})
 }
 
-// follow looks at the file at once, soon after each notice, and whenever the period that the last
-// look asked for is over. Nil channels never give notice.
-func (w *Watcher) follow(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error, look func() time.Duration) {
+// watch calls check immediately, settlePeriod after each notification, and after the period that the last call
+// returned.
+func (w *Watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error, check func() time.Duration) {
 	due := w.clock.NewTimer(0)
 	defer due.Stop()
 	for {
@@ -102,25 +96,25 @@ func (w *Watcher) follow(ctx context.Context, events <-chan fsnotify.Event, errs
 				due.Reset(settlePeriod)
 			}
 		case <-errs:
-			// Notices were lost; the file may have changed.
+			// Notifications were lost; the file may have changed.
 			due.Reset(settlePeriod)
 		case <-due.C():
-			due.Reset(look())
+			due.Reset(check())
 		}
 	}
 }
 
-// concerns tells whether a notice about the directory may mean a change of the file.
+// concerns reports whether a notification about the directory may be a change of the file.
 func (w *Watcher) concerns(event fsnotify.Event) bool {
 	name := filepath.Base(event.Name)
 	return name == filepath.Base(w.path) || name == configMapLink
 }
 
-// look reads the file, reports what is new if two looks in a row find it the same, and returns when
-// to look again.
-func (w *Watcher) look(reload Reload) (next time.Duration) {
+// check reads the file, reports a change if two checks in a row find the same content, and returns the time until the
+// next check.
+func (w *Watcher) check(reload Reload) (next time.Duration) {
 	data, err := read(w.path)
-	now := sight{content: string(data), missing: err != nil}
+	now := fileState{content: string(data), missing: err != nil}
 	before := w.found
 	w.found = now
 	switch {

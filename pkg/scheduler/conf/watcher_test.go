@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// deadline is for what must happen on a real file system; it is never waited out when all is well.
+// deadline bounds the duration of a failing test on a real file system; passing tests are much faster.
 const deadline = 20 * time.Second
 
 var (
@@ -25,7 +25,7 @@ var (
 )
 
 func watcherCatalog() Catalog {
-	return Catalog{Actions: []string{"allocate", "backfill"}, Plugins: map[string]ArgumentCheck{"gang": nil}}
+	return Catalog{Actions: []string{"allocate", "backfill"}, Plugins: map[string]PluginInfo{"gang": {}}}
 }
 
 // outcome is what a watcher reported: the actions of a new configuration, or an error.
@@ -34,10 +34,10 @@ type outcome struct {
 	err     error
 }
 
-// noticesOnly is a clock on which a watcher never polls, so that it must notice every change.
-type noticesOnly struct{ clock.RealClock }
+// noPollClock is a clock on which a watcher never polls, so that it depends on notifications.
+type noPollClock struct{ clock.RealClock }
 
-func (c noticesOnly) NewTimer(d time.Duration) clock.Timer {
+func (c noPollClock) NewTimer(d time.Duration) clock.Timer {
 	return noPolling{c.RealClock.NewTimer(d)}
 }
 
@@ -50,10 +50,10 @@ func (t noPolling) Reset(d time.Duration) bool {
 	return t.Timer.Reset(d)
 }
 
-// watch loads the file and follows it until the test ends, by notices alone.
+// watch loads the file and watches it until the test ends, by notifications alone.
 func watch(t *testing.T, path string) <-chan outcome {
 	t.Helper()
-	w := NewWatcher(path, watcherCatalog(), noticesOnly{})
+	w := NewWatcher(path, watcherCatalog(), noPollClock{})
 	if _, _, err := w.Load(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,18 +156,18 @@ func TestWatcherFollowsConfigMapLinkSwaps(t *testing.T) {
 	wantActions(t, outcomes, "allocate")
 }
 
-func TestWatcherGoesOnAfterErrors(t *testing.T) {
+func TestWatcherContinuesAfterErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scheduler.yaml")
 	write(t, path, allocateOnly)
 	outcomes := watch(t, path)
 
 	write(t, path, misspelt)
-	var refused *Error
-	if got := next(t, outcomes); !errors.As(got.err, &refused) {
+	var invalid *Error
+	if got := next(t, outcomes); !errors.As(got.err, &invalid) {
 		t.Fatalf("got %v, want the problems of the file", got)
 	}
 
-	// What was in force before the error is news after it.
+	// After an error, the configuration that was in force before is reported too.
 	write(t, path, allocateOnly)
 	wantActions(t, outcomes, "allocate")
 
@@ -201,13 +201,13 @@ func TestWatcherSeesAChangeBetweenLoadAndRun(t *testing.T) {
 	}
 }
 
-// TestWatcherTiming runs on the fake time of synctest: each case acts at given times, and the
-// reports must come at exact ones.
+// TestWatcherTiming runs on the fake time of synctest: each case changes the file at given times and expects reports
+// at exact times.
 func TestWatcherTiming(t *testing.T) {
 	type act struct {
-		at    time.Duration
-		write []byte // nil: remove the file
-		tell  string // the name of which the file system gives notice; empty: none
+		at     time.Duration
+		write  []byte // nil: remove the file
+		notify string // the name in the notification of the file system; empty: none
 	}
 	type report struct {
 		At  time.Duration
@@ -217,49 +217,49 @@ func TestWatcherTiming(t *testing.T) {
 		given []act
 		want  []report
 	}{
-		"nothing happens, nothing is reported": {},
-		"a notice without a change is not reported": {
-			given: []act{{at: time.Second, write: allocateOnly, tell: "scheduler.yaml"}},
+		"without a change, nothing is reported": {},
+		"a notification without a change is not reported": {
+			given: []act{{at: time.Second, write: allocateOnly, notify: "scheduler.yaml"}},
 		},
-		"a change is read when the file is left alone": {
+		"a change is read when the file does not change any more": {
 			given: []act{
-				{at: 1000 * time.Millisecond, write: misspelt[:5], tell: "scheduler.yaml"},
-				{at: 1090 * time.Millisecond, write: misspelt, tell: "scheduler.yaml"},
-				{at: 1180 * time.Millisecond, write: backfillOnly, tell: "scheduler.yaml"},
+				{at: 1000 * time.Millisecond, write: misspelt[:5], notify: "scheduler.yaml"},
+				{at: 1090 * time.Millisecond, write: misspelt, notify: "scheduler.yaml"},
+				{at: 1180 * time.Millisecond, write: backfillOnly, notify: "scheduler.yaml"},
 			},
 			want: []report{{1380 * time.Millisecond, "backfill"}},
 		},
-		"a swapped ConfigMap link is a notice": {
-			given: []act{{at: time.Second, write: backfillOnly, tell: "..data"}},
+		"a replaced ConfigMap link is a notification": {
+			given: []act{{at: time.Second, write: backfillOnly, notify: "..data"}},
 			want:  []report{{1200 * time.Millisecond, "backfill"}},
 		},
-		"notices about other files are none, but polling finds the change": {
-			given: []act{{at: time.Second, write: backfillOnly, tell: "other.yaml"}},
+		"notifications about other files are ignored, but polling finds the change": {
+			given: []act{{at: time.Second, write: backfillOnly, notify: "other.yaml"}},
 			want:  []report{{pollPeriod + settlePeriod, "backfill"}},
 		},
-		"what is half written when polled is not taken": {
+		"a file that is half written when polled is not used": {
 			given: []act{{at: 9999 * time.Millisecond, write: misspelt[:5]}, {at: 10050 * time.Millisecond, write: backfillOnly}},
 			want:  []report{{pollPeriod + 2*settlePeriod, "backfill"}},
 		},
-		"a file that is missing for a moment is not reported": {
+		"a file that is missing temporarily is not reported": {
 			given: []act{
-				{at: time.Second, tell: "scheduler.yaml"},
+				{at: time.Second, notify: "scheduler.yaml"},
 				{at: 2050 * time.Millisecond, write: allocateOnly},
 			},
 		},
-		"a file that stays away is reported once, and again when it is back": {
+		"a file that is missing for longer is reported once, and again when it is back": {
 			given: []act{
-				{at: time.Second, tell: "scheduler.yaml"},
-				{at: 30 * time.Second, write: allocateOnly, tell: "scheduler.yaml"},
+				{at: time.Second, notify: "scheduler.yaml"},
+				{at: 30 * time.Second, write: allocateOnly, notify: "scheduler.yaml"},
 			},
 			want: []report{{2100 * time.Millisecond, "missing"}, {30200 * time.Millisecond, "allocate"}},
 		},
-		"the same mistake is reported once": {
+		"the same error is reported once": {
 			given: []act{
-				{at: time.Second, write: misspelt, tell: "scheduler.yaml"},
-				{at: 2 * time.Second, write: misspelt, tell: "scheduler.yaml"},
+				{at: time.Second, write: misspelt, notify: "scheduler.yaml"},
+				{at: 2 * time.Second, write: misspelt, notify: "scheduler.yaml"},
 			},
-			want: []report{{1200 * time.Millisecond, "refused"}},
+			want: []report{{1200 * time.Millisecond, "rejected"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestWatcherTiming(t *testing.T) {
 				}
 				var got []report
 				reload := func(c *Configuration, _ []Warning, err error) {
-					what := "refused"
+					what := "rejected"
 					if err == nil {
 						what = c.Actions[0]
 					} else if errors.Is(err, fs.ErrNotExist) {
@@ -292,12 +292,12 @@ func TestWatcherTiming(t *testing.T) {
 						} else {
 							write(t, path, a.write)
 						}
-						if a.tell != "" {
-							events <- fsnotify.Event{Name: filepath.Join(filepath.Dir(path), a.tell)}
+						if a.notify != "" {
+							events <- fsnotify.Event{Name: filepath.Join(filepath.Dir(path), a.notify)}
 						}
 					}
 				}()
-				w.follow(ctx, events, nil, func() time.Duration { return w.look(reload) })
+				w.watch(ctx, events, nil, func() time.Duration { return w.check(reload) })
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("reports (-want +got):\n%s", diff)
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
-func TestNothingIsRememberedOfAModelThatWasRebuilt(t *testing.T) {
+func TestIndexIsRebuiltWithTheCluster(t *testing.T) {
 	profile, err := NewRegistry().NewProfile(&conf.Configuration{}, Handle{})
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +27,8 @@ func TestNothingIsRememberedOfAModelThatWasRebuilt(t *testing.T) {
 
 	ssn := profile.Open(model("d"), nil, logr.Discard())
 	defer ssn.Close()
-	passing := ssn.FeasibleNodes(&api.Signature{})
-	if !passing.Has(0) || passing.Has(1) {
-		t.Error("the nodes of the former model are remembered")
+	feasible := ssn.Nodes().Feasible(&api.Signature{})
+	if !feasible.Has(0) || feasible.Has(1) {
+		t.Error("the index is that of the former cluster")
 	}
 }

@@ -61,6 +61,9 @@ type PluginSpec struct {
 	// Check asks for the plugin's arguments without making it, for "config check" and the reference; nil: it takes
 	// none.
 	Check conf.ArgumentCheck
+	// NeverPermits lists those of the extension points Preemptable and Reclaimable at which the plugin never votes
+	// api.Permit. The scheduler warns about an action that no configured plugin permits to evict.
+	NeverPermits []conf.Point
 }
 
 // Registry knows the plugins and actions that a configuration may name, and the components that all configurations
@@ -99,13 +102,13 @@ func (r *Registry) AddAction(action Action) error {
 
 // Catalog lists what configurations may name.
 func (r *Registry) Catalog() conf.Catalog {
-	c := conf.Catalog{Plugins: map[string]conf.ArgumentCheck{}}
+	c := conf.Catalog{Plugins: map[string]conf.PluginInfo{}}
 	for name := range r.actions {
 		c.Actions = append(c.Actions, name)
 	}
 	slices.Sort(c.Actions)
 	for name, spec := range r.plugins {
-		c.Plugins[name] = spec.Check
+		c.Plugins[name] = conf.PluginInfo{Arguments: spec.Check, NeverPermits: spec.NeverPermits}
 	}
 	return c
 }

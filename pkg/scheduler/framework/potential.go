@@ -120,8 +120,8 @@ func (p *plan) levelsRise(others []*api.TaskInfo, kept api.Resource) bool {
 		if j == p.preemptor {
 			after = after.Plus(kept)
 		}
-		l.before = append(l.before, p.ssn.cluster.Dims.Dominant(j.Allocated.Minus(p.gained[j]), p.ssn.total))
-		l.after = append(l.after, p.ssn.cluster.Dims.Dominant(after, p.ssn.total))
+		l.before = append(l.before, p.ssn.cluster.Dims.Dominant(j.Allocated.Minus(p.gained[j]), p.ssn.Nodes().Total()))
+		l.after = append(l.after, p.ssn.cluster.Dims.Dominant(after, p.ssn.Nodes().Total()))
 	}
 	levels[priority(p.preemptor)].more += len(p.placed)
 	for _, v := range others {

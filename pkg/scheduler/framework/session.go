@@ -32,7 +32,6 @@ type Session struct {
 	held     []op // placements that were committed and wait for resources
 	// nominatedNodes is where tasks wait for victims.
 	nominatedNodes map[*api.TaskInfo]string
-	total          api.Resource
 	deserved       map[*api.QueueInfo]api.Resource
 	counts         [api.Evict + 1]int
 	wake           time.Time
@@ -87,8 +86,8 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger, w
 		plugin.OnSessionOpen(ssn)
 	})
 	ssn.opening = nil
-	ssn.total = ssn.updateTotal()
-	ssn.memory.plans.compare(ssn)
+	ssn.memory.nodes.Open(ssn)
+	ssn.memory.plans.open(ssn)
 	ssn.validateAll(cluster.WaitingJobs())
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
@@ -152,12 +151,6 @@ func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
 	slices.SortFunc(tasks, ssn.CompareTasks)
 	return tasks
 }
-
-// Total returns the usable total: what members of queues could hold. A node counts with its
-// allocatable, less pods outside all queues, if it is ready, schedulable, and some holding or
-// waiting member of a queue passes its filters; any other node counts with what members hold
-// there. It does not change within a session.
-func (ssn *Session) Total() api.Resource { return ssn.total }
 
 // SetDeserved records what a queue deserves, in parts of units (see api.Parts).
 func (ssn *Session) SetDeserved(q *api.QueueInfo, parts api.Resource) { ssn.deserved[q] = parts }
@@ -265,6 +258,6 @@ func (ssn *Session) Close() {
 	s.Discard()
 	ssn.held = nil
 	ssn.profile.eachPlugin(func(plugin *configured, _ int) { plugin.OnSessionClose(ssn) })
-	ssn.memory.dropUnusedVerdicts()
-	ssn.memory.plans.standing = ssn.cluster.PlacementGeneration()
+	ssn.memory.nodes.Close()
+	ssn.memory.plans.placement = ssn.cluster.PlacementGeneration()
 }

@@ -4,34 +4,32 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/tournament"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// measure tells what a node that passes the filters is worth for a task, and whether it can take
-// it at all.
+// measure returns what a feasible node is worth for a task, and whether the task fits there at all.
 type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (worth V, ok bool)
 
-// candidates are the nodes that can take tasks of one class, by worth. They are true as of a
-// position in the model's journal; best judges again the nodes that were touched since.
+// candidates are the nodes where tasks of one class fit, by worth. They follow the journal of node changes: best
+// measures again the nodes that have changed.
 type candidates[V any] struct {
-	ssn      *framework.Session
-	passing  *framework.NodeSet
-	measure  measure[V]
-	among    among
-	seen     *seen
-	position uint64
-	nodes    *tournament.Tree[V]
+	ssn     *framework.Session
+	passing *nodeindex.NodeSet
+	measure measure[V]
+	among   among
+	seen    *seen
+	reader  api.JournalReader
+	nodes   *tournament.Tree[V]
 }
 
-// among returns a set of nodes outside of which no node can take the task; nil: any could.
-type among func(*api.TaskInfo) *framework.NodeSet
+// among returns a set of nodes that contains all nodes where the task fits; nil is the set of all nodes.
+type among func(*api.TaskInfo) *nodeindex.NodeSet
 
 func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
-	c := &candidates[V]{
-		ssn: ssn, passing: ssn.FeasibleNodes(t.Signature), measure: measure, among: among, seen: seen,
+	return &candidates[V]{
+		ssn: ssn, passing: ssn.Nodes().Feasible(t.Signature), measure: measure, among: among, seen: seen,
 		nodes: tournament.New(ssn.Cluster().Nodes(), compare),
 	}
-	c.rebuild(t)
-	return c
 }
 
 // best returns the best node for t, a task of the class, or nil.
@@ -41,21 +39,15 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 	return n
 }
 
-// catchUp judges the nodes again that were touched; all of them when there is more to read in the journal.
+// catchUp measures the nodes again that have changed.
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
-	journal := c.ssn.Cluster().NodeChanges()
-	touched, ok := journal.Since(c.position)
-	if !ok || len(touched) > len(c.ssn.Cluster().Nodes()) {
-		c.rebuild(t)
-		return
-	}
+	cluster := c.ssn.Cluster()
 	c.seen.begin()
-	for _, i := range touched {
-		if c.seen.first(int(i)) {
-			c.judge(t, int(i))
+	c.reader.CatchUp(cluster.NodeChanges(), len(cluster.Nodes()), func() { c.rebuild(t) }, func(index int) {
+		if c.seen.first(index) {
+			c.update(t, index)
 		}
-	}
-	c.position = journal.Position()
+	})
 }
 
 func (c *candidates[V]) rebuild(t *api.TaskInfo) {
@@ -73,11 +65,10 @@ func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 			}
 		})
 	})
-	c.position = c.ssn.Cluster().NodeChanges().Position()
 }
 
-// judge puts the node with that index where it belongs now.
-func (c *candidates[V]) judge(t *api.TaskInfo, index int) {
+// update measures the node with that index again.
+func (c *candidates[V]) update(t *api.TaskInfo, index int) {
 	if !c.passing.Has(index) {
 		return
 	}
@@ -89,15 +80,16 @@ func (c *candidates[V]) judge(t *api.TaskInfo, index int) {
 	}
 }
 
-// seen tells which nodes come up for the first time in a round. All candidates of a session share one, so
-// that it stays at hand.
+// seen is the set of nodes that have come up in a round. All candidates of a session share one, so that it stays in
+// the CPU's cache.
 type seen struct {
 	round  uint32
-	rounds []uint32 // by node index: in which a node came up last
+	rounds []uint32 // by node index: the last round in which a node came up
 }
 
 func (s *seen) begin() { s.round++ }
 
+// first reports whether the node with that index comes up for the first time in this round.
 func (s *seen) first(index int) bool {
 	for index >= len(s.rounds) {
 		s.rounds = append(s.rounds, 0)

@@ -35,7 +35,7 @@ func (d *TopologyDomain) Holds(n *api.NodeInfo) bool { return n.Node.Labels[d.Ke
 func Domains(ssn *framework.Session, t *api.TaskInfo, key string) []*TopologyDomain {
 	known := map[string]*TopologyDomain{}
 	nodes := ssn.Cluster().Nodes()
-	ssn.FeasibleNodes(t.Signature).Each(func(i int) {
+	ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 		n := nodes[i]
 		if value, ok := n.Node.Labels[key]; ok {
 			d := known[value]

@@ -12,6 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/tournament"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // Placer places tasks in one session.
@@ -93,7 +94,7 @@ func (p *Placer) best(t *api.TaskInfo, when api.When, o Options) *api.NodeInfo {
 
 // givenNode returns n if it can take t, else nil. It accepts nil.
 func (p *Placer) givenNode(t *api.TaskInfo, when api.When, n *api.NodeInfo) *api.NodeInfo {
-	if n == nil || !p.ssn.FeasibleNodes(t.Signature).Has(n.Index) {
+	if n == nil || !p.ssn.Nodes().Feasible(t.Signature).Has(n.Index) {
 		return nil
 	}
 	if _, fits := p.score(when)(t, n); !fits {
@@ -102,12 +103,12 @@ func (p *Placer) givenNode(t *api.TaskInfo, when api.When, n *api.NodeInfo) *api
 	return n
 }
 
-// among narrows the nodes down to those where room is known to be, or anything is being released.
+// among narrows the nodes down to those that are known to be available, or where resources are being released.
 func (p *Placer) among(when api.When) among {
 	if when == api.Future {
-		return func(*api.TaskInfo) *framework.NodeSet { return p.ssn.ReleasingNodes() }
+		return func(*api.TaskInfo) *nodeindex.NodeSet { return p.ssn.Nodes().Releasing() }
 	}
-	return p.ssn.KnownAvailable
+	return p.ssn.Nodes().KnownAvailable
 }
 
 func highest(a, b api.Score) int { return cmp.Compare(b, a) }
@@ -127,7 +128,7 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 func (p *Placer) scan(t *api.TaskInfo, when api.When, domain Domain) *api.NodeInfo {
 	nodes := p.ssn.Cluster().Nodes()
 	p.scanned.Fill(func(add func(*api.NodeInfo, api.Score)) {
-		p.ssn.FeasibleNodes(t.Signature).Each(func(i int) {
+		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 			n := nodes[i]
 			if when == api.Future && !n.HasReleasing() || domain != nil && !domain(n) || !n.Fits(t, when) {
 				return

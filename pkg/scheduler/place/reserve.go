@@ -6,6 +6,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // Reserver finds places for gangs on nodes that could hold them if no member of a queue stood
@@ -55,8 +56,8 @@ type wait struct {
 	inTheWay int       // members of queues
 }
 
-// anywhere: pods that stand in the way do not keep nodes from being reserved.
-func anywhere(*api.TaskInfo) *framework.NodeSet { return nil }
+// anywhere does not narrow the nodes down: a node can be reserved whatever runs there.
+func anywhere(*api.TaskInfo) *nodeindex.NodeSet { return nil }
 
 func soonest(a, b wait) int {
 	if a.other != b.other {

@@ -17,7 +17,7 @@ func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.
 		Reason:  v1alpha1.ReasonUnschedulable,
 		Missing: missing,
 		Request: t.Request,
-		Nodes:   p.ssn.CountNodes(t),
+		Nodes:   p.ssn.Nodes().Count(t),
 	}
 	if v.Nodes.Suitable() {
 		v.Reason = v1alpha1.ReasonNotEnoughResources

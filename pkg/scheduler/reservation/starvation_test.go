@@ -42,7 +42,7 @@ func TestReservations(t *testing.T) {
 	before := c.Dump()
 	gang, other := c.Tasks["a"], c.Tasks["b"]
 	available := func() int64 {
-		return ssn.Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000
+		return ssn.Nodes().Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000
 	}
 	var got []int64
 	look := func() { got = append(got, available()) }

@@ -106,7 +106,7 @@ func (c *chooser) consider(job *api.JobInfo) {
 }
 
 func (c *chooser) couldStart(job *api.JobInfo) bool {
-	tasks, enough := c.ssn.CouldFit(job)
+	tasks, enough := c.ssn.Nodes().CouldFit(job)
 	for _, n := range tasks {
 		if n > 0 {
 			return enough

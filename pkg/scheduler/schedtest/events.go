@@ -91,7 +91,7 @@ func (c *Cluster) Spare(pods ...string) {
 // Protect lets pods be left alone, as after an eviction that was refused; Pardon ends that.
 func (c *Cluster) Protect(pods ...string) { c.t.Helper(); c.protect(true, pods) }
 
-// Pardon: see Protect.
+// Pardon undoes Protect.
 func (c *Cluster) Pardon(pods ...string) { c.t.Helper(); c.protect(false, pods) }
 
 // protect does nothing about pods that are gone meanwhile.

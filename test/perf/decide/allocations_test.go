@@ -23,20 +23,20 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 	task, node := job.Tasks[0], model.Nodes()[0]
 	other := ssn.Jobs()[1]
 	claim := api.NewClaim(job, job.Tasks)
-	ssn.CountNodes(task)
+	ssn.Nodes().Count(task)
 	for name, ask := range map[string]func(){
-		"filter":           func() { ssn.Filter(task.Signature, node) },
-		"room":             func() { node.Fits(task, api.Now) },
-		"predicate":        func() { ssn.Predicate(task, node, api.Now) },
-		"score":            func() { ssn.NodeScore(task, node) },
-		"caps":             func() { ssn.Allocatable(job, task.Request, api.Now) },
-		"order of jobs":    func() { ssn.CompareJobs(job, other) },
-		"order of queues":  func() { ssn.CompareQueues(job.Queue, other.Queue) },
-		"order of tasks":   func() { ssn.CompareTasks(job.Tasks[0], job.Tasks[1]) },
-		"shortage":         func() { ssn.Insufficient(claim, api.CPU) },
-		"why nodes refuse": func() { ssn.CountNodes(task) },
-		"nodes with room":  func() { ssn.KnownAvailable(task) },
-		"slots":            func() { ssn.CapacityCount(task.Signature) },
+		"filter":          func() { ssn.Filter(task.Signature, node) },
+		"room":            func() { node.Fits(task, api.Now) },
+		"predicate":       func() { ssn.Predicate(task, node, api.Now) },
+		"score":           func() { ssn.NodeScore(task, node) },
+		"caps":            func() { ssn.Allocatable(job, task.Request, api.Now) },
+		"order of jobs":   func() { ssn.CompareJobs(job, other) },
+		"order of queues": func() { ssn.CompareQueues(job.Queue, other.Queue) },
+		"order of tasks":  func() { ssn.CompareTasks(job.Tasks[0], job.Tasks[1]) },
+		"insufficient":    func() { ssn.Nodes().Insufficient(claim, api.CPU) },
+		"node counts":     func() { ssn.Nodes().Count(task) },
+		"available nodes": func() { ssn.Nodes().KnownAvailable(task) },
+		"capacity count":  func() { ssn.Nodes().CapacityCount(task.Signature) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := testing.AllocsPerRun(100, ask); got > 0 {

@@ -100,11 +100,12 @@ func (b *Bed) Remove(ctx context.Context, gangs ...Gang) error {
 	return each(ctx, len(gangs), func(i int) error { return b.DeleteGroup(ctx, gangs[i].Name) })
 }
 
-// Delete deletes a pod at once, DeleteGroup a group. They do not mind if it is gone already.
+// Delete deletes a pod immediately. It is no error if the pod no longer exists.
 func (b *Bed) Delete(ctx context.Context, pod string) error {
 	return ignoreNotFound(b.Client.CoreV1().Pods(Namespace).Delete(ctx, pod, *metav1.NewDeleteOptions(0)))
 }
 
+// DeleteGroup deletes a PodGroup. It is no error if it no longer exists.
 func (b *Bed) DeleteGroup(ctx context.Context, name string) error {
 	return ignoreNotFound(b.Batch.SchedulingV1alpha1().PodGroups(Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 }

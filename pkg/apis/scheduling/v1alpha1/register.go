@@ -11,7 +11,7 @@ const GroupName = "scheduling.batch-scheduler.dev"
 
 // SchemeGroupVersion is the group and version of the types in this package.
 //
-// immutable: a constant, if Go had constants of struct types; generated code wants it as a variable.
+//nolint:gochecknoglobals // generated code uses this variable, and Go has no constants of struct types
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 // Kind returns the kind qualified with this package's group.

@@ -48,30 +48,26 @@ type neighbours struct {
 	spread  []constraint
 	asked   bool
 
-	known      bool
-	position   uint64 // in the journal of touched nodes
+	reader     api.JournalReader
 	namespaces uint64 // generation of namespaces
 }
 
 // sync brings the counts up to date.
 func (b *neighbours) sync() {
-	journal := b.cluster.NodeChanges()
-	if b.known && b.position == journal.Position() {
+	nodes, journal := b.cluster.Nodes(), b.cluster.NodeChanges()
+	if b.reader.UpToDate(journal) {
 		return
 	}
-	changed, ok := journal.Since(b.position)
-	nodes := b.cluster.Nodes()
-	if b.known && ok && b.namespaces == b.cluster.NamespaceGeneration() {
-		for _, i := range changed {
-			b.recount(int(i), nodes[i])
-		}
-	} else {
+	if namespaces := b.cluster.NamespaceGeneration(); namespaces != b.namespaces {
+		b.namespaces = namespaces
+		b.reader.Invalidate()
+	}
+	b.reader.CatchUp(journal, len(nodes), func() {
 		b.clear()
 		for i, n := range nodes {
 			b.recount(i, n)
 		}
-	}
-	b.known, b.position, b.namespaces = true, journal.Position(), b.cluster.NamespaceGeneration()
+	}, func(index int) { b.recount(index, nodes[index]) })
 }
 
 func (b *neighbours) clear() {

@@ -88,7 +88,8 @@ func Spec() framework.PluginSpec {
 		New: func(d *conf.Decoder, _ framework.Handle) (framework.Plugin, error) {
 			return newPlugin(decode(d)), nil
 		},
-		Check: func(d *conf.Decoder) { decode(d) },
+		Check:        func(d *conf.Decoder) { decode(d) },
+		NeverPermits: []conf.Point{conf.Preemptable, conf.Reclaimable},
 	}
 }
 

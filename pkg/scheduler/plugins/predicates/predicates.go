@@ -81,7 +81,8 @@ func Spec() framework.PluginSpec {
 			}
 			return newPlugin(decode(d), handle, devices)
 		},
-		Check: func(d *conf.Decoder) { decode(d) },
+		Check:        func(d *conf.Decoder) { decode(d) },
+		NeverPermits: []conf.Point{conf.Preemptable, conf.Reclaimable},
 	}
 }
 

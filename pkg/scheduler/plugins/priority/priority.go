@@ -16,7 +16,10 @@ const Name = "priority"
 
 // Spec registers the plugin; it takes no arguments.
 func Spec() framework.PluginSpec {
-	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return plugin{}, nil }}
+	return framework.PluginSpec{
+		New:          func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return plugin{}, nil },
+		NeverPermits: []conf.Point{conf.Reclaimable},
+	}
 }
 
 type plugin struct{}

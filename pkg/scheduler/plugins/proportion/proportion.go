@@ -20,9 +20,12 @@ func Spec() framework.PluginSpec { return SpecWith(DefaultRules()) }
 
 // SpecWith registers it with other rules than the default ones.
 func SpecWith(rules Rules) framework.PluginSpec {
-	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
-		return &plugin{rules: rules, cooldowns: map[api.JobID]cooldown{}}, nil
-	}}
+	return framework.PluginSpec{
+		New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
+			return &plugin{rules: rules, cooldowns: map[api.JobID]cooldown{}}, nil
+		},
+		NeverPermits: []conf.Point{conf.Preemptable},
+	}
 }
 
 // plugin lives as long as its configuration.
@@ -79,7 +82,7 @@ type shares struct {
 func (s *shares) compute() {
 	queues := s.ssn.Cluster().SortedQueues()
 	requests := s.sumRequests()
-	total := s.ssn.Total()
+	total := s.ssn.Nodes().Total()
 	s.deserved = make(map[*api.QueueInfo]api.Resource, len(queues))
 	for _, q := range queues {
 		s.deserved[q] = make(api.Resource, s.dims.Len())
@@ -146,11 +149,11 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 		return len(over) > 0 // all or nothing: what is short makes no difference
 	}
 	for _, d := range over {
-		if s.ssn.Insufficient(claim, d) {
+		if s.ssn.Nodes().Insufficient(claim, d) {
 			return true
 		}
 	}
-	return !slices.ContainsFunc(under, func(d int) bool { return s.ssn.Insufficient(claim, d) })
+	return !slices.ContainsFunc(under, func(d int) bool { return s.ssn.Nodes().Insufficient(claim, d) })
 }
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
@@ -180,7 +183,7 @@ func (s *shares) minResourcesPossible(j *api.JobInfo) *api.Verdict {
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueFull, Name: string(j.Queue.ID), Dimension: d,
 			Limit: j.Queue.Capability[d], Held: j.Queue.Allocated.At(d), Asked: j.MinResources[d], Detail: "asked for by spec.minResources"}
 	}
-	total := s.ssn.Total()
+	total := s.ssn.Nodes().Total()
 	if d := j.MinResources.InsufficientDimension(total); d >= 0 && s.dims.Shared(d) {
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Detail: fmt.Sprintf(
 			"spec.minResources asks for %s, and the nodes that suit some waiting or running pod have %s in all",

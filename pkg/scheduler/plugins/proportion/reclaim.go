@@ -78,7 +78,7 @@ func (s *shares) statusOf(claim *api.Claim) *claimStatus {
 	deserved, before := s.deserved[claim.Job.Queue], s.Before(claim)
 	held := before.Plus(claim.Request)
 	on := claimStatus{
-		claim: claim, room: s.ssn.Available(claim), entitled: s.isEntitled(claim, held, deserved),
+		claim: claim, room: s.ssn.Nodes().Available(claim), entitled: s.isEntitled(claim, held, deserved),
 		before: s.shareOf(before, deserved), after: s.shareOf(held, deserved),
 	}
 	var asked []int

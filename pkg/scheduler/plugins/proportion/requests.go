@@ -27,7 +27,7 @@ func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 // start on nodes that are empty of members of queues, or not within its queue's capability; see
 // Session.CouldFit.
 func (s *shares) possible(j *api.JobInfo) api.Resource {
-	tasks, enough := s.ssn.CouldFit(j)
+	tasks, enough := s.ssn.Nodes().CouldFit(j)
 	if !enough {
 		return nil
 	}

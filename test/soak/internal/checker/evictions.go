@@ -30,7 +30,6 @@ type job struct {
 type plan struct {
 	began, last time.Time
 	served      bool // a pod of the job got a node since
-	disturbed   bool // something came between
 	settled     int  // plans in a row without fruit that nothing had upset
 	ineffective int  // plans in a row without fruit
 }

@@ -2,6 +2,7 @@ package evict
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -28,10 +29,10 @@ type candidateKey struct {
 
 // candidates are the nodes where evictions could make room for a kind of task, the cheapest first.
 type candidates struct {
-	key      candidateKey
-	nodes    *tournament.Tree[cost]
-	position uint64 // in the journal of touched nodes
-	dropped  map[*api.NodeInfo]bool
+	key     candidateKey
+	nodes   *tournament.Tree[cost]
+	reader  api.JournalReader
+	dropped map[*api.NodeInfo]bool
 }
 
 // offersFor returns the offers of a giver to tasks like t. Where other pods have a say in the matter
@@ -42,7 +43,6 @@ func (a *attempt) offersFor(t *api.TaskInfo, victimQueue *api.QueueInfo) *candid
 		return o
 	}
 	o := &candidates{key: key, nodes: tournament.New(a.ssn.Cluster().Nodes(), cost.compare), dropped: map[*api.NodeInfo]bool{}}
-	o.fill(a, t)
 	a.offers[key] = o
 	return o
 }
@@ -50,7 +50,7 @@ func (a *attempt) offersFor(t *api.TaskInfo, victimQueue *api.QueueInfo) *candid
 func (o *candidates) fill(a *attempt, t *api.TaskInfo) {
 	all := a.ssn.Cluster().Nodes()
 	o.nodes.Fill(func(add func(*api.NodeInfo, cost)) {
-		a.ssn.FeasibleNodes(t.Signature).Each(func(i int) {
+		a.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 			if a.within(all[i]) && !o.dropped[all[i]] {
 				if units, ok := a.offer(t, all[i], o.key.victimQueue); ok {
 					add(all[i], a.costOf(units))
@@ -58,7 +58,6 @@ func (o *candidates) fill(a *attempt, t *api.TaskInfo) {
 			}
 		})
 	})
-	o.position = a.ssn.Cluster().NodeChanges().Position()
 }
 
 // cheapest returns the node with the cheapest offer, and the offer; nil if there is none. An offer
@@ -78,23 +77,17 @@ func (o *candidates) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api
 	}
 }
 
-// catchUp looks again at nodes that were touched.
+// catchUp searches again for victims on the nodes that have changed. The number of updates has no limit: a rebuild
+// searches on all nodes, and entries of the journal often repeat the node before them.
 func (o *candidates) catchUp(a *attempt, t *api.TaskInfo) {
-	journal := a.ssn.Cluster().NodeChanges()
-	touched, ok := journal.Since(o.position)
-	if !ok {
-		o.fill(a, t)
-		return
-	}
-	all, passing := a.ssn.Cluster().Nodes(), a.ssn.FeasibleNodes(t.Signature)
-	last := int32(-1)
-	for _, i := range touched {
-		if i != last && passing.Has(int(i)) && a.within(all[i]) {
-			o.look(a, t, all[i])
+	cluster, feasible, last := a.ssn.Cluster(), a.ssn.Nodes().Feasible(t.Signature), -1
+	nodes := cluster.Nodes()
+	o.reader.CatchUp(cluster.NodeChanges(), math.MaxInt, func() { o.fill(a, t) }, func(index int) {
+		if index != last && feasible.Has(index) && a.within(nodes[index]) {
+			o.look(a, t, nodes[index])
 		}
-		last = i
-	}
-	o.position = journal.Position()
+		last = index
+	})
 }
 
 // look makes the offer of a node again.

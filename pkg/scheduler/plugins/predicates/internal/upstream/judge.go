@@ -70,7 +70,7 @@ type cacheKey struct {
 
 // preFilterResult is what the plugins think of a class before they look at single nodes.
 type preFilterResult struct {
-	position uint64     // in the journal of touched nodes
+	position uint64     // of the snapshot in the journal of node changes
 	changes  uint64     // of the mirror
 	nowhere  *api.Unfit // set when no node will do
 	state    fwk.CycleState
@@ -148,7 +148,7 @@ func (j *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 func (j *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Pod, when api.When) *preFilterResult {
 	q := cacheKey{class, when}
 	old := j.preFilterResults[q]
-	if old != nil && old.position == j.snapshot.position {
+	if old != nil && old.position == j.snapshot.reader.Position() {
 		return old
 	}
 	o := j.form(class, pod, when, old)
@@ -159,7 +159,7 @@ func (j *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Po
 // form asks all plugins that the class concerns for their opinion; old is the last one, or nil. None of them
 // narrows the set of nodes in PreFilter, so its first result is not looked at.
 func (j *FilterRunner) form(class *api.EquivalenceClass, pod *v1.Pod, when api.When, old *preFilterResult) *preFilterResult {
-	o := &preFilterResult{position: j.snapshot.position, changes: j.snapshot.changes.count()}
+	o := &preFilterResult{position: j.snapshot.reader.Position(), changes: j.snapshot.changes.count()}
 	if o.nowhere = j.unknown(class.Signature); o.nowhere != nil {
 		return o
 	}

@@ -3,6 +3,7 @@ package upstream
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,12 +18,11 @@ import (
 // that stand on it or are promised to it. It has two faces: Now with, and Future without the
 // pods that are being deleted. The one that was synced last is listed.
 type snapshot struct {
-	cluster  *api.Cluster
-	built    bool
-	position uint64 // in the journal of touched nodes
-	nodes    []*nodeInfos
-	leaving  int // nodes whose faces differ
-	changes  changes
+	cluster *api.Cluster
+	reader  api.JournalReader
+	nodes   []*nodeInfos
+	leaving int // nodes whose faces differ
+	changes changes
 
 	// The face that is listed.
 	listed                              bool
@@ -55,10 +55,9 @@ func (m *snapshot) reflect(cluster *api.Cluster) {
 // sync brings the mirror up to date and returns the face that the question is about: Now also
 // answers for the Future while nothing is being deleted.
 func (m *snapshot) sync(when api.When) api.When {
-	journal := m.cluster.NodeChanges()
-	if position := journal.Position(); !m.built || m.position != position {
-		m.rebuild(journal)
-		m.built, m.position, m.listed = true, position, false
+	if journal := m.cluster.NodeChanges(); !m.reader.UpToDate(journal) {
+		m.reader.CatchUp(journal, math.MaxInt, m.rebuild, m.rebuildNode)
+		m.listed = false
 	}
 	if m.leaving == 0 {
 		return api.Now
@@ -66,19 +65,14 @@ func (m *snapshot) sync(when api.When) api.When {
 	return when
 }
 
-func (m *snapshot) rebuild(journal *api.Journal) {
-	changed, known := journal.Since(m.position)
-	if !m.built || !known {
-		changed = changed[:0:0]
-		for i := range max(len(m.nodes), len(m.cluster.Nodes())) {
-			changed = append(changed, int32(i))
-		}
-	}
-	for _, i := range changed {
-		m.rebuildNode(int(i))
+func (m *snapshot) rebuild() {
+	for i := range m.cluster.Nodes() {
+		m.rebuildNode(i)
 	}
 }
 
+// rebuildNode shows the node with that index as it is now. It returns at once if the node has not changed, which
+// makes repeated entries of the journal cheap.
 func (m *snapshot) rebuildNode(index int) {
 	for index >= len(m.nodes) {
 		m.nodes = append(m.nodes, nil)

@@ -1,0 +1,44 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DefaultStarvationAfter is the default of SchedulerConfiguration.StarvationAfter.
+const DefaultStarvationAfter = 5 * time.Minute
+
+// SetDefaults_SchedulerConfiguration sets the fields that the file omits, those of its plugins included.
+//
+//nolint:revive // Kubernetes names defaulting functions with an underscore.
+func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
+	if c.APIVersion == "" {
+		c.APIVersion = APIVersion
+	}
+	if c.Kind == "" {
+		c.Kind = SchedulerConfigurationKind
+	}
+	if c.StarvationAfter == nil {
+		c.StarvationAfter = &metav1.Duration{Duration: DefaultStarvationAfter}
+	}
+	for i := range c.Tiers {
+		for j := range c.Tiers[i].Plugins {
+			SetDefaults_Plugin(&c.Tiers[i].Plugins[j])
+		}
+	}
+}
+
+// SetDefaults_Plugin enables every extension point that the file does not switch off.
+//
+//nolint:revive // Kubernetes names defaulting functions with an underscore.
+func SetDefaults_Plugin(p *Plugin) {
+	for _, enabled := range []**bool{
+		&p.EnableJobOrder, &p.EnableJobReady, &p.EnableJobPipelined, &p.EnableTaskOrder, &p.EnablePreemptable,
+		&p.EnableReclaimable, &p.EnableQueueOrder, &p.EnablePredicate, &p.EnableNodeOrder,
+	} {
+		if *enabled == nil {
+			*enabled = new(true)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SchedulerConfiguration is the policy of the scheduler: the actions of a scheduling cycle and the plugins, arranged in
+// tiers. The policy file of kube-batch is a valid SchedulerConfiguration: it names neither apiVersion nor kind.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type SchedulerConfiguration struct {
+	// apiVersion and kind may be omitted. Other values than the defaults are rejected.
+	metav1.TypeMeta `json:",inline"`
+
+	// actions that every scheduling cycle executes, in this order. At least one is required; each may be listed once.
+	// Either a list, or one string with commas between the actions.
+	Actions ActionList `json:"actions"`
+
+	// tiers of plugins, in descending order of precedence.
+	// +optional
+	Tiers []Tier `json:"tiers,omitempty"`
+
+	// starvationAfter is how long a gang is pending before the scheduler reserves resources for it: from then on,
+	// resources that become free are kept for the gang until it fits. 0 disables such reservations.
+	// +optional
+	StarvationAfter *metav1.Duration `json:"starvationAfter,omitempty"`
+}
+
+// Tier is a group of plugins. The plugins of a tier vote together on evictions; the next tier votes only if all of them
+// abstain.
+type Tier struct {
+	// plugins of the tier, in descending order of precedence. A plugin may be configured once in all tiers.
+	// +optional
+	Plugins []Plugin `json:"plugins,omitempty"`
+}
+
+// Plugin configures one plugin. A plugin is active at all extension points that it implements, except for those with a
+// switch that is false.
+type Plugin struct {
+	// name of the plugin.
+	Name string `json:"name"`
+
+	// arguments of the plugin, by key. A value is a string, a number or a boolean; quotes make no difference.
+	// +optional
+	Arguments Arguments `json:"arguments,omitempty"`
+
+	// enableJobOrder lets the plugin order the jobs of a queue.
+	// +optional
+	EnableJobOrder *bool `json:"enableJobOrder,omitempty"`
+
+	// enableJobReady lets the plugin decide whether a job has all that it needs to start.
+	// +optional
+	EnableJobReady *bool `json:"enableJobReady,omitempty"`
+
+	// enableJobPipelined lets the plugin decide whether a job can start as soon as pods that are being deleted are
+	// gone.
+	// +optional
+	EnableJobPipelined *bool `json:"enableJobPipelined,omitempty"`
+
+	// enableTaskOrder lets the plugin order the pods of a job.
+	// +optional
+	EnableTaskOrder *bool `json:"enableTaskOrder,omitempty"`
+
+	// enablePreemptable lets the plugin vote on whether a pod may be evicted for a job of the same queue.
+	// +optional
+	EnablePreemptable *bool `json:"enablePreemptable,omitempty"`
+
+	// enableReclaimable lets the plugin vote on whether a pod may be evicted for a job of another queue.
+	// +optional
+	EnableReclaimable *bool `json:"enableReclaimable,omitempty"`
+
+	// enableQueueOrder lets the plugin order the queues.
+	// +optional
+	EnableQueueOrder *bool `json:"enableQueueOrder,omitempty"`
+
+	// enablePredicate lets the plugin reject nodes for a pod.
+	// +optional
+	EnablePredicate *bool `json:"enablePredicate,omitempty"`
+
+	// enableNodeOrder lets the plugin score nodes for a pod.
+	// +optional
+	EnableNodeOrder *bool `json:"enableNodeOrder,omitempty"`
+}

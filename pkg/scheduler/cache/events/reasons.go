@@ -1,0 +1,90 @@
+package events
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// NotScheduled records why a gang does not start: once per reason, not for each change of the
+// numbers in the message.
+func (r *Recorder) NotScheduled(g *v1alpha1.PodGroup, condition *metav1.Condition) {
+	r.addPodGroup(event{
+		regarding: *Reference(g), kind: v1.EventTypeWarning, reason: condition.Reason, action: "Scheduling",
+		note: condition.Message, key: string(g.UID) + "/" + condition.Reason,
+	})
+}
+
+// PodBound records a bound pod. For its PodGroup, if it has one, all pods of a moment are one event.
+func (r *Recorder) PodBound(pod v1.ObjectReference, podGroup *v1.ObjectReference, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if podGroup != nil {
+		r.bound[*podGroup]++
+	}
+	r.addPod(event{
+		regarding: pod, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonScheduled, action: "Binding",
+		note: fmt.Sprintf("Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node),
+	})
+}
+
+// podGroupBound is the event for pods of a PodGroup that were bound.
+func podGroupBound(group v1.ObjectReference, pods int) event {
+	note := fmt.Sprintf("%d pods bound", pods)
+	if pods == 1 {
+		note = "1 pod bound"
+	}
+	return event{regarding: group, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonScheduled, action: "Binding", note: note}
+}
+
+// PrepareFailed records why a gang, or a pod without PodGroup, was not bound.
+func (r *Recorder) PrepareFailed(pod v1.ObjectReference, podGroup *v1.ObjectReference, err error) {
+	regarding := pod
+	if podGroup != nil {
+		regarding = *podGroup
+	}
+	r.addPodGroup(event{
+		regarding: regarding, kind: v1.EventTypeWarning, reason: v1alpha1.ReasonClaimsNotReady, action: "Binding",
+		note: err.Error(), key: fmt.Sprint(regarding.UID, "/", v1alpha1.ReasonClaimsNotReady, "/", pod.UID),
+	})
+}
+
+// PodEvicted records for which preemptor a pod was evicted.
+func (r *Recorder) PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, preemptor string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addPod(event{
+		regarding: pod, kind: v1.EventTypeNormal, reason: evictionReason(cause), action: "Evicting",
+		note: "Evicted to make room for " + preemptor,
+	})
+}
+
+func evictionReason(cause api.EvictionCause) string {
+	switch cause {
+	case api.Reclaimed:
+		return "Reclaimed"
+	case api.GangDegraded:
+		return v1alpha1.ReasonGangDegraded
+	}
+	return "Preempted"
+}
+
+// PodsPreempted records how many pods were evicted for a PodGroup.
+func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, victims int) {
+	r.addPodGroup(event{
+		regarding: podGroup, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonPreempting, action: "Evicting",
+		note: fmt.Sprintf("%d pods evicted to make room", victims),
+	})
+}
+
+// Reference returns the reference by which events name a PodGroup.
+func Reference(g *v1alpha1.PodGroup) *v1.ObjectReference {
+	return &v1.ObjectReference{
+		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
+		Namespace: g.Namespace, Name: g.Name, UID: g.UID,
+	}
+}

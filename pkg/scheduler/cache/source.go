@@ -1,0 +1,69 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// source is one informer that feeds the model or that plugins read.
+type source struct {
+	name    string // the resource, as kubectl names it
+	custom  bool   // the resource is defined by this project
+	log     logr.Logger
+	metrics Metrics
+
+	synced toolscache.DoneChecker // done when the handler has received every object of the first list
+
+	mu   sync.Mutex
+	last string // why the last list or watch failed, with a hint; empty if none did
+}
+
+// failed records why a list or watch failed. It is the watch error handler of the informer's
+// reflector, which retries by itself, every 30 s at most. Watches that end or expire are normal.
+func (s *source) failed(_ context.Context, _ *toolscache.Reflector, err error) {
+	switch {
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+		s.log.V(4).Info("Watch expired", "err", err)
+		return
+	case errors.Is(err, io.EOF):
+		return
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		s.log.V(1).Info("Watch interrupted", "err", err)
+		return
+	}
+	s.metrics.WatchFailed(s.name, 1)
+	text, log := err.Error(), s.log
+	if hint := s.hint(err); hint != "" {
+		text += "; " + hint
+		log = log.WithValues("hint", hint)
+	}
+	s.mu.Lock()
+	s.last = text
+	s.mu.Unlock()
+	log.Error(err, "Watch failed")
+}
+
+func (s *source) lastError() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// hint returns what an administrator can do about an error; empty if nothing is known to help.
+func (s *source) hint(err error) string {
+	switch {
+	case apierrors.IsNotFound(err) && s.custom:
+		return "the custom resources are not installed: kubectl apply -k config/crd"
+	case apierrors.IsForbidden(err):
+		return "the scheduler's ClusterRole does not allow it, or the API server has just been started and has not read it yet: kubectl apply -k config/default"
+	case apierrors.IsUnauthorized(err):
+		return "the API server does not accept the credentials: check --kubeconfig or the service account"
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+// Package scheduler runs the scheduling cycle. This is where to start reading: RunOnce is the cycle
+// in seven numbered steps.
+//
+// # The cycle
+//
+// A cycle applies the events since the last one to the model, opens a session, runs the configured
+// actions on it, closes it, and publishes what it found out. A cycle runs when an event could let a
+// task be placed, once per period otherwise, and returns early if nothing has changed. One goroutine,
+// the scheduling goroutine, runs all cycles and owns the model: the model has no locks and is never
+// copied. Nothing in a cycle waits for the API server.
+//
+// # The packages, from top to bottom
+//
+//	scheduler     the cycle, and the reports and metrics at its end
+//	builtin       the list of plugins and actions
+//	simulate      sessions on a copy of a cluster, without effects
+//	cache         events in, decisions and reports out; wires the four below
+//	  bind          sends binds, and verifies those that failed
+//	  evict         carries out eviction plans: dry run, then evictions
+//	  status        writes the status of PodGroups, Queues and pods
+//	  events        records Kubernetes events
+//	actions       what a cycle does: allocate, preempt, reclaim, backfill
+//	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
+//	framework     Session, Statement and the extension points between actions and plugins
+//	conf          the policy file
+//	metrics       what is measured
+//	api           tasks, jobs, nodes, queues, resource vectors, decisions, reasons
+//
+// Imports run downwards only; a test in internal/architecture holds that. An action or plugin knows
+// the session and neither the cache nor other actions and plugins.
+//
+// # The path of a pod, from event to bind
+//
+//  1. The transform of the informer trims the pod (cache/trim.go), and its handler adds an event to
+//     the queue and wakes the scheduler (cache/informers.go).
+//  2. Run waits a few milliseconds for more events, then calls RunOnce.
+//  3. Cache.Apply drains the queue and puts the pod into the model as a task of its job
+//     (cache/cache.go, Cluster.SetPod).
+//  4. Profile.Open lets the plugins register their functions, and validates the jobs.
+//  5. The action allocate takes the jobs in the order of the plugins, and places the tasks of each
+//     one in a Statement, node by node (actions/allocate). If the gang is complete, it commits the
+//     statement, otherwise it rolls the statement back.
+//  6. Statement.Commit hands the decisions to the cache. Cache.Commit makes a bind.Unit of them, and
+//     the model assumes that the tasks run on their nodes (cache/commit.go).
+//  7. The binder sends the binds of the unit on goroutines of its own (cache/bind). If one fails, it
+//     finds out whether the pod was bound, and reports a BindFailed event to step 3 if not.
+//  8. The watch shows the pod with its node. In the next cycle the model confirms the task.
+//
+// A gang that cannot start may preempt others: the actions preempt and reclaim search for victims,
+// and commit their evictions together with the placement of the gang, as one plan. The evictor carries
+// the plan out (cache/evict). The resources stay nominated to the gang until the victims are gone.
+// What keeps a gang pending is written to its conditions and those of its pods (report.go,
+// cache/status).
+//
+// # Where to look next
+//
+//   - RunOnce in this package, then actions/allocate, then a plugin such as plugins/gang.
+//   - framework.Session for what actions and plugins can ask, framework.Statement for how a decision
+//     is tried, undone and committed.
+//   - schedtest for how a test describes a cluster and the expected decisions.
+//   - CONTRIBUTING.md for the rules of the code, docs/design for the reasons.
+package scheduler

@@ -1,0 +1,90 @@
+package nodeindex
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// TestCouldFit has a gang of pods with 2 cpu, in a cluster of one node with 12 cpu unless the case says otherwise.
+func TestCouldFit(t *testing.T) {
+	t.Parallel()
+	type result struct {
+		Tasks  int64
+		Enough bool
+	}
+	for name, test := range map[string]struct {
+		nodes            []*v1.Node
+		running, waiting int // members
+		change           func(*v1.Pod)
+		others           []*v1.Pod
+		minMember        int
+		want             result
+	}{
+		"as many members as the capacity": {waiting: 6, minMember: 6, want: result{6, true}},
+		"more members than the capacity":  {waiting: 7, minMember: 7, want: result{6, false}},
+		"the minimum suffices":            {waiting: 7, minMember: 6, want: result{6, true}},
+		"running members use capacity":    {running: 2, waiting: 6, minMember: 6, want: result{4, true}},
+		"running members use capacity that the minimum needs": {
+			running: 2, waiting: 6, minMember: 7, want: result{4, false},
+		},
+		"running members do not use the capacity of other nodes": {
+			nodes:   []*v1.Node{node("n", 4, labelled("broken", "yes")), node("m", 8)},
+			running: 2, waiting: 6, minMember: 6, want: result{4, true},
+		},
+		"members that are being deleted count as started": {
+			running: 2, waiting: 4, change: beingDeleted, minMember: 6, want: result{4, true},
+		},
+		"members of queues use no capacity": {
+			others: []*v1.Pod{pod("other", 8, on("n"))}, waiting: 6, minMember: 6, want: result{6, true},
+		},
+		"foreign pods use capacity": {
+			others: []*v1.Pod{pod("other", 3, on("n"), foreign)}, waiting: 6, minMember: 6, want: result{4, false},
+		},
+		"a cordoned node has no capacity": {
+			nodes: []*v1.Node{node("n", 12, cordoned)}, waiting: 1, minMember: 1, want: result{0, false},
+		},
+		"a node that is not ready has no capacity": {
+			nodes: []*v1.Node{node("n", 12, notReady)}, waiting: 1, minMember: 1, want: result{0, false},
+		},
+		"requests are not split between nodes": {
+			nodes: []*v1.Node{node("n", 3), node("m", 5)}, waiting: 4, minMember: 4, want: result{3, false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			if test.nodes == nil {
+				test.nodes = []*v1.Node{node("n", 12)}
+			}
+			for _, n := range test.nodes {
+				c.SetNode(n)
+			}
+			c.SetPodGroup(group("gang", test.minMember))
+			for i := range test.running + test.waiting {
+				p := pod(fmt.Sprintf("p%d", i), 2, inGroup("gang"))
+				if i < test.running {
+					on("n")(p)
+					if test.change != nil {
+						test.change(p)
+					}
+				}
+				c.SetPod(p)
+			}
+			for _, p := range test.others {
+				c.SetPod(p)
+			}
+			index := New(c, c.Dims)
+			open(index, c)
+			task := c.Tasks[api.TaskID(fmt.Sprintf("p%d", test.running))]
+			tasks, enough := index.CouldFit(task.Job)
+			if diff := cmp.Diff(test.want, result{tasks[task.Signature], enough}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

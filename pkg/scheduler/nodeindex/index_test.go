@@ -1,0 +1,94 @@
+package nodeindex
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// TestOnlyChangedNodesAreExamined counts calls of filters in a cluster of 100 nodes with 4 cpu, after the index has
+// answered all questions for a pod with 2 cpu once.
+func TestOnlyChangedNodesAreExamined(t *testing.T) {
+	t.Parallel()
+	type calls struct{ filtered, predicated int }
+	for name, test := range map[string]struct {
+		change func(*api.Cluster)
+		want   calls
+	}{
+		"nothing changes":         {func(*api.Cluster) {}, calls{}},
+		"an equal pod starts":     {func(c *api.Cluster) { c.SetPod(pod("other", 2, on("n7"))) }, calls{predicated: 1}},
+		"a foreign pod starts":    {func(c *api.Cluster) { c.SetPod(pod("other", 1, on("n7"), foreign)) }, calls{predicated: 1}},
+		"a node fills up":         {func(c *api.Cluster) { c.SetPod(pod("other", 3, on("n7"), foreign)) }, calls{}},
+		"a node object changes":   {func(c *api.Cluster) { c.SetNode(node("n7", 5)) }, calls{filtered: 1, predicated: 1}},
+		"a node is added":         {func(c *api.Cluster) { c.SetNode(node("n100", 4)) }, calls{filtered: 1, predicated: 1}},
+		"a node is deleted":       {func(c *api.Cluster) { c.DeleteNode("n7") }, calls{}},
+		"an equal pod is created": {func(c *api.Cluster) { c.SetPod(pod("other", 2)) }, calls{}},
+		"another pod is created":  {func(c *api.Cluster) { c.SetPod(pod("other", 1)) }, calls{filtered: 100}},
+		"a node fails the filter": {func(c *api.Cluster) { c.SetNode(node("n7", 4, labelled("broken", "yes"))) }, calls{filtered: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			for i := range 100 {
+				c.SetNode(node(fmt.Sprintf("n%d", i), 4))
+			}
+			c.SetPod(pod("p", 2))
+			index := New(c, c.Dims)
+			ask := func() calls {
+				f := open(index, c)
+				defer index.Close()
+				task := c.Tasks["p"]
+				claim := api.NewClaim(task.Job, task.Job.Tasks)
+				index.Feasible(task.Signature)
+				index.CapacityCount(task.Signature)
+				index.CouldFit(task.Job)
+				index.Available(claim)
+				index.Insufficient(claim, api.CPU)
+				index.Releasing()
+				index.Count(task)
+				index.KnownAvailable(task)
+				return calls{f.filtered, f.predicated}
+			}
+			allowed := cmp.AllowUnexported(calls{})
+			if diff := cmp.Diff(calls{100, 100}, ask(), allowed); diff != "" {
+				t.Errorf("calls at first (-want +got):\n%s", diff)
+			}
+			test.change(c)
+			if diff := cmp.Diff(test.want, ask(), allowed); diff != "" {
+				t.Errorf("calls after the change (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestVerdictsAreDroppedWhenUnused keeps the verdicts for a task as long as each session asks for them.
+func TestVerdictsAreDroppedWhenUnused(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.SetNode(node("n", 4))
+	c.SetPod(pod("p", 2))
+	index := New(c, c.Dims)
+	task := c.Tasks["p"]
+	var got []bool
+	for _, counts := range []bool{false, true, true, false, false, true} {
+		open(index, c)
+		got = append(got, index.KnownAvailable(task) != nil)
+		if counts {
+			index.Count(task)
+		}
+		index.Close()
+	}
+	// KnownAvailable uses the verdicts, too, so that they stay once Count has been called.
+	if diff := cmp.Diff([]bool{false, false, true, true, true, true}, got); diff != "" {
+		t.Errorf("known in each session (-want +got):\n%s", diff)
+	}
+	open(index, c)
+	index.Close() // without a question
+	open(index, c)
+	if index.KnownAvailable(task) != nil {
+		t.Error("the verdicts are known, although the session before did not use them")
+	}
+}

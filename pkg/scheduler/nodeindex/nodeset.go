@@ -1,0 +1,55 @@
+package nodeindex
+
+import "math/bits"
+
+// NodeSet is a set of nodes, by index. The zero value is empty.
+type NodeSet struct {
+	bits []uint64
+}
+
+// Has reports whether the node with that index is in the set.
+func (s *NodeSet) Has(index int) bool {
+	return index/64 < len(s.bits) && s.bits[index/64]&(1<<(index%64)) != 0
+}
+
+// Each calls visit for every index in the set, in ascending order.
+func (s *NodeSet) Each(visit func(index int)) {
+	for w, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			visit(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// Until calls visit for every index in the set, in ascending order, until it returns true.
+func (s *NodeSet) Until(visit func(index int) bool) {
+	for w, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			if visit(w*64 + bits.TrailingZeros64(word)) {
+				return
+			}
+		}
+	}
+}
+
+// set adds the index to the set or removes it.
+func (s *NodeSet) set(index int, in bool) {
+	for index/64 >= len(s.bits) {
+		s.bits = append(s.bits, 0)
+	}
+	if in {
+		s.bits[index/64] |= 1 << (index % 64)
+	} else {
+		s.bits[index/64] &^= 1 << (index % 64)
+	}
+}
+
+// union adds all indexes of another set.
+func (s *NodeSet) union(o *NodeSet) {
+	for len(s.bits) < len(o.bits) {
+		s.bits = append(s.bits, 0)
+	}
+	for w, word := range o.bits {
+		s.bits[w] |= word
+	}
+}

@@ -1,0 +1,64 @@
+package nodeindex
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// totalIndex sums what members of queues could hold, node by node; see Index.Total.
+//
+// For example, of three nodes with 8 cpu the first runs foreign pods with 2 cpu, the second is cordoned and
+// runs a member with 3 cpu, and the third is tainted and no member tolerates the taint: the total is 6 + 3 + 0 =
+// 9 cpu. Whether a node is feasible for some member depends on node objects and on the set of signatures that
+// members have; if either changes, the set of usable nodes and all parts are computed again.
+type totalIndex struct {
+	feasible       *feasibleIndex
+	reader         api.JournalReader // of NodeChanges
+	usable         NodeSet           // feasible for some member
+	specs, members uint64            // generations of usable
+	parts          []api.Resource    // by node index
+	sum            api.Resource
+
+	opened api.Resource // sum when the session opened
+}
+
+// update brings the total up to date when a session opens.
+func (x *totalIndex) update() {
+	c := x.feasible.cluster
+	if specs, members := c.NodeSpecGeneration(), c.MemberGeneration(); specs != x.specs || members != x.members {
+		x.specs, x.members = specs, members
+		x.reader.Invalidate()
+	}
+	nodes := c.Nodes()
+	x.reader.CatchUp(c.NodeChanges(), len(nodes), func() {
+		x.feasible.dropUnreferenced()
+		x.findUsable()
+		for i, n := range nodes {
+			x.updateNode(i, n)
+		}
+	}, func(i int) { x.updateNode(i, nodes[i]) })
+	x.opened = x.sum.Clone()
+}
+
+func (x *totalIndex) findUsable() {
+	x.usable = NodeSet{}
+	for _, signature := range x.feasible.cluster.MemberSignatures() {
+		x.usable.union(x.feasible.nodes(signature))
+	}
+}
+
+func (x *totalIndex) updateNode(index int, n *api.NodeInfo) {
+	for index >= len(x.parts) {
+		x.parts = append(x.parts, nil)
+	}
+	x.sum.Sub(x.parts[index])
+	x.parts[index] = nil
+	if n == nil {
+		return
+	}
+	if x.usable.Has(index) && acceptsPods(n) {
+		x.parts[index] = n.Allocatable.Minus(n.Foreign).NotNegative()
+	} else {
+		x.parts[index] = n.Members.Clone()
+	}
+	x.sum.Add(x.parts[index])
+}

@@ -1,0 +1,227 @@
+package nodeindex
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// verdictIndex knows for each kind of task which nodes it could start on now and why not on the others.
+//
+// Each node has one verdict for a kind of task: the task fits now, or a refusal. The index keeps the verdicts and
+// how many nodes have each of them, and examines a node again when it changes. So explaining for the second
+// time why a job waits costs as much as what has changed, and not the size of the cluster. For example, 5,000
+// nodes are full: 4,000 have insufficient cpu, 1,000 have insufficient memory. A pod ends on one node and
+// the task still does not fit there: one node is examined, and the counts stay. Another pod ends and the task
+// fits: one node moves from 4,000 (now 3,999) to the available ones (now 1).
+//
+// That works for tasks for which a node's verdict depends on that node alone. If pods on other nodes or objects
+// outside of the model matter, all nodes are examined for each call.
+type verdictIndex struct {
+	feasible *feasibleIndex
+	known    map[verdictKey]*nodeVerdicts
+	unfits   unfitCache
+}
+
+// verdictKey is what makes tasks equal in their verdicts, if these depend on single nodes alone.
+type verdictKey struct {
+	signature *api.Signature
+	priority  int32
+}
+
+// nodeVerdicts are the verdicts for one kind of task.
+type nodeVerdicts struct {
+	reader    api.JournalReader // of NodeChanges
+	available NodeSet
+	verdicts  []int16 // by node index
+	refusals  []refusal
+	total     int // nodes
+	nearest   nearest
+	used      bool // in this session
+
+	counts  api.NodeCounts
+	changed bool // since counts were made
+}
+
+// refusal is a reason with the number of nodes that it holds for.
+type refusal struct {
+	unfit *api.Unfit
+	nodes int
+}
+
+// Verdicts that are not refusals; the others are indexes of nodeVerdicts.refusals.
+const (
+	noNode    int16 = -2
+	fitsThere int16 = -1
+)
+
+func (x *verdictIndex) count(t *api.TaskInfo) api.NodeCounts {
+	if !x.feasible.cluster.ClassOf(t).NodeLocal() {
+		var fresh nodeVerdicts
+		fresh.update(x, t)
+		return fresh.result(x, t)
+	}
+	key := verdictKey{t.Signature, t.Priority}
+	v := x.known[key]
+	if v == nil {
+		v = &nodeVerdicts{}
+		x.known[key] = v
+	}
+	v.update(x, t)
+	return v.result(x, t)
+}
+
+func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
+	v := x.known[verdictKey{t.Signature, t.Priority}]
+	if v == nil || !x.feasible.cluster.ClassOf(t).NodeLocal() {
+		return nil
+	}
+	v.update(x, t)
+	return &v.available
+}
+
+// dropUnused drops what no call has used since the last dropUnused: the verdicts for a job that waits in vain are
+// used in each session.
+func (x *verdictIndex) dropUnused() {
+	for key, v := range x.known {
+		if !v.used || key.signature.Unreferenced() {
+			delete(x.known, key)
+		}
+		v.used = false
+	}
+}
+
+// unfit returns why the task cannot start now on an existing node, or nil.
+func (x *verdictIndex) unfit(t *api.TaskInfo, n *api.NodeInfo, feasible *NodeSet) *api.Unfit {
+	if !feasible.Has(n.Index) {
+		unfit := x.feasible.filters.Filter(t.Signature, n)
+		if unfit != nil && unfit.Reason == api.NodeSelector {
+			unfit = t.Signature.UnmetSelector(n.Node)
+		}
+		return unfit
+	}
+	if dimension := n.InsufficientDimension(t, api.Now); dimension >= 0 {
+		switch {
+		case !n.Reserved.IsZero() && t.Request.Fits(n.Idle):
+			return &unfitReserved
+		case n.FitsWithoutForeignPods(t):
+			return x.unfits.insufficientWithForeignPods(x.feasible.dims, dimension)
+		}
+		return x.unfits.insufficient(x.feasible.dims, dimension)
+	}
+	return x.feasible.filters.Predicate(t, n, api.Now)
+}
+
+// update examines the nodes that have changed.
+func (v *nodeVerdicts) update(x *verdictIndex, t *api.TaskInfo) {
+	v.used = true
+	journal := x.feasible.cluster.NodeChanges()
+	if v.reader.UpToDate(journal) {
+		return
+	}
+	nodes, feasible := x.feasible.cluster.Nodes(), x.feasible.nodes(t.Signature)
+	v.reader.CatchUp(journal, len(nodes), func() {
+		v.nearest = nearest{}
+		for i, n := range nodes {
+			v.examine(x, t, i, n, feasible)
+		}
+	}, func(i int) { v.examine(x, t, i, nodes[i], feasible) })
+}
+
+// examine finds the verdict for the node with that index; nil if there is none.
+func (v *nodeVerdicts) examine(x *verdictIndex, t *api.TaskInfo, index int, n *api.NodeInfo, feasible *NodeSet) {
+	if n == nil {
+		v.set(index, noNode)
+		v.nearest.remove(index)
+		return
+	}
+	verdict := fitsThere
+	if unfit := x.unfit(t, n, feasible); unfit != nil {
+		verdict = v.refusal(unfit)
+	}
+	v.set(index, verdict)
+	v.nearest.add(n, v.deficit(verdict, t, n))
+}
+
+// set records the verdict for the node with that index.
+func (v *nodeVerdicts) set(index int, verdict int16) {
+	for index >= len(v.verdicts) {
+		v.verdicts = append(v.verdicts, noNode)
+	}
+	before := v.verdicts[index]
+	if before == verdict {
+		return
+	}
+	v.verdicts[index], v.changed = verdict, true
+	v.add(before, -1)
+	v.add(verdict, +1)
+	v.available.set(index, verdict == fitsThere)
+}
+
+func (v *nodeVerdicts) add(verdict int16, nodes int) {
+	if verdict != noNode {
+		v.total += nodes
+	}
+	if verdict >= 0 {
+		v.refusals[verdict].nodes += nodes
+	}
+}
+
+// refusal returns the verdict for a reason. There are only few different ones.
+func (v *nodeVerdicts) refusal(unfit *api.Unfit) int16 {
+	for i := range v.refusals {
+		if known := v.refusals[i].unfit; known == unfit || *known == *unfit {
+			return int16(i)
+		}
+	}
+	v.refusals = append(v.refusals, refusal{unfit: unfit})
+	return int16(len(v.refusals) - 1)
+}
+
+func (v *nodeVerdicts) result(x *verdictIndex, t *api.TaskInfo) api.NodeCounts {
+	if v.changed {
+		v.sum()
+	}
+	v.counts.Nearest = nil
+	if v.counts.Available == 0 {
+		v.counts.Nearest = v.nearestNode(x.feasible.cluster.Nodes(), t)
+	}
+	return v.counts
+}
+
+func (v *nodeVerdicts) sum() {
+	v.counts, v.changed = api.NodeCounts{Total: v.total, Available: v.total}, false
+	for _, r := range v.refusals {
+		if r.nodes > 0 {
+			v.counts.Unfit = append(v.counts.Unfit, api.UnfitCount{Unfit: *r.unfit, Count: r.nodes})
+			v.counts.Available -= r.nodes
+		}
+	}
+	v.counts.Sort()
+}
+
+// unfitCache has one reason for each dimension, so that a verdict does not allocate.
+type unfitCache struct {
+	resources, withForeignPods []*api.Unfit // by dimension
+}
+
+func (c *unfitCache) insufficient(dims *api.Dimensions, dimension int) *api.Unfit {
+	return cached(&c.resources, api.Insufficient, dims, dimension)
+}
+
+func (c *unfitCache) insufficientWithForeignPods(dims *api.Dimensions, dimension int) *api.Unfit {
+	return cached(&c.withForeignPods, api.InsufficientWithForeignPods, dims, dimension)
+}
+
+func cached(known *[]*api.Unfit, reason api.UnfitReason, dims *api.Dimensions, dimension int) *api.Unfit {
+	for dimension >= len(*known) {
+		*known = append(*known, nil)
+	}
+	if (*known)[dimension] == nil {
+		(*known)[dimension] = &api.Unfit{Reason: reason, Detail: string(dims.Name(dimension))}
+	}
+	return (*known)[dimension]
+}
+
+// unfitReserved is the reason of nodes whose idle resources suffice and are reserved.
+//
+// immutable: read only
+var unfitReserved = api.Unfit{Reason: api.Reserved}
