@@ -30,7 +30,7 @@ func Descriptions() []Description {
 }
 
 func actionLabel() Label {
-	return Label{Name: "action", Meaning: "an action of the configuration"}
+	return Label{Name: "action", Meaning: "an action of the configuration, or one that always runs: `nominated`, `reservation`, `degraded`"}
 }
 
 func decisionLabel() Label {

@@ -61,7 +61,7 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 	return first
 }
 
-// couldComplete tells whether enough tasks of classes that have not failed are left.
+// couldComplete reports whether enough tasks of classes that have not failed are left.
 func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInfo, failed map[*api.EquivalenceClass]bool) bool {
 	missing := job.MinMember - job.ReadyCount() - job.Count(api.Pipelined)
 	for _, t := range rest {

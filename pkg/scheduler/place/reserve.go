@@ -121,7 +121,7 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 	return n != nil
 }
 
-// reservable tells whether places can be found for tasks of the class. Where other pods or volumes
+// reservable reports whether places can be found for tasks of the class. Where other pods or volumes
 // have a say that would take long, and might be in vain; except that all nodes of a domain can be
 // judged, for gangs that must stay in one.
 func reservable(class *api.EquivalenceClass) bool {

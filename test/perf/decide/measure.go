@@ -115,7 +115,7 @@ type trial struct {
 	records []figures.Figure
 	wrong   []string
 
-	settled uint64 // the generation of the model that the last session left behind
+	generation uint64 // of the model when the last session had closed
 }
 
 func (r *trial) run() error {
@@ -177,7 +177,7 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
 	}
 	timed("apply", func(context.Context) { news.tell(r.model) })
-	if r.model.Generation() == r.settled { // the scheduler opens no session either
+	if r.model.Generation() == r.generation { // the scheduler opens no session either
 		return took, nil
 	}
 	var ssn *framework.Session
@@ -202,6 +202,6 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 		ssn.Close()
 		r.model.Recompute()
 	})
-	r.settled = r.model.Generation()
+	r.generation = r.model.Generation()
 	return took, nil
 }

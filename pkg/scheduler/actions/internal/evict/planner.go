@@ -228,15 +228,11 @@ func (a *attempt) surplusUpTo(limit int32) bool {
 
 func (a *attempt) run() bool {
 	for _, t := range a.claim.Tasks {
-		if !a.place(t) && !a.makeRoom(t) {
+		if !a.placer.Place(a.stmt, t, place.Options{Domain: a.domain}) && !a.makeRoom(t) {
 			return false
 		}
 	}
 	return true
-}
-
-func (a *attempt) place(t *api.TaskInfo) bool {
-	return a.placer.Place(a.stmt, t, place.Options{Domain: a.domain})
 }
 
 func (a *attempt) within(n *api.NodeInfo) bool { return a.domain == nil || a.domain(n) }
@@ -248,7 +244,7 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 		if !a.makeRoomUnderCaps(t) {
 			return false
 		}
-		if a.place(t) {
+		if a.placer.Place(a.stmt, t, place.Options{Domain: a.domain}) {
 			return true
 		}
 	}
