@@ -71,8 +71,30 @@ var importRules = []importRule{
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
 			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
+			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/internal/...",
 		},
-		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in internal",
+		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in a package below",
+	},
+	{
+		from: []string{"pkg/scheduler/plugins/..."}, never: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/..."},
+		because: "a plugin answers questions; to place tasks is up to actions",
+	},
+	{
+		from: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/internal/..."},
+		only: []string{
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/framework/...", "pkg/scheduler/nodeindex", "pkg/scheduler/place",
+			"pkg/scheduler/worklist",
+			"pkg/scheduler/internal/...",
+		},
+		because: "what actions are built from knows no action and no policy",
+	},
+	{
+		from: []string{"pkg/scheduler/reservation/..."},
+		only: []string{
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...", "pkg/scheduler/metrics/...",
+			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
+		},
+		because: "the policies that always run stand beside plugins and actions: they know the session, and neither plugins nor actions nor the cache",
 	},
 	{
 		from: []string{"pkg/scheduler/plugins/..."}, never: []string{"pkg/scheduler/actions/..."},
@@ -231,7 +253,7 @@ func TestCheckImports(t *testing.T) {
 		"a plugin imports an action":                {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/actions/allocate", true},
 		"a plugin imports the framework":            {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/framework", false},
 		"an action imports an action":               {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/actions/allocate", true},
-		"an action imports what actions share":      {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/actions/internal/place", false},
+		"an action imports what actions share":      {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/place", false},
 		"the model imports a lock":                  {"pkg/scheduler/api/a.go", "sync", true},
 		"the model imports an atomic":               {"pkg/scheduler/api/a.go", "sync/atomic", true},
 		"the model imports a client":                {"pkg/scheduler/api/a.go", "k8s.io/client-go/kubernetes", true},

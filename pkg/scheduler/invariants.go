@@ -15,11 +15,11 @@ func audit(cluster *api.Cluster) {
 	}
 }
 
-// auditPlans panics when a plan is committed that could be part of a cycle of evictions.
-func auditPlans(ssn *framework.Session) {
-	ssn.OnCommit(func(plan []api.Decision) {
+// planAudits panic when a statement is committed that could be part of an endless sequence of evictions.
+func planAudits() []framework.WatchFn {
+	return []framework.WatchFn{func(ssn *framework.Session, plan []api.Decision) {
 		if _, err := ssn.AuditPlan(plan); err != nil {
 			panic(err)
 		}
-	})
+	}}
 }

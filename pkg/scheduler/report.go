@@ -91,9 +91,9 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)
-		if outcome.Degraded && g.Reason != v1alpha1.ReasonPreempting {
+		if outcome.DegradedFor > 0 && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangDegraded
-			g.Message = fmt.Sprintf("only %d of the %d pods that must run together have been running for more than %s; %s", j.Holding(), j.MinMember, ssn.GangGrace(), g.Message)
+			g.Message = fmt.Sprintf("only %d of the %d pods that must run together have been running for more than %s; %s", j.Holding(), j.MinMember, outcome.DegradedFor, g.Message)
 		}
 	case len(failed) > 0:
 		g.Reason, g.Message = failed[0].Reason, failed[0].Message
@@ -152,7 +152,7 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 		}
 		reports = append(reports, api.PodReport{
 			Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.Pod.UID, Reason: reason, Message: message,
-			NominatedNode: ssn.Nominated(t),
+			NominatedNode: ssn.NominatedNode(t),
 		})
 	}
 	return reports

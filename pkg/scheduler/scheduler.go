@@ -195,8 +195,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	changed := cluster.Recompute()
 
 	// 3. Open a session: plugins register, jobs are validated.
-	ssn := s.profile.Open(cluster, s.cache, s.Log)
-	auditPlans(ssn)
+	ssn := s.profile.Open(cluster, s.cache, s.Log, planAudits()...)
 
 	// 4. Run the actions in their order. The cache takes over what a statement commits, and sends it
 	// to the API server while the cycle continues.
@@ -219,7 +218,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	// 7. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
 	s.settled, s.wake = cluster.Generation(), ssn.Wake()
-	if slices.ContainsFunc(waiting, waitsForClaims) {
+	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
 		s.settled = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))

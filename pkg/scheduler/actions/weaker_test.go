@@ -2,6 +2,7 @@ package actions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/stale"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -25,6 +25,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/reservation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
@@ -34,10 +35,10 @@ type weaker struct {
 	jobs   func(before, after, left api.Share) bool // instead of api.Fairer in drf
 	queues func(before, after, left api.Share) bool // instead of api.Fairer in proportion
 
-	askedAlone bool // entitlement looks at the dimensions that the claim asks for, and no others
-	noDebts    bool // who was evicted by entitlement may borrow again
-	heldAlone  bool // tasks that wait for their room do not count in the shares of queues
-	noPromises bool // nobody goes first with what pods were evicted for
+	askedAlone    bool // entitlement looks at the dimensions that the claim asks for, and no others
+	noDebts       bool // who was evicted by entitlement may borrow again
+	heldAlone     bool // tasks that wait for their room do not count in the shares of queues
+	noNominations bool // nobody goes first with what pods were evicted for
 }
 
 // plain is the rule that comes to mind first: it lets a taker's share stand still.
@@ -49,11 +50,18 @@ func plain(before, after, left api.Share) bool {
 func (w weaker) registry(t schedtest.T) *framework.Registry {
 	t.Helper()
 	r := framework.NewRegistry()
-	if !w.noPromises {
-		r.AddFirst(allocate.Nominated())
+	if !w.noNominations {
+		if err := r.AddFirst(reservation.Nominated()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	r.AddFirst(allocate.StarvationReservation())
-	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
+	if err := errors.Join(
+		r.AddComponent(reservation.Overdue()),
+		r.AddFirst(reservation.Starvation()),
+		r.AddLast(reservation.Degraded(), preempt.Name, reclaim.Name),
+	); err != nil {
+		t.Fatal(err)
+	}
 	for name, spec := range map[string]framework.PluginSpec{
 		gang.Name: gang.Spec(), priority.Name: priority.Spec(), conformance.Name: conformance.Spec(), predicates.Name: predicates.Spec(),
 		nodeorder.Name: nodeorder.Spec(), drf.Name: w.drf(), proportion.Name: w.proportion(),
@@ -71,11 +79,34 @@ func (w weaker) registry(t schedtest.T) *framework.Registry {
 }
 
 func (w weaker) drf() framework.PluginSpec {
-	if w.jobs != nil {
-		return drf.SpecWith(w.jobs)
+	if w.jobs == nil {
+		return drf.Spec()
 	}
-	return drf.Spec()
+	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return weakerDRF{w.jobs}, nil }}
 }
+
+// weakerDRF is drf with another rule of which job may evict for its claims from which.
+type weakerDRF struct {
+	fairer func(before, after, left api.Share) bool
+}
+
+func (weakerDRF) Name() string { return drf.Name }
+
+func (p weakerDRF) OnSessionOpen(ssn *framework.Session) {
+	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims.Dominant(held, ssn.Nodes().Total()) }
+	ssn.AddJobOrderFn(drf.Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
+	ssn.AddPreemptableFn(drf.Name, func(claim *api.Claim, unit api.Unit) api.Vote {
+		switch before, after := share(claim.JobHeld), share(claim.JobHeld.Plus(claim.Request)); {
+		case claim.Job == unit.Job:
+			return api.Abstain
+		case p.fairer(before, after, share(unit.Job.Allocated.Minus(unit.Request))):
+			return api.Permit
+		}
+		return api.Reject
+	})
+}
+
+func (weakerDRF) OnSessionClose(*framework.Session) {}
 
 func (w weaker) proportion() framework.PluginSpec {
 	rules := proportion.DefaultRules()
@@ -161,8 +192,8 @@ func TestWeakerRulesGoInCircles(t *testing.T) {
 			given: Given(Node("n1", "10cpu"), Queue("g", 1), Queue("t", 1),
 				Group("g/gang", 10, Running(10, "1cpu", "n1")),
 				Group("t/singles", 1, Pending(5, "1cpu"))),
-			without: weaker{noDebts: true, noPromises: true},
-			enough:  []weaker{{noDebts: true}, {noPromises: true}},
+			without: weaker{noDebts: true, noNominations: true},
+			enough:  []weaker{{noDebts: true}, {noNominations: true}},
 		},
 		"a gang whose queue must not borrow takes room, task by task, that it must not use": {
 			given: Given(Node("n1", "8cpu"), Queue("u", 1), Queue("v", 1), Queue("n", 1, NotReclaimable()),

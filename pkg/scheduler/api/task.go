@@ -118,6 +118,9 @@ func (t *TaskInfo) Evictable() bool {
 	return !t.evictionBlocked && !t.local && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
 }
 
+// Overdue reports whether the session does not count on the end of the pod, which is being deleted.
+func (t *TaskInfo) Overdue() bool { return t.overdue }
+
 // Evicting tells whether an eviction of ours has been decided and not yet been shown or refused.
 func (t *TaskInfo) Evicting() bool { return t.evicting }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/backfill"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/preempt"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/reclaim"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/stale"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
@@ -17,15 +16,19 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/reservation"
 )
 
 // NewRegistry returns a registry of them, to which others may be added.
 func NewRegistry() (*framework.Registry, error) {
 	r := framework.NewRegistry()
-	r.AddFirst(allocate.Nominated())
-	r.AddFirst(allocate.StarvationReservation())
-	r.AddLast(stale.New(), preempt.Name, reclaim.Name)
 	return r, errors.Join(
+		// Policies that are part of every configuration.
+		r.AddComponent(reservation.Overdue()),
+		r.AddFirst(reservation.Nominated()),
+		r.AddFirst(reservation.Starvation()),
+		r.AddLast(reservation.Degraded(), preempt.Name, reclaim.Name),
+		// Plugins and actions that configurations name.
 		r.AddPlugin(gang.Name, gang.Spec()),
 		r.AddPlugin(priority.Name, priority.Spec()),
 		r.AddPlugin(conformance.Name, conformance.Spec()),

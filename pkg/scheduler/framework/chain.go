@@ -4,56 +4,75 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// CompareFn puts a before b when negative, after it when positive, and has no opinion at zero.
+// The functions of extension points. A function answers a question about the model as it is at the moment of the call,
+// and records nothing: actions call it as often as they like, for plans that they drop, and remember answers. What is to
+// be remembered of decisions is recorded at Committed. Unless stated otherwise a function may read the whole model.
+
+// CompareFn puts a before b when negative, after it when positive, and is indifferent at zero. The first function that
+// is not indifferent decides.
 type CompareFn[T any] func(a, b T) int
 
-// TestFn answers yes or no about a job.
+// TestFn answers yes or no about a job. All functions must say yes.
 type TestFn func(*api.JobInfo) bool
 
-// TaskFn answers yes or no about a task.
+// TaskFn answers yes or no about a task. One yes is enough.
 type TaskFn func(*api.TaskInfo) bool
 
-// ValidFn returns nil when tasks of the job may be placed, else why not.
+// ValidFn returns nil if tasks of the job may be placed, else why not. The first verdict counts; it becomes the
+// condition of the PodGroup.
 type ValidFn func(*api.JobInfo) *api.Verdict
 
-// QueueFn answers about a queue that is to take a claim.
+// QueueFn answers yes or no about a queue with a claim. One yes is enough.
 type QueueFn func(*api.QueueInfo, *api.Claim) bool
 
-// CapFn tells whether hard caps allow a job one more request: Now what is being deleted still
-// counts, in the Future it does not.
+// CapFn reports whether hard caps allow a job one more request: Now, what is being deleted still counts; in the Future
+// it does not. All functions must say yes.
 type CapFn func(*api.JobInfo, api.Resource, api.When) bool
 
-// FilterFn tells why no task of a shape may ever go to a node, or nil. It may read the shape
-// and the node object, and nothing else: answers are remembered until the node object changes.
+// FilterFn returns why no task of a signature can ever run on a node, or nil. It must read the signature and the node
+// object, and nothing else: the node indexes remember answers across sessions until the node object changes.
 type FilterFn func(*api.Signature, *api.NodeInfo) *api.Unfit
 
-// PredicateFn tells why a task cannot go to a node given what else stands there, or nil. Room
-// is not its business. Answers must be equal for all tasks of a class.
+// PredicateFn returns why a task cannot be placed on a node that passes the filters, given the tasks that run on nodes,
+// or nil. It must not check resources, which the caller does. Answers must be equal for all tasks of an equivalence
+// class.
 type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 
-// ReserveFn sets aside what a task takes on a node besides room, or returns nil if it takes nothing. It is asked
-// about tasks whose shape looks outside of the model, once the predicates have let them through, and before
-// the model shows them there. What it cannot set aside fails when the reservation is to be fulfilled.
+// ReserveFn reserves the external resources of a task on a node, such as volumes, or returns nil if it needs none. A
+// statement calls it for tasks whose signature has external resources, after the predicates have passed, and before the
+// model contains the placement. What it cannot reserve fails when the reservation is committed. The statement releases
+// the reservation when it undoes the placement.
 type ReserveFn func(*api.TaskInfo, *api.NodeInfo) api.ExternalReservation
 
-// ScoreFn says how good a node is for a task, weights included; more is better. Answers must
-// be equal for all tasks of a class, and depend on no node but this one unless the class is
-// social.
+// ScoreFn returns how good a node is for a task, weights included; more is better. Answers must be equal for all tasks of
+// an equivalence class. They must depend on no other node, unless the class affects or is affected by other pods.
 type ScoreFn func(*api.TaskInfo, *api.NodeInfo) api.Score
 
-// VictimFn votes on giving up a unit for a claim, given what the statement has done so far. As it does
-// more for the claim an answer may turn into Reject, and never back. Answers must be equal for
-// claims of one queue, for jobs of equal priority that hold the same, and tasks of equal classes
-// and priorities.
+// VictimFn votes on the eviction of a unit for a claim, given what the statement contains so far. Tier by tier, one
+// Reject keeps the unit from eviction, else one Permit admits it, else the next tier votes; without a Permit it is not
+// evicted. A vote records nothing: it is asked in a search of candidates, whether or not the unit is evicted, and answers
+// are remembered. As the statement does more for the claim, an answer may turn into Reject, and never back. Answers must
+// be equal for claims of one queue, for jobs of equal priority that hold the same, and tasks of equal classes and
+// priorities.
 type VictimFn func(*api.Claim, api.Unit) api.Vote
 
-// PlanFn judges a plan as a whole: Reachable before anything was done for the claim, Harmless when
-// the statement contains all of it. What the claim's job and queue held before is in the claim, what
-// they hold with the plan is in the model.
+// PlanFn answers yes or no about a plan as a whole; all functions must say yes. What the job and the queue of the claim
+// held before is in the claim, what they hold with the plan is in the model.
 type PlanFn func(*api.Claim) bool
 
-// ChangeFn hears of a task that was placed, or taken away again.
-type ChangeFn func(*api.TaskInfo)
+// ActivateFn makes what is reserved for the given job available, and reserves again what was available to the job
+// before. An action calls it for each job that it takes up, before it places tasks of the job, and with nil after the
+// last one.
+type ActivateFn func(*api.JobInfo)
+
+// StarvationFn returns what is reserved for the current job because it has waited long, or nil. It is called when an
+// action explains why the job was not placed; the first answer becomes part of the explanation.
+type StarvationFn func(*api.JobInfo) *api.StarvationReservation
+
+// CommittedFn observes a committed statement. It is called when the model contains the decisions and before Effects
+// receives any of them. If held is set, a placement waits for resources: then none of the placements is bound, and
+// the session undoes all of them when it closes. Evictions are carried out in any case.
+type CommittedFn func(decisions []api.Decision, held bool)
 
 // chain is one extension point of an open session: the functions that registered and are
 // enabled, in configuration order.
@@ -65,7 +84,7 @@ type link[F any] struct {
 	fn     F
 }
 
-// first returns the first opinion that is not indifferent.
+// first returns the first answer that is not indifferent.
 func first[T any](c chain[CompareFn[T]], a, b T) int {
 	for i := range c {
 		if n := c[i].fn(a, b); n != 0 {
@@ -75,7 +94,7 @@ func first[T any](c chain[CompareFn[T]], a, b T) int {
 	return 0
 }
 
-// all reports whether every function says yes.
+// all reports whether every function answers yes.
 func all[F any](c chain[F], ask func(F) bool) bool {
 	for i := range c {
 		if !ask(c[i].fn) {
@@ -85,7 +104,7 @@ func all[F any](c chain[F], ask func(F) bool) bool {
 	return true
 }
 
-// some reports whether at least one function says yes.
+// some reports whether at least one function answers yes.
 func some[F any](c chain[F], ask func(F) bool) bool {
 	for i := range c {
 		if ask(c[i].fn) {
@@ -95,8 +114,8 @@ func some[F any](c chain[F], ask func(F) bool) bool {
 	return false
 }
 
-// admits walks the tiers: one Reject is final, else one Permit in a tier admits, else the next
-// tier is asked; a unit that nobody permits stays.
+// admits walks the tiers: one Reject is final, else one Permit in a tier admits, else the next tier votes. A unit without a
+// Permit is not admitted.
 func admits(c chain[VictimFn], claim *api.Claim, unit api.Unit) bool {
 	for i := 0; i < len(c); {
 		permitted := false

@@ -8,4 +8,8 @@
 //
 // Plugins may keep in their fields what lives as long as the configuration. What lives for one
 // session belongs into a value made in OnSessionOpen.
+//
+// A session reports three moments: Opened, when jobs are validated and no action has run; Committed, for each statement
+// that is committed; Closed, after the last action. Components are policies that are part of every configuration. They
+// take part in sessions as plugins do, may have an action of their own, and are made again for a rebuilt model.
 package framework

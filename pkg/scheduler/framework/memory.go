@@ -1,8 +1,6 @@
 package framework
 
 import (
-	"time"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
@@ -12,22 +10,15 @@ type memory struct {
 	cluster *api.Cluster
 	nodes   *nodeindex.Index
 
-	repeat        repeat
-	nominations   map[api.JobID]*nomination
-	backoffs      map[api.JobID]backoff
-	terminations  map[api.TaskID]termination // of pods that are being deleted
-	degradedSince map[api.JobID]time.Time
-	plans         planCache
-	reservations  map[api.JobID]Placements // of the last session
+	plans planCache
 }
 
 // memoryOf returns what lives from session to session. It starts empty if the cluster object is a new one.
 func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
-			cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims), backoffs: map[api.JobID]backoff{}, degradedSince: map[api.JobID]time.Time{},
-			plans:       planCache{infeasible: map[string]int{}},
-			nominations: restoreNominations(cluster),
+			cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims),
+			plans: planCache{infeasible: map[string]int{}},
 		}
 	}
 	return p.memory

@@ -66,12 +66,12 @@ type PluginSpec struct {
 	NeverPermits []conf.Point
 }
 
-// Registry knows the plugins and actions that a configuration may name. Main builds it.
+// Registry knows the plugins and actions that a configuration may name, and the components that all configurations
+// have. Main builds it, and does not change it once it has made a profile.
 type Registry struct {
-	plugins map[string]PluginSpec
-	actions map[string]Action
-	first   []Action // before those of the configuration
-	last    []late
+	plugins    map[string]PluginSpec
+	actions    map[string]Action
+	components []component
 }
 
 // NewRegistry returns an empty registry.
@@ -100,21 +100,6 @@ func (r *Registry) AddAction(action Action) error {
 	return nil
 }
 
-// AddFirst registers an action that goes before those of every configuration.
-func (r *Registry) AddFirst(action Action) { r.first = append(r.first, action) }
-
-// late is an action that goes after those of configurations that have one of some others.
-type late struct {
-	Action
-	with []string
-}
-
-// AddLast registers an action that goes after those of every configuration that has one of the
-// named actions.
-func (r *Registry) AddLast(action Action, with ...string) {
-	r.last = append(r.last, late{action, with})
-}
-
 // Catalog lists what configurations may name.
 func (r *Registry) Catalog() conf.Catalog {
 	c := conf.Catalog{Plugins: map[string]conf.PluginInfo{}}
@@ -128,15 +113,21 @@ func (r *Registry) Catalog() conf.Catalog {
 	return c
 }
 
-// Profile is a configuration come to life: what sessions are opened with. It lives until the
-// configuration changes, and so do its plugins and what was remembered with them.
+// Profile is a configuration with its plugins: sessions are opened with it. Plugins, and what is remembered with
+// them, live as long as the profile, which is until the configuration changes.
 type Profile struct {
-	Actions []Action
-	tiers   [][]configured
-	clock   clock.PassiveClock
-	memory  *memory
+	registry      *Registry
+	configuration *conf.Configuration
+	handle        Handle
 
-	grace, starvationAfter time.Duration
+	tiers  [][]configured
+	clock  clock.PassiveClock
+	memory *memory
+
+	// model is what the components were made for; nil before the first session.
+	model      *api.Cluster
+	components []configured
+	actions    []Action
 }
 
 type configured struct {
@@ -146,22 +137,13 @@ type configured struct {
 
 // NewProfile makes the plugins of a configuration that was checked against the catalog.
 func (r *Registry) NewProfile(c *conf.Configuration, handle Handle) (*Profile, error) {
-	p := &Profile{
-		Actions: slices.Clone(r.first), clock: handle.Clock, grace: handle.GangGrace, starvationAfter: c.StarvationAfter,
-	}
+	p := &Profile{registry: r, configuration: c, handle: handle, clock: handle.Clock}
 	if p.clock == nil {
 		p.clock = clock.RealClock{}
 	}
 	for _, name := range c.Actions {
-		action, ok := r.actions[name]
-		if !ok {
+		if _, ok := r.actions[name]; !ok {
 			return nil, fmt.Errorf("action %q is not registered", name)
-		}
-		p.Actions = append(p.Actions, action)
-	}
-	for _, l := range r.last {
-		if slices.ContainsFunc(l.with, func(name string) bool { return slices.Contains(c.Actions, name) }) {
-			p.Actions = append(p.Actions, l.Action)
 		}
 	}
 	for _, tier := range c.Tiers {

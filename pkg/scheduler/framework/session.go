@@ -17,49 +17,43 @@ type Session struct {
 	ID string
 	// Log carries the session's id.
 	Log logr.Logger
-	// Now is when the session was opened; time stands still in it.
+	// Now is when the session was opened. It does not change within the session.
 	Now time.Time
 
-	points
+	registration
 	cluster *api.Cluster
 	profile *Profile
 	memory  *memory
 	effects Effects
 
-	// opening is the plugin whose OnSessionOpen runs; nil otherwise.
-	opening     *configured
-	openingTier int
-
 	// jobs are those with tasks to place, valid ones only, oldest first.
-	jobs         []*api.JobInfo
-	verdicts     map[*api.JobInfo]*Outcome
-	held         []op
-	reservations []*reservation
-	overdue      []*api.TaskInfo // see giveUpOverdue
-	// outstanding are victims of promises that have ended in this session.
-	outstanding map[api.JobID][]api.TaskID
-	// nominatedNodes is filled when the session closes.
+	jobs     []*api.JobInfo
+	verdicts map[*api.JobInfo]*Outcome
+	held     []op // placements that were committed and wait for resources
+	// nominatedNodes is where tasks wait for victims.
 	nominatedNodes map[*api.TaskInfo]string
 	deserved       map[*api.QueueInfo]api.Resource
 	counts         [api.Evict + 1]int
 	wake           time.Time
-	repeats        bool
-	watch          func([]api.Decision) // hears of commits, nil if nobody listens
+	watchers       []WatchFn
 }
 
-// Outcome is what a session found out about a job that still waits.
+// WatchFn observes the statements that one session commits, for audits and tests. The model contains the decisions.
+type WatchFn func(ssn *Session, decisions []api.Decision)
+
+// Outcome is what a session has found out about a job that still waits.
 type Outcome struct {
-	// Job is why the gang has not started; nil when it has.
+	// Job is why the gang has not started; nil if it has.
 	Job *api.Verdict
-	// Tasks is why members of a shape wait; members without entry share Job.
+	// Tasks is why members of a signature wait; members without an entry share Job.
 	Tasks map[*api.Signature]*api.Verdict
 	// BlockedByBudgets is how many pods disruption budgets keep from being evicted for the job.
 	BlockedByBudgets int
-	// Degraded is set of gangs that have run for long without all that they need.
-	Degraded bool
+	// DegradedFor is set of degraded gangs: they have run for more than this time with fewer members than they need.
+	DegradedFor time.Duration
 }
 
-// Message words one of the verdicts.
+// Message returns the text of one of the verdicts.
 func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	text := v.Message(dims)
 	if o.BlockedByBudgets > 0 && v.Nodes.Total > 0 {
@@ -68,9 +62,10 @@ func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	return text
 }
 
-// Open opens a session: plugins register in the order of the configuration, then every job
-// with tasks to place is asked whether it is valid.
-func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *Session {
+// Open opens a session. Plugins register in the order of the configuration, then components. Then every job with tasks
+// to place is validated, and the functions at Opened are called.
+func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger, watchers ...WatchFn) *Session {
+	p.bind(cluster)
 	id := uuid.NewString()
 	ssn := &Session{
 		ID:       id,
@@ -82,29 +77,34 @@ func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *
 		effects:  effects,
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},
+		watchers: watchers,
 
 		nominatedNodes: map[*api.TaskInfo]string{},
-		outstanding:    map[api.JobID][]api.TaskID{},
 	}
-	for tier, plugins := range p.tiers {
-		for i := range plugins {
-			ssn.opening, ssn.openingTier = &plugins[i], tier
-			plugins[i].OnSessionOpen(ssn)
-		}
-	}
+	p.eachPlugin(func(plugin *configured, tier int) {
+		ssn.opening, ssn.tier = plugin, tier
+		plugin.OnSessionOpen(ssn)
+	})
 	ssn.opening = nil
-	ssn.excludeOverdue()
 	ssn.memory.nodes.Open(ssn)
 	ssn.memory.plans.open(ssn)
-	if !ssn.takeUp(&ssn.memory.repeat) {
-		waiting := cluster.WaitingJobs()
-		ssn.trackDegraded(waiting)
-		ssn.validateAll(waiting)
-	}
+	ssn.validateAll(cluster.WaitingJobs())
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
 	}
 	return ssn
+}
+
+// eachPlugin visits the plugins tier by tier, and then the components.
+func (p *Profile) eachPlugin(visit func(plugin *configured, tier int)) {
+	for tier, plugins := range p.tiers {
+		for i := range plugins {
+			visit(&plugins[i], tier)
+		}
+	}
+	for i := range p.components {
+		visit(&p.components[i], len(p.tiers))
+	}
 }
 
 func (ssn *Session) validateAll(waiting []*api.JobInfo) {
@@ -130,8 +130,12 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 	return nil
 }
 
-// Cluster returns the model, to read. Statements alone change it.
+// Cluster returns the model, to read. Statements change what tasks hold; Reserve, Unreserve and SetOverdue what is
+// available.
 func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
+
+// Actions returns the actions that run in the session, in their order.
+func (ssn *Session) Actions() []Action { return ssn.profile.actions }
 
 // Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
 func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
@@ -151,7 +155,7 @@ func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
 // SetDeserved records what a queue deserves, in parts of units (see api.Parts).
 func (ssn *Session) SetDeserved(q *api.QueueInfo, parts api.Resource) { ssn.deserved[q] = parts }
 
-// Deserved returns what a plugin has recorded, in parts of units; nil if none shares out the cluster.
+// Deserved returns what a plugin has recorded, in parts of units; nil if no plugin divides the cluster between queues.
 func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource { return ssn.deserved[q] }
 
 // Statement begins a new statement.
@@ -162,14 +166,19 @@ func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
 	ssn.outcome(j).Job = verdict
 }
 
-// ExplainTasks records why members of a shape wait although the gang has started or waits for
-// another reason.
+// ExplainTasks records why members of a signature wait although the gang has started, or why they wait for another
+// reason than the gang.
 func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
 	o := ssn.outcome(j)
 	if o.Tasks == nil {
 		o.Tasks = map[*api.Signature]*api.Verdict{}
 	}
 	o.Tasks[signature] = verdict
+}
+
+// ExplainDegraded records that a gang has run for more than the grace with fewer members than it needs.
+func (ssn *Session) ExplainDegraded(j *api.JobInfo, grace time.Duration) {
+	ssn.outcome(j).DegradedFor = grace
 }
 
 // ExplainBlocked records how many pods could not be evicted for a job because of disruption
@@ -193,70 +202,62 @@ func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
 // Outcome returns what was found out about a job, nil if it does not wait.
 func (ssn *Session) Outcome(j *api.JobInfo) *Outcome { return ssn.verdicts[j] }
 
-// OnCommit lets watch hear of every statement that is committed, placements that wait for room
-// included, while the model contains it.
-func (ssn *Session) OnCommit(watch func([]api.Decision)) { ssn.watch = watch }
-
 // Decided returns how many decisions of a kind were committed.
 func (ssn *Session) Decided(kind api.DecisionKind) int { return ssn.counts[kind] }
 
-func (ssn *Session) decided(decisions []api.Decision) {
+// announceCommit reports a committed statement to those that observe it.
+func (ssn *Session) announceCommit(decisions []api.Decision, held bool) {
 	for _, d := range decisions {
 		ssn.counts[d.Kind]++
 	}
-}
-
-func (ssn *Session) announce(t *api.TaskInfo, placed bool) {
-	chain := ssn.allocated
-	if !placed {
-		chain = ssn.deallocated
+	for i := range ssn.committed {
+		ssn.committed[i].fn(decisions, held)
 	}
-	for i := range chain {
-		chain[i].fn(t)
+	for _, watch := range ssn.watchers {
+		watch(ssn, decisions)
 	}
 }
 
-// WakeAt asks for a session at t at the latest, even if nothing happens until then: from t on,
-// something is to be decided otherwise. The earliest wish counts.
+// WakeAt asks for a session at t at the latest, even if no event arrives before: from t on a decision may differ. The
+// earliest time counts.
 func (ssn *Session) WakeAt(t time.Time) {
 	if ssn.wake.IsZero() || t.Before(ssn.wake) {
 		ssn.wake = t
 	}
 }
 
-// Wake returns when the next session must be at the latest; zero if time alone changes nothing.
+// Wake returns when the next session must be at the latest; zero if no time was asked for.
 func (ssn *Session) Wake() time.Time { return ssn.wake }
 
-// Nominated returns the node where a task waits for victims to end; empty if it does not.
-func (ssn *Session) Nominated(t *api.TaskInfo) string { return ssn.nominatedNodes[t] }
-
-// collectNominatedNodes remembers where tasks wait for the room that was promised to them.
-func (ssn *Session) collectNominatedNodes() {
-	for _, o := range ssn.held {
-		if ssn.memory.nominations[o.Task.Job.ID] != nil {
-			ssn.nominatedNodes[o.Task] = o.Node.Name
-		}
-	}
+// Reserve keeps resources for a job of a queue at its placements, as far as they are free or being released. They count
+// as taken until Unreserve, which must be called before the session closes.
+func (ssn *Session) Reserve(q *api.QueueInfo, placements []api.Decision) *api.Reservation {
+	return ssn.cluster.Reserve(q, placements)
 }
 
-// Close undoes what was held or set aside for waiting gangs and lets the plugins go.
+// Unreserve ends a reservation.
+func (ssn *Session) Unreserve(r *api.Reservation) { ssn.cluster.Unreserve(r) }
+
+// SetOverdue sets whether the session counts on the end of t, which is being deleted. Before the session has closed it
+// must be set back.
+func (ssn *Session) SetOverdue(t *api.TaskInfo, overdue bool) { ssn.cluster.SetOverdue(t, overdue) }
+
+// SetNominatedNode records that t waits for victims to end on a node.
+func (ssn *Session) SetNominatedNode(t *api.TaskInfo, node string) { ssn.nominatedNodes[t] = node }
+
+// NominatedNode returns the node where t waits for victims to end; empty if it does not. It is complete when the
+// session has closed.
+func (ssn *Session) NominatedNode(t *api.TaskInfo) string { return ssn.nominatedNodes[t] }
+
+// Close calls the functions at Closed, undoes the placements that wait for resources, and lets the plugins go.
 func (ssn *Session) Close() {
-	ssn.collectNominatedNodes()
-	ssn.releaseReservations()
+	for i := range ssn.closed {
+		ssn.closed[i].fn()
+	}
 	s := &Statement{ssn: ssn, ops: ssn.held}
 	s.Discard()
 	ssn.held = nil
-	for _, t := range ssn.overdue {
-		ssn.cluster.SetOverdue(t, false)
-	}
-	for _, plugins := range ssn.profile.tiers {
-		for i := range plugins {
-			plugins[i].OnSessionClose(ssn)
-		}
-	}
-	ssn.leaveRepeat()
-	if !ssn.repeats {
-		ssn.memory.nodes.Close()
-	}
+	ssn.profile.eachPlugin(func(plugin *configured, _ int) { plugin.OnSessionClose(ssn) })
+	ssn.memory.nodes.Close()
 	ssn.memory.plans.placement = ssn.cluster.PlacementGeneration()
 }

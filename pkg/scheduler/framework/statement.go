@@ -4,8 +4,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// Statement is a list of decisions that is committed or undone as one. Trying is cheap: place
-// tasks, look, RollbackTo a Mark, place others. Only one statement of a session may be open.
+// Statement is a list of decisions that is committed or undone as one. To try is cheap: place tasks, look at the
+// model, RollbackTo a Mark, place others. The model contains the decisions of all open statements of a session; each of
+// them must be committed or discarded before the session closes.
 type Statement struct {
 	ssn *Session
 	ops []op
@@ -24,28 +25,28 @@ type Mark int
 // Mark returns the present position, for RollbackTo.
 func (s *Statement) Mark() Mark { return Mark(len(s.ops)) }
 
-// Allocate places t on idle room of n.
+// Allocate places t on idle resources of n.
 func (s *Statement) Allocate(t *api.TaskInfo, n *api.NodeInfo) {
 	s.do(api.Decision{Kind: api.Allocate, Task: t, Node: n, External: s.ssn.reserveExternal(t, n)})
 }
 
-// Pipeline places t on room of n that is being released.
+// Pipeline places t on resources of n that are being released.
 func (s *Statement) Pipeline(t *api.TaskInfo, n *api.NodeInfo) {
 	s.do(api.Decision{Kind: api.Pipeline, Task: t, Node: n, External: s.ssn.reserveExternal(t, n)})
 }
 
-// Evict takes t off its node for the sake of a job.
+// Evict evicts t for a job.
 func (s *Statement) Evict(t *api.TaskInfo, preemptor *api.JobInfo, cause api.EvictionCause) {
 	s.do(api.Decision{Kind: api.Evict, Task: t, Node: t.Node, For: preemptor, Cause: cause})
 }
 
 var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline: api.Pipelined, api.Evict: api.Releasing}
 
-// do is the only function that changes a task's status within a session.
+// do carries a decision out in the model and records what its task was before. Within a session a task changes its status
+// only here, where a decision is undone, and where a committed one is handed over to Effects.
 func (s *Statement) do(d api.Decision) {
 	s.ops = append(s.ops, op{d, d.Task.Status, d.Task.Node}) // what was there before
 	s.ssn.cluster.Place(d.Task, statusAfter[d.Kind], d.Node)
-	s.ssn.announce(d.Task, d.Kind != api.Evict)
 }
 
 // undo reverts the last operation by restoring what was recorded.
@@ -54,7 +55,6 @@ func (s *Statement) undo() {
 	s.ops = s.ops[:len(s.ops)-1]
 	last.UnreserveExternal()
 	s.ssn.cluster.Place(last.Task, last.status, last.node)
-	s.ssn.announce(last.Task, last.Kind == api.Evict)
 }
 
 // RollbackTo undoes everything after m, last first.
@@ -74,13 +74,12 @@ func (s *Statement) Revoke(t *api.TaskInfo) {
 			s.ops = append(s.ops[:i], s.ops[i+1:]...)
 			o.UnreserveExternal()
 			s.ssn.cluster.Place(t, o.status, o.node)
-			s.ssn.announce(t, o.Kind == api.Evict)
 			return
 		}
 	}
 }
 
-// Decisions returns what the statement holds, in order.
+// Decisions returns the decisions of the statement, in order.
 func (s *Statement) Decisions() []api.Decision {
 	decisions := make([]api.Decision, len(s.ops))
 	for i := range s.ops {
@@ -89,21 +88,19 @@ func (s *Statement) Decisions() []api.Decision {
 	return decisions
 }
 
-// Commit hands the decisions over. If any placement waits for room, victims are evicted and
-// nothing is bound: the gang keeps its places until the session closes, so that nobody behind it
-// takes them, and is placed anew in the next one.
+// Commit reports the decisions at the extension point Committed and hands them over to Effects. If a placement waits for
+// resources, victims are evicted and nothing is bound: the job keeps its placements until the session closes, so that
+// no other job takes the resources, and is placed again in the next session.
 func (s *Statement) Commit() {
 	decisions := s.Decisions()
 	if len(decisions) == 0 {
 		return
 	}
-	s.recordNomination()
+	held := s.waits()
 	s.ssn.InvalidatePlans()
-	if s.ssn.watch != nil {
-		s.ssn.watch(decisions)
-	}
+	s.ssn.announceCommit(decisions, held)
 	now := decisions
-	if s.waits() {
+	if held {
 		now = only(decisions, api.Evict)
 		for _, o := range s.ops {
 			if o.Kind != api.Evict {
@@ -123,11 +120,10 @@ func (s *Statement) Commit() {
 		}
 	}
 	s.ops = nil
-	s.ssn.decided(decisions)
 }
 
-// waits tells whether a placement is on room that is not free yet, or belongs to a gang of which
-// other members wait for such room.
+// waits reports whether a placement is on resources that are not free yet, or belongs to a gang of which other members
+// wait for such resources.
 func (s *Statement) waits() bool {
 	for i := range s.ops {
 		if o := &s.ops[i]; o.Kind == api.Pipeline || o.Kind == api.Allocate && !s.ssn.JobReady(o.Task.Job) {

@@ -95,8 +95,9 @@ func (r *replica) audit(t T, when string) {
 func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
-	ssn := r.profile.Open(r.model, result, logr.Discard())
-	ssn.OnCommit(func(decisions []api.Decision) { r.watchPlan(ssn, decisions, result) })
+	ssn := r.profile.Open(r.model, result, logr.Discard(), func(ssn *framework.Session, decisions []api.Decision) {
+		r.watchPlan(ssn, decisions, result)
+	})
 	r.audit(t, "after the session has opened")
 	for _, action := range ssn.Actions() {
 		if err := action.Execute(t.Context(), ssn); err != nil {

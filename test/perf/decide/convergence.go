@@ -46,8 +46,8 @@ func podEnds(w, news *fixture, i int) { news.pods = append(news.pods, ended(w.po
 const hopelessGangs = 200
 
 // infeasible is a cluster full of gangs of eight, evenly divided between the queues, in which gangs of 50 of
-// the same priority wait. In the second cycle nothing has changed: the scheduler would not run it, unless
-// something is a matter of time. In the third a pod has come to its end, and one would fit.
+// the same priority wait. In the second cycle nothing has changed, so that the scheduler opens no
+// session. In the third a pod has come to its end, and one would fit.
 func infeasible(nodes int, name, about string, classes int, first, again, freed float64) benchmark {
 	return benchmark{
 		name: name, about: about,

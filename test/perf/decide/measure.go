@@ -114,6 +114,8 @@ type trial struct {
 	cost    [][]cost // by cycle
 	records []figures.Figure
 	wrong   []string
+
+	generation uint64 // of the model when the last session had closed
 }
 
 func (r *trial) run() error {
@@ -175,6 +177,9 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
 	}
 	timed("apply", func(context.Context) { news.tell(r.model) })
+	if r.model.Generation() == r.generation { // the scheduler opens no session either
+		return took, nil
+	}
 	var ssn *framework.Session
 	timed("open", func(context.Context) { ssn = profile.Open(r.model, effects, logr.Discard()) })
 	for _, action := range ssn.Actions() {
@@ -197,5 +202,6 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 		ssn.Close()
 		r.model.Recompute()
 	})
+	r.generation = r.model.Generation()
 	return took, nil
 }

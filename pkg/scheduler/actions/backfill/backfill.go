@@ -6,10 +6,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // Name is the action's name in configurations.
@@ -31,6 +31,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	placer := place.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		tasks := bestEffort(ssn, job)
 		if len(tasks) == 0 || waitsForRoom(ssn, job) {
 			continue
@@ -42,6 +43,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 			fill(ssn, placer, job, tasks)
 		}
 	}
+	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }
 
@@ -64,7 +66,7 @@ func bestEffort(ssn *framework.Session, job *api.JobInfo) []*api.TaskInfo {
 func complete(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) []*api.TaskInfo {
 	stmt := ssn.Statement()
 	for i, t := range tasks {
-		if !placer.Place(stmt, t) {
+		if !placer.Place(stmt, t, place.Options{}) {
 			break
 		}
 		if ssn.JobReady(job) {
@@ -85,7 +87,7 @@ func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks 
 			continue
 		}
 		stmt := ssn.Statement()
-		if placer.Place(stmt, t) {
+		if placer.Place(stmt, t, place.Options{}) {
 			stmt.Commit()
 			continue
 		}

@@ -6,9 +6,9 @@ import (
 	"context"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/evict"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // Name is the action's name in configurations.
@@ -27,10 +27,12 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	planner := evict.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		if claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job)); claim != nil && preempt(ssn, planner, claim) {
 			list.Return(job)
 		}
 	}
+	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }
 

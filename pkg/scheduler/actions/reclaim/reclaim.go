@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/evict"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/worklist"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // Name is the action's name in configurations.
@@ -30,11 +30,13 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
 		claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job))
 		if claim != nil && !ssn.Overused(job.Queue, claim) && r.serve(claim) {
 			list.Return(job)
 		}
 	}
+	ssn.ActivateReservation(nil)
 	for _, stmt := range slices.Backward(r.reserved) {
 		stmt.Discard()
 	}
@@ -77,7 +79,7 @@ func (r *run) serve(claim *api.Claim) bool {
 
 func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 	for _, t := range claim.Tasks {
-		if !r.placer.Place(stmt, t) {
+		if !r.placer.Place(stmt, t, place.Options{}) {
 			return false
 		}
 	}

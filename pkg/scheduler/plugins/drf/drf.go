@@ -12,26 +12,20 @@ import (
 const Name = "drf"
 
 // Spec registers the plugin; it takes no arguments.
-func Spec() framework.PluginSpec { return SpecWith(api.Fairer) }
-
-// SpecWith registers it with another rule of who may take from whom, for the test that shows that a
-// weaker one lets evictions go in circles (docs/design/calm.md).
-func SpecWith(fairer func(before, after, left api.Share) bool) framework.PluginSpec {
+func Spec() framework.PluginSpec {
 	return framework.PluginSpec{
-		New:          func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return plugin{fairer}, nil },
+		New:          func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return plugin{}, nil },
 		NeverPermits: []conf.Point{conf.Reclaimable},
 	}
 }
 
-type plugin struct {
-	fairer func(before, after, left api.Share) bool
-}
+type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
 // OnSessionOpen registers the order by dominant share: the greatest part of the usable total
 // that a job holds in any one dimension. The model keeps the sums, so nothing is counted here.
-func (p plugin) OnSessionOpen(ssn *framework.Session) {
+func (plugin) OnSessionOpen(ssn *framework.Session) {
 	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims.Dominant(held, ssn.Nodes().Total()) }
 	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
 	ssn.AddPreemptableFn(Name, func(claim *api.Claim, unit api.Unit) api.Vote {
@@ -39,7 +33,7 @@ func (p plugin) OnSessionOpen(ssn *framework.Session) {
 			return api.Abstain // a job's own tasks are a matter of their priorities
 		}
 		before, after := share(claim.JobHeld), share(claim.JobHeld.Plus(claim.Request))
-		if p.fairer(before, after, share(unit.Job.Allocated.Minus(unit.Request))) {
+		if api.Fairer(before, after, share(unit.Job.Allocated.Minus(unit.Request))) {
 			return api.Permit
 		}
 		return api.Reject

@@ -41,21 +41,16 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	s := &shares{
 		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, cooldowns: p.cooldowns, before: p.last,
-		recorded: map[*api.JobInfo]recordedReclaim{}, largest: map[*api.QueueInfo]api.Resource{},
+		recorded: map[api.JobID]cooldown{}, largest: map[*api.QueueInfo]api.Resource{},
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
-	ssn.AddOpenedFn(Name, func() {
-		if ssn.Repeats() && p.last != nil {
-			s.takeOver()
-		} else {
-			s.compute()
-		}
-	})
+	ssn.AddOpenedFn(Name, s.compute)
 	ssn.AddQueueOrderFn(Name, s.leastServedFirst)
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
 	ssn.AddReclaimableFn(Name, s.reclaimable)
+	ssn.AddCommittedFn(Name, s.recordReclaim)
 	ssn.AddValidatePlanFn(Name, s.validatePlan)
 	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
 }
@@ -76,19 +71,11 @@ type shares struct {
 	before   map[*api.QueueInfo]api.Resource // in the session before
 
 	cooldowns map[api.JobID]cooldown
-	recorded  map[*api.JobInfo]recordedReclaim // of this session
+	recorded  map[api.JobID]cooldown // began in this session
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
 	last claimStatus // of the claim that was asked about last
-}
-
-// takeOver lets queues deserve what they did in the session before.
-func (s *shares) takeOver() {
-	s.deserved = s.before
-	for q, parts := range s.deserved {
-		s.ssn.SetDeserved(q, parts)
-	}
 }
 
 // compute divides the usable total between the queues, dimension by dimension.
@@ -170,8 +157,7 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 }
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
-// deserves, because nobody could make it give back what it borrows.
-// The same holds for a job that had to give back what it had borrowed (see debt).
+// deserves, because no other queue could take back what it borrows. The same holds for a job in cooldown.
 func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
 	q := j.Queue
 	if q.CapAllows(request, when) >= 0 {

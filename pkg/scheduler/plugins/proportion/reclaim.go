@@ -48,11 +48,7 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 			return api.Reject
 		}
 	}
-	if on.entitled {
-		s.ask(claim, unit)
-		return api.Permit
-	}
-	if s.Fairer(on.before, on.after, s.shareOf(left, s.deserved[victimQueue])) {
+	if on.entitled || s.Fairer(on.before, on.after, s.shareOf(left, s.deserved[victimQueue])) {
 		return api.Permit
 	}
 	return api.Reject

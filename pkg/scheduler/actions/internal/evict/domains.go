@@ -1,8 +1,8 @@
 package evict
 
 import (
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
 // domains returns where the claim may be tried, one after the other: everywhere, or in each domain

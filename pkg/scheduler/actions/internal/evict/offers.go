@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/tournament"
 )
 
 // cost orders offers: the highest priority of a victim, gangs broken, pods evicted, run time lost.

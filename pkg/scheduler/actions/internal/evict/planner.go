@@ -11,9 +11,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
 // Rules say what the plans of an action may take.
@@ -27,8 +27,7 @@ type Rules struct {
 	May func(*api.JobInfo) bool
 	// Admits asks the plugins whether a unit may go, given what the plan has taken so far.
 	Admits func(*api.Claim, api.Unit) bool
-	// PreFilter is a necessary condition, asked before a plan is looked for. Without one the plugins are asked first
-	// whether anything may go; then Admits must not remember that.
+	// PreFilter is a quick necessary condition, asked before a plan is searched for; nil: there is none.
 	PreFilter func(*api.Claim) bool
 	// Accepts has the last word on a plan as a whole; nil: all are good.
 	Accepts func(*api.Claim) bool
@@ -62,14 +61,14 @@ func (p *Planner) KnownInfeasible(claim *api.Claim, rules Rules) bool {
 // victims have lower priority, and among those one that breaks no gang. Jobs that have evicted in
 // vain not long ago have to wait, and what has no plan is not asked again until the model changes.
 func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
-	if !p.ssn.MayEvict(claim.Job) || !completes(claim) {
+	if !p.ssn.EvictionAllowed(claim.Job) || !completes(claim) {
 		return false
 	}
 	s := p.searchFor(claim, rules)
 	if s.hopeless(claim) {
 		return false
 	}
-	if !p.anybody(claim, rules) {
+	if !p.hasCandidates(claim, rules) {
 		s.giveUp(claim)
 		return false
 	}
@@ -92,16 +91,15 @@ func completes(claim *api.Claim) bool {
 	return claim.Job.ReadyCount()+claim.Job.Count(api.Pipelined)+int32(len(claim.Tasks)) >= claim.Job.MinMember
 }
 
-// anybody tells whether there is anybody at all who may go. To find that out job by job costs much less than to
-// look for offers on all nodes, and where queues are full of equals it is mostly nobody. Where the action has a
-// condition of its own, that is asked instead of the plugins: some remember whom they let go.
-func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
+// hasCandidates reports whether the plugins admit any unit at all. To find that out job by job costs much less than to
+// search all nodes, and in queues full of equal jobs the plugins admit none.
+func (p *Planner) hasCandidates(claim *api.Claim, rules Rules) bool {
 	if rules.PreFilter != nil && !rules.PreFilter(claim) {
 		return false
 	}
 	for _, q := range rules.VictimQueues() {
 		for _, j := range q.Jobs {
-			if victim(j) && rules.May(j) && (rules.PreFilter != nil || p.anyUnit(claim, rules, j)) {
+			if victim(j) && rules.May(j) && p.anyUnit(claim, rules, j) {
 				return true
 			}
 		}
@@ -109,7 +107,7 @@ func (p *Planner) anybody(claim *api.Claim, rules Rules) bool {
 	return false
 }
 
-// anyUnit tells whether the plugins let anything of a job go: the rest of its gang as a whole, or one of its
+// anyUnit reports whether the plugins admit any unit of a job: the rest of its gang as a whole, or one of its
 // surplus.
 func (p *Planner) anyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) bool {
 	rest := p.victims.rest(j).unit
@@ -171,8 +169,6 @@ func (a *attempt) leave() {
 // plan finds the best plan. Victims of the lowest priorities are found by taking cheapest first; if
 // gangs had to be broken for it, surplus of no higher priority is tried instead.
 func (a *attempt) plan() result {
-	a.placer.Within(a.domain)
-	defer a.placer.Within(nil)
 	if a.begin(math.MaxInt32, a.rules.SurplusOnly); !a.run() {
 		a.stmt.Discard()
 		if len(a.stays)+len(a.whole) == 0 { // nothing that the next could be told otherwise
@@ -232,7 +228,7 @@ func (a *attempt) surplusUpTo(limit int32) bool {
 
 func (a *attempt) run() bool {
 	for _, t := range a.claim.Tasks {
-		if !a.placer.Place(a.stmt, t) && !a.makeRoom(t) {
+		if !a.placer.Place(a.stmt, t, place.Options{Domain: a.domain}) && !a.makeRoom(t) {
 			return false
 		}
 	}
@@ -248,7 +244,7 @@ func (a *attempt) makeRoom(t *api.TaskInfo) bool {
 		if !a.makeRoomUnderCaps(t) {
 			return false
 		}
-		if a.placer.Place(a.stmt, t) {
+		if a.placer.Place(a.stmt, t, place.Options{Domain: a.domain}) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package actions_test
+package reservation_test
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// A pod of another scheduler takes the room of each victim as soon as it is gone. Evictions become
-// rarer, and who waits for victims of its own does not lose their room to those who were robbed.
-func TestThievesSlowEvictionsDown(t *testing.T) {
+// A pod of another scheduler takes the resources of each victim as soon as it is gone. Evictions become
+// rarer, and a job that waits for victims does not lose their resources to jobs whose nominations were lost.
+func TestLostNominationsSlowEvictionsDown(t *testing.T) {
 	c := New(t, builtIn(t), Given(Node("n1", "16cpu"), Queue("q1", 1), Queue("q2", 1),
 		Group("q1/web", 1, Running(16, "1cpu", "n1")),
 		Group("q2/a", 2, Pending(2, "1cpu")), Group("q2/b", 2, Pending(2, "1cpu"))), WithConfig(allFour))
@@ -23,7 +23,7 @@ func TestThievesSlowEvictionsDown(t *testing.T) {
 		evicted = append(evicted, strings.Count(c.Cycle(), "evict "))
 		if victims := c.Leaving(); len(victims) > 0 {
 			c.Gone(victims[0])
-			c.Add(Foreign(fmt.Sprint("thief-", i), Running(1, "1cpu", "n1")))
+			c.Add(Foreign(fmt.Sprint("foreign-", i), Running(1, "1cpu", "n1")))
 		}
 	}
 	want := []int{4, 0, 2, 0, 2, 0, 0, 1, 1, 0, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -32,8 +32,8 @@ func TestThievesSlowEvictionsDown(t *testing.T) {
 	}
 }
 
-// Who waits because of disruption budgets is told so, also when nobody looks again.
-func TestProtectionIsTold(t *testing.T) {
+// A job that waits because of disruption budgets has an explanation that says so, in later cycles too.
+func TestProtectionIsExplained(t *testing.T) {
 	c := New(t, builtIn(t), Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 0, "app", "x"),
 		Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1), Label("app", "x"))),
 		Group("q/high", 1, Pending(1, "1cpu", Priority(9)))), WithConfig(allFour))
@@ -46,7 +46,7 @@ func TestProtectionIsTold(t *testing.T) {
 	}
 }
 
-// Nobody holds room for the sake of a pod that outstays its deletion.
+// A gang holds no resources to wait for a pod that outstays its deletion.
 func TestOverduePodsAreNotWaitedFor(t *testing.T) {
 	c := New(t, builtIn(t), Given(Node("n1", "4cpu"), Node("n2", "4cpu"), Queue("q", 1), Foreign("slow", Running(1, "4cpu", "n1")),
 		Group("q/gang", 2, Pending(2, "4cpu")), Group("q/single", 1, Pending(1, "4cpu"))))
@@ -57,8 +57,8 @@ func TestOverduePodsAreNotWaitedFor(t *testing.T) {
 	same(t, `bind q/single-0 n2`, c.Cycle())
 }
 
-// What becomes of room that pods were evicted for.
-func TestPromises(t *testing.T) {
+// What becomes of resources that pods were evicted for.
+func TestNominations(t *testing.T) {
 	// Surplus of low priority, and a job of high priority for which one pod of it has to go.
 	given := Given(Node("n1", "8cpu"), Queue("q", 1),
 		Group("q/low", 1, Running(4, "2cpu", "n1", Priority(1))),
@@ -71,7 +71,7 @@ func TestPromises(t *testing.T) {
 		pipeline q/high-0 n1
 		waits q/high Preempting: waiting for 1 evicted pod to terminate`
 	for name, steps := range map[string][]step{
-		"it goes to whom it was promised": {
+		"the preemptor gets them": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Gone(); c.Add(Group("q/other", 1, Pending(1, "2cpu", Priority(9)))) },
 				want: `bind q/high-0 n1
@@ -79,13 +79,13 @@ func TestPromises(t *testing.T) {
 				       pipeline q/other-0 n1
 				       waits q/other Preempting: waiting for 1 evicted pod to terminate`},
 		},
-		"the time that it takes is told": {
+		"the explanation states until when": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
 				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
 		},
-		"nobody waits for ever": {
+		"the nomination ends when the victim is overdue": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
@@ -97,16 +97,16 @@ func TestPromises(t *testing.T) {
 				       pipeline q/high-0 n1
 				       waits q/high Preempting: waiting for 1 evicted pod to terminate`},
 		},
-		"who goes ahead takes it without another eviction": {
+		"a job of higher priority uses them without another eviction": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Add(Group("q/higher", 1, Pending(1, "2cpu", Priority(10)))) },
 				want: `pipeline q/higher-0 n1
 				       waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu
 				       waits q/higher Preempting: all required pods have nodes; 1 of them wait for terminating pods there`},
 		},
-		"who has evicted for a pod of another scheduler pauses before it evicts again": {
+		"a job that lost them to a pod of another scheduler has a backoff before it evicts again": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("thief", Running(1, "2cpu", "n1"))) },
+			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-2 for q/high
 			        pipeline q/high-0 n1
@@ -118,7 +118,7 @@ func TestPromises(t *testing.T) {
 			        pipeline q/high-0 n1
 			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
 		},
-		"a node that is lost ends it": {
+		"the nomination ends when a node is lost": {
 			{want: evicted},
 			{happens: func(c *Cluster) {
 				c.EditNode("n1", func(n *v1.Node) {
@@ -127,7 +127,7 @@ func TestPromises(t *testing.T) {
 			},
 				want: `waits q/high Unschedulable: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 node(s) were not ready`},
 		},
-		"evictions that are refused end it": {
+		"the nomination ends when evictions are refused": {
 			{want: evicted},
 			{happens: func(c *Cluster) { c.Spare() }, want: evicted},
 		},

@@ -9,21 +9,17 @@ package place
 import (
 	"cmp"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // Placer places tasks in one session.
 type Placer struct {
-	ssn    *framework.Session
-	kinds  map[kind]*candidates[api.Score]
-	seen   seen
-	domain Domain
-	pinned map[*api.TaskInfo]*api.NodeInfo
-
-	idleOnly bool
+	ssn   *framework.Session
+	kinds map[kind]*candidates[api.Score]
+	seen  seen
 
 	scanned *tournament.Tree[api.Score]
 }
@@ -41,24 +37,25 @@ func New(ssn *framework.Session) *Placer {
 	return &Placer{ssn: ssn, kinds: map[kind]*candidates[api.Score]{}, scanned: tournament.New(ssn.Cluster().Nodes(), highest)}
 }
 
-// IdleOnly keeps the placements that follow off room that is being released, until called with false.
-func (p *Placer) IdleOnly(on bool) { p.idleOnly = on }
+// Options restrict where tasks may be placed. The zero value allows all nodes.
+type Options struct {
+	// IdleOnly excludes resources that are being released.
+	IdleOnly bool
+	// Nodes is the one node for each task; tasks that are not in it cannot be placed. Nil allows all nodes.
+	Nodes map[*api.TaskInfo]*api.NodeInfo
+	// Domain is the domain of all tasks; nil allows all nodes.
+	Domain Domain
+}
 
-// Pinned restricts the placements that follow to one node for each task, until called with nil.
-func (p *Placer) Pinned(placements map[*api.TaskInfo]*api.NodeInfo) { p.pinned = placements }
-
-// Within restricts the placements that follow to a domain, until called with nil.
-func (p *Placer) Within(domain Domain) { p.domain = domain }
-
-// Place puts t on the best node, on idle room if there is any, else on room that is being
-// released, and tells whether it found one. When the queue's caps allow t only once what its
-// queue releases is gone, it is pipelined even on idle room.
-func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
+// Place puts t on the best node that the options allow: on idle resources if there are any, else on
+// resources that are being released. It reports whether it found a node. If the queue's caps allow t only
+// once the resources are free that the queue releases, Place pipelines t even on idle resources.
+func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo, o Options) bool {
 	if !p.ssn.Allocatable(t.Job, t.Request, api.Future) {
 		return false
 	}
 	now := p.ssn.Allocatable(t.Job, t.Request, api.Now)
-	if n := p.best(t, api.Now); n != nil {
+	if n := p.best(t, api.Now, o); n != nil {
 		if now {
 			stmt.Allocate(t, n)
 		} else {
@@ -66,25 +63,25 @@ func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo) bool {
 		}
 		return true
 	}
-	if p.idleOnly {
+	if o.IdleOnly {
 		return false
 	}
-	if n := p.best(t, api.Future); n != nil {
+	if n := p.best(t, api.Future, o); n != nil {
 		stmt.Pipeline(t, n)
 		return true
 	}
 	return false
 }
 
-// best returns the best node with idle room for t, or nil; in the Future one with room once all
-// that is being released there is gone.
-func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
-	if p.pinned != nil {
-		return p.pinnedNode(t, when)
+// best returns the best node with idle resources for t, or nil; in the Future, one that has enough once all
+// that is being released there is free.
+func (p *Placer) best(t *api.TaskInfo, when api.When, o Options) *api.NodeInfo {
+	if o.Nodes != nil {
+		return p.givenNode(t, when, o.Nodes[t])
 	}
 	class := p.ssn.Cluster().ClassOf(t)
-	if p.domain != nil || !class.NodeLocal() {
-		return p.scan(t, when)
+	if o.Domain != nil || !class.NodeLocal() {
+		return p.scan(t, when, o.Domain)
 	}
 	k := kind{class, t.Priority, when}
 	c := p.kinds[k]
@@ -95,9 +92,8 @@ func (p *Placer) best(t *api.TaskInfo, when api.When) *api.NodeInfo {
 	return c.best(t)
 }
 
-// pinnedNode returns the node that is meant for t, if there is room.
-func (p *Placer) pinnedNode(t *api.TaskInfo, when api.When) *api.NodeInfo {
-	n := p.pinned[t]
+// givenNode returns n if it can take t, else nil. It accepts nil.
+func (p *Placer) givenNode(t *api.TaskInfo, when api.When, n *api.NodeInfo) *api.NodeInfo {
 	if n == nil || !p.ssn.Nodes().Feasible(t.Signature).Has(n.Index) {
 		return nil
 	}
@@ -129,12 +125,12 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 
 // scan looks at all nodes that pass the filters for t. Scores cost little where predicates cost much, so
 // the node with the best score is asked first.
-func (p *Placer) scan(t *api.TaskInfo, when api.When) *api.NodeInfo {
+func (p *Placer) scan(t *api.TaskInfo, when api.When, domain Domain) *api.NodeInfo {
 	nodes := p.ssn.Cluster().Nodes()
 	p.scanned.Fill(func(add func(*api.NodeInfo, api.Score)) {
 		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 			n := nodes[i]
-			if when == api.Future && !n.HasReleasing() || p.domain != nil && !p.domain(n) || !n.Fits(t, when) {
+			if when == api.Future && !n.HasReleasing() || domain != nil && !domain(n) || !n.Fits(t, when) {
 				return
 			}
 			add(n, p.ssn.NodeScore(t, n))

@@ -16,6 +16,22 @@ type Reserver struct {
 	kinds  map[reservedKind]*candidates[wait]
 	seen   seen
 	domain Domain
+	// previous returns what was reserved for a job in the last session.
+	previous func(*api.JobInfo) Placements
+}
+
+// Placement is a task of a signature on a node.
+type Placement struct {
+	Node      string
+	Signature *api.Signature
+}
+
+// Placements count placements.
+type Placements map[Placement]int
+
+// PlacementOf returns the placement of a decision.
+func PlacementOf(d api.Decision) Placement {
+	return Placement{Node: d.Node.Name, Signature: d.Task.Signature}
 }
 
 // reservedKind is what makes tasks equal in where room for them will be: unlike for a Placer, their job is
@@ -25,9 +41,10 @@ type reservedKind struct {
 	job *api.JobInfo
 }
 
-// NewReserver returns a reserver.
-func NewReserver(ssn *framework.Session) *Reserver {
-	return &Reserver{ssn: ssn, kinds: map[reservedKind]*candidates[wait]{}}
+// NewReserver returns a reserver. Jobs keep to the nodes that were reserved for them in the last session: previous
+// returns those, nil if there are none.
+func NewReserver(ssn *framework.Session, previous func(*api.JobInfo) Placements) *Reserver {
+	return &Reserver{ssn: ssn, kinds: map[reservedKind]*candidates[wait]{}, previous: previous}
 }
 
 // wait is how far a node is from having room for one more task.
@@ -76,7 +93,7 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 func (r *Reserver) domains(claim *api.Claim, key string) []*TopologyDomain {
 	list := Domains(r.ssn, claim.Tasks[0], key)
 	before := map[string]bool{}
-	for placement := range r.ssn.PreviousReservation(claim.Job) {
+	for placement := range r.previous(claim.Job) {
 		if n := r.ssn.Cluster().Node(placement.Node); n != nil {
 			before[n.Node.Labels[key]] = true
 		}
@@ -104,7 +121,7 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 	return n != nil
 }
 
-// reservable tells whether places can be found for tasks of the class. Where other pods or volumes
+// reservable reports whether places can be found for tasks of the class. Where other pods or volumes
 // have a say that would take long, and might be in vain; except that all nodes of a domain can be
 // judged, for gangs that must stay in one.
 func reservable(class *api.EquivalenceClass) bool {
@@ -146,6 +163,6 @@ func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo) (w wait, ok bool) {
 			w.missing = share
 		}
 	}
-	w.other = w.missing.Part > 0 && chosen >= r.ssn.PreviousReservation(t.Job)[framework.Placement{Node: n.Name, Signature: t.Signature}]
+	w.other = w.missing.Part > 0 && chosen >= r.previous(t.Job)[Placement{Node: n.Name, Signature: t.Signature}]
 	return w, true
 }

@@ -1,4 +1,4 @@
-package actions_test
+package reservation_test
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// S24 and its like: nodes with one member each of two gangs are lost, and there is no other room.
-func TestStaleGangs(t *testing.T) {
+// S24 and its like: nodes with one member each of two gangs are lost, and no other resources are available.
+func TestDegradedGangs(t *testing.T) {
 	rows := func(more ...Row) []Row {
 		return append(Given(Node("n1", "6cpu"), Node("n2", "2cpu"), Queue("q", 1)), more...)
 	}
@@ -23,14 +23,14 @@ func TestStaleGangs(t *testing.T) {
 		happen func(*Cluster) // before the grace is over
 		want   string
 	}{
-		"the later gang goes, and the other is whole": {
+		"the later gang is evicted, and the other is completed": {
 			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
 			want: `evict q/b-0 for q/a
 			       evict q/b-1 for q/a
 			       evict q/b-2 for q/a
 			       pipeline q/a-3 n1`,
 		},
-		"a policy that evicts nobody evicts nobody": {
+		"a configuration without evictions evicts no gang": {
 			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: `
 actions: "allocate, backfill"
 tiers:
@@ -38,10 +38,10 @@ tiers:
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 `,
 		},
-		"alone, and nobody could start instead": {
+		"a gang that no other gang could replace stays": {
 			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1"))), lost: []string{"q/a-3"}, config: allFour,
 		},
-		"a gang that waits takes over": {
+		"a gang that waits replaces it": {
 			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1")), Group("q/c", 3, Pending(3, "1cpu"))), lost: []string{"q/a-3"}, config: allFour,
 			want: `evict q/a-0 for q/c
 			       evict q/a-1 for q/c
@@ -50,7 +50,7 @@ tiers:
 			       pipeline q/c-1 n1
 			       pipeline q/c-2 n1`,
 		},
-		"a disruption budget protects the later gang: the other goes": {
+		"a disruption budget protects the later gang: the other is evicted": {
 			given: append(rows(a), Budget("b", 0, "app", "x"), Group("q/b", 4, Running(3, "1cpu", "n1"), Running(1, "1cpu", "n2"), Label("app", "x"))),
 			lost:  []string{"q/a-3", "q/b-3"}, config: allFour,
 			want: `evict q/a-0 for q/b
@@ -58,7 +58,7 @@ tiers:
 			       evict q/a-2 for q/b
 			       pipeline q/b-3 n1`,
 		},
-		"a gang that is completed in time is not stale": {
+		"a gang that is completed in time is not degraded": {
 			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
 			happen: func(c *Cluster) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.Confirm(); c.Start() },
 		},
@@ -85,9 +85,8 @@ tiers:
 	}
 }
 
-// What takes more than placing the members of a gang one after the other is tried for who takes over, as
-// allocate does.
-func TestWhoTakesOverFromStaleGangs(t *testing.T) {
+// The preemptor is placed as allocate places gangs: in another order, or on resources that are reserved for it.
+func TestPreemptorsOfDegradedGangs(t *testing.T) {
 	lone := Group("q/a", 2, Running(1, "1cpu", "n1"), Running(1, "4cpu", "n2"))
 	for name, tc := range map[string]struct {
 		given []Row
@@ -100,7 +99,7 @@ func TestWhoTakesOverFromStaleGangs(t *testing.T) {
 			       hold q/c-1 n3
 			       pipeline q/c-0 n1`,
 		},
-		"a gang that room is set aside for": {
+		"a gang with a reservation": {
 			given: Given(Node("n1", "1cpu"), Node("n2", "4cpu"), Node("n3", "2cpu"), Queue("q", 1), lone,
 				Group("q/o", 1, Running(1, "1cpu", "n3")), Group("q/c", 2, Pending(2, "1cpu"))),
 			want: `evict q/a-0 for q/c

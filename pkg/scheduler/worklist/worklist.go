@@ -59,14 +59,9 @@ func New(ssn *framework.Session, all []*api.JobInfo) *List {
 
 func (l *List) worstFirst(a, b *api.JobInfo) int { return l.ssn.CompareJobs(b, a) }
 
-// Next takes out the best job of the best queue, whose turn it is then; nil when the list is empty.
+// Next takes out the best job of the best queue; nil when the list is empty. Before the caller places tasks of
+// the job, it activates the job's reservations.
 func (l *List) Next() *api.JobInfo {
-	job := l.take()
-	l.ssn.ActivateReservation(job)
-	return job
-}
-
-func (l *List) take() *api.JobInfo {
 	var best *jobs
 	for _, q := range l.order {
 		if !q.empty() && (best == nil || l.compare(q, best) < 0) {

@@ -16,11 +16,11 @@ type Failure struct {
 
 // Gang tries to complete the gang of a claim in task order, and once more largest first if its
 // shapes differ; a gang that must stay together is tried domain by domain. The tasks are those of the
-// claim and, behind them, those that could stand in for them. Without success the statement is as
-// before.
-func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
-	failure := p.tryDomains(stmt, claim, tasks)
-	if failure != nil && shapesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks)) == nil {
+// claim and, behind them, their substitutes. If the gang cannot be completed, Gang leaves the statement as it
+// was and returns where the attempt ended.
+func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
+	failure := p.tryDomains(stmt, claim, tasks, o)
+	if failure != nil && shapesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks), o) == nil {
 		return nil
 	}
 	return failure
@@ -61,7 +61,7 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 	return first
 }
 
-// couldComplete tells whether enough tasks of classes that have not failed are left.
+// couldComplete reports whether enough tasks of classes that have not failed are left.
 func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInfo, failed map[*api.EquivalenceClass]bool) bool {
 	missing := job.MinMember - job.ReadyCount() - job.Count(api.Pipelined)
 	for _, t := range rest {
@@ -97,19 +97,19 @@ func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInf
 
 // tryDomains is try, domain by domain if the gang must stay together in one: largest room
 // first, so that the domain that can hold it is found early.
-func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) *Failure {
+func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
 	key := Together(claim)
-	if key == "" || p.pinned != nil {
-		return try(p.ssn, stmt, claim.Job, tasks, p.Place)
+	if key == "" || o.Nodes != nil {
+		return p.try(stmt, claim.Job, tasks, o)
 	}
 	var first *Failure
 	for _, d := range Domains(p.ssn, claim.Tasks[0], key) {
 		if first != nil && d.Room < int64(len(claim.Tasks)) && !shapesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
-		p.Within(d.Holds)
-		failure := try(p.ssn, stmt, claim.Job, tasks, p.Place)
-		p.Within(nil)
+		within := o
+		within.Domain = d.Holds
+		failure := p.try(stmt, claim.Job, tasks, within)
 		if failure == nil {
 			return nil
 		}
@@ -119,8 +119,12 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 	}
 	// Members may differ in labels and so in whether the affinity means them: the predicates
 	// have the last word.
-	if last := try(p.ssn, stmt, claim.Job, tasks, p.Place); last == nil || first == nil {
+	if last := p.try(stmt, claim.Job, tasks, o); last == nil || first == nil {
 		return last
 	}
 	return first
+}
+
+func (p *Placer) try(stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, o Options) *Failure {
+	return try(p.ssn, stmt, job, tasks, func(stmt *framework.Statement, t *api.TaskInfo) bool { return p.Place(stmt, t, o) })
 }

@@ -1,4 +1,4 @@
-package actions_test
+package reservation_test
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func starvesAfter(text string) Option {
 	return WithConfig(conf.DefaultYAML() + "starvationAfter: " + text + "\n")
 }
 
-// stream is single pods that come for ever and run for some time, so that three of them always wait.
+// stream is single pods that keep coming and run for some time, so that three of them always wait.
 type stream struct {
 	t     schedtest.T
 	c     *Cluster
@@ -74,7 +74,7 @@ func (s *stream) minute() {
 	s.c.Start()
 }
 
-// until returns the minute at which a pod starts, 0 if it does not within an hour and a half.
+// until returns the minute at which a pod starts, 0 if it does not within 90 minutes.
 func (s *stream) until(pod string) int {
 	for s.now < 90 {
 		if s.minute(); s.begun[pod] > 0 {
@@ -109,10 +109,10 @@ func TestStreamAgainstAGang(t *testing.T) {
 		"on one node": {
 			"5m", Given(Node("n1", "10cpu"), Queue("g", 1), Queue("s", 1)), "s", 5 + 7,
 		},
-		"of another queue, and nothing is ever set aside": {
+		"of another queue, and nothing is ever reserved": {
 			"0", Given(Nodes(5, "n", "2cpu"), Queue("g", 4), Queue("s", 1)), "s", 0,
 		},
-		"of the same queue, and nothing is ever set aside": {
+		"of the same queue, and nothing is ever reserved": {
 			"0", Given(Nodes(5, "n", "2cpu"), Queue("g", 1)), "g", 0,
 		},
 	}
@@ -146,26 +146,27 @@ func TestStreamAgainstAGang(t *testing.T) {
 func TestGangsDoNotStarve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const longest = 9
-		r := &random{t: t}
-		life := func() int { return 1 + r.upTo(longest-1, "life") }
-		given := Given(Queue("g", int32(1+r.upTo(2, "weight"))), Queue("s", 1))
-		queue := r.oneOf("queue", "g", "s")
+		upTo := func(n int, what string) int { return rapid.IntRange(0, n).Draw(t, what) }
+		oneOf := func(what string, values ...string) string { return rapid.SampledFrom(values).Draw(t, what) }
+		life := func() int { return 1 + upTo(longest-1, "life") }
+		given := Given(Queue("g", int32(1+upTo(2, "weight"))), Queue("s", 1))
+		queue := oneOf("queue", "g", "s")
 		var first []string
-		size := 2 + r.upTo(2, "size")
-		for i := range 2 + r.upTo(3, "nodes") {
-			node, cpus := fmt.Sprintf("n%d", i), size+r.upTo(1, "cpus")
+		size := 2 + upTo(2, "size")
+		for i := range 2 + upTo(3, "nodes") {
+			node, cpus := fmt.Sprintf("n%d", i), size+upTo(1, "cpus")
 			given = append(given, Node(node, fmt.Sprintf("%dcpu", cpus)))
 			for j := range cpus {
 				given = append(given, Group(fmt.Sprintf("%s/first%d.%d", queue, i, j), 1, Running(1, "1cpu", node)))
 				first = append(first, fmt.Sprintf("%s/first%d.%d-0", queue, i, j))
 			}
 		}
-		large := 1 + r.upTo(1, "large")
-		small := r.upTo(min(3, len(first)-size*large), "small")
+		large := 1 + upTo(1, "large")
+		small := upTo(min(3, len(first)-size*large), "small")
 		given = append(given, Group("g/gang", int32(large+small), Pending(large, fmt.Sprintf("%dcpu", size)), Pending(small, "1cpu")))
 		c := New(t, builtIn(t), given, starvesAfter("5m"))
 		s := newStream(t, c, func(n int) Row {
-			return Plain("single", OfQueue(queue), Pending(n, r.oneOf("single", "1cpu", "1cpu", "2cpu")))
+			return Plain("single", OfQueue(queue), Pending(n, oneOf("single", "1cpu", "1cpu", "2cpu")))
 		}, life)
 		s.running(func(int) int { return life() }, first...)
 		if at := s.until("g/gang-0"); at == 0 || at > 5+longest {
@@ -174,8 +175,8 @@ func TestGangsDoNotStarve(t *testing.T) {
 	})
 }
 
-// What one cycle decides about others when a gang has waited for six minutes: they come then.
-func TestForming(t *testing.T) {
+// What one cycle decides about jobs that arrive when a gang has waited for six minutes.
+func TestStarvationReservations(t *testing.T) {
 	// Four nodes of four slots with 0 to 3 of them free, all held by pods of queue o.
 	nodes := Rows(Nodes(4, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(4, "1cpu", "n1"), Running(3, "1cpu", "n2"), Running(2, "1cpu", "n3"), Running(1, "1cpu", "n4")))
@@ -186,7 +187,7 @@ func TestForming(t *testing.T) {
 		want  string
 		waits string // lines that are among those told
 	}{
-		"the nodes that miss least are set aside": {
+		"the nodes with the smallest shortfall are reserved": {
 			given: Given(nodes, Group("g/gang", 2, Pending(2, "4cpu"))),
 			then:  Given(six),
 			want:  `bind o/new-0 n2`,
@@ -198,7 +199,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are avai
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"), Pending(1, "4Gi"))),
 			want:  `bind o/new-1 n1`,
 		},
-		"with equal room, the node with fewer pods in the way": {
+		"with equal available resources, the node with fewer pods": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
 				Group("o/a", 1, Running(2, "1cpu", "n1"), Running(1, "2cpu", "n2")), Group("g/gang", 1, Pending(1, "4cpu"))),
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
@@ -221,7 +222,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are avai
 			then: Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want: ``,
 		},
-		"a gang that could never fit has nothing set aside, and the next one of the queue has": {
+		"a gang that could never fit has no reservation, and the next one of the queue has": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 9), Queue("o", 1), Group("o/a", 1, Running(2, "1cpu", "n1"), Running(3, "1cpu", "n2")),
 				Group("g/huge", 3, Pending(3, "4cpu")), Group("g/gang", 1, Pending(1, "4cpu"))),
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
@@ -270,7 +271,7 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are availa
 waits g/gang3 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu
 waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
 		},
-		"jobs of its queue with higher priority take the room, others do not": {
+		"jobs of its queue with higher priority use the reservation, others do not": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")),
 				Group("g/older", 1), Group("g/gang", 1, Pending(1, "4cpu", Priority(5)))),
 			then: Given(More("g/older", Pending(1, "1cpu", Priority(5))), Group("g/above", 1, Pending(2, "1cpu", Priority(6))), Group("g/equal", 1, Pending(1, "1cpu", Priority(5))),
@@ -281,14 +282,14 @@ waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are avail
 waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
 waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup`,
 		},
-		"a gang that must stay together has room set aside in one zone": {
+		"a gang that must stay together has a reservation in one zone": {
 			given: Given(Nodes(2, "a", "2cpu", Label("zone", "a")), Nodes(2, "b", "2cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
 				Group("o/a", 1, Running(1, "1cpu", "a1"), Running(2, "1cpu", "a2"), Running(1, "1cpu", "b1"), Running(1, "1cpu", "b2")),
 				Group("g/gang", 3, Label("app", "mpi"), Near("zone", "app=mpi"), Pending(3, "1cpu"))),
 			then: Given(Group("o/new", 1, Pending(2, "1cpu"))),
 			want: `bind o/new-0 a1`,
 		},
-		"a gang with spread constraints has nothing set aside": {
+		"a gang with spread constraints has no reservation": {
 			given: Given(Node("n1", "2cpu", Label("zone", "a")), Node("n2", "2cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
 				Group("o/a", 1, Running(1, "1cpu", "n1"), Running(2, "1cpu", "n2")),
 				Group("g/gang", 2, Label("app", "x"), Spread(1, "zone", "app=x"), Pending(2, "1cpu"))),
@@ -331,7 +332,7 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are availab
 			then:  Given(More("g/gang", Pending(1, "2cpu")), Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  `bind o/new-0 n1`,
 		},
-		"surplus has nothing set aside": {
+		"surplus has no reservation": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")),
 				Group("g/gang", 1, Running(1, "1cpu", "n1"), Pending(1, "3cpu"))),
 			then: Given(Group("o/new", 1, Pending(1, "1cpu"))),
@@ -356,25 +357,25 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are availab
 	}
 }
 
-// Once a gang has begun to form it goes on, although another queue goes first now.
-func TestFormingGoesOn(t *testing.T) {
+// A gang keeps its reservation, although another queue is first in queue order now.
+func TestReservationsPersist(t *testing.T) {
 	c := New(t, builtIn(t), Given(Node("n1", "6cpu"), Queue("g", 1), Queue("o", 1), Queue("p", 1),
 		Group("g/a", 1, Running(1, "1cpu", "n1")), Group("o/b", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "4cpu"))))
 	c.Wait(6 * time.Minute)
 	c.Cycle()
 	c.Add(Group("p/new", 1, Pending(1, "1cpu")))
 	if got := c.Cycle(); got != "" {
-		t.Errorf("the room is given to others:\n%s", got)
+		t.Errorf("other jobs use the reservation:\n%s", got)
 	}
 	c.Delete("p/new-0")
 	c.Succeed("o/b-0", "o/b-1", "o/b-2")
 	c.Add(Group("g/later", 1, Pending(1, "1cpu")))
 	same(t, `bind g/gang-0 n1
-	         bind g/later-0 n1`, c.Cycle()) // what the gang does not need is nobody's any more
+	         bind g/later-0 n1`, c.Cycle()) // the gang needs no reservation any more
 }
 
 // Large and small members keep to the nodes that each has chosen, although another one is emptier now.
-func TestFormingKeepsToItsNodes(t *testing.T) {
+func TestReservationsKeepTheirNodes(t *testing.T) {
 	c := New(t, builtIn(t), Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(4, "1cpu", "n1"), Running(2, "1cpu", "n2")),
 		Group("g/gang", 2, Pending(1, "1cpu"), Pending(1, "4cpu"))))
@@ -387,7 +388,7 @@ func TestFormingKeepsToItsNodes(t *testing.T) {
 }
 
 // A gang that must stay together keeps to its zone, although another one has more room for a while.
-func TestFormingKeepsToItsZone(t *testing.T) {
+func TestReservationsKeepTheirZone(t *testing.T) {
 	c := New(t, builtIn(t), Given(Node("a", "4cpu", Label("zone", "a")), Node("b", "4cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(3, "1cpu", "a"), Running(4, "1cpu", "b")),
 		Group("g/gang", 4, Label("app", "mpi"), Near("zone", "app=mpi"), Pending(4, "1cpu"))))

@@ -1,0 +1,168 @@
+package framework
+
+import (
+	"fmt"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+)
+
+// registration is the part of a session that plugins and components use while it opens: one method for each extension
+// point. The type of the function is the contract of the point. All functions are called by the scheduling goroutine
+// between OnSessionOpen and OnSessionClose of the session that they were registered with.
+type registration struct {
+	points
+
+	// opening is the plugin whose OnSessionOpen runs; nil otherwise.
+	opening *configured
+	tier    int
+}
+
+// always is for extension points that have no switch in the configuration.
+const always = conf.Point("")
+
+// register appends fn to c unless the configuration switches the point off for the plugin. It
+// panics on misuse, which only code can cause: RunOnce turns that into a failed cycle.
+func register[F any](r *registration, c *chain[F], point conf.Point, name string, fn F, isNil bool) {
+	opening := r.opening
+	if opening == nil || opening.Name() != name {
+		panic(fmt.Sprintf("plugin %q registers outside of its OnSessionOpen", name))
+	}
+	if isNil {
+		panic(fmt.Sprintf("plugin %q registers a nil function", name))
+	}
+	if point != always && !opening.conf.Enabled(point) {
+		return
+	}
+	*c = append(*c, link[F]{tier: r.tier, plugin: name, fn: fn})
+}
+
+// AddOpenedFn registers a function that is called once when all plugins and components are open and all jobs are
+// validated, before the first action. It may read everything, the usable total and the answers of other plugins
+// included.
+func (r *registration) AddOpenedFn(name string, fn func()) {
+	register(r, &r.opened, always, name, fn, fn == nil)
+}
+
+// AddCommittedFn registers a function that observes committed statements.
+func (r *registration) AddCommittedFn(name string, fn CommittedFn) {
+	register(r, &r.committed, always, name, fn, fn == nil)
+}
+
+// AddClosedFn registers a function that is called once when the session closes, after the last action. The model still
+// contains the placements that wait for resources; the session undoes them afterwards, and then calls OnSessionClose.
+func (r *registration) AddClosedFn(name string, fn func()) {
+	register(r, &r.closed, always, name, fn, fn == nil)
+}
+
+// AddJobOrderFn registers an order of the jobs of a queue. Actions ask for it whenever they choose a job. An answer may
+// change within a session only for the job that has just been placed.
+func (r *registration) AddJobOrderFn(name string, fn CompareFn[*api.JobInfo]) {
+	register(r, &r.jobOrder, conf.JobOrder, name, fn, fn == nil)
+}
+
+// AddQueueOrderFn registers an order of queues. Actions ask for it each time they choose a queue, so that answers may
+// depend on what queues hold now.
+func (r *registration) AddQueueOrderFn(name string, fn CompareFn[*api.QueueInfo]) {
+	register(r, &r.queueOrder, conf.QueueOrder, name, fn, fn == nil)
+}
+
+// AddTaskOrderFn registers an order of the tasks of a job. Answers must not change within a session.
+func (r *registration) AddTaskOrderFn(name string, fn CompareFn[*api.TaskInfo]) {
+	register(r, &r.taskOrder, conf.TaskOrder, name, fn, fn == nil)
+}
+
+// AddJobValidFn registers a check of jobs. It is called once for each waiting job when all plugins are open. A verdict
+// keeps all actions from placing tasks of the job in this session.
+func (r *registration) AddJobValidFn(name string, fn ValidFn) {
+	register(r, &r.jobValid, always, name, fn, fn == nil)
+}
+
+// AddJobReadyFn registers a function that reports whether a job has all that it needs to start. Tasks of a job that is
+// not ready are not bound.
+func (r *registration) AddJobReadyFn(name string, fn TestFn) {
+	register(r, &r.jobReady, conf.JobReady, name, fn, fn == nil)
+}
+
+// AddJobPipelinedFn registers a function that reports whether a job has all that it needs once the resources are free
+// that are being released. Actions then place no more of its gang.
+func (r *registration) AddJobPipelinedFn(name string, fn TestFn) {
+	register(r, &r.jobPipelined, conf.JobPipelined, name, fn, fn == nil)
+}
+
+// AddOverusedFn registers a function that reports whether a queue should wait with a claim while other queues have
+// claims. If one function says so, allocate serves the claim in its second pass, and reclaim does not serve it.
+func (r *registration) AddOverusedFn(name string, fn QueueFn) {
+	register(r, &r.overused, always, name, fn, fn == nil)
+}
+
+// AddAllocatableFn registers a hard cap. If one function says no, no action places the request.
+func (r *registration) AddAllocatableFn(name string, fn CapFn) {
+	register(r, &r.allocatable, always, name, fn, fn == nil)
+}
+
+// AddFilterFn registers a filter of nodes for a pod signature that reads the node object alone. It shares the switch of
+// the predicates.
+func (r *registration) AddFilterFn(name string, fn FilterFn) {
+	register(r, &r.filter, conf.Predicate, name, fn, fn == nil)
+}
+
+// AddPredicateFn registers a filter of nodes for a task that may read which tasks run on the nodes.
+func (r *registration) AddPredicateFn(name string, fn PredicateFn) {
+	register(r, &r.predicate, conf.Predicate, name, fn, fn == nil)
+}
+
+// AddReserveFn registers a function that reserves external resources for placements. It shares the switch of the
+// predicates.
+func (r *registration) AddReserveFn(name string, fn ReserveFn) {
+	register(r, &r.reserving, conf.Predicate, name, fn, fn == nil)
+}
+
+// AddNodeOrderFn registers a score of nodes for a task. Scores of all plugins are added; the highest sum is best.
+func (r *registration) AddNodeOrderFn(name string, fn ScoreFn) {
+	register(r, &r.nodeOrder, conf.NodeOrder, name, fn, fn == nil)
+}
+
+// AddPreemptableFn registers a vote on victims within the queue of a claim.
+func (r *registration) AddPreemptableFn(name string, fn VictimFn) {
+	register(r, &r.preemptable, conf.Preemptable, name, fn, fn == nil)
+}
+
+// AddReclaimableFn registers a vote on victims in other queues.
+func (r *registration) AddReclaimableFn(name string, fn VictimFn) {
+	register(r, &r.reclaimable, conf.Reclaimable, name, fn, fn == nil)
+}
+
+// AddNonEvictableFn registers a function that names pods which must not be evicted. Actions that ask for votes leave it
+// to those; actions that evict without votes ask it.
+func (r *registration) AddNonEvictableFn(name string, fn TaskFn) {
+	register(r, &r.nonEvictable, always, name, fn, fn == nil)
+}
+
+// AddEvictionAllowedFn registers a function that is called before an action searches for victims for a job. If one
+// function says no, the job does not evict in this session; a function that says no for a time calls WakeAt.
+func (r *registration) AddEvictionAllowedFn(name string, fn TestFn) {
+	register(r, &r.evictionAllowed, always, name, fn, fn == nil)
+}
+
+// AddPreFilterPlanFn registers a quick necessary condition for plans of reclaim. It is called before reclaim searches
+// for victims, and the model contains nothing of the plan. If one function says no, there is no search.
+func (r *registration) AddPreFilterPlanFn(name string, fn PlanFn) {
+	register(r, &r.preFilterPlan, always, name, fn, fn == nil)
+}
+
+// AddValidatePlanFn registers a check of plans of preempt. It is called when the model contains all of the plan. If one
+// function says no, the plan is undone.
+func (r *registration) AddValidatePlanFn(name string, fn PlanFn) {
+	register(r, &r.validatePlan, always, name, fn, fn == nil)
+}
+
+// AddActivateReservationFn registers a function that makes what is reserved for the current job available to it.
+func (r *registration) AddActivateReservationFn(name string, fn ActivateFn) {
+	register(r, &r.activateReservation, always, name, fn, fn == nil)
+}
+
+// AddStarvationReservationFn registers a function that describes what is reserved for a job because it has waited long.
+func (r *registration) AddStarvationReservationFn(name string, fn StarvationFn) {
+	register(r, &r.starvationReservation, always, name, fn, fn == nil)
+}

@@ -1,0 +1,147 @@
+package reservation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
+)
+
+// DegradedName is the name of the action that evicts degraded gangs, in logs and metrics.
+const DegradedName = "degraded"
+
+// Degraded registers the policy for gangs that have lost members and cannot be completed: they hold resources without
+// being able to go on. Its action belongs after those of configurations that evict.
+func Degraded() framework.ComponentSpec {
+	return framework.ComponentSpec{Name: DegradedName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
+		d := &degraded{grace: env.GangGrace, since: map[api.JobID]time.Time{}}
+		return d, d
+	}}
+}
+
+// degraded knows since when gangs hold some of what they need and cannot go on. Only this process knows it: after a
+// restart the grace begins again.
+type degraded struct {
+	grace time.Duration // 0: gangs never count as degraded
+	since map[api.JobID]time.Time
+}
+
+func (*degraded) Name() string { return DegradedName }
+
+func (d *degraded) OnSessionOpen(ssn *framework.Session) {
+	ssn.AddOpenedFn(DegradedName, func() { d.track(ssn) })
+}
+
+func (*degraded) OnSessionClose(*framework.Session) {}
+
+func (d *degraded) track(ssn *framework.Session) {
+	before := d.since
+	d.since = map[api.JobID]time.Time{}
+	for _, j := range ssn.Cluster().WaitingJobs() {
+		if !j.Degraded() {
+			continue
+		}
+		since, known := before[j.ID]
+		if !known {
+			since = ssn.Now
+		}
+		d.since[j.ID] = since
+		if due := since.Add(d.grace); d.grace > 0 && ssn.Now.Before(due) {
+			ssn.WakeAt(due)
+		}
+	}
+}
+
+// Execute evicts the last degraded gang in job order that another gang can start without, and no more than one in a
+// session. The others stay and have an explanation.
+func (d *degraded) Execute(ctx context.Context, ssn *framework.Session) error {
+	gangs := d.gangs(ssn)
+	for _, j := range gangs {
+		ssn.ExplainDegraded(j, d.grace)
+	}
+	for _, j := range slices.Backward(gangs) {
+		if ctx.Err() != nil || replace(ssn, j, gangs) {
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+// gangs returns the gangs that have held fewer members than they need for longer than the grace, and have not been
+// completed in this session, in job order.
+func (d *degraded) gangs(ssn *framework.Session) []*api.JobInfo {
+	var list []*api.JobInfo
+	for id, since := range d.since {
+		j := ssn.Cluster().Jobs[id]
+		if j != nil && j.Degraded() && !ssn.JobPipelined(j) && d.grace > 0 && !ssn.Now.Before(since.Add(d.grace)) {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, ssn.CompareJobs)
+	return list
+}
+
+// replace evicts a gang if that lets another one start, a degraded one or one that waits.
+func replace(ssn *framework.Session, gang *api.JobInfo, degraded []*api.JobInfo) bool {
+	unit, ok := unitOf(ssn, gang)
+	if !ok {
+		return false
+	}
+	defer ssn.ActivateReservation(nil)
+	for _, preemptor := range preemptors(ssn, gang, degraded) {
+		ssn.ActivateReservation(preemptor)
+		tasks := ssn.WaitingTasks(preemptor)
+		claim := worklist.Claim(ssn, preemptor, tasks)
+		if claim == nil {
+			continue
+		}
+		stmt, placer := ssn.Statement(), place.New(ssn)
+		for _, t := range unit.Tasks {
+			stmt.Evict(t, preemptor, api.GangDegraded)
+		}
+		if placer.Gang(stmt, claim, tasks, place.Options{}) == nil {
+			stmt.Commit()
+			return true
+		}
+		stmt.Discard()
+	}
+	return false
+}
+
+// unitOf returns all that the gang holds, and whether all of it may be evicted.
+func unitOf(ssn *framework.Session, gang *api.JobInfo) (unit api.Unit, evictable bool) {
+	var tasks []*api.TaskInfo
+	for _, t := range gang.Tasks {
+		if t.Evictable() && !ssn.NonEvictable(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return api.CompareAge(a.Created, b.Created, a.Key, b.Key) })
+	unit = api.NewUnit(gang, tasks)
+	return unit, len(tasks) == int(gang.Holding()) && ssn.Cluster().BudgetsAllow(unit)
+}
+
+// preemptors lists the gangs that could start instead, in job order, degraded ones first.
+func preemptors(ssn *framework.Session, gang *api.JobInfo, degraded []*api.JobInfo) []*api.JobInfo {
+	isDegraded := func(j *api.JobInfo) bool { return slices.Contains(degraded, j) }
+	var list []*api.JobInfo
+	for _, j := range ssn.Jobs() {
+		if j != gang && j.MinMember > 1 && !ssn.JobPipelined(j) {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b *api.JobInfo) int {
+		if isDegraded(a) != isDegraded(b) {
+			if isDegraded(a) {
+				return -1
+			}
+			return +1
+		}
+		return ssn.CompareJobs(a, b)
+	})
+	return list
+}

@@ -1,0 +1,33 @@
+package reservation
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+)
+
+// reservation keeps resources for a job in one session.
+type reservation struct {
+	job        *api.JobInfo
+	placements []api.Decision
+	held       *api.Reservation // nil while the resources are available to the current job
+}
+
+func (r *reservation) hold(ssn *framework.Session) {
+	if r.held == nil {
+		r.held = ssn.Reserve(r.job.Queue, r.placements)
+	}
+}
+
+func (r *reservation) release(ssn *framework.Session) {
+	if r.held != nil {
+		ssn.Unreserve(r.held)
+		r.held = nil
+	}
+}
+
+// availableTo reports whether job may use the resources: it is the job that they are reserved for, or a job of the same
+// queue with a higher priority that job order puts first.
+func (r *reservation) availableTo(ssn *framework.Session, job *api.JobInfo) bool {
+	return job != nil &&
+		(job == r.job || job.Queue == r.job.Queue && job.Priority > r.job.Priority && ssn.CompareJobs(job, r.job) < 0)
+}

@@ -1,0 +1,125 @@
+package reservation
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+)
+
+// StarvationName is the name of the action that reserves resources for gangs that have waited long, in logs and metrics.
+const StarvationName = "reservation"
+
+// Starvation registers the policy that keeps resources for gangs that have waited long. Without it a stream of small jobs
+// would take whatever becomes free, piece by piece, and a gang that needs many pieces at once would never start. Its
+// action belongs before those of the configuration and after nominated.
+func Starvation() framework.ComponentSpec {
+	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
+		s := &starvation{after: env.Configuration.StarvationAfter}
+		return s, s
+	}}
+}
+
+// starvation remembers what the last session has reserved, so that gangs keep to their nodes.
+type starvation struct {
+	after    time.Duration // how long a gang waits before resources are reserved for it; 0: resources are never reserved
+	previous map[api.JobID]place.Placements
+	open     []*reservation // of the session that is open
+}
+
+func (*starvation) Name() string { return StarvationName }
+
+func (s *starvation) OnSessionOpen(ssn *framework.Session) {
+	s.open = nil
+	ssn.AddActivateReservationFn(StarvationName, func(current *api.JobInfo) { s.activate(ssn, current) })
+	ssn.AddStarvationReservationFn(StarvationName, s.describe)
+	ssn.AddClosedFn(StarvationName, func() { s.close(ssn) })
+}
+
+func (*starvation) OnSessionClose(*framework.Session) {}
+
+// Execute chooses one gang of each queue, the first in job order that has waited long enough, and the nodes that will
+// have its resources soonest. What is free there is reserved until the session closes; the gang itself is placed by
+// allocate, when all of it fits.
+func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error {
+	for _, c := range s.choose(ctx, ssn) {
+		r := &reservation{job: c.job, placements: c.placements}
+		r.hold(ssn)
+		s.open = append(s.open, r)
+	}
+	return ctx.Err()
+}
+
+// activate makes what is reserved for the current job available. A gang that has all its nodes needs no others.
+func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
+	for _, r := range s.open {
+		if ssn.JobPipelined(r.job) || r.availableTo(ssn, current) {
+			r.release(ssn)
+		} else {
+			r.hold(ssn)
+		}
+	}
+}
+
+// lastPlacements returns what the last session has reserved for a job; nil if nothing.
+func (s *starvation) lastPlacements(j *api.JobInfo) place.Placements { return s.previous[j.ID] }
+
+// describe says what is reserved for the current job.
+func (s *starvation) describe(job *api.JobInfo) *api.StarvationReservation {
+	for _, r := range s.open {
+		if r.job == job {
+			return &api.StarvationReservation{
+				After: s.after, Nodes: countNodes(r.placements), Startable: startable(r.placements), Need: int32(len(r.placements)),
+			}
+		}
+	}
+	return nil
+}
+
+// startable counts the placements that fit on available resources.
+func startable(placements []api.Decision) int32 {
+	n := int32(0)
+	available := map[*api.NodeInfo]api.Resource{}
+	for _, p := range placements {
+		left, known := available[p.Node]
+		if !known {
+			left = p.Node.Available(p.Task.Priority, api.Now)
+		}
+		if p.Task.Request.Fits(left) {
+			left.Sub(p.Task.Request)
+			n++
+		}
+		available[p.Node] = left
+	}
+	return n
+}
+
+func countNodes(placements []api.Decision) int {
+	nodes := map[*api.NodeInfo]bool{}
+	for _, p := range placements {
+		nodes[p.Node] = true
+	}
+	return len(nodes)
+}
+
+// close ends the reservations and remembers them for the next session. If they have changed, claims that found no plan
+// because of them may find one.
+func (s *starvation) close(ssn *framework.Session) {
+	before := s.previous
+	s.previous = map[api.JobID]place.Placements{}
+	for _, r := range s.open {
+		r.release(ssn)
+		placements := place.Placements{}
+		for _, d := range r.placements {
+			placements[place.PlacementOf(d)]++
+		}
+		s.previous[r.job.ID] = placements
+	}
+	s.open = nil
+	if !maps.EqualFunc(before, s.previous, func(a, b place.Placements) bool { return maps.Equal(a, b) }) {
+		ssn.InvalidatePlans()
+	}
+}

@@ -1,0 +1,143 @@
+package reservation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
+)
+
+// chosen is a gang with its placements. While others are chosen it is pipelined there, so that they choose other nodes.
+type chosen struct {
+	job        *api.JobInfo
+	stmt       *framework.Statement
+	placements []api.Decision
+}
+
+// choose returns the gangs for which resources are to be reserved, and where. It leaves the model as it was.
+func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chosen {
+	c := &chooser{
+		starvation: s, ssn: ssn, reserver: place.NewReserver(ssn, s.lastPlacements), starving: s.starvingGangs(ssn), served: map[*api.QueueInfo]bool{},
+	}
+	if len(c.starving) == 0 {
+		return nil
+	}
+	list := worklist.New(ssn, ssn.Jobs())
+	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		ssn.ActivateReservation(job)
+		c.consider(job)
+	}
+	ssn.ActivateReservation(nil)
+	for _, one := range slices.Backward(c.chosen) {
+		one.stmt.Discard()
+	}
+	return c.chosen
+}
+
+// starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
+func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool {
+	found := map[*api.JobInfo]bool{}
+	for _, j := range ssn.Jobs() {
+		if s.after == 0 || ssn.JobPipelined(j) {
+			continue
+		}
+		if due := waitsSince(ssn, j).Add(s.after); ssn.Now.Before(due) {
+			ssn.WakeAt(due)
+		} else {
+			found[j] = true
+		}
+	}
+	return found
+}
+
+// waitsSince returns when the last of the tasks was created that the gang needs: it could have started from then on. It
+// is the same for every scheduler process.
+func waitsSince(ssn *framework.Session, j *api.JobInfo) time.Time {
+	tasks := j.Tasks
+	if need := max(j.MinMember-j.ReadyCount(), 1); need < j.Waiting() {
+		tasks = ssn.WaitingTasks(j)[:need]
+	}
+	var last int64
+	for _, t := range tasks {
+		if t.Waiting() {
+			last = max(last, t.Created)
+		}
+	}
+	return time.Unix(0, last)
+}
+
+// chooser chooses gangs and placements in one session.
+type chooser struct {
+	*starvation
+	ssn      *framework.Session
+	reserver *place.Reserver
+	starving map[*api.JobInfo]bool
+	first    *api.QueueInfo // in queue order, of those with a job that could start or grow
+	served   map[*api.QueueInfo]bool
+	chosen   []chosen
+}
+
+// consider is called for all jobs, the best queue first.
+func (c *chooser) consider(job *api.JobInfo) {
+	starves := c.starving[job]
+	if c.served[job.Queue] || c.first != nil && !starves || !c.couldStart(job) {
+		return
+	}
+	if c.first == nil {
+		c.first = job.Queue
+	}
+	if !starves {
+		return
+	}
+	tasks := c.ssn.WaitingTasks(job)
+	claim := worklist.Claim(c.ssn, job, tasks)
+	if claim == nil || !c.mayReserve(claim) {
+		return
+	}
+	stmt := c.ssn.Statement()
+	if c.reserver.Gang(stmt, claim, tasks) {
+		c.served[job.Queue] = true
+		c.chosen = append(c.chosen, chosen{job, stmt, stmt.Decisions()})
+	}
+}
+
+func (c *chooser) couldStart(job *api.JobInfo) bool {
+	tasks, enough := c.ssn.Nodes().CouldFit(job)
+	for _, n := range tasks {
+		if n > 0 {
+			return enough
+		}
+	}
+	return false
+}
+
+// mayReserve reports whether resources may be kept from others for a gang: because its queue deserves them, or is the
+// first in queue order, or because the last session has reserved some for the gang, which would else have been in vain.
+// Only jobs of its own queue may hold what keeps the gang above the caps of the queue.
+func (c *chooser) mayReserve(claim *api.Claim) bool {
+	job, queue := claim.Job, claim.Job.Queue
+	if !c.ssn.Allocatable(job, claim.Request, api.Future) &&
+		(queue.CapAllows(claim.Request, api.Future) < 0 || !job.Allocated.Plus(claim.Request).Within(queue.Capability)) {
+		return false
+	}
+	return queue == c.first || c.lastPlacements(job) != nil || c.deserves(claim)
+}
+
+// deserves reports whether the queue holds no more than it deserves with the gang.
+func (c *chooser) deserves(claim *api.Claim) bool {
+	deserved := c.ssn.Deserved(claim.Job.Queue)
+	if deserved == nil { // no plugin divides the cluster between queues
+		return true
+	}
+	dims := c.ssn.Cluster().Dims
+	for d, n := range claim.Request {
+		if n > 0 && dims.Shared(d) && api.InParts(d, claim.QueueHeld.At(d)+n) > deserved.At(d) {
+			return false
+		}
+	}
+	return true
+}
