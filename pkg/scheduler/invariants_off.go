@@ -3,11 +3,11 @@
 package scheduler
 
 import (
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// audit and auditPlans do nothing without the build tag invariants.
-func audit(*api.Cluster) {}
+// auditModel and auditPlans do nothing without the build tag invariants.
+func auditModel(*model.Cluster) {}
 
 func auditPlans(*framework.Session) {}

@@ -35,7 +35,7 @@ func (ssn *Session) Reserve(job *api.JobInfo, places []api.Decision) {
 }
 
 func (ssn *Session) addReservation(a *reservation) {
-	a.held = ssn.cluster.Reserve(a.job.Queue, a.placements)
+	a.held = ssn.cluster.Ledger().Reserve(a.job.Queue, a.placements)
 	ssn.reservations = append(ssn.reservations, a)
 }
 
@@ -50,10 +50,10 @@ func (ssn *Session) ActivateReservation(job *api.JobInfo) {
 	for _, a := range ssn.reservations {
 		switch open := a.nomination == nil && ssn.JobPipelined(a.job) || job != nil && ssn.opensTo(a, job); {
 		case open && a.held != nil:
-			ssn.cluster.Unreserve(a.held)
+			ssn.cluster.Ledger().Unreserve(a.held)
 			a.held = nil
 		case !open && a.held == nil:
-			a.held = ssn.cluster.Reserve(a.job.Queue, a.placements)
+			a.held = ssn.cluster.Ledger().Reserve(a.job.Queue, a.placements)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (ssn *Session) releaseReservations() {
 	ssn.memory.reservations = map[api.JobID]Placements{}
 	for _, a := range ssn.reservations {
 		if a.held != nil {
-			ssn.cluster.Unreserve(a.held)
+			ssn.cluster.Ledger().Unreserve(a.held)
 		}
 		if a.nomination != nil {
 			continue

@@ -6,21 +6,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 )
 
 // What is set aside counts as taken until the session closes, except in the turn of whom it is for; and
 // the next session is told of it.
 func TestSetAside(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("a", 3))
-	c.SetPod(pod("b", 1))
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("a", 3))
+	c.Events().SetPod(pod("b", 1))
 	profile := profileOf(t, nil, []testPlugin{{name: "p", open: func(ssn *Session) {
 		ssn.AddJobPipelinedFn("p", (*api.JobInfo).Pipelined)
 	}}})
 	ssn, _ := open(t, profile, c)
-	before := c.Dump()
-	gang, other := c.Tasks["a"], c.Tasks["b"]
+	before := audit.Dump(c)
+	gang, other := c.Tasks()["a"], c.Tasks()["b"]
 	room := func() int64 {
 		return ssn.Nodes().Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000
 	}
@@ -46,7 +47,7 @@ func TestSetAside(t *testing.T) {
 		t.Errorf("room for others in cpus (-want +got):\n%s", diff)
 	}
 	ssn.Close()
-	if diff := cmp.Diff(before, c.Dump()); diff != "" {
+	if diff := cmp.Diff(before, audit.Dump(c)); diff != "" {
 		t.Errorf("after the session:\n%s", diff)
 	}
 
@@ -66,13 +67,13 @@ func TestSetAside(t *testing.T) {
 // Who found no plan while room was set aside may find one when it no longer is.
 func TestHopeWhereRoomIsNoLongerSetAside(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("a", 3))
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("a", 3))
 	profile := profileOf(t, nil)
 	for i, aside := range []bool{true, true, false, false} {
 		ssn, _ := open(t, profile, c)
 		if aside {
-			task := c.Tasks["a"]
+			task := c.Tasks()["a"]
 			ssn.Reserve(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
 		}
 		ssn.SetInfeasible("kind", 0)
@@ -84,7 +85,7 @@ func TestHopeWhereRoomIsNoLongerSetAside(t *testing.T) {
 		}
 		// Closed like the one before, so that nothing changes in between.
 		if aside {
-			task := c.Tasks["a"]
+			task := c.Tasks()["a"]
 			ssn.Reserve(task.Job, []api.Decision{{Kind: api.Pipeline, Task: task, Node: c.Node("n")}})
 		}
 		ssn.Close()

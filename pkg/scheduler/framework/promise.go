@@ -9,6 +9,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 const (
@@ -68,7 +69,7 @@ func placementOf(d api.Decision) Placement {
 
 // restoreNominations reads from the API server's objects what an earlier scheduler has promised: the
 // tasks that it nominated for nodes, and the victims that name their job as beneficiary.
-func restoreNominations(c *api.Cluster) map[api.JobID]*nomination {
+func restoreNominations(c *model.Cluster) map[api.JobID]*nomination {
 	promises := map[api.JobID]*nomination{}
 	byKey := map[string]*nomination{}
 	for _, j := range c.WaitingJobs() {
@@ -85,7 +86,7 @@ func restoreNominations(c *api.Cluster) map[api.JobID]*nomination {
 	if len(byKey) == 0 {
 		return promises
 	}
-	for _, t := range c.Tasks {
+	for _, t := range c.Tasks() {
 		if p := byKey[t.Pod.Annotations[v1alpha1.AnnotationEvictedFor]]; p != nil && t.Status == api.Releasing {
 			p.victims = append(p.victims, t.ID)
 		}
@@ -153,7 +154,7 @@ func (ssn *Session) PlaceNominated(place func(Nomination)) {
 	var still []*reservation
 	for _, a := range ssn.reservations {
 		if a.held != nil {
-			ssn.cluster.Unreserve(a.held)
+			ssn.cluster.Ledger().Unreserve(a.held)
 			a.held = nil
 		}
 		id := a.job.ID
@@ -162,7 +163,7 @@ func (ssn *Session) PlaceNominated(place func(Nomination)) {
 			delete(m.backoffs, id)
 		case m.nominations[id] != nil: // waits still
 		case ssn.blameless(a.nomination):
-			a.held = ssn.cluster.Reserve(a.job.Queue, a.placements)
+			a.held = ssn.cluster.Ledger().Reserve(a.job.Queue, a.placements)
 			still = append(still, a)
 		default:
 			m.backoffs[id] = m.backoffs[id].next(ssn.Now)
@@ -170,7 +171,7 @@ func (ssn *Session) PlaceNominated(place func(Nomination)) {
 	}
 	ssn.reservations = still
 	for id := range m.backoffs {
-		if ssn.cluster.Jobs[id] == nil {
+		if ssn.cluster.Jobs()[id] == nil {
 			delete(m.backoffs, id)
 		}
 	}
@@ -225,7 +226,7 @@ func (ssn *Session) MayEvict(j *api.JobInfo) bool {
 // waited for; zero if the API server has not said yet.
 func (ssn *Session) pendingVictims(p *nomination) (left int, until time.Time) {
 	for _, id := range p.victims {
-		t := ssn.cluster.Tasks[id]
+		t := ssn.cluster.Tasks()[id]
 		if t == nil || t.Status != api.Releasing || t.Node == nil || !t.Node.Ready() {
 			continue
 		}
@@ -298,7 +299,7 @@ func (ssn *Session) excludeOverdue() {
 		}
 	})
 	for _, t := range ssn.overdue {
-		ssn.cluster.SetOverdue(t, true)
+		ssn.cluster.Ledger().SetOverdue(t, true)
 	}
 }
 
@@ -306,7 +307,7 @@ func (ssn *Session) excludeOverdue() {
 // not taken by somebody else.
 func (ssn *Session) blameless(p *nomination) bool {
 	return slices.ContainsFunc(p.victims, func(id api.TaskID) bool {
-		t := ssn.cluster.Tasks[id]
+		t := ssn.cluster.Tasks()[id]
 		return t != nil && !t.Status.Ended() && (t.Status != api.Releasing || t.Node == nil || !t.Node.Ready())
 	})
 }

@@ -15,7 +15,7 @@ import (
 // A scheduler that has just started finds in the API server what an earlier one has promised.
 func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
+	c.Events().SetNode(node("n", 4))
 	nominated := func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }
 	leaving := func(p *v1.Pod) {
 		now := metav1.Now()
@@ -23,9 +23,9 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 		p.Status.Phase = v1.PodRunning
 		p.Annotations = map[string]string{v1alpha1.AnnotationEvictedFor: "ns/taker"}
 	}
-	c.SetPod(pod("taker", 2, nominated))
-	c.SetPod(pod("stranger", 2))
-	c.SetPod(pod("victim", 2, on("n"), leaving))
+	c.Events().SetPod(pod("taker", 2, nominated))
+	c.Events().SetPod(pod("stranger", 2))
+	c.Events().SetPod(pod("victim", 2, on("n"), leaving))
 
 	profile := profileOf(t, nil)
 	var asked []string
@@ -38,7 +38,7 @@ func TestPromisesOfAnEarlierScheduler(t *testing.T) {
 		})
 		ssn.Close()
 	}
-	c.DeletePod("victim")
+	c.Events().DeletePod("victim")
 	for range 2 {
 		ssn, _ := open(t, profile, c)
 		ssn.ReserveNominated()

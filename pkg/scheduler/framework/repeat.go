@@ -35,7 +35,7 @@ func (ssn *Session) idle() bool { return ssn.counts == [len(ssn.counts)]int{} }
 // takeUp is called while the session opens, and tells whether there was something to take over.
 func (ssn *Session) takeUp(r *repeat) bool {
 	due := !r.wake.IsZero() && !ssn.Now.Before(r.wake)
-	if r.generation == 0 || r.generation != ssn.cluster.Generation() || due {
+	if r.generation == 0 || r.generation != ssn.cluster.Generations().Model || due {
 		return false
 	}
 	ssn.repeats, ssn.jobs, ssn.verdicts = true, r.jobs, r.verdicts
@@ -53,7 +53,7 @@ func (ssn *Session) leaveRepeat() {
 	if !ssn.idle() || len(m.nominations) > 0 || len(m.reservations) > 0 || !ssn.repeats && slices.ContainsFunc(ssn.jobs, looksOutside) {
 		return
 	}
-	m.repeat = repeat{ssn.cluster.Generation(), ssn.jobs, ssn.verdicts, ssn.wake}
+	m.repeat = repeat{ssn.cluster.Generations().Model, ssn.jobs, ssn.verdicts, ssn.wake}
 }
 
 func looksOutside(j *api.JobInfo) bool {

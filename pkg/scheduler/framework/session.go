@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Session is one cycle over the model. Only the scheduling goroutine may use it.
@@ -21,7 +22,7 @@ type Session struct {
 	Now time.Time
 
 	points
-	cluster *api.Cluster
+	cluster *model.Cluster
 	profile *Profile
 	memory  *memory
 	effects Effects
@@ -70,7 +71,7 @@ func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 
 // Open opens a session: plugins register in the order of the configuration, then every job
 // with tasks to place is asked whether it is valid.
-func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger) *Session {
+func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger) *Session {
 	id := uuid.NewString()
 	ssn := &Session{
 		ID:       id,
@@ -131,7 +132,7 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 }
 
 // Cluster returns the model, to read. Statements alone change it.
-func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
+func (ssn *Session) Cluster() api.ClusterView { return ssn.cluster }
 
 // Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
 func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
@@ -247,7 +248,7 @@ func (ssn *Session) Close() {
 	s.Discard()
 	ssn.held = nil
 	for _, t := range ssn.overdue {
-		ssn.cluster.SetOverdue(t, false)
+		ssn.cluster.Ledger().SetOverdue(t, false)
 	}
 	for _, plugins := range ssn.profile.tiers {
 		for i := range plugins {
@@ -258,5 +259,5 @@ func (ssn *Session) Close() {
 	if !ssn.repeats {
 		ssn.memory.nodes.Close()
 	}
-	ssn.memory.plans.placement = ssn.cluster.PlacementGeneration()
+	ssn.memory.plans.placement = ssn.cluster.Generations().Placement
 }

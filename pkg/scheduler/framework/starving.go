@@ -35,7 +35,7 @@ func (ssn *Session) GangGrace() time.Duration { return ssn.profile.grace }
 func (ssn *Session) DegradedGangs() []*api.JobInfo {
 	var list []*api.JobInfo
 	for id, since := range ssn.memory.degradedSince {
-		j := ssn.cluster.Jobs[id]
+		j := ssn.cluster.Jobs()[id]
 		if j != nil && j.Degraded() && !ssn.JobPipelined(j) && ssn.profile.grace > 0 && !ssn.Now.Before(since.Add(ssn.profile.grace)) {
 			list = append(list, j)
 		}

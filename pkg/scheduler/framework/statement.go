@@ -44,7 +44,7 @@ var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline:
 // do is the only function that changes a task's status within a session.
 func (s *Statement) do(d api.Decision) {
 	s.ops = append(s.ops, op{d, d.Task.Status, d.Task.Node}) // what was there before
-	s.ssn.cluster.Place(d.Task, statusAfter[d.Kind], d.Node)
+	s.ssn.cluster.Ledger().Place(d.Task, statusAfter[d.Kind], d.Node)
 	s.ssn.announce(d.Task, d.Kind != api.Evict)
 }
 
@@ -53,7 +53,7 @@ func (s *Statement) undo() {
 	last := s.ops[len(s.ops)-1]
 	s.ops = s.ops[:len(s.ops)-1]
 	last.UnreserveExternal()
-	s.ssn.cluster.Place(last.Task, last.status, last.node)
+	s.ssn.cluster.Ledger().Place(last.Task, last.status, last.node)
 	s.ssn.announce(last.Task, last.Kind == api.Evict)
 }
 
@@ -73,7 +73,7 @@ func (s *Statement) Revoke(t *api.TaskInfo) {
 		if o := s.ops[i]; o.Task == t {
 			s.ops = append(s.ops[:i], s.ops[i+1:]...)
 			o.UnreserveExternal()
-			s.ssn.cluster.Place(t, o.status, o.node)
+			s.ssn.cluster.Ledger().Place(t, o.status, o.node)
 			s.ssn.announce(t, o.Kind == api.Evict)
 			return
 		}
@@ -117,9 +117,9 @@ func (s *Statement) Commit() {
 	for _, d := range now {
 		switch d.Kind {
 		case api.Allocate:
-			s.ssn.cluster.AssumePod(d.Task)
+			s.ssn.cluster.Ledger().AssumePod(d.Task)
 		case api.Evict:
-			s.ssn.cluster.MarkEvicting(d.Task)
+			s.ssn.cluster.Ledger().MarkEvicting(d.Task)
 		}
 	}
 	s.ops = nil

@@ -144,7 +144,7 @@ func (f *reserver) deserves(claim *api.Claim) bool {
 	if deserved == nil { // nobody shares out the cluster
 		return true
 	}
-	dims := f.ssn.Cluster().Dims
+	dims := f.ssn.Cluster().Dims()
 	for d, n := range claim.Request {
 		if n > 0 && dims.Shared(d) && api.InParts(d, claim.QueueHeld.At(d)+n) > deserved.At(d) {
 			return false

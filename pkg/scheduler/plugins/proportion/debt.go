@@ -46,7 +46,7 @@ func (s *shares) gave(j *api.JobInfo) bool {
 }
 
 func (s *shares) expired(d cooldown) bool {
-	preemptor := s.ssn.Cluster().Queues[d.reclaimer]
+	preemptor := s.ssn.Cluster().Queues()[d.reclaimer]
 	return preemptor == nil || !d.deserved.Fits(s.deserved[preemptor])
 }
 
