@@ -49,7 +49,7 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 	m.compare(t)
 }
 
-// machine drives a model, and remembers the objects that a fresh one would be told.
+// machine drives a model, and remembers the objects that a fresh one is built from.
 type machine struct {
 	c          *model.Cluster
 	pods       map[types.UID]*v1.Pod
@@ -262,7 +262,7 @@ func (m *machine) waiting() []*api.TaskInfo {
 }
 
 // drawPlace returns nil if there is nothing to place. Actions that cannot do anything do not skip: led by a fuzzer
-// the same one may come up for ever, which counts as a failure then.
+// the same one may come up endlessly, which counts as a failure then.
 func (m *machine) drawPlace(t *rapid.T) (*api.TaskInfo, *api.NodeInfo) {
 	tasks, names := m.waiting(), sortedKeys(m.nodes)
 	if len(tasks) == 0 || len(names) == 0 {

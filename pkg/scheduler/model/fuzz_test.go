@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 )
 
 // FuzzModel is TestModelEqualsOneBuiltAfresh, led by what the code covers.

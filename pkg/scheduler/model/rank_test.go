@@ -12,7 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// Ranks order nodes as their names do, whoever comes and goes.
+// Ranks order nodes as their names do.
 func TestRanksAgainstNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := model.NewCluster(model.Options{SchedulerName: "ours", DefaultQueue: "default"})
