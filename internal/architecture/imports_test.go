@@ -14,11 +14,13 @@ import (
 // importRule limits what the code in some directories may import. Tests are free, for a test of one plugin may
 // well need another. Patterns are directories of this module or, with a dot in the first element, of others.
 type importRule struct {
-	from    []string
-	except  []string // of from
-	never   []string
-	only    []string // if not empty, of this module only these, and what belongs to the same plugin or action
-	because string
+	from   []string
+	except []string // of from
+	never  []string
+	only   []string // if not empty, of this module only these, and what belongs to the same plugin or action
+	// invariants exempts files that are built with the tag invariants alone.
+	invariants bool
+	because    string
 }
 
 var importRules = []importRule{
@@ -47,12 +49,30 @@ var importRules = []importRule{
 	},
 	{
 		from: []string{"pkg/scheduler/api/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/..."},
-		because: "the model is at the bottom and knows nothing above it",
+		because: "the types of the model are at the bottom",
 	},
 	{
-		from:    []string{"pkg/scheduler/api/..."},
+		from: []string{"pkg/scheduler/model/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/model/..."},
+		because: "the model consists of the types of api and depends on nothing else",
+	},
+	{
+		from:    []string{"pkg/scheduler/api/...", "pkg/scheduler/model/..."},
 		never:   []string{"k8s.io/client-go/...", "k8s.io/utils/clock/...", "sync/..."},
-		because: "the model has one owner: no client, no lock, no clock; times are handed to it",
+		because: "the model has one owner: no client, no lock, no clock; times are arguments",
+	},
+	{
+		from: []string{
+			"pkg/scheduler/plugins/...", "pkg/scheduler/actions/...", "pkg/scheduler/nodeindex/...", "pkg/scheduler/reservation/...",
+		},
+		never:   []string{"pkg/scheduler/model/..."},
+		because: "plugins and actions read the model through api.ClusterView, and change it through statements alone",
+	},
+	{
+		from:       []string{"pkg/...", "cmd/..."},
+		except:     []string{"pkg/scheduler/schedtest/...", "pkg/scheduler/audit/..."},
+		never:      []string{"pkg/scheduler/audit/..."},
+		invariants: true,
+		because:    "audits recompute everything: only tests and builds with the tag invariants pay for them",
 	},
 	{
 		from: []string{"pkg/scheduler/nodeindex/..."}, only: []string{"pkg/scheduler/api/..."},
@@ -61,7 +81,7 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/framework/..."},
 		only: []string{
-			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex",
+			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/model/...", "pkg/scheduler/conf/...", "pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex",
 		},
 		because: "a session works on the model and reaches the cluster through Effects alone, never through the cache",
 	},
@@ -108,7 +128,7 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/simulate/..."},
 		only: []string{
 			"internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
-			"pkg/scheduler/framework/...",
+			"pkg/scheduler/framework/...", "pkg/scheduler/model",
 		},
 		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
 	},
@@ -196,6 +216,9 @@ func checkImports(file source, rules []importRule) []string {
 	var complaints []string
 	for _, spec := range file.syntax.Imports {
 		for _, rule := range rules {
+			if rule.invariants && file.hasBuildLine("//go:build invariants") {
+				continue
+			}
 			if imported := importedDir(spec); rule.forbids(file.dir(), imported) {
 				complaints = append(complaints, file.at(spec, "imports %s: %s", imported, rule.because))
 			}
@@ -240,11 +263,20 @@ func TestCheckImports(t *testing.T) {
 		"pkg imports cmd":                           {"pkg/a/a.go", module + "/cmd/b", true},
 		"cmd imports pkg":                           {"cmd/b/b.go", module + "/pkg/a", false},
 		"the framework imports the cache":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/cache", true},
-		"the framework imports the model":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/api", false},
 		"the framework imports the node index":      {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/nodeindex", false},
 		"the node index imports the framework":      {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/framework", true},
-		"the node index imports the model":          {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/api", false},
+		"the node index imports the types":          {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/api", false},
 		"an action imports the node index":          {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/nodeindex", false},
+		"the node index imports the model":          {"pkg/scheduler/nodeindex/a.go", module + "/pkg/scheduler/model", true},
+		"the framework imports the types":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/api", false},
+		"the framework imports the model":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/model", false},
+		"a plugin imports the types":                {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/api", false},
+		"a plugin imports the model":                {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/model", true},
+		"an action imports the model":               {"pkg/scheduler/actions/internal/place/a.go", module + "/pkg/scheduler/model", true},
+		"the reservations import the model":         {"pkg/scheduler/reservation/a.go", module + "/pkg/scheduler/model", true},
+		"the types import the model":                {"pkg/scheduler/api/a.go", module + "/pkg/scheduler/model", true},
+		"the framework imports the audits":          {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/audit", true},
+		"the test library imports the audits":       {"pkg/scheduler/schedtest/a.go", module + "/pkg/scheduler/audit", false},
 		"a test of the framework imports the cache": {"pkg/scheduler/framework/a_test.go", module + "/pkg/scheduler/cache", false},
 		"a plugin imports a plugin":                 {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/gang", true},
 		"a plugin imports a package of its own":     {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/plugins/drf/share", false},
@@ -254,12 +286,13 @@ func TestCheckImports(t *testing.T) {
 		"a plugin imports the framework":            {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/framework", false},
 		"an action imports an action":               {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/actions/allocate", true},
 		"an action imports what actions share":      {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/place", false},
-		"the model imports a lock":                  {"pkg/scheduler/api/a.go", "sync", true},
-		"the model imports an atomic":               {"pkg/scheduler/api/a.go", "sync/atomic", true},
-		"the model imports a client":                {"pkg/scheduler/api/a.go", "k8s.io/client-go/kubernetes", true},
-		"the model imports a clock":                 {"pkg/scheduler/api/a.go", "k8s.io/utils/clock", true},
-		"the model imports the API types":           {"pkg/scheduler/api/a.go", module + "/pkg/apis/scheduling/v1alpha1", false},
-		"the model imports configuration":           {"pkg/scheduler/api/a.go", module + "/pkg/scheduler/conf", true},
+		"the types import a lock":                   {"pkg/scheduler/api/a.go", "sync", true},
+		"the model imports a lock":                  {"pkg/scheduler/model/a.go", "sync", true},
+		"the model imports an atomic":               {"pkg/scheduler/model/a.go", "sync/atomic", true},
+		"the model imports a client":                {"pkg/scheduler/model/a.go", "k8s.io/client-go/kubernetes", true},
+		"the model imports a clock":                 {"pkg/scheduler/model/a.go", "k8s.io/utils/clock", true},
+		"the model imports the API types":           {"pkg/scheduler/model/a.go", module + "/pkg/apis/scheduling/v1alpha1", false},
+		"the model imports configuration":           {"pkg/scheduler/model/a.go", module + "/pkg/scheduler/conf", true},
 		"the binder imports the evictor":            {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache/evict", true},
 		"the binder imports the cache":              {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache", true},
 		"the binder imports the framework":          {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/framework", true},
@@ -279,5 +312,16 @@ func TestCheckImports(t *testing.T) {
 				t.Errorf("forbidden (-want +got):\n%s%v", diff, got)
 			}
 		})
+	}
+}
+
+func TestFilesWithTheTagInvariantsMayImportAudits(t *testing.T) {
+	t.Parallel()
+	file, err := parse("pkg/scheduler/a.go", []byte("//go:build invariants\n\npackage a\nimport _ "+strconv.Quote(module+"/pkg/scheduler/audit")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := checkImports(file, importRules); len(got) > 0 {
+		t.Errorf("forbidden: %v", got)
 	}
 }

@@ -30,6 +30,18 @@ func (s source) dir() string { return path.Dir(s.path) }
 // isTest says that the file is only compiled for tests.
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
+// hasBuildLine reports whether a line above the package clause is exactly this build constraint.
+func (s source) hasBuildLine(line string) bool {
+	for _, group := range s.syntax.Comments {
+		for _, comment := range group.List {
+			if comment.Pos() < s.syntax.Package && comment.Text == line {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // isGenerated says that a generator wrote the file, so that style rules do not apply.
 func (s source) isGenerated() bool { return ast.IsGenerated(s.syntax) }
 

@@ -15,7 +15,7 @@ import (
 const maxTestFileLines = 800
 
 // coreDirs hold the decisions: they are typed throughout, and the same input gives the same output.
-var coreDirs = []string{"pkg/scheduler/api/...", "pkg/scheduler/framework/...", "pkg/scheduler/actions/...", "pkg/scheduler/plugins/..."}
+var coreDirs = []string{"pkg/scheduler/api/...", "pkg/scheduler/model/...", "pkg/scheduler/framework/...", "pkg/scheduler/actions/...", "pkg/scheduler/plugins/..."}
 
 // check returns what is wrong with a file, one complaint for each place.
 type check func(source) []string

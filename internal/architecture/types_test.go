@@ -22,7 +22,6 @@ var largeTypes = map[string]typeSize{
 	"cmd/kubectl-batch/internal/explain.Facts":            {methods: 15, exported: 1, files: 4},
 	"cmd/localcluster/internal/controlplane.ControlPlane": {methods: 18, exported: 5, files: 5},
 	"pkg/scheduler/actions/internal/evict.attempt":        {methods: 32, exported: 0, files: 4},
-	"pkg/scheduler/api.Cluster":                           {methods: 96, exported: 51, files: 10},
 	"pkg/scheduler/cache.Cache":                           {methods: 32, exported: 9, files: 4},
 	"pkg/scheduler/framework.Session":                     {methods: 104, exported: 77, files: 10},
 	"pkg/scheduler/plugins/proportion.shares":             {methods: 25, exported: 0, files: 4},

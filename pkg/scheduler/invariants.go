@@ -4,13 +4,15 @@ package scheduler
 
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// audit recomputes the model from scratch after a cycle and panics if it contradicts itself,
+// auditModel recomputes the model from scratch after a cycle and panics if it contradicts itself,
 // which counts the cycle as failed and rebuilds the model. Tests build the scheduler with it.
-func audit(cluster *api.Cluster) {
-	if err := cluster.Audit(); err != nil {
+func auditModel(cluster *model.Cluster) {
+	if err := audit.Model(cluster); err != nil {
 		panic(err)
 	}
 }
@@ -18,7 +20,7 @@ func audit(cluster *api.Cluster) {
 // planAudits panic when a statement is committed that could be part of an endless sequence of evictions.
 func planAudits() []framework.WatchFn {
 	return []framework.WatchFn{func(ssn *framework.Session, plan []api.Decision) {
-		if _, err := ssn.AuditPlan(plan); err != nil {
+		if _, err := audit.Plan(ssn, plan); err != nil {
 			panic(err)
 		}
 	}}

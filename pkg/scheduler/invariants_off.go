@@ -3,11 +3,11 @@
 package scheduler
 
 import (
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// audit and planAudits are for builds with the tag invariants; production does not pay for them.
-func audit(*api.Cluster) {}
+// auditModel and planAudits do nothing without the build tag invariants.
+func auditModel(*model.Cluster) {}
 
 func planAudits() []framework.WatchFn { return nil }

@@ -12,8 +12,8 @@ func measure(ssn *framework.Session) *metrics.Model {
 	cluster := ssn.Cluster()
 	pending := pendingJobs(ssn)
 	m := &metrics.Model{
-		Nodes: cluster.CountNodes(), Pods: len(cluster.Tasks), Jobs: len(cluster.Jobs),
-		Resources: sharedResources(cluster.Dims),
+		Nodes: cluster.CountNodes(), Pods: len(cluster.Tasks()), Jobs: len(cluster.Jobs()),
+		Resources: sharedResources(cluster.Dims()),
 	}
 	for _, q := range cluster.SortedQueues() {
 		m.Queues = append(m.Queues, metrics.Queue{

@@ -89,7 +89,7 @@ func TestMeasureAllocatesNothingPerPod(t *testing.T) {
 	}
 	var measured atomic.Bool
 	probe := func(_ context.Context, ssn *framework.Session) error {
-		if len(ssn.Cluster().Tasks) == 300 && !measured.Swap(true) {
+		if len(ssn.Cluster().Tasks()) == 300 && !measured.Swap(true) {
 			if got := testing.AllocsPerRun(100, func() { measure(ssn) }); got > most {
 				t.Errorf("%v allocations with 300 pods, want at most %d", got, most)
 			}

@@ -89,7 +89,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
 		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
 	case outcome != nil && outcome.Job != nil:
-		dims := ssn.Cluster().Dims
+		dims := ssn.Cluster().Dims()
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)
 		if outcome.DegradedFor > 0 && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangDegraded
@@ -133,7 +133,7 @@ func failedBinds(j *api.JobInfo) []api.PodReport {
 // podReports returns the reason why each pending member is pending. The reason Unschedulable makes
 // autoscalers add nodes, so only members that the gang needs to start get it.
 func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outcome) []api.PodReport {
-	dims := ssn.Cluster().Dims
+	dims := ssn.Cluster().Dims()
 	needed := int(j.MinMember - j.ReadyCount())
 	var reports []api.PodReport
 	for i, t := range ssn.WaitingTasks(j) {
@@ -189,7 +189,7 @@ func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report 
 		return
 	}
 	r.queues[q.ID] = queueSums{q.Allocated.Clone(), q.Requested.Clone(), now.deserved, q.Groups}
-	dims := ssn.Cluster().Dims
+	dims := ssn.Cluster().Dims()
 	report.Queues = append(report.Queues, api.QueueReport{
 		Name: q.Queue.Name,
 		UID:  q.Queue.UID,

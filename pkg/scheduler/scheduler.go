@@ -189,10 +189,10 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.cache.Apply()
 	cluster := s.cache.Model()
 	due := !s.wake.IsZero() && !began.Before(s.wake)
-	if cluster.Generation() == s.settled && !due {
+	if cluster.Generations().Model == s.settled && !due {
 		return
 	}
-	changed := cluster.Recompute()
+	changed := cluster.Events().Recompute()
 
 	// 3. Open a session: plugins register, jobs are validated.
 	ssn := s.profile.Open(cluster, s.cache, s.Log, planAudits()...)
@@ -207,17 +207,17 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 5. Close the session, which undoes what was not committed.
 	ssn.Close()
-	audit(cluster)
+	auditModel(cluster)
 
 	// 6. Publish the results as statuses, conditions and metrics.
-	changed = append(changed, cluster.Recompute()...)
+	changed = append(changed, cluster.Events().Recompute()...)
 	waiting := cluster.WaitingJobs()
 	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
 	s.Metrics.Publish(measure(ssn))
 
 	// 7. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
-	s.settled, s.wake = cluster.Generation(), ssn.Wake()
+	s.settled, s.wake = cluster.Generations().Model, ssn.Wake()
 	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
 		s.settled = 0
 	}

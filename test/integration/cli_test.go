@@ -89,7 +89,7 @@ func (p plugin) omits(line string, succeeds bool, parts []string) error {
 
 // TestThePlugin submits a gang that waits, asks why, and cancels it, as somebody with the role edit in one namespace.
 func TestThePlugin(t *testing.T) {
-	w := newHarness(t, controllers)
+	h := newHarness(t, controllers)
 	h.do(node("n1", "4cpu"), queue("team", 3, atMost("6cpu")))
 	ada := h.newPlugin("--as", "ada", "--as-group", "system:authenticated")
 	ada.fails("submit --name train --image i", "cannot create resource", "reading requires the role view, submit and cancel require the role edit")

@@ -19,6 +19,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 )
 
@@ -79,14 +80,14 @@ func compareWorld(t *rapid.T, w *fixture, theirs *peer, tally map[string]int) {
 func when(t *rapid.T) api.When { return api.When(rapid.Bool().Draw(t, "future")) }
 
 // compare asks both sides about every waiting pod that has no node yet, and every node.
-func compare(t *rapid.T, w *fixture, m *model, p *peer, when api.When, tally map[string]int) {
+func compare(t *rapid.T, w *fixture, m *openSession, p *peer, when api.When, tally map[string]int) {
 	p.show(t, w, w.standing(when))
 	for _, pod := range w.waiting {
 		if pod.Spec.NodeName != "" {
 			continue
 		}
 		theirs := p.verdicts(t, pod)
-		task := m.cluster.Tasks[api.TaskID(pod.UID)]
+		task := m.cluster.Tasks()[api.TaskID(pod.UID)]
 		for _, node := range w.nodes {
 			n := m.cluster.Node(node.Name)
 			if when == api.Future && !n.Ready() {
@@ -101,16 +102,16 @@ func compare(t *rapid.T, w *fixture, m *model, p *peer, when api.When, tally map
 	}
 }
 
-// model is our side: a session over the world.
-type model struct {
-	cluster *api.Cluster
+// openSession is our side: a session over the world.
+type openSession struct {
+	cluster *model.Cluster
 	ssn     *framework.Session
 	stmt    *framework.Statement
 }
 
 const schedulerName = "batch-scheduler"
 
-func newModel(t *rapid.T, w *fixture) *model {
+func newModel(t *rapid.T, w *fixture) *openSession {
 	registry := framework.NewRegistry()
 	if err := registry.AddPlugin(predicates.Name, predicates.Spec()); err != nil {
 		t.Fatal(err)
@@ -126,34 +127,34 @@ type failer interface {
 }
 
 // newModelOf opens a session with one plugin.
-func newModelOf(t failer, w *fixture, registry *framework.Registry, plugin conf.Plugin, handle framework.Handle) *model {
+func newModelOf(t failer, w *fixture, registry *framework.Registry, plugin conf.Plugin, handle framework.Handle) *openSession {
 	t.Helper()
 	profile, err := registry.NewProfile(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{plugin}}}}, handle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
 	for _, ns := range w.namespaces {
-		cluster.SetNamespace(ns)
+		cluster.Events().SetNamespace(ns)
 	}
 	for _, node := range w.nodes {
-		cluster.SetNode(node)
+		cluster.Events().SetNode(node)
 	}
 	for _, pod := range slices.Concat(w.running, w.waiting) {
-		cluster.SetPod(pod)
+		cluster.Events().SetPod(pod)
 	}
-	cluster.Recompute()
+	cluster.Events().Recompute()
 	ssn := profile.Open(cluster, nil, logr.Discard())
-	return &model{cluster: cluster, ssn: ssn, stmt: ssn.Statement()}
+	return &openSession{cluster: cluster, ssn: ssn, stmt: ssn.Statement()}
 }
 
 // verdict returns why the task cannot go to the node, with a word for the kind of the reason;
 // empty if it can.
-func (m *model) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, reason string) {
+func (m *openSession) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, reason string) {
 	unfit := m.ssn.Filter(t.Signature, n)
 	if unfit == nil {
 		if short := n.InsufficientDimension(t, when); short >= 0 {
-			return "room", "Insufficient " + string(m.cluster.Dims.Name(short))
+			return "room", "Insufficient " + string(m.cluster.Dims().Name(short))
 		}
 		unfit = m.ssn.Predicate(t, n, when)
 	}
@@ -171,8 +172,8 @@ func (m *model) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, 
 
 // placeSomewhere puts a waiting pod on the first node that takes it, on both sides, and tells
 // whether there was one.
-func (m *model) placeSomewhere(w *fixture, i int) bool {
-	task := m.cluster.Tasks[api.TaskID(w.waiting[i].UID)]
+func (m *openSession) placeSomewhere(w *fixture, i int) bool {
+	task := m.cluster.Tasks()[api.TaskID(w.waiting[i].UID)]
 	for _, node := range w.nodes {
 		n := m.cluster.Node(node.Name)
 		if _, reason := m.verdict(task, n, api.Now); reason != "" {
@@ -188,8 +189,8 @@ func (m *model) placeSomewhere(w *fixture, i int) bool {
 }
 
 // evict lets a running pod of ours go, on both sides, and tells whether it could be.
-func (m *model) evict(w *fixture, i int) bool {
-	task := m.cluster.Tasks[api.TaskID(w.running[i].UID)]
+func (m *openSession) evict(w *fixture, i int) bool {
+	task := m.cluster.Tasks()[api.TaskID(w.running[i].UID)]
 	if task == nil || !task.Evictable() {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestRequestsEqualThoseOfKubeScheduler is about what a pod takes of a node: init containers, sidecars,
@@ -23,9 +24,9 @@ func TestRequestsEqualThoseOfKubeScheduler(t *testing.T) {
 			pod.Spec.NodeName = "n"
 			drawResize(t, pod)
 		}
-		cluster := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
-		cluster.SetPod(pod)
-		cluster.Recompute()
+		cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+		cluster.Events().SetPod(pod)
+		cluster.Events().Recompute()
 		info, err := schedulerframework.NewPodInfo(pod)
 		if err != nil {
 			t.Skip(err)
@@ -71,10 +72,10 @@ func drawResize(t *rapid.T, pod *v1.Pod) {
 	}
 }
 
-func ours(cluster *api.Cluster, pod *v1.Pod) map[v1.ResourceName]int64 {
+func ours(cluster *model.Cluster, pod *v1.Pod) map[v1.ResourceName]int64 {
 	amounts := map[v1.ResourceName]int64{}
-	for d, amount := range cluster.Tasks[api.TaskID(pod.UID)].Request {
-		if name := cluster.Dims.Name(d); amount > 0 && name != v1.ResourcePods {
+	for d, amount := range cluster.Tasks()[api.TaskID(pod.UID)].Request {
+		if name := cluster.Dims().Name(d); amount > 0 && name != v1.ResourcePods {
 			amounts[name] = amount
 		}
 	}

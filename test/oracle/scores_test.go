@@ -113,7 +113,7 @@ func drawPreferences(t *rapid.T, pod *v1.Pod) {
 	}
 }
 
-func newScoringModel(t *rapid.T, w *fixture, scorer string) *model {
+func newScoringModel(t *rapid.T, w *fixture, scorer string) *openSession {
 	arguments := conf.Arguments{}
 	for _, other := range []string{
 		"leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "podtopologyspread", "imagelocality",
@@ -152,8 +152,8 @@ func theirScores(t *rapid.T, p *peer, plugin fwk.Plugin, pod *v1.Pod) map[string
 }
 
 // compareScores returns how many pairs of nodes differ for kube-scheduler.
-func compareScores(t *rapid.T, m *model, pod *v1.Pod, s scorer, theirs map[string]int64) (differ int) {
-	task := m.cluster.Tasks[api.TaskID(pod.UID)]
+func compareScores(t *rapid.T, m *openSession, pod *v1.Pod, s scorer, theirs map[string]int64) (differ int) {
+	task := m.cluster.Tasks()[api.TaskID(pod.UID)]
 	roomy := func(name string) *api.NodeInfo {
 		if n := m.cluster.Node(name); n.Fits(task, api.Now) {
 			return n

@@ -270,14 +270,14 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 	return ""
 }
 
-func (s *storage) compare(t *testing.T, m *model, p *peer, tally map[string]int) string {
+func (s *storage) compare(t *testing.T, m *openSession, p *peer, tally map[string]int) string {
 	p.show(t, &s.fixture, s.standing(api.Now))
 	for _, pod := range s.waiting {
 		if pod.Spec.NodeName != "" {
 			continue
 		}
 		for _, node := range s.nodes {
-			_, ours := m.verdict(m.cluster.Tasks[api.TaskID(pod.UID)], m.cluster.Node(node.Name), api.Now)
+			_, ours := m.verdict(m.cluster.Tasks()[api.TaskID(pod.UID)], m.cluster.Node(node.Name), api.Now)
 			_, status := p.filter(t, pod, node.Name)
 			if ours == "" {
 				tally["fits"]++

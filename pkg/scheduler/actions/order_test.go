@@ -17,6 +17,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestOrdersAreTotal opens a session over random jobs, many of them alike, and asks for the order
@@ -52,7 +53,7 @@ func TestDRFOrdersByDominantShare(t *testing.T) {
 
 // dominantShare is the dumb twin: the largest fraction of cpu, memory or devices.
 func dominantShare(ssn *framework.Session, j *api.JobInfo) *big.Rat {
-	dims, most := ssn.Cluster().Dims, new(big.Rat)
+	dims, most := ssn.Cluster().Dims(), new(big.Rat)
 	for d, held := range j.Allocated {
 		name, total := dims.Name(d), ssn.Nodes().Total().At(d)
 		if held == 0 || name == v1.ResourcePods || name == v1.ResourceEphemeralStorage {
@@ -107,10 +108,10 @@ func (nothing) Commit([]api.Decision) {}
 
 // randomSession is over a few nodes and jobs with little variety, so that ties are common.
 func randomSession(t *rapid.T, tiers []conf.Tier) *framework.Session {
-	c := api.NewCluster(api.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
-	c.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+	c := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	for i := range 3 {
-		c.SetNode(&v1.Node{
+		c.Events().SetNode(&v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)},
 			Status:     v1.NodeStatus{Allocatable: quantities(t, "node", 1, 50)},
 		})
@@ -118,7 +119,7 @@ func randomSession(t *rapid.T, tiers []conf.Tier) *framework.Session {
 	for j := range rapid.IntRange(2, 7).Draw(t, "jobs") {
 		group := fmt.Sprintf("g%d", j)
 		created := metav1.Unix(rapid.Int64Range(1, 3).Draw(t, "created"), 0)
-		c.SetPodGroup(&v1alpha1.PodGroup{
+		c.Events().SetPodGroup(&v1alpha1.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: group, UID: types.UID(group), CreationTimestamp: created},
 			Spec:       v1alpha1.PodGroupSpec{MinMember: rapid.Int32Range(1, 3).Draw(t, "min")},
 		})
@@ -137,10 +138,10 @@ func randomSession(t *rapid.T, tiers []conf.Tier) *framework.Session {
 			if i > 0 && rapid.Bool().Draw(t, "running") {
 				pod.Spec.NodeName, pod.Status.Phase = "n0", v1.PodRunning
 			}
-			c.SetPod(pod)
+			c.Events().SetPod(pod)
 		}
 	}
-	c.Recompute()
+	c.Events().Recompute()
 	profile, err := builtIn(t).NewProfile(&conf.Configuration{Tiers: tiers}, framework.Handle{})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ type weakerDRF struct {
 func (weakerDRF) Name() string { return drf.Name }
 
 func (p weakerDRF) OnSessionOpen(ssn *framework.Session) {
-	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims.Dominant(held, ssn.Nodes().Total()) }
+	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims().Dominant(held, ssn.Nodes().Total()) }
 	ssn.AddJobOrderFn(drf.Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
 	ssn.AddPreemptableFn(drf.Name, func(claim *api.Claim, unit api.Unit) api.Vote {
 		switch before, after := share(claim.JobHeld), share(claim.JobHeld.Plus(claim.Request)); {

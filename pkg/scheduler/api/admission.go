@@ -8,8 +8,8 @@ import (
 )
 
 // nodeMatcher is the node selector and the required node affinity of a pod. Nearly all of them are about
-// labels alone; those are parsed here, because upstream's matcher also makes fields of the node for each
-// question, which would be most of what the filters cost.
+// labels alone; those are parsed here, because upstream's matcher also builds fields of the node for each
+// call, which would be most of the cost of the filters.
 type nodeMatcher struct {
 	upstream nodeaffinity.RequiredNodeAffinity
 	byFields bool // ask upstream
@@ -18,19 +18,19 @@ type nodeMatcher struct {
 	// named are the requirements that all have to be met: those of the selector, and those of the affinity if it
 	// has no alternatives.
 	named []requirement
-	other *Unfit // said of nodes that meet them
+	other *Unfit // for nodes that meet them
 	// terms are alternatives, if there is an affinity. What cannot be parsed is left out: it matches no node.
 	terms    []labels.Selector
 	affinity bool
 }
 
-// requirement is one of a node's labels, and what is said of nodes that do not meet it.
+// requirement is about one label of a node; unmet is the refusal of nodes that do not meet it.
 type requirement struct {
 	labels.Requirement
 	unmet *Unfit
 }
 
-// longestRequirement is up to how many bytes a requirement is told in full.
+// longestRequirement is up to how many bytes a requirement is reported in full.
 const longestRequirement = 80
 
 func requirements(kind string, selector labels.Selector) []requirement {
@@ -112,8 +112,7 @@ func labelSelector(expressions []v1.NodeSelectorRequirement) labels.Selector {
 	return selector
 }
 
-// Admits tells whether the node selector and the required node affinity of the shape let its tasks go to a
-// node.
+// Admits reports whether a node meets the node selector and the required node affinity of the signature.
 func (s *Signature) Admits(node *v1.Node) bool {
 	m := &s.nodes
 	if m.byFields {
@@ -134,8 +133,8 @@ func (s *Signature) Admits(node *v1.Node) bool {
 	return false
 }
 
-// UnmetSelector says more of a node that the shape does not admit than the filter does, which is asked more often: the
-// first requirement that the node does not meet, if there is one that it has to.
+// UnmetSelector details why Admits is false for a node, which the filter does not, because it runs more often: the
+// first mandatory requirement that the node does not meet, if there is one.
 func (s *Signature) UnmetSelector(node *v1.Node) *Unfit {
 	for i := range s.nodes.named {
 		if r := &s.nodes.named[i]; !r.Matches(labels.Set(node.Labels)) {

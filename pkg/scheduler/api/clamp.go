@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ClampQuantities lowers amounts in lists, in place, with which nobody should reckon. The API server accepts
-// 1e9999999, and whoever adds it to something else writes out ten million digits, for seconds.
+// ClampQuantities lowers amounts in lists that are out of range, in place. The API server accepts
+// 1e9999999, and any addition to it expands ten million digits, which takes seconds.
 func ClampQuantities(lists ...v1.ResourceList) {
 	for _, list := range lists {
 		for name, quantity := range list {
@@ -17,7 +17,7 @@ func ClampQuantities(lists ...v1.ResourceList) {
 	}
 }
 
-// outOfRange tells without exact arithmetic whether an amount is above all that is reckoned with, by far.
+// outOfRange reports, without exact arithmetic, whether an amount is far above MaxQuantity.
 func outOfRange(quantity resource.Quantity) bool {
 	return quantity.AsApproximateFloat64() > 2*float64(MaxQuantity)
 }

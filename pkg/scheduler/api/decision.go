@@ -2,7 +2,7 @@ package api
 
 import "context"
 
-// Decision is one thing that the scheduler wants to happen.
+// Decision is one operation that the scheduler decides: a placement or an eviction.
 type Decision struct {
 	Kind DecisionKind
 	Task *TaskInfo
@@ -10,21 +10,21 @@ type Decision struct {
 	// For is the job for which a victim is evicted, and Cause is why.
 	For   *JobInfo
 	Cause EvictionCause
-	// External are what a placement takes besides room; mostly none.
+	// External are reservations of a placement besides resources of its node; empty for most.
 	External []ExternalReservation
 }
 
-// ExternalReservation is something that a placement takes besides room on its node, such as volumes. It is held from
-// the decision on. Whoever has the decision uses it from one goroutine at a time.
+// ExternalReservation is something that a placement takes besides resources of its node, such as volumes. It is held from
+// the decision on. The holder of the decision uses it from one goroutine at a time.
 type ExternalReservation interface {
 	// Commit does what must be done before the task may be bound, and returns when that has taken effect, which
-	// may take minutes. An error says for people to read what is missing, and is followed by Cancel.
+	// may take minutes. An error describes what is missing, and the caller then calls Release.
 	Commit(ctx context.Context) error
-	// Release gives back what is held, also what was fulfilled already if the task is not bound after all.
+	// Release releases what is held, including what was committed if the task is not bound after all.
 	Release()
 }
 
-// UnreserveExternal gives back what the decision holds besides room.
+// UnreserveExternal releases what the decision holds besides resources of the node.
 func (d *Decision) UnreserveExternal() {
 	for _, r := range d.External {
 		r.Release()
@@ -36,7 +36,7 @@ type EvictionCause int8
 
 const (
 	Preempted    EvictionCause = iota // for a job of its own queue
-	Reclaimed                         // for a job of another queue, which deserves the room
+	Reclaimed                         // for a job of another queue, which deserves the resources
 	GangDegraded                      // its gang lacks members and keeps another from starting
 )
 
@@ -51,8 +51,8 @@ func EvictionCauses() []EvictionCause { return []EvictionCause{Preempted, Reclai
 type DecisionKind int8
 
 const (
-	Allocate DecisionKind = iota // place on idle room: will be bound
-	Pipeline                     // place on room that is being released
+	Allocate DecisionKind = iota // place on idle resources: will be bound
+	Pipeline                     // place on resources that are being released
 	Evict
 )
 
@@ -60,14 +60,14 @@ var decisionNames = [...]string{"allocate", "pipeline", "evict"}
 
 func (k DecisionKind) String() string { return decisionNames[k] }
 
-// Claim is what a job asks for in one turn.
+// Claim is what a job requests in one attempt.
 type Claim struct {
 	Job   *JobInfo
 	Tasks []*TaskInfo
 	// Request is the sum over Tasks.
 	Request Resource
-	// JobHeld and QueueHeld are what the job and its queue held before anything was done for the
-	// claim: statements that carry it out raise the live sums task by task.
+	// JobHeld and QueueHeld are what the job and its queue held before the attempt: the statement
+	// raises the live sums task by task.
 	JobHeld, QueueHeld Resource
 }
 
@@ -102,8 +102,7 @@ func NewUnit(job *JobInfo, tasks []*TaskInfo) Unit {
 	return u
 }
 
-// Vote is a plugin's answer on giving up a unit. It has no zero value by accident: whoever
-// forgets to answer abstains.
+// Vote is a plugin's answer on the eviction of a unit. The zero value is Abstain.
 type Vote int8
 
 const (

@@ -1,9 +1,7 @@
-// Package api is the scheduler's model of the cluster: tasks, jobs, queues, nodes, their
-// accounts, and the words for decisions and refusals. It is pure data with rules: no client,
-// no lock, no clock. One goroutine, the scheduling one, owns a Cluster; what others may read
-// is an immutable Summary made from it.
+// Package api holds the types of the scheduler's model of the cluster: tasks, jobs, queues, nodes, their
+// resource vectors, and the types of decisions and refusals. It is pure data with rules: no client,
+// no lock, no clock. Package model builds these objects and is the only package that changes them;
+// plugins and actions read them, through ClusterView.
 //
-// The accounts move in two ways only: by the Set and Delete functions, which apply what the
-// API server showed, and by Cluster.Place, which a session's statements use. Both go through
-// one pair of functions, attach and detach, so that no sum can be forgotten.
+// Report is the only type of this package that other goroutines may read: it shares nothing with the model that changes.
 package api

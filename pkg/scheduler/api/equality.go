@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// EqualNodes tells whether two versions of a node are equal to everybody who decides; heartbeats
+// EqualNodes reports whether two versions of a node are equal in everything that influences scheduling; heartbeats
 // make no difference.
 func EqualNodes(a, b *v1.Node) bool {
 	if a.UID != b.UID || a.Spec.Unschedulable != b.Spec.Unschedulable ||
@@ -28,7 +28,7 @@ func EqualNodes(a, b *v1.Node) bool {
 		})
 }
 
-// EqualPods tells whether two versions of a pod are equal to everybody who decides; conditions,
+// EqualPods reports whether two versions of a pod are equal in everything that influences scheduling; conditions,
 // container states and addresses make no difference.
 func EqualPods(a, b *v1.Pod) bool {
 	return a.UID == b.UID &&
@@ -39,8 +39,8 @@ func EqualPods(a, b *v1.Pod) bool {
 		EqualRequests(a, b) && equalResize(a, b)
 }
 
-// EqualRequests tells whether two versions of a pod ask for the same: equal in spec, labels,
-// annotations, controller and the claims that were made for them, whatever has become of them.
+// EqualRequests reports whether two versions of a pod request the same: equal in spec, labels,
+// annotations, controller and the claims that were made for them, independent of their state.
 func EqualRequests(a, b *v1.Pod) bool {
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
 		equalControllers(a, b) && equalSpecs(a, b) && equalClaims(a, b)

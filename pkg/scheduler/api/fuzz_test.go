@@ -8,16 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
-
-// FuzzModel is TestModelEqualsOneBuiltAfresh, led by what the code covers.
-func FuzzModel(f *testing.F) {
-	f.Add([]byte("a sequence of events"))
-	f.Fuzz(rapid.MakeFuzz(modelEqualsOneBuiltAfresh))
-}
 
 // FuzzQuantities: whatever the API server accepts as an amount becomes one that can be added up.
 func FuzzQuantities(f *testing.F) {
@@ -78,7 +71,7 @@ func FuzzMembership(f *testing.F) {
 			pod.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(controller), Controller: &owns}}
 		}
 		nobody := func(types.UID) (string, QueueID, bool) { return "", "", false }
-		m := memberOf(pod, nil, "default", nobody)
+		m := MembershipOf(pod, nil, "default", nobody)
 		switch {
 		case m.Job == "":
 			t.Error("it is in no job")
@@ -86,13 +79,13 @@ func FuzzMembership(f *testing.F) {
 			t.Errorf("it is in group %q", m.Group)
 		case m.Group == "" && (m.Queue == "" || m.MinMember < 1):
 			t.Errorf("without a group it is in queue %q, with %d others", m.Queue, m.MinMember)
-		case m != memberOf(pod.DeepCopy(), nil, "default", nobody):
+		case m != MembershipOf(pod.DeepCopy(), nil, "default", nobody):
 			t.Error("asked again it is somewhere else")
 		}
 		bound := &Commitment{Queue: "q", GroupUID: "uid-g"}
-		before := memberOf(pod, bound, "default", nobody)
+		before := MembershipOf(pod, bound, "default", nobody)
 		pod.Labels, pod.Annotations = nil, nil
-		if after := memberOf(pod, bound, "default", nobody); after != before || before.Queue != "q" {
+		if after := MembershipOf(pod, bound, "default", nobody); after != before || before.Queue != "q" {
 			t.Errorf("it has moved from %+v to %+v", before, after)
 		}
 	})

@@ -15,17 +15,17 @@ import (
 type TaskID types.UID
 
 // JobID names a job: "group/<namespace>/<name>" for the members of a PodGroup, and a
-// "shadow/…" or "former/…" id for jobs that have none (see Membership).
+// "shadow/…" or "orphaned/…" id for jobs that have none (see Membership).
 type JobID string
 
 // QueueID is the name of a Queue; queues are cluster scoped.
 type QueueID string
 
-// Membership says where a pod counts.
+// Membership is the job and queue in which a pod counts.
 type Membership struct {
 	Job JobID
-	// Group is the namespace/name of the PodGroup that the pod asks for; empty for pods
-	// without one and for members of a group that is gone.
+	// Group is the namespace/name of the PodGroup that the pod names; empty for pods
+	// without one and for members of a deleted group.
 	Group string
 	// Queue is the queue of a job without PodGroup.
 	Queue QueueID
@@ -33,49 +33,49 @@ type Membership struct {
 	MinMember int32
 }
 
-// Commitment is what our Binding wrote on a bound pod: from then on it decides where the pod
-// counts, so that relabelling a pod or deleting its group frees nobody from queue and cap.
+// Commitment is what the scheduler's Binding writes on a bound pod: from then on it decides where the pod
+// counts, so that relabelling a pod or deleting its group does not exempt it from queue and cap.
 type Commitment struct {
 	Queue    QueueID
 	GroupUID types.UID
 }
 
-// bindingOf reads the annotations of a bound pod. It is nil for pods that wait and for pods
-// that somebody else has bound.
-func bindingOf(pod *v1.Pod) *Commitment {
+// CommitmentOf reads the annotations of a bound pod. It is nil for pending pods and for pods
+// that another client has bound.
+func CommitmentOf(pod *v1.Pod) *Commitment {
 	if pod.Spec.NodeName == "" {
 		return nil
 	}
-	queue, ours := pod.Annotations[v1alpha1.AnnotationQueue]
+	queue, present := pod.Annotations[v1alpha1.AnnotationQueue]
 	uid, also := pod.Annotations[v1alpha1.AnnotationPodGroupUID]
-	if !ours || !also {
+	if !present || !also {
 		return nil
 	}
 	return &Commitment{Queue: QueueID(queue), GroupUID: types.UID(uid)}
 }
 
-// memberOf is the one rule that assigns a pod to its job. The first match wins:
+// MembershipOf is the one rule that assigns a pod to its job. The first match wins:
 //
-//  1. a binding of ours that names a group: that very group while it exists in that queue, else
-//     a shadow of it, in the queue of the binding. A group of another namespace, which nobody
-//     but a forger names, is as good as gone;
+//  1. a commitment that names a group: that group while it exists in that queue, else
+//     an orphaned job, in the queue of the commitment. A group of another namespace, which only
+//     a forged annotation names, counts as deleted;
 //  2. the label scheduling.batch-scheduler.dev/pod-group;
 //  3. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano;
 //  4. one shadow job per controller owner and queue, else one per pod.
 //
 // live returns the namespace/name and queue of the PodGroup with a UID, if there is one.
-func memberOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(types.UID) (group string, queue QueueID, ok bool)) Membership {
+func MembershipOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(types.UID) (group string, queue QueueID, ok bool)) Membership {
 	if binding != nil && binding.GroupUID != "" {
 		if group, queue, ok := live(binding.GroupUID); ok && queue == binding.Queue && strings.HasPrefix(group, pod.Namespace+"/") {
-			return Membership{Job: groupJob(group), Group: group}
+			return Membership{Job: GroupJobID(group), Group: group}
 		}
-		id := JobID("former/" + string(binding.GroupUID) + "/" + pod.Namespace + "/" + string(binding.Queue))
+		id := JobID("orphaned/" + string(binding.GroupUID) + "/" + pod.Namespace + "/" + string(binding.Queue))
 		return Membership{Job: id, Queue: binding.Queue, MinMember: 1}
 	}
 	if binding == nil {
 		if name := GroupNameOf(pod); name != "" {
 			group := pod.Namespace + "/" + name
-			return Membership{Job: groupJob(group), Group: group}
+			return Membership{Job: GroupJobID(group), Group: group}
 		}
 	}
 	queue := QueueID(pod.Labels[v1alpha1.LabelQueue])
@@ -85,15 +85,15 @@ func memberOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(
 	if queue == "" {
 		queue = defaultQueue
 	}
-	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: shadowMinMember(pod)}
+	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod)}
 }
 
-// IsMember tells whether a pod counts in a group, for those who look at the two from outside. A group that names
-// no queue is in whatever queue its pods were bound for.
+// IsMember reports whether a pod counts in a group, for clients that do not have the model. A group that names
+// no queue is in the queue that its pods were bound for.
 func IsMember(pod *v1.Pod, group *v1alpha1.PodGroup) bool {
-	binding := bindingOf(pod)
+	binding := CommitmentOf(pod)
 	name := group.Namespace + "/" + group.Name
-	m := memberOf(pod, binding, "", func(uid types.UID) (string, QueueID, bool) {
+	m := MembershipOf(pod, binding, "", func(uid types.UID) (string, QueueID, bool) {
 		queue := QueueID(group.Spec.Queue)
 		if queue == "" {
 			queue = binding.Queue
@@ -103,9 +103,10 @@ func IsMember(pod *v1.Pod, group *v1alpha1.PodGroup) bool {
 	return m.Group == name
 }
 
-func groupJob(group string) JobID { return JobID("group/" + group) }
+// GroupJobID returns the id of the job of a PodGroup, given its namespace/name.
+func GroupJobID(group string) JobID { return JobID("group/" + group) }
 
-// GroupNameOf returns the name of the PodGroup that a pod asks for, empty if for none.
+// GroupNameOf returns the name of the PodGroup that a pod names, empty if none.
 func GroupNameOf(pod *v1.Pod) string {
 	if name := pod.Labels[v1alpha1.LabelPodGroup]; name != "" {
 		return name
@@ -121,11 +122,24 @@ func shadowJob(pod *v1.Pod, queue QueueID) JobID {
 	return JobID("shadow/" + pod.Namespace + "/" + owner + "/" + string(queue))
 }
 
-// shadowMinMember reads the gang size annotation; what is not a positive number counts as 1.
-func shadowMinMember(pod *v1.Pod) int32 {
+// ShadowMinMember returns the gang size annotation of a pod without PodGroup; what is not a positive number counts as 1.
+func ShadowMinMember(pod *v1.Pod) int32 {
 	n, err := strconv.ParseInt(pod.Annotations[v1alpha1.AnnotationGroupMinMember], 10, 32)
 	if err != nil || n < 1 {
 		return 1
 	}
 	return int32(n)
 }
+
+// OrphanedGroup returns the UID of the deleted group of which the job collects members that were bound for it, else "".
+func (j *JobInfo) OrphanedGroup() types.UID {
+	rest, ok := strings.CutPrefix(string(j.ID), "orphaned/")
+	if !ok {
+		return ""
+	}
+	uid, _, _ := strings.Cut(rest, "/")
+	return types.UID(uid)
+}
+
+// QueueFound reports whether the queue that the job names exists.
+func (j *JobInfo) QueueFound() bool { return j.Queue != nil && j.Queue.ID == j.QueueName }

@@ -14,7 +14,8 @@ type Journal struct {
 // journalLimit bounds the number of entries.
 const journalLimit = 1 << 16
 
-func (j *Journal) add(index int) {
+// Add appends a node. Only package model calls it.
+func (j *Journal) Add(index int) {
 	if len(j.entries) >= journalLimit {
 		half := len(j.entries) / 2
 		j.base += uint64(half)

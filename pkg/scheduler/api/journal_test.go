@@ -15,7 +15,7 @@ func TestJournal(t *testing.T) {
 	var j Journal
 	start := j.Position()
 	for i := range journalLimit + 10 {
-		j.add(i)
+		j.Add(i)
 	}
 	if _, ok := j.Since(start); ok {
 		t.Error("Since does not report that entries were dropped")
@@ -37,7 +37,7 @@ func TestJournalReader(t *testing.T) {
 	add := func(indexes ...int) func(*Journal, *JournalReader) {
 		return func(j *Journal, _ *JournalReader) {
 			for _, index := range indexes {
-				j.add(index)
+				j.Add(index)
 			}
 		}
 	}
@@ -62,14 +62,14 @@ func TestJournalReader(t *testing.T) {
 			func(j *Journal, r *JournalReader) {
 				add(many(journalLimit-2)...)(j, r)
 				r.CatchUp(j, math.MaxInt, func() {}, func(int) {})
-				j.add(7)
+				j.Add(7)
 			}, 9, []string{"7"},
 		},
 		"the reader was invalidated": {
 			func(_ *Journal, r *JournalReader) { r.Invalidate() }, 9, []string{"rebuild"},
 		},
 		"the reader was invalidated, and a node has changed": {
-			func(j *Journal, r *JournalReader) { r.Invalidate(); j.add(7) }, 9, []string{"rebuild"},
+			func(j *Journal, r *JournalReader) { r.Invalidate(); j.Add(7) }, 9, []string{"rebuild"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestJournalReader(t *testing.T) {
 				got = nil
 				r.CatchUp(&j, limit, func() { got = append(got, "rebuild") }, func(index int) { got = append(got, fmt.Sprint(index)) })
 			}
-			j.add(1)
-			j.add(2)
+			j.Add(1)
+			j.Add(2)
 			if r.UpToDate(&j) {
 				t.Error("a reader that has read nothing is up to date")
 			}
@@ -115,7 +115,7 @@ func TestJournalReaderAgainstTwin(t *testing.T) {
 		change := func() {
 			index := rapid.IntRange(0, len(values)-1).Draw(t, "changed node")
 			values[index]++
-			journal.add(index)
+			journal.Add(index)
 		}
 		readers, copies := make([]JournalReader, 3), make([][]int, 3)
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {
@@ -123,7 +123,7 @@ func TestJournalReaderAgainstTwin(t *testing.T) {
 			case 0:
 				for range rapid.IntRange(journalLimit/4, journalLimit+10).Draw(t, "changes of the first node") {
 					values[0]++
-					journal.add(0)
+					journal.Add(0)
 				}
 			case 1:
 				values[len(values)-1]++ // not in the journal

@@ -6,8 +6,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Report is what a cycle found out, for whoever writes it to the API server. It shares nothing
-// that changes with the model, so it may be read at any time by anybody.
+// Report is what a cycle found out, for the status writers. It shares nothing
+// that changes with the model, so any goroutine may read it at any time.
 type Report struct {
 	// PodGroups that changed in this cycle or wait.
 	PodGroups []PodGroupReport

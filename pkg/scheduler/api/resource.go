@@ -27,7 +27,7 @@ const (
 const MaxQuantity = int64(1) << 50
 
 // MaxRequest is the largest amount that one pod can ask for in one dimension (64 TiB of memory). A sum that has
-// saturated is wrong for good once it shrinks again, and this many pods in one dimension are below that: 1 << 17.
+// saturated stays wrong once it shrinks again, and this many pods in one dimension are below that: 1 << 17.
 const MaxRequest = int64(1) << 46
 
 // Dimensions gives every resource name a dense index, once for all of a process.
@@ -46,7 +46,7 @@ func NewDimensions() *Dimensions {
 	return d
 }
 
-// Index returns the index of name, which it hands out at the first use.
+// Index returns the index of name, which it assigns at the first use.
 func (d *Dimensions) Index(name v1.ResourceName) int {
 	if i, ok := d.index[name]; ok {
 		return i
@@ -64,8 +64,8 @@ func (d *Dimensions) Name(i int) v1.ResourceName { return d.names[i] }
 // Len returns how many dimensions are known.
 func (d *Dimensions) Len() int { return len(d.names) }
 
-// Shared tells whether queues share dimension i: cpu, memory and extended resources. The
-// number of pods, local storage and attachable volumes are room on nodes, not shares.
+// Shared reports whether queues share dimension i: cpu, memory and extended resources. The
+// number of pods, local storage and attachable volumes are resources of nodes, not shares.
 func (d *Dimensions) Shared(i int) bool { return d.shared[i] }
 
 func shared(name v1.ResourceName) bool {
@@ -292,10 +292,10 @@ func (r Resource) Times(n int64) Resource {
 	return product
 }
 
-// TimesIn returns how often r fits into room; a request for nothing fits as often as there are
-// pods to ask.
-func (r Resource) TimesIn(room Resource) int64 {
-	return r.TimesInRest(room, nil)
+// TimesIn returns how often r fits into available; a request for nothing fits as often as there are
+// pods to request it.
+func (r Resource) TimesIn(available Resource) int64 {
+	return r.TimesInRest(available, nil)
 }
 
 // TimesInRest is TimesIn of what is left of whole without taken.
@@ -309,32 +309,32 @@ func (r Resource) TimesInRest(whole, taken Resource) int64 {
 	return times
 }
 
-// Fits tells whether r fits into room. As in kube-scheduler a dimension that is not asked for
-// is not looked at, so a node that is over-full in it can still take the task.
-func (r Resource) Fits(room Resource) bool { return r.insufficientDimension(room) < 0 }
+// Fits reports whether r fits into available. As in kube-scheduler a dimension that is not requested
+// is ignored, so a node that is over-full in it can still take the task.
+func (r Resource) Fits(available Resource) bool { return r.insufficientDimension(available) < 0 }
 
-// insufficientDimension returns the first dimension in which r does not fit into room, or -1.
-func (r Resource) insufficientDimension(room Resource) int {
+// insufficientDimension returns the first dimension in which r does not fit into available, or -1.
+func (r Resource) insufficientDimension(available Resource) int {
 	for i, n := range r {
-		if n > 0 && n > room.At(i) {
+		if n > 0 && n > available.At(i) {
 			return i
 		}
 	}
 	return -1
 }
 
-// InsufficientDimension returns the dimension that a person would name first among those in which r does not
-// fit into room: extended resources before cpu before memory; -1 when r fits.
-func (r Resource) InsufficientDimension(room Resource) int {
+// InsufficientDimension returns the most specific dimension in which r does not
+// fit into available: extended resources before cpu before memory; -1 when r fits.
+func (r Resource) InsufficientDimension(available Resource) int {
 	for i := len(r) - 1; i >= fixedDimensions; i-- {
-		if r[i] > 0 && r[i] > room.At(i) {
+		if r[i] > 0 && r[i] > available.At(i) {
 			return i
 		}
 	}
-	return r.insufficientDimension(room)
+	return r.insufficientDimension(available)
 }
 
-// Within tells whether r is at or below limits in every dimension. Nil limits allow all, and
+// Within reports whether r is at or below limits in every dimension. Nil limits allow all, and
 // dimensions beyond the end of limits are not limited.
 func (r Resource) Within(limits Resource) bool { return r.Exceeds(limits) < 0 }
 
@@ -361,7 +361,7 @@ func (r Resource) NotNegative() Resource {
 	return r
 }
 
-// IsZero tells whether every dimension is zero.
+// IsZero reports whether every dimension is zero.
 func (r Resource) IsZero() bool {
 	for _, n := range r {
 		if n != 0 {
@@ -381,7 +381,7 @@ func (r Resource) Equal(o Resource) bool {
 	return true
 }
 
-// appendKey writes r as part of a shape's key.
+// appendKey writes r as part of a signature's key.
 func (r Resource) appendKey(key []byte) []byte {
 	for i, n := range r {
 		if n != 0 {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
 
@@ -258,34 +256,6 @@ func TestSharedDimensions(t *testing.T) {
 				t.Errorf("shared: %t", got)
 			}
 		})
-	}
-}
-
-// However many pods ask for however much, the accounts are right again when they are gone.
-func TestAbsurdRequestsLeaveNoTraces(t *testing.T) {
-	c := newTestCluster()
-	c.SetQueue(aQueue("default"))
-	c.SetNode(aNode("n", "cpu", "4", "memory", "8Gi"))
-	c.Recompute()
-	before := c.Dump()
-	const pods = 9_000 // at 1 << 50 each, an int64 holds 8191
-	name := func(i int) string { return fmt.Sprint("p", i) }
-	for i := range pods {
-		c.SetPod(aPod(name(i), requesting("cpu", "1e30", "memory", "9e40"), ownedBy("rs"), on("n")))
-	}
-	c.Recompute()
-	if held := c.Queues["default"].Allocated.At(CPU); held != pods*MaxRequest {
-		t.Errorf("the queue holds %d", held)
-	}
-	if err := c.Audit(); err != nil {
-		t.Error(err)
-	}
-	for i := range pods {
-		c.DeletePod(types.UID("uid-" + name(i)))
-	}
-	c.Recompute()
-	if diff := cmp.Diff(before, c.Dump()); diff != "" {
-		t.Errorf("traces are left:\n%s", diff)
 	}
 }
 

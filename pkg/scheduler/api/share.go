@@ -91,11 +91,11 @@ func (d *Dimensions) Dominant(part, whole Resource) Share {
 	return most
 }
 
-// Fairer tells whether a taker whose share goes from before to after, at the cost of a giver that
-// has left then, brings shares closer together for good: t < t′ ≤ g′. The taker's share rises
-// strictly, and ends at or below what the giver has left. Then the sorted vector of shares rises lexicographically with every such
+// Fairer reports whether a preemptor whose share changes from before to after, at the cost of a victim that
+// has left then, brings shares closer together permanently: t < t′ ≤ v′. The preemptor's share rises
+// strictly, and ends at or below what the victim has left. Then the sorted vector of shares rises lexicographically with every such
 // step, so that no sequence of them comes back to where it began; with t = t′ allowed two
-// takers could rob each other for ever in a dimension that moves neither's share.
+// preemptors could evict each other endlessly in a dimension that changes neither share.
 func Fairer(before, after, left Share) bool {
 	return before.Compare(after) < 0 && after.Compare(left) <= 0
 }

@@ -11,16 +11,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Signature is everything of a pod's spec that decides where it may go and where it should:
+// Signature is everything of a pod's spec that decides on which nodes it may run and which are preferred:
 // namespace, requests, selectors, affinity, tolerations, ports, spread, volumes, claims and
 // images; and the names of claims that were made for it. Never its labels or its name. Tasks of
-// equal spec share one Shape, so what is found out for one of them holds for all.
+// equal spec share one Signature, so what is found out for one of them holds for all.
 type Signature struct {
-	// Exemplar is the spec of one pod of this shape; read only.
+	// Exemplar is the spec of one pod with this signature; read only.
 	Exemplar  *v1.PodSpec
 	Namespace string
 	Request   Resource
-	// BestEffort shapes ask for nothing but one pod's place.
+	// BestEffort signatures request nothing but a pod slot.
 	BestEffort bool
 	// Preferred is nil without preferred node affinity.
 	Preferred *nodeaffinity.PreferredSchedulingTerms
@@ -30,40 +30,47 @@ type Signature struct {
 
 	// Terms select other pods: required and preferred (anti-)affinity and topology spread.
 	Terms []Term
-	// selfAffinityKey is the topology key of a required affinity to pods of the shape's own kind.
+	// selfAffinityKey is the topology key of a required affinity to pods with the same signature.
 	selfAffinityKey string
-	// Volumes tells whether the shape uses claims or disks that tie it to nodes.
+	// Volumes reports whether the signature uses claims or disks that tie it to nodes.
 	Volumes bool
-	// Claims tells whether the shape asks for devices through resource claims.
+	// Claims reports whether the signature requests devices through resource claims.
 	Claims bool
 
-	nodes   nodeMatcher
-	key     string
-	refs    int // tasks of this shape
-	members int // of these, members of queues that hold room or wait
-	classes map[string]*EquivalenceClass
-	// classesAt is the generation of terms that classes were made for.
-	classesAt uint64
+	nodes nodeMatcher
+	key   string
+
+	// Tracking is maintained by package model.
+	Tracking SignatureTracking
 }
 
-// Key is equal for equal shapes, and only for those.
+// SignatureTracking is what package model records about a signature.
+type SignatureTracking struct {
+	References int // tasks with this signature
+	Members    int // of these, members of queues that hold resources or wait
+	// Classes are the equivalence classes of the signature as of ClassesAt, a version of the set of affinity terms.
+	Classes   map[string]*EquivalenceClass
+	ClassesAt uint64
+}
+
+// Key is equal for equal signatures, and only for those.
 func (s *Signature) Key() string { return s.key }
 
-// HasMembers tells whether any task of a queue that holds room or waits has this shape.
-func (s *Signature) HasMembers() bool { return s.members > 0 }
+// HasMembers reports whether any task of a queue that holds resources or waits has this signature.
+func (s *Signature) HasMembers() bool { return s.Tracking.Members > 0 }
 
-// Unreferenced tells whether the last task of this shape is gone: what is remembered for it may go too.
-func (s *Signature) Unreferenced() bool { return s.refs == 0 }
+// Unreferenced reports whether the last task with this signature is deleted: caches may drop their entries for it.
+func (s *Signature) Unreferenced() bool { return s.Tracking.References == 0 }
 
-// HasExternalResources tells whether the answer where the shape may go depends on objects that are not in the model:
+// HasExternalResources reports whether feasibility depends on objects that are not in the model:
 // volumes, and claims of both kinds.
 func (s *Signature) HasExternalResources() bool { return s.Volumes || s.Claims }
 
-// SelfAffinityKey returns the topology key of a required affinity of the shape to its own pods: they
+// SelfAffinityKey returns the topology key of a required affinity of the signature to its own pods: they
 // must all be in one domain of it. Empty if there is none.
 func (s *Signature) SelfAffinityKey() string { return s.selfAffinityKey }
 
-// HostPort is one port of the node that a pod takes.
+// HostPort is one port of the node that a pod uses.
 type HostPort struct {
 	IP       string // "0.0.0.0" for all addresses
 	Protocol v1.Protocol
@@ -77,9 +84,9 @@ func (p HostPort) conflicts(o HostPort) bool {
 		(p.IP == o.IP || p.IP == allAddresses || o.IP == allAddresses)
 }
 
-// signatureKey says which pods have equal shapes. It writes field after field rather than hashing
+// SignatureKey returns a key that is equal for pods with equal signatures. It writes field after field rather than hashing
 // the whole spec, because most pods have few of them and there may be 100,000 at start.
-func signatureKey(pod *v1.Pod, request Resource) string {
+func SignatureKey(pod *v1.Pod, request Resource) string {
 	spec := &pod.Spec
 	key := make([]byte, 0, 256)
 	key = append(key, pod.Namespace...)
@@ -98,7 +105,7 @@ func signatureKey(pod *v1.Pod, request Resource) string {
 		key = appendStrings(key, "together", domain)
 	}
 	key = appendJSON(key, "spread", spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) > 0)
-	for i := range spec.TopologySpreadConstraints { // matchLabelKeys stand for the pod's own values
+	for i := range spec.TopologySpreadConstraints { // matchLabelKeys refer to the pod's own values
 		for _, name := range spec.TopologySpreadConstraints[i].MatchLabelKeys {
 			key = appendStrings(key, name, pod.Labels[name])
 		}
@@ -156,26 +163,27 @@ func appendJSON[T any](key []byte, name string, value T, present bool) []byte {
 	return append(append(key, text...), ';')
 }
 
-// BindsToNodes tells whether a volume has a say in where its pod can run.
+// BindsToNodes reports whether a volume restricts the nodes on which its pod can run.
 func BindsToNodes(v *v1.Volume) bool {
 	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.GCEPersistentDisk != nil ||
 		v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil || v.CSI != nil
 }
 
-func newSignature(key string, pod *v1.Pod, request Resource) *Signature {
+// NewSignature reads the spec of a pod; key is its SignatureKey.
+func NewSignature(key string, pod *v1.Pod, request Resource) *Signature {
 	spec := &pod.Spec
 	s := &Signature{
 		key:             key,
 		Exemplar:        spec,
 		Namespace:       pod.Namespace,
 		Request:         request,
-		BestEffort:      asksForNothing(request),
+		BestEffort:      requestsNothing(request),
 		nodes:           newNodeMatcher(pod),
 		Ports:           hostPorts(spec),
 		Terms:           termsOf(pod),
 		Claims:          len(spec.ResourceClaims) > 0,
-		classes:         map[string]*EquivalenceClass{},
 		selfAffinityKey: selfAffinityKeyOf(pod),
+		Tracking:        SignatureTracking{Classes: map[string]*EquivalenceClass{}},
 	}
 	for i := range spec.Volumes {
 		s.Volumes = s.Volumes || BindsToNodes(&spec.Volumes[i])
@@ -191,7 +199,7 @@ func (s *Signature) readPreferred(terms []v1.PreferredSchedulingTerm) {
 		return
 	}
 	preferred, err := nodeaffinity.NewPreferredSchedulingTerms(terms)
-	if err != nil { // what the API server accepted but the matcher does not attracts nobody
+	if err != nil { // the API server accepted it but the matcher does not: no preference
 		return
 	}
 	s.Preferred = preferred
@@ -200,7 +208,7 @@ func (s *Signature) readPreferred(terms []v1.PreferredSchedulingTerm) {
 	}
 }
 
-func asksForNothing(request Resource) bool {
+func requestsNothing(request Resource) bool {
 	for i, n := range request {
 		if i != Pods && n > 0 {
 			return false
@@ -239,9 +247,9 @@ func hostPorts(spec *v1.PodSpec) []HostPort {
 	return ports
 }
 
-// requestOf follows k8s.io/component-helpers, as kube-scheduler does: init containers,
+// RequestOf follows k8s.io/component-helpers, as kube-scheduler does: init containers,
 // sidecars, overhead, pod-level resources, and in-place resize of pods that have a node.
-func (d *Dimensions) requestOf(pod *v1.Pod) Resource {
+func (d *Dimensions) RequestOf(pod *v1.Pod) Resource {
 	resizable := pod.Spec.NodeName != ""
 	request := d.Vector(resource.PodRequests(pod, resource.PodResourcesOptions{
 		UseStatusResources: resizable,

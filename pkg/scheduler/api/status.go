@@ -2,20 +2,20 @@ package api
 
 import v1 "k8s.io/api/core/v1"
 
-// TaskStatus says where a task stands between its creation and its end.
+// TaskStatus is the state of a task between its creation and its end.
 type TaskStatus int8
 
 const (
-	Pending   TaskStatus = iota // waits for a node
-	Allocated                   // placed on idle room by a statement of this session
-	Pipelined                   // placed on room that is still being released
+	Pending   TaskStatus = iota // has no node
+	Allocated                   // placed on idle resources by a statement of this session
+	Pipelined                   // placed on resources that are still being released
 	Binding                     // decided, the API server has not shown it yet
 	Bound                       // has its node, not yet running
 	Running
-	Releasing // being deleted; its room is future room
+	Releasing // being deleted; its resources are available in the Future
 	Succeeded
 	Failed
-	Unknown // the kubelet has lost it; it still stands on its node
+	Unknown // the kubelet does not report it; it still counts on its node
 	NumStatus
 )
 
@@ -23,17 +23,17 @@ var statusNames = [NumStatus]string{"Pending", "Allocated", "Pipelined", "Bindin
 
 func (s TaskStatus) String() string { return statusNames[s] }
 
-// Holding tells whether a task in this status holds its room for good: Allocated, Binding,
+// Holding reports whether a task in this status holds resources and is not being deleted: Allocated, Binding,
 // Bound or Running.
 func (s TaskStatus) Holding() bool {
 	return s == Allocated || s == Binding || s == Bound || s == Running
 }
 
-// Ended tells whether the pod will never run again.
+// Ended reports whether the pod will never run again.
 func (s TaskStatus) Ended() bool { return s == Succeeded || s == Failed }
 
-// statusOf reads the status that the API server shows.
-func statusOf(pod *v1.Pod) TaskStatus {
+// StatusOf returns the status that the API server shows.
+func StatusOf(pod *v1.Pod) TaskStatus {
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
 		return Succeeded

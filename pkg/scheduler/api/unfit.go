@@ -11,7 +11,7 @@ type UnfitReason int8
 
 const (
 	Insufficient                UnfitReason = iota // Unfit.Detail is the resource
-	InsufficientWithForeignPods                    // the same, and there would be room were it not for pods of no queue
+	InsufficientWithForeignPods                    // the same, and the task would fit without pods that belong to no queue
 	NodeNotReady
 	NodeUnschedulable
 	NodePressure // Detail is the condition
@@ -31,7 +31,7 @@ const (
 type Unfit struct {
 	Reason UnfitReason
 	Detail string
-	// Fixed refusals are about the node itself, although others for this reason may be about what stands on it.
+	// Fixed refusals are about the node itself, although others for this reason may be about pods on it.
 	Fixed bool
 }
 
@@ -78,8 +78,8 @@ func pressureText(condition string) string {
 	return condition
 }
 
-// Resolvable tells whether the refusal is about what stands on the node rather than about the
-// node itself: it may pass when pods end, and another node of the kind would help.
+// Resolvable reports whether the refusal is about pods on the node rather than about the
+// node itself: it may end when pods end, and another node of the kind would help.
 func (u *Unfit) Resolvable() bool {
 	if u.Fixed {
 		return false

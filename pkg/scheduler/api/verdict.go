@@ -9,7 +9,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Verdict is why tasks of a job wait: one primary reason with its numbers, kept as data. Which
+// Verdict is why tasks of a job are pending: one primary reason with its numbers, kept as data. Which
 // fields mean something depends on the reason. Message words it.
 type Verdict struct {
 	// Reason is one of the reasons of package v1alpha1.
@@ -20,7 +20,7 @@ type Verdict struct {
 	Need, Have, Gated int32
 
 	// NotEnoughResources and Unschedulable: Missing more pods that ask for Request each must
-	// start together; Startable of them would find room now.
+	// start together; Startable of them would fit now.
 	Missing, Startable int32
 	Request            Resource
 	Nodes              NodeCounts
@@ -33,20 +33,20 @@ type Verdict struct {
 	Dimension          int
 	Limit, Held, Asked int64
 
-	// Preempting: Victims pods are on their way out for the job; by Until the last of them should
-	// be gone, zero if the API server has not said yet.
+	// Preempting: Victims pods are being evicted for the job; by Until the last of them should
+	// have ended, zero if the API server has not shown it yet.
 	Victims int32
 	Until   time.Time
 
-	// Reservation is not nil if the gang has waited so long that room is set aside for it.
+	// Reservation is not nil if the gang has been pending so long that resources are reserved for it.
 	Reservation *StarvationReservation
 
 	// Detail words the rare rest.
 	Detail string
 }
 
-// StarvationReservation says what is set aside for a gang that has waited for longer than After: room on so many
-// Nodes, where Startable of the Need pods would find it now.
+// StarvationReservation is what is reserved for a gang that has been pending for longer than After: resources of so many
+// Nodes, where Startable of the Need pods would fit now.
 type StarvationReservation struct {
 	After           time.Duration
 	Nodes           int
@@ -61,24 +61,22 @@ func (f *StarvationReservation) message() string {
 		f.Nodes, plural(f.Nodes, "node", "nodes"), f.After, f.Startable, f.Need)
 }
 
-// NodeCounts says how many nodes of the cluster have room for one task, and why the others
-// cannot take it. Each node is counted once, so the numbers add up to Total.
+// NodeCounts is on how many nodes of the cluster one task fits, and why it does not fit on the others. Each node is counted once, so the numbers add up to Total.
 type NodeCounts struct {
 	Total, Available int
 	Unfit            []UnfitCount // most frequent first, then by message
 
-	// Nearest is not nil if no node has room, and some would have it were less taken there.
+	// Nearest is not nil if the task fits on no node, and would fit on some if less were allocated there.
 	Nearest *NearestNode
 }
 
-// NearestNode is the node that comes nearest to having room for a task, and what is missing there: in relation
-// to what the task asks for it is the least.
+// NearestNode is the node that lacks the least for a task, in relation to its request, and what it lacks.
 type NearestNode struct {
 	Node      string
 	Shortfall Resource
 }
 
-// NearestMessage words the near miss, if there is one, to be put behind a message that tells how many nodes have no room.
+// NearestMessage words Nodes.Nearest, if there is one, as a suffix of the message about the counts of nodes.
 func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
 		return ""
@@ -92,7 +90,7 @@ type UnfitCount struct {
 	Count int
 }
 
-// Count adds one node: unfit is nil if it has room.
+// Count adds one node: unfit is nil if the task fits there.
 func (c *NodeCounts) Count(unfit *Unfit) {
 	c.Total++
 	if unfit == nil {
@@ -108,7 +106,7 @@ func (c *NodeCounts) Count(unfit *Unfit) {
 	c.Unfit = append(c.Unfit, UnfitCount{*unfit, 1})
 }
 
-// Sort brings the refusals into the order in which they are told.
+// Sort sorts the refusals into the order in which they are reported.
 func (c *NodeCounts) Sort() {
 	slices.SortFunc(c.Unfit, func(a, b UnfitCount) int {
 		if a.Count != b.Count {
@@ -118,7 +116,7 @@ func (c *NodeCounts) Sort() {
 	})
 }
 
-// Suitable tells whether some node would do if less stood on it.
+// Suitable reports whether some node would fit if fewer pods ran on it.
 func (c *NodeCounts) Suitable() bool {
 	if c.Available > 0 {
 		return true
@@ -138,21 +136,21 @@ func (c *NodeCounts) message() string {
 	if c.Total == 0 {
 		return "no nodes available to schedule pods"
 	}
-	told := make([]string, 0, maxUnfitReported+1)
+	reported := make([]string, 0, maxUnfitReported+1)
 	rest := 0
 	for i := range c.Unfit {
 		if i < maxUnfitReported {
-			told = append(told, fmt.Sprintf("%d %s", c.Unfit[i].Count, c.Unfit[i].Message()))
+			reported = append(reported, fmt.Sprintf("%d %s", c.Unfit[i].Count, c.Unfit[i].Message()))
 		} else {
 			rest += c.Unfit[i].Count
 		}
 	}
 	if rest > 0 {
-		told = append(told, fmt.Sprintf("%d for other reasons", rest))
+		reported = append(reported, fmt.Sprintf("%d for other reasons", rest))
 	}
 	text := fmt.Sprintf("%d/%d nodes are available", c.Available, c.Total)
-	if len(told) > 0 {
-		text += ": " + strings.Join(told, ", ")
+	if len(reported) > 0 {
+		text += ": " + strings.Join(reported, ", ")
 	}
 	return text
 }
@@ -212,20 +210,4 @@ func plural(n int, one, many string) string {
 		return one
 	}
 	return many
-}
-
-// Admissible returns why no task of the job can be placed whatever its plugins say: its group or
-// queue does not exist, its namespace is being deleted, or it is put off. Nil if it can.
-func (c *Cluster) Admissible(j *JobInfo) *Verdict {
-	switch {
-	case j.GroupName != "" && j.Group == nil:
-		return &Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: j.GroupName[len(j.Namespace)+1:]}
-	case !j.QueueFound():
-		return &Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
-	case c.Terminating(j.Namespace):
-		return &Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
-	case j.backoff != "":
-		return &Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.backoff}
-	}
-	return nil
 }

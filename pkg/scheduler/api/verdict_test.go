@@ -4,9 +4,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -129,41 +126,6 @@ func TestSuitable(t *testing.T) {
 			}
 			if got := c.Suitable(); got != tc.want {
 				t.Errorf("suitable: %t", got)
-			}
-		})
-	}
-}
-
-func TestAdmissible(t *testing.T) {
-	cases := map[string]struct {
-		given func(*Cluster)
-		want  string // reason, empty if admissible
-	}{
-		"all is there":      {func(*Cluster) {}, ""},
-		"no group":          {func(c *Cluster) { c.DeletePodGroup("ns/g", "uid-g") }, v1alpha1.ReasonGroupNotFound},
-		"no queue":          {func(c *Cluster) { c.DeleteQueue("q") }, v1alpha1.ReasonQueueNotFound},
-		"no default queue":  {func(c *Cluster) { c.DeleteQueue("default") }, ""},
-		"namespace unknown": {func(c *Cluster) { c.DeleteNamespace("ns") }, ""},
-		"namespace terminates": {
-			func(c *Cluster) {
-				c.SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}, Status: v1.NamespaceStatus{Phase: v1.NamespaceTerminating}})
-			}, v1alpha1.ReasonNotEnoughPods,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			c := newTestCluster()
-			c.SetQueue(aQueue("default"))
-			c.SetQueue(aQueue("q"))
-			c.SetPodGroup(aGroup("g", "q", 1))
-			c.SetPod(aPod("p", inGroup("g")))
-			tc.given(c)
-			got := ""
-			if v := c.Admissible(c.Jobs["group/ns/g"]); v != nil {
-				got = v.Reason
-			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

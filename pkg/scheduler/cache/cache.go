@@ -22,6 +22,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/events"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/evict"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/status"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Options are the parts of a Cache. All are required, except where a default is named.
@@ -76,11 +77,10 @@ type Cache struct {
 	log     logr.Logger
 
 	// These belong to the scheduling goroutine.
-	model *api.Cluster
+	model *model.Cluster
 	// observed is the last applied event of each object that exists: what Rebuild builds a new
 	// model from.
 	observed map[objectKey]event
-	inFlight inFlight
 
 	queue eventQueue
 	wake  chan struct{}
@@ -120,13 +120,12 @@ func New(o Options) (*Cache, error) {
 		options:        o,
 		log:            o.Log.WithName("cache"),
 		observed:       map[objectKey]event{},
-		inFlight:       newInFlight(),
 		wake:           make(chan struct{}, 1),
 		groupInformers: externalversions.NewSharedInformerFactory(o.Batch, 0),
 		trimmer:        newTrimmer(),
 	}
 	c.queue.clock = o.Clock
-	c.model = c.emptyModel()
+	c.model = c.emptyModel(nil)
 	c.wireEffects()
 	if err := c.listen(); err != nil {
 		return nil, err
@@ -154,15 +153,17 @@ func (c *Cache) wireEffects() {
 	})
 }
 
-func (c *Cache) emptyModel() *api.Cluster {
-	return api.NewCluster(api.Options{
+// emptyModel returns a model without objects that takes over a record of operations in flight.
+func (c *Cache) emptyModel(inFlight *model.InFlight) *model.Cluster {
+	return model.NewCluster(model.Options{
 		SchedulerName: c.options.SchedulerName,
 		DefaultQueue:  api.QueueID(c.options.DefaultQueue),
+		InFlight:      inFlight,
 	})
 }
 
 // Model returns the model, which Rebuild replaces. Only the scheduling goroutine may use it.
-func (c *Cache) Model() *api.Cluster { return c.model }
+func (c *Cache) Model() *model.Cluster { return c.model }
 
 // Wake returns a channel that receives a signal after events that could let a task be placed. One
 // signal may stand for many events.
@@ -218,7 +219,7 @@ func (c *Cache) Rebuild() {
 }
 
 func (c *Cache) replay() bool {
-	c.model = c.emptyModel()
+	c.model = c.emptyModel(c.model.InFlight())
 	keys := make([]objectKey, 0, len(c.observed))
 	for key := range c.observed {
 		keys = append(keys, key)
@@ -229,7 +230,6 @@ func (c *Cache) replay() bool {
 			return false
 		}
 	}
-	c.inFlight.restore(c.model)
 	return true
 }
 

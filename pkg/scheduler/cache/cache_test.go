@@ -25,6 +25,7 @@ import (
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
@@ -51,8 +52,8 @@ func newCache(t testing.TB) (*Cache, handlers) {
 
 // state returns the content of the model: tasks with status, node and job, then nodes with their idle
 // CPU.
-func state(m *api.Cluster) []string {
-	m.Recompute()
+func state(m *model.Cluster) []string {
+	m.Events().Recompute()
 	lines := []string{}
 	for _, task := range tasksOf(m) {
 		line := fmt.Sprintf("%s %s", task.ID, task.Status)
@@ -247,11 +248,11 @@ func TestWhatWakesTheCycle(t *testing.T) {
 			c.Apply()
 			f := &harness{Cache: c}
 			f.woken()
-			generation := c.Model().Generation()
+			generation := c.Model().Generations().Model
 			test.change(h)
 			woken := f.woken()
 			c.Apply()
-			got := effect{woken, c.Model().Generation() != generation}
+			got := effect{woken, c.Model().Generations().Model != generation}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -275,10 +276,10 @@ func TestExternalObjectsWakeTheCycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, 1, nil, func(f *harness) {
 				f.woken()
-				generation := f.Model().Generation()
+				generation := f.Model().Generations().Model
 				f.Create(object)
 				f.settle()
-				if !f.woken() || f.Model().Generation() == generation {
+				if !f.woken() || f.Model().Generations().Model == generation {
 					t.Error("no cycle")
 				}
 			})
@@ -472,7 +473,7 @@ func BenchmarkApply(b *testing.B) {
 		measure := func(name string) {
 			began := time.Now()
 			n := c.Apply()
-			c.Model().Recompute()
+			c.Model().Events().Recompute()
 			b.ReportMetric(time.Since(began).Seconds(), name+"-s")
 			b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(n), name+"-ns/event")
 		}

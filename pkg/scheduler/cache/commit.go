@@ -53,7 +53,6 @@ func (c *Cache) bind(u *bind.Unit, d api.Decision) {
 	u.Add(r)
 	u.Job = job.ID
 	u.StartsGang = job.ReadyCount()-int32(len(u.Requests)) < job.MinMember
-	c.inFlight.bind(r)
 	c.statuses.ForgetPod(r.UID)
 }
 
@@ -69,7 +68,6 @@ func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 	if p.PreemptorPod == nil {
 		p.PreemptorPod = preemptorPod(d.For)
 	}
-	c.inFlight.evict(pod.UID)
 }
 
 // preemptorPod returns the first task of a job, by name, that waits for the resources of victims.

@@ -78,8 +78,7 @@ type bindFailed struct {
 func (b bindFailed) String() string { return "failed bind of the pod with UID " + string(b.uid) }
 
 func (b bindFailed) apply(c *Cache) {
-	delete(c.inFlight.binds, b.uid)
-	c.model.BindFailed(api.TaskID(b.uid), b.reason)
+	c.model.Ledger().BindFailed(api.TaskID(b.uid), b.reason)
 }
 
 // jobBackoff: binds of a job were not sent, and the job waits until it is requeued.
@@ -94,8 +93,7 @@ func (b jobBackoff) apply(c *Cache) {
 	for _, bind := range b.binds {
 		bind.apply(c)
 	}
-	c.inFlight.backoffs[b.job] = b.reason
-	c.model.SetBackoff(b.job, b.reason)
+	c.model.Ledger().SetBackoff(b.job, b.reason)
 }
 
 func (b jobBackoff) String() string { return "back-off of job " + string(b.job) }
@@ -109,8 +107,7 @@ type jobRequeued struct {
 func (r jobRequeued) String() string { return "requeue of job " + string(r.job) }
 
 func (r jobRequeued) apply(c *Cache) {
-	delete(c.inFlight.backoffs, r.job)
-	c.model.SetBackoff(r.job, "")
+	c.model.Ledger().SetBackoff(r.job, "")
 }
 
 // evictionFailed: an eviction certainly has had no effect.
@@ -125,10 +122,9 @@ func (e evictionFailed) String() string {
 }
 
 func (e evictionFailed) apply(c *Cache) {
-	delete(c.inFlight.evictions, e.uid)
-	c.model.EvictionFailed(api.TaskID(e.uid))
+	c.model.Ledger().EvictionFailed(api.TaskID(e.uid))
 	if e.refused {
-		c.model.SetEvictionBlocked(api.TaskID(e.uid), true)
+		c.model.Ledger().SetEvictionBlocked(api.TaskID(e.uid), true)
 	}
 }
 
@@ -138,7 +134,9 @@ type evictionAllowed struct {
 	uid types.UID
 }
 
-func (e evictionAllowed) apply(c *Cache) { c.model.SetEvictionBlocked(api.TaskID(e.uid), false) }
+func (e evictionAllowed) apply(c *Cache) {
+	c.model.Ledger().SetEvictionBlocked(api.TaskID(e.uid), false)
+}
 func (e evictionAllowed) String() string {
 	return "end of the eviction back-off of the pod with UID " + string(e.uid)
 }
@@ -152,15 +150,14 @@ type podVanished struct {
 func (p podVanished) String() string { return "vanished pod " + p.pod.namespace + "/" + p.pod.name }
 
 func (p podVanished) apply(c *Cache) {
-	delete(c.inFlight.binds, p.pod.uid)
 	delete(c.observed, p.pod)
-	c.model.DeletePod(p.pod.uid)
+	c.model.Events().DeletePod(p.pod.uid)
 }
 
 // externalChange: an object changed that is not in the model and that plugins read themselves.
 type externalChange struct{}
 
-func (externalChange) apply(c *Cache)         { c.model.NotifyExternalChange() }
+func (externalChange) apply(c *Cache)         { c.model.Events().NotifyExternalChange() }
 func (externalChange) key() (objectKey, bool) { return objectKey{rank: rankExternal}, true }
 func (externalChange) deletes() bool          { return false }
 func (externalChange) String() string         { return "change of an object outside the model" }

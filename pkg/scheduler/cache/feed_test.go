@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // feed holds the objects of one kind on the API server, and an informer of them that the test operates.
@@ -26,7 +26,7 @@ type feed[T apiObject] struct {
 	stage   *fakeInformers
 	handler toolscache.ResourceEventHandler
 	draw    func(t *rapid.T, old T) T // old is nil for a new object
-	apply   func(*api.Cluster, T)
+	apply   func(model.Events, T)
 	// onShown is called for each delivered object; may be nil.
 	onShown func(T)
 
@@ -47,11 +47,11 @@ type delivered[T any] struct{ given, untrimmed T }
 type feeder interface {
 	deliverOne(*rapid.T)
 	deliverAll(*rapid.T)
-	replay(hidden map[types.UID]bool) []func(*api.Cluster)
+	replay(hidden map[types.UID]bool) []func(*model.Cluster)
 	untouched(*rapid.T)
 }
 
-func newFeed[T apiObject](s *fakeInformers, k *kind[T], draw func(*rapid.T, T) T, tell func(*api.Cluster, T)) *feed[T] {
+func newFeed[T apiObject](s *fakeInformers, k *kind[T], draw func(*rapid.T, T) T, tell func(model.Events, T)) *feed[T] {
 	return &feed[T]{stage: s, handler: handler(s.Cache, k), draw: draw, apply: tell, server: map[string]T{}, shown: map[string]delivered[T]{}}
 }
 
@@ -165,11 +165,11 @@ func (f *feed[T]) trimmed(obj T) T {
 }
 
 // replay returns functions that apply to a model what the informer shows.
-func (f *feed[T]) replay(hidden map[types.UID]bool) []func(*api.Cluster) {
-	var events []func(*api.Cluster)
+func (f *feed[T]) replay(hidden map[types.UID]bool) []func(*model.Cluster) {
+	var events []func(*model.Cluster)
 	for _, key := range slices.Sorted(maps.Keys(f.shown)) {
 		if obj := f.shown[key].untrimmed; !hidden[obj.GetUID()] {
-			events = append(events, func(c *api.Cluster) { f.apply(c, obj) })
+			events = append(events, func(c *model.Cluster) { f.apply(c.Events(), obj) })
 		}
 	}
 	return events

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
@@ -94,15 +95,15 @@ func (f *harness) settle() {
 	f.t.Helper()
 	synctest.Wait()
 	f.Apply()
-	f.Model().Recompute()
+	f.Model().Events().Recompute()
 	inFlight := 0
 	for _, task := range f.tasks() {
 		if task.InFlight() {
 			inFlight++
 		}
 	}
-	if inFlight != len(f.inFlight.binds) {
-		f.t.Errorf("%d pods are in flight in the model, and %d in the cache", inFlight, len(f.inFlight.binds))
+	if recorded := len(model.Inspect(f.Model()).InFlightBinds); inFlight != recorded {
+		f.t.Errorf("%d tasks are in flight, and %d binds are recorded", inFlight, recorded)
 	}
 }
 
@@ -129,22 +130,22 @@ func (f *harness) place(group, node string) {
 	for _, task := range f.tasks() {
 		if task.Waiting() && task.Job != nil && strings.HasSuffix(task.Job.GroupName, group) {
 			n := f.Model().Node(node)
-			f.Model().Place(task, api.Allocated, n)
+			f.Model().Ledger().Place(task, api.Allocated, n)
 			decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: n, External: f.external[task.Pod.Name]})
 			delete(f.external, task.Pod.Name)
 		}
 	}
 	f.Commit(decisions)
 	for _, d := range decisions {
-		f.Model().AssumePod(d.Task)
+		f.Model().Ledger().AssumePod(d.Task)
 	}
 }
 
 func (f *harness) tasks() []*api.TaskInfo { return tasksOf(f.Model()) }
 
-func tasksOf(model *api.Cluster) []*api.TaskInfo {
+func tasksOf(model *model.Cluster) []*api.TaskInfo {
 	var tasks []*api.TaskInfo
-	for _, task := range model.Tasks {
+	for _, task := range model.Tasks() {
 		tasks = append(tasks, task)
 	}
 	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return strings.Compare(a.Key, b.Key) })

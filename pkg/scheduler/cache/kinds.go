@@ -49,15 +49,9 @@ const (
 func (c *Cache) podKind() *kind[*v1.Pod] {
 	return &kind[*v1.Pod]{
 		name: "pod", rank: rankPod,
-		set: func(c *Cache, pod *v1.Pod) {
-			c.inFlight.observe(pod)
-			c.model.SetPod(pod)
-		},
-		remove: func(c *Cache, pod *v1.Pod) {
-			c.inFlight.forget(pod.UID)
-			c.model.DeletePod(pod.UID)
-		},
-		wakes: c.podWakes,
+		set:    func(c *Cache, pod *v1.Pod) { c.model.Events().SetPod(pod) },
+		remove: func(c *Cache, pod *v1.Pod) { c.model.Events().DeletePod(pod.UID) },
+		wakes:  c.podWakes,
 		observe: func(c *Cache, pod *v1.Pod, deleted bool) {
 			if deleted {
 				c.binder.Forget(pod.UID)
@@ -95,8 +89,8 @@ func ended(pod *v1.Pod) bool {
 func nodeKind() *kind[*v1.Node] {
 	return &kind[*v1.Node]{
 		name: "node", rank: rankNode,
-		set:    func(c *Cache, node *v1.Node) { c.model.SetNode(node) },
-		remove: func(c *Cache, node *v1.Node) { c.model.DeleteNode(node.Name) },
+		set:    func(c *Cache, node *v1.Node) { c.model.Events().SetNode(node) },
+		remove: func(c *Cache, node *v1.Node) { c.model.Events().DeleteNode(node.Name) },
 		wakes: func(before, after *v1.Node) bool {
 			return before == nil || after == nil || !api.EqualNodes(before, after)
 		},
@@ -106,8 +100,8 @@ func nodeKind() *kind[*v1.Node] {
 func budgetKind() *kind[*policyv1.PodDisruptionBudget] {
 	return &kind[*policyv1.PodDisruptionBudget]{
 		name: "poddisruptionbudget", rank: rankBudget,
-		set:    func(c *Cache, b *policyv1.PodDisruptionBudget) { c.model.SetBudget(b) },
-		remove: func(c *Cache, b *policyv1.PodDisruptionBudget) { c.model.DeleteBudget(b.Namespace, b.Name) },
+		set:    func(c *Cache, b *policyv1.PodDisruptionBudget) { c.model.Events().SetBudget(b) },
+		remove: func(c *Cache, b *policyv1.PodDisruptionBudget) { c.model.Events().DeleteBudget(b.Namespace, b.Name) },
 		wakes: func(before, after *policyv1.PodDisruptionBudget) bool {
 			return after == nil || before != nil && after.Status.DisruptionsAllowed > before.Status.DisruptionsAllowed
 		},
@@ -117,8 +111,8 @@ func budgetKind() *kind[*policyv1.PodDisruptionBudget] {
 func namespaceKind() *kind[*v1.Namespace] {
 	return &kind[*v1.Namespace]{
 		name: "namespace", rank: rankNamespace,
-		set:    func(c *Cache, ns *v1.Namespace) { c.model.SetNamespace(ns) },
-		remove: func(c *Cache, ns *v1.Namespace) { c.model.DeleteNamespace(ns.Name) },
+		set:    func(c *Cache, ns *v1.Namespace) { c.model.Events().SetNamespace(ns) },
+		remove: func(c *Cache, ns *v1.Namespace) { c.model.Events().DeleteNamespace(ns.Name) },
 		wakes: func(before, after *v1.Namespace) bool {
 			return before == nil || after == nil || before.Status.Phase != after.Status.Phase ||
 				!equality.Semantic.DeepEqual(before.Labels, after.Labels)
@@ -129,8 +123,8 @@ func namespaceKind() *kind[*v1.Namespace] {
 func priorityClassKind() *kind[*schedulingv1.PriorityClass] {
 	return &kind[*schedulingv1.PriorityClass]{
 		name: "priorityclass", rank: rankPriorityClass,
-		set:    func(c *Cache, class *schedulingv1.PriorityClass) { c.model.SetPriorityClass(class) },
-		remove: func(c *Cache, class *schedulingv1.PriorityClass) { c.model.DeletePriorityClass(class.Name) },
+		set:    func(c *Cache, class *schedulingv1.PriorityClass) { c.model.Events().SetPriorityClass(class) },
+		remove: func(c *Cache, class *schedulingv1.PriorityClass) { c.model.Events().DeletePriorityClass(class.Name) },
 		wakes: func(before, after *schedulingv1.PriorityClass) bool {
 			return before == nil || after == nil || before.Value != after.Value
 		},
@@ -140,9 +134,9 @@ func priorityClassKind() *kind[*schedulingv1.PriorityClass] {
 func podGroupKind() *kind[*v1alpha1.PodGroup] {
 	return &kind[*v1alpha1.PodGroup]{
 		name: "podgroup", rank: rankPodGroup,
-		set: func(c *Cache, g *v1alpha1.PodGroup) { c.model.SetPodGroup(g) },
+		set: func(c *Cache, g *v1alpha1.PodGroup) { c.model.Events().SetPodGroup(g) },
 		remove: func(c *Cache, g *v1alpha1.PodGroup) {
-			c.model.DeletePodGroup(g.Namespace+"/"+g.Name, g.UID)
+			c.model.Events().DeletePodGroup(g.Namespace+"/"+g.Name, g.UID)
 		},
 		wakes: func(before, after *v1alpha1.PodGroup) bool {
 			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
@@ -154,8 +148,8 @@ func podGroupKind() *kind[*v1alpha1.PodGroup] {
 func queueKind() *kind[*v1alpha1.Queue] {
 	return &kind[*v1alpha1.Queue]{
 		name: "queue", rank: rankQueue,
-		set:    func(c *Cache, q *v1alpha1.Queue) { c.model.SetQueue(q) },
-		remove: func(c *Cache, q *v1alpha1.Queue) { c.model.DeleteQueue(q.Name) },
+		set:    func(c *Cache, q *v1alpha1.Queue) { c.model.Events().SetQueue(q) },
+		remove: func(c *Cache, q *v1alpha1.Queue) { c.model.Events().DeleteQueue(q.Name) },
 		wakes: func(before, after *v1alpha1.Queue) bool {
 			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},

@@ -23,8 +23,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
@@ -100,14 +102,14 @@ func newFakeInformers(t *rapid.T) *fakeInformers {
 	}
 	s := &fakeInformers{Cache: c, binds: map[types.UID]*bind.Request{}, evictions: map[types.UID]*evict.Victim{}, reported: map[types.UID]bool{}, hidden: map[types.UID]bool{}}
 	c.binder, c.evictor = fakeBinder{s.binds}, fakeEvictor{s.evictions}
-	s.pods = newFeed(s, c.podKind(), drawPod, (*api.Cluster).SetPod)
+	s.pods = newFeed(s, c.podKind(), drawPod, model.Events.SetPod)
 	s.pods.onShown = func(p *v1.Pod) { delete(s.hidden, p.UID) }
-	s.nodes = newFeed(s, nodeKind(), drawNode, (*api.Cluster).SetNode)
-	s.groups = newFeed(s, podGroupKind(), drawGroup, (*api.Cluster).SetPodGroup)
-	s.queues = newFeed(s, queueKind(), drawQueue, (*api.Cluster).SetQueue)
-	s.classes = newFeed(s, priorityClassKind(), drawClass, (*api.Cluster).SetPriorityClass)
-	s.namespaces = newFeed(s, namespaceKind(), drawNamespace, (*api.Cluster).SetNamespace)
-	s.budgets = newFeed(s, budgetKind(), drawBudget, (*api.Cluster).SetBudget)
+	s.nodes = newFeed(s, nodeKind(), drawNode, model.Events.SetNode)
+	s.groups = newFeed(s, podGroupKind(), drawGroup, model.Events.SetPodGroup)
+	s.queues = newFeed(s, queueKind(), drawQueue, model.Events.SetQueue)
+	s.classes = newFeed(s, priorityClassKind(), drawClass, model.Events.SetPriorityClass)
+	s.namespaces = newFeed(s, namespaceKind(), drawNamespace, model.Events.SetNamespace)
+	s.budgets = newFeed(s, budgetKind(), drawBudget, model.Events.SetBudget)
 	return s
 }
 
@@ -132,7 +134,7 @@ func (s *fakeInformers) compactQueue(*rapid.T) {
 // cycle is the beginning of a cycle; it compares the models.
 func (s *fakeInformers) cycle(t *rapid.T) {
 	s.Apply()
-	s.Model().Recompute()
+	s.Model().Events().Recompute()
 	for uid := range s.binds {
 		if pod := s.shownPod(uid); pod == nil || pod.Spec.NodeName != "" || s.reported[uid] {
 			delete(s.binds, uid)
@@ -148,25 +150,33 @@ func (s *fakeInformers) cycle(t *rapid.T) {
 }
 
 func (s *fakeInformers) compare(t *rapid.T) {
-	if err := s.Model().Audit(); err != nil {
+	if err := audit.Model(s.Model()); err != nil {
 		t.Fatal(err)
 	}
 	fresh := s.rebuilt(rapid.Int64().Draw(t, "order"))
 	if diff := cmp.Diff(lines(fresh), lines(s.Model())); diff != "" {
 		t.Fatalf("the model (+) is not what the informers show (-):\n%s", diff)
 	}
-	if got, want := slices.Sorted(maps.Keys(s.inFlight.binds)), slices.Sorted(maps.Keys(s.binds)); !slices.Equal(got, want) {
-		t.Fatalf("the cache has the binds %v in flight, want %v", got, want)
+	recorded := model.Inspect(s.Model())
+	if got, want := slices.Sorted(maps.Keys(recorded.InFlightBinds)), taskIDs(s.binds); !slices.Equal(got, want) {
+		t.Fatalf("the record has the binds %v, want %v", got, want)
 	}
-	if got, want := slices.Sorted(maps.Keys(s.inFlight.evictions)), slices.Sorted(maps.Keys(s.evictions)); !slices.Equal(got, want) {
-		t.Fatalf("the cache has the evictions %v in flight, want %v", got, want)
+	if got, want := slices.Sorted(maps.Keys(recorded.InFlightEvictions)), taskIDs(s.evictions); !slices.Equal(got, want) {
+		t.Fatalf("the record has the evictions %v, want %v", got, want)
 	}
 }
 
 // rebuilt returns a model of what the informers show, applied in a random order, and of what is in flight.
-func (s *fakeInformers) rebuilt(seed int64) *api.Cluster {
-	c := s.emptyModel()
-	var events []func(*api.Cluster)
+func (s *fakeInformers) rebuilt(seed int64) *model.Cluster {
+	inFlight := model.NewInFlight()
+	for uid, r := range s.binds {
+		inFlight.AddBind(api.TaskID(uid), api.InFlightBind{Node: r.Node, Commitment: r.Commitment})
+	}
+	for uid := range s.evictions {
+		inFlight.AddEviction(api.TaskID(uid))
+	}
+	c := s.emptyModel(inFlight)
+	var events []func(*model.Cluster)
 	for _, feed := range s.feeds() {
 		events = append(events, feed.replay(s.hidden)...)
 	}
@@ -174,17 +184,19 @@ func (s *fakeInformers) rebuilt(seed int64) *api.Cluster {
 	for _, tell := range events {
 		tell(c)
 	}
-	for uid, f := range s.binds {
-		c.RestoreAssumed(api.TaskID(uid), f.Node, f.Commitment)
-	}
-	for uid := range s.evictions {
-		c.MarkEvicting(c.Tasks[api.TaskID(uid)])
-	}
-	c.Recompute()
+	c.Events().Recompute()
 	return c
 }
 
-func lines(model *api.Cluster) []string { return strings.Split(model.Dump(), "\n") }
+func lines(c *model.Cluster) []string { return strings.Split(audit.Dump(c), "\n") }
+
+func taskIDs[V any](m map[types.UID]V) []api.TaskID {
+	var ids []api.TaskID
+	for _, uid := range slices.Sorted(maps.Keys(m)) {
+		ids = append(ids, api.TaskID(uid))
+	}
+	return ids
+}
 
 // shownPod is the pod of that UID as far as the informer has shown it.
 func (s *fakeInformers) shownPod(uid types.UID) *v1.Pod {
@@ -211,7 +223,7 @@ func (s *fakeInformers) livingPod(uid types.UID) *v1.Pod {
 // failure if it skips.
 func (s *fakeInformers) tasksThat(may func(*api.TaskInfo) bool) []*api.TaskInfo {
 	var tasks []*api.TaskInfo
-	for _, task := range s.Model().Tasks {
+	for _, task := range s.Model().Tasks() {
 		if may(task) {
 			tasks = append(tasks, task)
 		}
@@ -244,13 +256,13 @@ func (s *fakeInformers) bind(t *rapid.T) {
 	for _, task := range tasks {
 		if task == first || task.Job == first.Job && rapid.Bool().Draw(t, "too") {
 			n := nodes[len(decisions)%len(nodes)]
-			s.Model().Place(task, api.Allocated, n)
+			s.Model().Ledger().Place(task, api.Allocated, n)
 			decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: n})
 		}
 	}
 	s.Commit(decisions)
 	for _, d := range decisions {
-		s.Model().AssumePod(d.Task)
+		s.Model().Ledger().AssumePod(d.Task)
 	}
 }
 
@@ -311,9 +323,9 @@ func (s *fakeInformers) evictSome(t *rapid.T) {
 		return
 	}
 	victim := drawTask(t, "victim", victims)
-	s.Model().Place(victim, api.Releasing, victim.Node)
+	s.Model().Ledger().Place(victim, api.Releasing, victim.Node)
 	s.Commit([]api.Decision{{Kind: api.Evict, Task: victim, Node: victim.Node, For: victim.Job, Cause: api.Preempted}})
-	s.Model().MarkEvicting(victim)
+	s.Model().Ledger().MarkEvicting(victim)
 }
 
 // evictionEnds plays the evictor and the API server.
@@ -346,24 +358,24 @@ func (s *fakeInformers) tryAndUndo(t *rapid.T) {
 	}
 	task, reserved := drawTask(t, "task", tasks), drawTask(t, "reserved", tasks)
 	status := rapid.SampledFrom([]api.TaskStatus{api.Allocated, api.Pipelined}).Draw(t, "status")
-	model.Recompute()
+	model.Events().Recompute()
 	before := lines(model)
 	var overdue []*api.TaskInfo
 	model.EachReleasing(func(t *api.TaskInfo) { overdue = append(overdue, t) })
 	for _, t := range overdue {
-		model.SetOverdue(t, true)
+		model.Ledger().SetOverdue(t, true)
 	}
 	var kept *api.Reservation
 	if reserved.Job.Queue != nil {
-		kept = model.Reserve(reserved.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: reserved, Node: node}})
+		kept = model.Ledger().Reserve(reserved.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: reserved, Node: node}})
 	}
-	model.Place(task, status, node)
-	model.Place(task, api.Pending, nil)
+	model.Ledger().Place(task, status, node)
+	model.Ledger().Place(task, api.Pending, nil)
 	if kept != nil {
-		model.Unreserve(kept)
+		model.Ledger().Unreserve(kept)
 	}
 	for _, t := range overdue {
-		model.SetOverdue(t, false)
+		model.Ledger().SetOverdue(t, false)
 	}
 	if diff := cmp.Diff(before, lines(model)); diff != "" {
 		t.Fatalf("undo leaves traces:\n%s", diff)

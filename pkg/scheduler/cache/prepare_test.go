@@ -197,12 +197,12 @@ func TestJobBackoff(t *testing.T) {
 				tries = append(tries, f.Elapsed().String())
 				f.reserveExternal("g-1", 0, errors.New("claim data: no space left"))
 				f.place("g", "n1")
-			case verdict.Reason != "ClaimsNotReady" || verdict.Message(f.Model().Dims) != "claim data: no space left":
-				t.Fatalf("backs off because of %s: %s", verdict.Reason, verdict.Message(f.Model().Dims))
+			case verdict.Reason != "ClaimsNotReady" || verdict.Message(f.Model().Dims()) != "claim data: no space left":
+				t.Fatalf("backs off because of %s: %s", verdict.Reason, verdict.Message(f.Model().Dims()))
 			}
 			f.wait(100 * time.Millisecond)
 			f.Rebuild() // keeps the back-off
-			f.Model().Recompute()
+			f.Model().Events().Recompute()
 			job = f.tasks()[0].Job
 		}
 		if diff := cmp.Diff([]string{"0s", "500ms", "1.5s", "3.5s", "7.5s"}, tries); diff != "" {

@@ -232,11 +232,11 @@ func TestJobsOfASession(t *testing.T) {
 		ssn.AddOpenedFn("later", func() { opened = len(ssn.Jobs()) })
 	}}
 	c := newCluster()
-	c.SetNode(node("n", 4))
+	c.Events().SetNode(node("n", 4))
 	for age, name := range []string{"young", "bad", "old"} {
-		c.SetPod(pod(name, 1, func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000-age), 0)) }))
+		c.Events().SetPod(pod(name, 1, func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000-age), 0)) }))
 	}
-	c.SetPod(pod("runs", 1, on("n")))
+	c.Events().SetPod(pod("runs", 1, on("n")))
 	ssn, _ := open(t, profileOf(t, nil, []testPlugin{picky, later}), c)
 	var keys []string
 	for _, j := range ssn.Jobs() {
@@ -248,10 +248,10 @@ func TestJobsOfASession(t *testing.T) {
 	if opened != 2 {
 		t.Errorf("when the session opened, there were %d valid jobs", opened)
 	}
-	if o := ssn.Outcome(c.Tasks["bad"].Job); o == nil || o.Job.Reason != v1alpha1.ReasonNotEnoughPods {
+	if o := ssn.Outcome(c.Tasks()["bad"].Job); o == nil || o.Job.Reason != v1alpha1.ReasonNotEnoughPods {
 		t.Errorf("the outcome of the invalid job is %v", o)
 	}
-	if o := ssn.Outcome(c.Tasks["old"].Job); o != nil {
+	if o := ssn.Outcome(c.Tasks()["old"].Job); o != nil {
 		t.Errorf("the outcome of a job not tried is %v", o)
 	}
 }

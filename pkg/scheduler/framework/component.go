@@ -6,6 +6,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // ComponentSpec is how a policy is registered that is part of every profile, whatever the configuration says.
@@ -22,7 +23,7 @@ type ComponentSpec struct {
 type Environment struct {
 	Handle
 	Configuration *conf.Configuration
-	Cluster       *api.Cluster
+	Cluster       api.ClusterView
 }
 
 // component is a registered component with the place of its action in a cycle.
@@ -100,7 +101,7 @@ func containsAny(list, names []string) bool {
 }
 
 // bind makes the components for a model, unless the profile has them already, and puts their actions in place.
-func (p *Profile) bind(cluster *api.Cluster) {
+func (p *Profile) bind(cluster *model.Cluster) {
 	if p.model == cluster {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // testComponent is a component whose action decides nothing.
@@ -103,8 +104,8 @@ func TestLifetimeOfComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := newCluster()
-	for _, c := range []*api.Cluster{model, model, newCluster()} {
+	first := newCluster()
+	for _, c := range []*model.Cluster{first, first, newCluster()} {
 		ssn, _ := open(t, profile, c)
 		ssn.Close()
 	}
@@ -122,16 +123,16 @@ func TestLifetimeOfComponents(t *testing.T) {
 // the model before Effects has them, and Closed functions find the placements that wait.
 func TestLifecyclePoints(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("a", 1))
-	c.SetPod(pod("b", 1))
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("a", 1))
+	c.Events().SetPod(pod("b", 1))
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	var committed *effects
 	profile := profileOf(t, nil, []testPlugin{{
 		name: "p",
 		open: func(ssn *Session) {
-			status := func(id api.TaskID) api.TaskStatus { return ssn.Cluster().Tasks[id].Status }
+			status := func(id api.TaskID) api.TaskStatus { return ssn.Cluster().Tasks()[id].Status }
 			ssn.AddOpenedFn("p", func() { say("opened with %d jobs", len(ssn.Jobs())) })
 			ssn.AddCommittedFn("p", func(decisions []api.Decision, held bool) {
 				for _, d := range decisions {
@@ -140,15 +141,15 @@ func TestLifecyclePoints(t *testing.T) {
 			})
 			ssn.AddClosedFn("p", func() { say("closed, b is %v", status("b")) })
 		},
-		close: func(ssn *Session) { say("closing the plugin, b is %v", ssn.Cluster().Tasks["b"].Status) },
+		close: func(ssn *Session) { say("closing the plugin, b is %v", ssn.Cluster().Tasks()["b"].Status) },
 	}})
 	ssn, e := open(t, profile, c)
 	committed = e
 	stmt := ssn.Statement()
-	stmt.Allocate(c.Tasks["a"], c.Node("n"))
+	stmt.Allocate(c.Tasks()["a"], c.Node("n"))
 	stmt.Commit()
 	stmt = ssn.Statement()
-	stmt.Pipeline(c.Tasks["b"], c.Node("n"))
+	stmt.Pipeline(c.Tasks()["b"], c.Node("n"))
 	stmt.Commit()
 	ssn.Close()
 	want := []string{

@@ -13,6 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // failer is what helpers need of a test, random or not.
@@ -88,9 +89,9 @@ func wordsOf(d api.Decision) string {
 
 const scheduler = "ours"
 
-func newCluster() *api.Cluster {
-	c := api.NewCluster(api.Options{SchedulerName: scheduler, DefaultQueue: "default"})
-	c.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+func newCluster() *model.Cluster {
+	c := model.NewCluster(model.Options{SchedulerName: scheduler, DefaultQueue: "default"})
+	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	return c
 }
 
@@ -126,9 +127,9 @@ func on(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.NodeName = 
 
 func foreign(p *v1.Pod) { p.Spec.SchedulerName = "other" }
 
-func open(t failer, p *Profile, c *api.Cluster) (*Session, *effects) {
+func open(t failer, p *Profile, c *model.Cluster) (*Session, *effects) {
 	t.Helper()
-	c.Recompute()
+	c.Events().Recompute()
 	e := &effects{}
 	return p.Open(c, e, logr.Discard()), e
 }

@@ -2,22 +2,23 @@ package framework
 
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // memory is what lives from session to session of a profile, about one cluster object.
 type memory struct {
-	cluster *api.Cluster
+	cluster *model.Cluster
 	nodes   *nodeindex.Index
 
 	plans planCache
 }
 
 // memoryOf returns what lives from session to session. It starts empty if the cluster object is a new one.
-func (p *Profile) memoryOf(cluster *api.Cluster) *memory {
+func (p *Profile) memoryOf(cluster *model.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
-			cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims),
+			cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
 			plans: planCache{infeasible: map[string]int{}},
 		}
 	}
@@ -55,7 +56,7 @@ func (ssn *Session) InvalidatePlans() { clear(ssn.memory.plans.infeasible) }
 // open is called when a session has opened.
 func (c *planCache) open(ssn *Session) {
 	total := ssn.Nodes().Total()
-	if c.placement != ssn.cluster.PlacementGeneration() || !c.total.Equal(total) {
+	if c.placement != ssn.cluster.Generations().Placement || !c.total.Equal(total) {
 		clear(c.infeasible)
 	}
 	c.total = total

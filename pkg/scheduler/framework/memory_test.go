@@ -9,6 +9,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestIndexIsRebuiltWithTheCluster(t *testing.T) {
@@ -16,10 +17,10 @@ func TestIndexIsRebuiltWithTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := func(nodes ...string) *api.Cluster {
-		c := api.NewCluster(api.Options{})
+	model := func(nodes ...string) *model.Cluster {
+		c := model.NewCluster(model.Options{})
 		for _, name := range nodes {
-			c.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			c.Events().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
 		return c
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Plugin answers at extension points. Both functions are called once per session, from the
@@ -125,7 +126,7 @@ type Profile struct {
 	memory *memory
 
 	// model is what the components were made for; nil before the first session.
-	model      *api.Cluster
+	model      *model.Cluster
 	components []configured
 	actions    []Action
 }

@@ -56,7 +56,7 @@ func TestReservationsFollowPlacements(t *testing.T) {
 		p := &pantry{}
 		tr := &trial{c: newCluster()}
 		for i := range 3 {
-			tr.c.SetNode(node(fmt.Sprintf("n%d", i), 4))
+			tr.c.Events().SetNode(node(fmt.Sprintf("n%d", i), 4))
 		}
 		for i := range 5 {
 			changes := []func(*v1.Pod){}
@@ -67,8 +67,8 @@ func TestReservationsFollowPlacements(t *testing.T) {
 				changes = append(changes, on("n0"), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
 			}
 			pod := pod(fmt.Sprintf("p%d", i), 1, changes...)
-			tr.c.SetPod(pod)
-			tr.tasks = append(tr.tasks, tr.c.Tasks[api.TaskID(pod.UID)])
+			tr.c.Events().SetPod(pod)
+			tr.tasks = append(tr.tasks, tr.c.Tasks()[api.TaskID(pod.UID)])
 		}
 		tr.ssn, _ = open(t, profileOf(t, nil, []testPlugin{p.plugin()}), tr.c)
 		tr.stmt = tr.ssn.Statement()
@@ -107,13 +107,13 @@ func TestWhoHasReservationsAfterASession(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, c := &pantry{}, newCluster()
-			c.SetNode(node("n0", 4))
-			c.SetPod(pod("p0", 1, claims))
-			c.SetPod(pod("p1", 1, claims))
+			c.Events().SetNode(node("n0", 4))
+			c.Events().SetPod(pod("p0", 1, claims))
+			c.Events().SetPod(pod("p1", 1, claims))
 			ssn, committed := open(t, profileOf(t, nil, []testPlugin{p.plugin()}), c)
 			stmt := ssn.Statement()
 			for _, id := range []api.TaskID{"p0", "p1"} {
-				tt.place(stmt, c.Tasks[id], c.Node("n0"))
+				tt.place(stmt, c.Tasks()[id], c.Node("n0"))
 			}
 			stmt.Commit()
 			if want := []string{"p0 n0", "p1 n0"}; !slices.Equal(want, p.taken) {
@@ -129,10 +129,10 @@ func TestWhoHasReservationsAfterASession(t *testing.T) {
 
 func TestPlacingTasksWithoutVolumesReservesNothing(t *testing.T) {
 	p, c := &pantry{}, newCluster()
-	c.SetNode(node("n0", 4))
-	c.SetPod(pod("p0", 1))
+	c.Events().SetNode(node("n0", 4))
+	c.Events().SetPod(pod("p0", 1))
 	ssn, _ := open(t, profileOf(t, nil, []testPlugin{p.plugin()}), c)
-	task := c.Tasks["p0"]
+	task := c.Tasks()["p0"]
 	if allocated := testing.AllocsPerRun(100, func() { ssn.reserveExternal(task, c.Node("n0")) }); allocated > 0 || len(p.taken) > 0 {
 		t.Errorf("%v allocations, and %v is reserved; want none", allocated, p.taken)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Session is one cycle over the model. Only the scheduling goroutine may use it.
@@ -21,7 +22,7 @@ type Session struct {
 	Now time.Time
 
 	registration
-	cluster *api.Cluster
+	cluster *model.Cluster
 	profile *Profile
 	memory  *memory
 	effects Effects
@@ -64,7 +65,7 @@ func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 
 // Open opens a session. Plugins register in the order of the configuration, then components. Then every job with tasks
 // to place is validated, and the functions at Opened are called.
-func (p *Profile) Open(cluster *api.Cluster, effects Effects, log logr.Logger, watchers ...WatchFn) *Session {
+func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger, watchers ...WatchFn) *Session {
 	p.bind(cluster)
 	id := uuid.NewString()
 	ssn := &Session{
@@ -132,7 +133,7 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 
 // Cluster returns the model, to read. Statements change what tasks hold; Reserve, Unreserve and SetOverdue what is
 // available.
-func (ssn *Session) Cluster() *api.Cluster { return ssn.cluster }
+func (ssn *Session) Cluster() api.ClusterView { return ssn.cluster }
 
 // Actions returns the actions that run in the session, in their order.
 func (ssn *Session) Actions() []Action { return ssn.profile.actions }
@@ -232,15 +233,17 @@ func (ssn *Session) Wake() time.Time { return ssn.wake }
 // Reserve keeps resources for a job of a queue at its placements, as far as they are free or being released. They count
 // as taken until Unreserve, which must be called before the session closes.
 func (ssn *Session) Reserve(q *api.QueueInfo, placements []api.Decision) *api.Reservation {
-	return ssn.cluster.Reserve(q, placements)
+	return ssn.cluster.Ledger().Reserve(q, placements)
 }
 
 // Unreserve ends a reservation.
-func (ssn *Session) Unreserve(r *api.Reservation) { ssn.cluster.Unreserve(r) }
+func (ssn *Session) Unreserve(r *api.Reservation) { ssn.cluster.Ledger().Unreserve(r) }
 
 // SetOverdue sets whether the session counts on the end of t, which is being deleted. Before the session has closed it
 // must be set back.
-func (ssn *Session) SetOverdue(t *api.TaskInfo, overdue bool) { ssn.cluster.SetOverdue(t, overdue) }
+func (ssn *Session) SetOverdue(t *api.TaskInfo, overdue bool) {
+	ssn.cluster.Ledger().SetOverdue(t, overdue)
+}
 
 // SetNominatedNode records that t waits for victims to end on a node.
 func (ssn *Session) SetNominatedNode(t *api.TaskInfo, node string) { ssn.nominatedNodes[t] = node }
@@ -259,5 +262,5 @@ func (ssn *Session) Close() {
 	ssn.held = nil
 	ssn.profile.eachPlugin(func(plugin *configured, _ int) { plugin.OnSessionClose(ssn) })
 	ssn.memory.nodes.Close()
-	ssn.memory.plans.placement = ssn.cluster.PlacementGeneration()
+	ssn.memory.plans.placement = ssn.cluster.Generations().Placement
 }

@@ -46,7 +46,7 @@ var statusAfter = [...]api.TaskStatus{api.Allocate: api.Allocated, api.Pipeline:
 // only here, where a decision is undone, and where a committed one is handed over to Effects.
 func (s *Statement) do(d api.Decision) {
 	s.ops = append(s.ops, op{d, d.Task.Status, d.Task.Node}) // what was there before
-	s.ssn.cluster.Place(d.Task, statusAfter[d.Kind], d.Node)
+	s.ssn.cluster.Ledger().Place(d.Task, statusAfter[d.Kind], d.Node)
 }
 
 // undo reverts the last operation by restoring what was recorded.
@@ -54,7 +54,7 @@ func (s *Statement) undo() {
 	last := s.ops[len(s.ops)-1]
 	s.ops = s.ops[:len(s.ops)-1]
 	last.UnreserveExternal()
-	s.ssn.cluster.Place(last.Task, last.status, last.node)
+	s.ssn.cluster.Ledger().Place(last.Task, last.status, last.node)
 }
 
 // RollbackTo undoes everything after m, last first.
@@ -73,7 +73,7 @@ func (s *Statement) Revoke(t *api.TaskInfo) {
 		if o := s.ops[i]; o.Task == t {
 			s.ops = append(s.ops[:i], s.ops[i+1:]...)
 			o.UnreserveExternal()
-			s.ssn.cluster.Place(t, o.status, o.node)
+			s.ssn.cluster.Ledger().Place(t, o.status, o.node)
 			return
 		}
 	}
@@ -114,9 +114,9 @@ func (s *Statement) Commit() {
 	for _, d := range now {
 		switch d.Kind {
 		case api.Allocate:
-			s.ssn.cluster.AssumePod(d.Task)
+			s.ssn.cluster.Ledger().AssumePod(d.Task)
 		case api.Evict:
-			s.ssn.cluster.MarkEvicting(d.Task)
+			s.ssn.cluster.Ledger().MarkEvicting(d.Task)
 		}
 	}
 	s.ops = nil

@@ -9,11 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // trial is a session in which tasks are placed and evicted at random.
 type trial struct {
-	c     *api.Cluster
+	c     *model.Cluster
 	ssn   *Session
 	stmt  *Statement
 	tasks []*api.TaskInfo
@@ -22,7 +24,7 @@ type trial struct {
 func newTrial(t *rapid.T) *trial {
 	tr := &trial{c: newCluster()}
 	for i := range 3 {
-		tr.c.SetNode(node(fmt.Sprintf("n%d", i), 4))
+		tr.c.Events().SetNode(node(fmt.Sprintf("n%d", i), 4))
 	}
 	for i := range rapid.IntRange(1, 6).Draw(t, "pods") {
 		changes := []func(*v1.Pod){}
@@ -30,8 +32,8 @@ func newTrial(t *rapid.T) *trial {
 			changes = append(changes, on(fmt.Sprintf("n%d", i%3)), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
 		}
 		p := pod(fmt.Sprintf("p%d", i), 1+i%2, changes...)
-		tr.c.SetPod(p)
-		tr.tasks = append(tr.tasks, tr.c.Tasks[api.TaskID(p.UID)])
+		tr.c.Events().SetPod(p)
+		tr.tasks = append(tr.tasks, tr.c.Tasks()[api.TaskID(p.UID)])
 	}
 	tr.ssn, _ = open(t, profileOf(t, nil), tr.c)
 	tr.stmt = tr.ssn.Statement()
@@ -53,10 +55,10 @@ func (tr *trial) step(t *rapid.T) {
 }
 
 func (tr *trial) dump(t *rapid.T) string {
-	if err := tr.c.Audit(); err != nil {
+	if err := audit.Model(tr.c); err != nil {
 		t.Fatal(err)
 	}
-	return tr.c.Dump()
+	return audit.Dump(tr.c)
 }
 
 // Rolling back to any mark restores the model of that moment, whatever was done since.
@@ -142,9 +144,9 @@ func TestCloseUndoesWhatIsHeld(t *testing.T) {
 		}
 		tr.ssn.Close()
 		for _, id := range evicted {
-			tr.c.EvictionFailed(id)
+			tr.c.Ledger().EvictionFailed(id)
 		}
-		tr.c.Recompute()
+		tr.c.Events().Recompute()
 		if diff := cmp.Diff(before, tr.dump(t)); diff != "" {
 			t.Fatalf("after Close (-before +after):\n%s", diff)
 		}
@@ -153,48 +155,48 @@ func TestCloseUndoesWhatIsHeld(t *testing.T) {
 
 func TestCommit(t *testing.T) {
 	cases := map[string]struct {
-		given     func(s *Statement, c *api.Cluster)
+		given     func(s *Statement, c *model.Cluster)
 		committed []string
 		during    string // status of task p after the commit
 		after     string // status of task p after the session
 	}{
 		"nothing decided": {
-			given:  func(*Statement, *api.Cluster) {},
+			given:  func(*Statement, *model.Cluster) {},
 			during: "Pending", after: "Pending",
 		},
 		"an allocation is bound": {
-			given:     func(s *Statement, c *api.Cluster) { s.Allocate(c.Tasks["p"], c.Node("n")) },
+			given:     func(s *Statement, c *model.Cluster) { s.Allocate(c.Tasks()["p"], c.Node("n")) },
 			committed: []string{"allocate p n"},
 			during:    "Binding", after: "Binding",
 		},
 		"a gang goes in one call": {
-			given: func(s *Statement, c *api.Cluster) {
-				s.Allocate(c.Tasks["p"], c.Node("n"))
-				s.Allocate(c.Tasks["q"], c.Node("m"))
+			given: func(s *Statement, c *model.Cluster) {
+				s.Allocate(c.Tasks()["p"], c.Node("n"))
+				s.Allocate(c.Tasks()["q"], c.Node("m"))
 			},
 			committed: []string{"allocate p n, allocate q m"},
 			during:    "Binding", after: "Binding",
 		},
 		"nothing is bound while a member waits for room": {
-			given: func(s *Statement, c *api.Cluster) {
-				s.Allocate(c.Tasks["p"], c.Node("n"))
-				s.Pipeline(c.Tasks["q"], c.Node("m"))
+			given: func(s *Statement, c *model.Cluster) {
+				s.Allocate(c.Tasks()["p"], c.Node("n"))
+				s.Pipeline(c.Tasks()["q"], c.Node("m"))
 			},
 			during: "Allocated", after: "Pending",
 		},
 		"victims go at once, and who takes their room waits": {
-			given: func(s *Statement, c *api.Cluster) {
-				s.Evict(c.Tasks["v"], c.Tasks["p"].Job, api.Preempted)
-				s.Pipeline(c.Tasks["p"], c.Node("m"))
+			given: func(s *Statement, c *model.Cluster) {
+				s.Evict(c.Tasks()["v"], c.Tasks()["p"].Job, api.Preempted)
+				s.Pipeline(c.Tasks()["p"], c.Node("m"))
 			},
 			committed: []string{"evict v m"},
 			during:    "Pipelined", after: "Pending",
 		},
 		"what was rolled back is not committed": {
-			given: func(s *Statement, c *api.Cluster) {
-				s.Allocate(c.Tasks["q"], c.Node("m"))
+			given: func(s *Statement, c *model.Cluster) {
+				s.Allocate(c.Tasks()["q"], c.Node("m"))
 				mark := s.Mark()
-				s.Allocate(c.Tasks["p"], c.Node("n"))
+				s.Allocate(c.Tasks()["p"], c.Node("n"))
 				s.RollbackTo(mark)
 			},
 			committed: []string{"allocate q m"},
@@ -204,13 +206,13 @@ func TestCommit(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster()
-			c.SetNode(node("n", 4))
-			c.SetNode(node("m", 4))
-			c.SetPod(pod("p", 1))
-			c.SetPod(pod("q", 1))
+			c.Events().SetNode(node("n", 4))
+			c.Events().SetNode(node("m", 4))
+			c.Events().SetPod(pod("p", 1))
+			c.Events().SetPod(pod("q", 1))
 			victim := pod("v", 1)
 			victim.Spec.NodeName, victim.Status.Phase = "m", v1.PodRunning
-			c.SetPod(victim)
+			c.Events().SetPod(victim)
 			ssn, e := open(t, profileOf(t, nil), c)
 			stmt := ssn.Statement()
 			tc.given(stmt, c)
@@ -218,15 +220,15 @@ func TestCommit(t *testing.T) {
 			if diff := cmp.Diff(tc.committed, e.committed); diff != "" {
 				t.Errorf("committed (-want +got):\n%s", diff)
 			}
-			if got := c.Tasks["p"].Status.String(); got != tc.during {
+			if got := c.Tasks()["p"].Status.String(); got != tc.during {
 				t.Errorf("p is %s after the commit, want %s", got, tc.during)
 			}
 			stmt.Discard() // what is committed is committed
 			ssn.Close()
-			if got := c.Tasks["p"].Status.String(); got != tc.after {
+			if got := c.Tasks()["p"].Status.String(); got != tc.after {
 				t.Errorf("p is %s after the session, want %s", got, tc.after)
 			}
-			if err := c.Audit(); err != nil {
+			if err := audit.Model(c); err != nil {
 				t.Error(err)
 			}
 		})

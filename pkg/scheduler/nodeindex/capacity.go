@@ -23,7 +23,7 @@ type capacityCount struct {
 }
 
 func (x *capacityIndex) count(signature *api.Signature) int64 {
-	feasible, foreign := x.feasible.of(signature), x.feasible.cluster.ForeignGeneration()
+	feasible, foreign := x.feasible.of(signature), x.feasible.cluster.Generations().Foreign
 	c := &feasible.capacity
 	if c.known && c.foreign == foreign {
 		return c.tasks

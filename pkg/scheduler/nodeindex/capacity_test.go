@@ -62,9 +62,9 @@ func TestCouldFit(t *testing.T) {
 				test.nodes = []*v1.Node{node("n", 12)}
 			}
 			for _, n := range test.nodes {
-				c.SetNode(n)
+				c.Events().SetNode(n)
 			}
-			c.SetPodGroup(group("gang", test.minMember))
+			c.Events().SetPodGroup(group("gang", test.minMember))
 			for i := range test.running + test.waiting {
 				p := pod(fmt.Sprintf("p%d", i), 2, inGroup("gang"))
 				if i < test.running {
@@ -73,14 +73,14 @@ func TestCouldFit(t *testing.T) {
 						test.change(p)
 					}
 				}
-				c.SetPod(p)
+				c.Events().SetPod(p)
 			}
 			for _, p := range test.others {
-				c.SetPod(p)
+				c.Events().SetPod(p)
 			}
-			index := New(c, c.Dims)
+			index := New(c, c.Dims())
 			open(index, c)
-			task := c.Tasks[api.TaskID(fmt.Sprintf("p%d", test.running))]
+			task := c.Tasks()[api.TaskID(fmt.Sprintf("p%d", test.running))]
 			tasks, enough := index.CouldFit(task.Job)
 			if diff := cmp.Diff(test.want, result{tasks[task.Signature], enough}); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

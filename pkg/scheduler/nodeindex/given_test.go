@@ -8,6 +8,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // filters are filters and predicates by labels of nodes. They count how often they are called.
@@ -41,8 +42,8 @@ func (f *filters) Predicate(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.U
 }
 
 // open opens an index for a session with new filters.
-func open(x *Index, c *api.Cluster) *filters {
-	c.Recompute()
+func open(x *Index, c *model.Cluster) *filters {
+	c.Events().Recompute()
 	f := &filters{}
 	x.Open(f)
 	return f
@@ -50,9 +51,9 @@ func open(x *Index, c *api.Cluster) *filters {
 
 const scheduler = "ours"
 
-func newCluster() *api.Cluster {
-	c := api.NewCluster(api.Options{SchedulerName: scheduler, DefaultQueue: "default"})
-	c.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+func newCluster() *model.Cluster {
+	c := model.NewCluster(model.Options{SchedulerName: scheduler, DefaultQueue: "default"})
+	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	return c
 }
 

@@ -12,12 +12,8 @@ type Cluster interface {
 	NodeChanges() *api.Journal
 	// NodeSpecChanges lists nodes whose objects have changed.
 	NodeSpecChanges() *api.Journal
-	// NodeSpecGeneration counts changes of node objects.
-	NodeSpecGeneration() uint64
-	// ForeignGeneration counts changes of pods on nodes that belong to no queue.
-	ForeignGeneration() uint64
-	// MemberGeneration counts changes of MemberSignatures.
-	MemberGeneration() uint64
+	// Generations count changes of the model; Index reads NodeSpecs, Foreign and Members.
+	Generations() api.Generations
 	// MemberSignatures returns the signatures of holding or waiting members of queues, in no order.
 	MemberSignatures() []*api.Signature
 	// ClassOf returns the equivalence class of a task.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestOnlyChangedNodesAreExamined counts calls of filters in a cluster of 100 nodes with 4 cpu, after the index has
@@ -15,32 +16,32 @@ func TestOnlyChangedNodesAreExamined(t *testing.T) {
 	t.Parallel()
 	type calls struct{ filtered, predicated int }
 	for name, test := range map[string]struct {
-		change func(*api.Cluster)
+		change func(*model.Cluster)
 		want   calls
 	}{
-		"nothing changes":         {func(*api.Cluster) {}, calls{}},
-		"an equal pod starts":     {func(c *api.Cluster) { c.SetPod(pod("other", 2, on("n7"))) }, calls{predicated: 1}},
-		"a foreign pod starts":    {func(c *api.Cluster) { c.SetPod(pod("other", 1, on("n7"), foreign)) }, calls{predicated: 1}},
-		"a node fills up":         {func(c *api.Cluster) { c.SetPod(pod("other", 3, on("n7"), foreign)) }, calls{}},
-		"a node object changes":   {func(c *api.Cluster) { c.SetNode(node("n7", 5)) }, calls{filtered: 1, predicated: 1}},
-		"a node is added":         {func(c *api.Cluster) { c.SetNode(node("n100", 4)) }, calls{filtered: 1, predicated: 1}},
-		"a node is deleted":       {func(c *api.Cluster) { c.DeleteNode("n7") }, calls{}},
-		"an equal pod is created": {func(c *api.Cluster) { c.SetPod(pod("other", 2)) }, calls{}},
-		"another pod is created":  {func(c *api.Cluster) { c.SetPod(pod("other", 1)) }, calls{filtered: 100}},
-		"a node fails the filter": {func(c *api.Cluster) { c.SetNode(node("n7", 4, labelled("broken", "yes"))) }, calls{filtered: 2}},
+		"nothing changes":         {func(*model.Cluster) {}, calls{}},
+		"an equal pod starts":     {func(c *model.Cluster) { c.Events().SetPod(pod("other", 2, on("n7"))) }, calls{predicated: 1}},
+		"a foreign pod starts":    {func(c *model.Cluster) { c.Events().SetPod(pod("other", 1, on("n7"), foreign)) }, calls{predicated: 1}},
+		"a node fills up":         {func(c *model.Cluster) { c.Events().SetPod(pod("other", 3, on("n7"), foreign)) }, calls{}},
+		"a node object changes":   {func(c *model.Cluster) { c.Events().SetNode(node("n7", 5)) }, calls{filtered: 1, predicated: 1}},
+		"a node is added":         {func(c *model.Cluster) { c.Events().SetNode(node("n100", 4)) }, calls{filtered: 1, predicated: 1}},
+		"a node is deleted":       {func(c *model.Cluster) { c.Events().DeleteNode("n7") }, calls{}},
+		"an equal pod is created": {func(c *model.Cluster) { c.Events().SetPod(pod("other", 2)) }, calls{}},
+		"another pod is created":  {func(c *model.Cluster) { c.Events().SetPod(pod("other", 1)) }, calls{filtered: 100}},
+		"a node fails the filter": {func(c *model.Cluster) { c.Events().SetNode(node("n7", 4, labelled("broken", "yes"))) }, calls{filtered: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster()
 			for i := range 100 {
-				c.SetNode(node(fmt.Sprintf("n%d", i), 4))
+				c.Events().SetNode(node(fmt.Sprintf("n%d", i), 4))
 			}
-			c.SetPod(pod("p", 2))
-			index := New(c, c.Dims)
+			c.Events().SetPod(pod("p", 2))
+			index := New(c, c.Dims())
 			ask := func() calls {
 				f := open(index, c)
 				defer index.Close()
-				task := c.Tasks["p"]
+				task := c.Tasks()["p"]
 				claim := api.NewClaim(task.Job, task.Job.Tasks)
 				index.Feasible(task.Signature)
 				index.CapacityCount(task.Signature)
@@ -68,10 +69,10 @@ func TestOnlyChangedNodesAreExamined(t *testing.T) {
 func TestVerdictsAreDroppedWhenUnused(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("p", 2))
-	index := New(c, c.Dims)
-	task := c.Tasks["p"]
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("p", 2))
+	index := New(c, c.Dims())
+	task := c.Tasks()["p"]
 	var got []bool
 	for _, counts := range []bool{false, true, true, false, false, true} {
 		open(index, c)

@@ -3,7 +3,7 @@ package nodeindex
 import (
 	"testing"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestNearestFollowsChanges counts for a pod with 4 cpu in a cluster of the nodes a, b and c with 2, 3 and 1 cpu, changes
@@ -11,38 +11,42 @@ import (
 func TestNearestFollowsChanges(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(*api.Cluster)
+		change func(*model.Cluster)
 		want   string
 	}{
-		"nothing changes":                              {func(*api.Cluster) {}, "b"},
-		"the nearest is deleted":                       {func(c *api.Cluster) { c.DeleteNode("b") }, "a"},
-		"another is deleted":                           {func(c *api.Cluster) { c.DeleteNode("a") }, "b"},
-		"all are deleted":                              {func(c *api.Cluster) { c.DeleteNode("a"); c.DeleteNode("b"); c.DeleteNode("c") }, ""},
-		"a smaller node replaces the nearest":          {func(c *api.Cluster) { c.DeleteNode("b"); c.SetNode(node("d", 1)) }, "a"},
-		"an equal node replaces the nearest":           {func(c *api.Cluster) { c.DeleteNode("b"); c.SetNode(node("d", 3)) }, "d"},
-		"the nearest gets smaller":                     {func(c *api.Cluster) { c.SetNode(node("b", 1)) }, "a"},
-		"another gets equal, and is the first by name": {func(c *api.Cluster) { c.SetNode(node("a", 3)) }, "a"},
-		"another gets equal, and is the last by name":  {func(c *api.Cluster) { c.SetNode(node("c", 3)) }, "b"},
-		"another gets larger than the nearest, and then small": {func(c *api.Cluster) {
-			c.SetNode(node("c", 3))
-			c.SetNode(node("b", 2))
-			c.SetNode(node("c", 1))
+		"nothing changes":        {func(*model.Cluster) {}, "b"},
+		"the nearest is deleted": {func(c *model.Cluster) { c.Events().DeleteNode("b") }, "a"},
+		"another is deleted":     {func(c *model.Cluster) { c.Events().DeleteNode("a") }, "b"},
+		"all are deleted": {func(c *model.Cluster) {
+			c.Events().DeleteNode("a")
+			c.Events().DeleteNode("b")
+			c.Events().DeleteNode("c")
+		}, ""},
+		"a smaller node replaces the nearest":          {func(c *model.Cluster) { c.Events().DeleteNode("b"); c.Events().SetNode(node("d", 1)) }, "a"},
+		"an equal node replaces the nearest":           {func(c *model.Cluster) { c.Events().DeleteNode("b"); c.Events().SetNode(node("d", 3)) }, "d"},
+		"the nearest gets smaller":                     {func(c *model.Cluster) { c.Events().SetNode(node("b", 1)) }, "a"},
+		"another gets equal, and is the first by name": {func(c *model.Cluster) { c.Events().SetNode(node("a", 3)) }, "a"},
+		"another gets equal, and is the last by name":  {func(c *model.Cluster) { c.Events().SetNode(node("c", 3)) }, "b"},
+		"another gets larger than the nearest, and then small": {func(c *model.Cluster) {
+			c.Events().SetNode(node("c", 3))
+			c.Events().SetNode(node("b", 2))
+			c.Events().SetNode(node("c", 1))
 		}, "a"},
-		"the nearest fails a filter": {func(c *api.Cluster) { c.SetNode(node("b", 3, labelled("broken", "yes"))) }, "a"},
-		"the task fits on a node":    {func(c *api.Cluster) { c.SetNode(node("c", 4)) }, ""},
+		"the nearest fails a filter": {func(c *model.Cluster) { c.Events().SetNode(node("b", 3, labelled("broken", "yes"))) }, "a"},
+		"the task fits on a node":    {func(c *model.Cluster) { c.Events().SetNode(node("c", 4)) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster()
 			for i, name := range []string{"a", "b", "c"} {
-				c.SetNode(node(name, []int{2, 3, 1}[i]))
+				c.Events().SetNode(node(name, []int{2, 3, 1}[i]))
 			}
-			c.SetPod(pod("p", 4))
-			index := New(c, c.Dims)
+			c.Events().SetPod(pod("p", 4))
+			index := New(c, c.Dims())
 			nearest := func() string {
 				open(index, c)
 				defer index.Close()
-				nearest := index.Count(c.Tasks["p"]).Nearest
+				nearest := index.Count(c.Tasks()["p"]).Nearest
 				if nearest == nil {
 					return ""
 				}

@@ -24,8 +24,8 @@ type totalIndex struct {
 // update brings the total up to date when a session opens.
 func (x *totalIndex) update() {
 	c := x.feasible.cluster
-	if specs, members := c.NodeSpecGeneration(), c.MemberGeneration(); specs != x.specs || members != x.members {
-		x.specs, x.members = specs, members
+	if now := c.Generations(); now.NodeSpecs != x.specs || now.Members != x.members {
+		x.specs, x.members = now.NodeSpecs, now.Members
 		x.reader.Invalidate()
 	}
 	nodes := c.Nodes()

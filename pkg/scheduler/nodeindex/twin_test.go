@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestIndexAgainstTwin compares each answer of an index with what a walk over all nodes finds, after random changes of
@@ -22,8 +23,8 @@ func TestIndexAgainstTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &twin{T: t, c: newCluster()}
-		w.c.SetPodGroup(group("gang", rapid.IntRange(1, 3).Draw(t, "minMember")))
-		w.index = New(w.c, w.c.Dims)
+		w.c.Events().SetPodGroup(group("gang", rapid.IntRange(1, 3).Draw(t, "minMember")))
+		w.index = New(w.c, w.c.Dims())
 		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
 			for range rapid.IntRange(0, 6).Draw(t, "changes") {
 				w.changeSomething()
@@ -45,7 +46,7 @@ func TestIndexAgainstTwin(t *testing.T) {
 // twin answers the questions of an index by walking over all nodes.
 type twin struct {
 	*rapid.T
-	c       *api.Cluster
+	c       *model.Cluster
 	index   *Index
 	filters *filters
 	total   api.Resource // when the session opened
@@ -56,7 +57,7 @@ func (w *twin) changeSomething() {
 	podName := fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(w.T, "pod"))
 	switch rapid.IntRange(0, 5).Draw(w.T, "change") {
 	case 0, 1:
-		w.c.SetNode(node(nodeName, rapid.IntRange(1, 4).Draw(w.T, "cpu"), func(n *v1.Node) {
+		w.c.Events().SetNode(node(nodeName, rapid.IntRange(1, 4).Draw(w.T, "cpu"), func(n *v1.Node) {
 			n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk")
 			if rapid.IntRange(0, 4).Draw(w.T, "cordoned") == 0 {
 				cordoned(n)
@@ -66,17 +67,17 @@ func (w *twin) changeSomething() {
 			}
 		}))
 	case 2:
-		w.c.DeleteNode(nodeName)
+		w.c.Events().DeleteNode(nodeName)
 	case 3:
-		w.c.DeletePod(types.UID(podName))
+		w.c.Events().DeletePod(types.UID(podName))
 	default:
-		w.c.SetPod(w.drawPod(podName, nodeName))
+		w.c.Events().SetPod(w.drawPod(podName, nodeName))
 	}
 }
 
 func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 	return pod(name, rapid.IntRange(0, 2).Draw(w.T, "cpu"), func(p *v1.Pod) {
-		if old := w.c.Tasks[api.TaskID(p.UID)]; old != nil {
+		if old := w.c.Tasks()[api.TaskID(p.UID)]; old != nil {
 			p.Spec.SchedulerName, p.Labels = old.Pod.Spec.SchedulerName, old.Pod.Labels
 		} else if rapid.Bool().Draw(w.T, "foreign") {
 			foreign(p)
@@ -111,26 +112,26 @@ func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 // a function that undoes the decisions.
 func (w *twin) decideSomething() (undo func()) {
 	var undos []func()
-	for _, id := range slices.Sorted(maps.Keys(w.c.Tasks)) {
-		task := w.c.Tasks[id]
+	for _, id := range slices.Sorted(maps.Keys(w.c.Tasks())) {
+		task := w.c.Tasks()[id]
 		n := w.c.Node(fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(w.T, "node of the decision")))
 		status, before := task.Status, task.Node
 		decision := rapid.SampledFrom([]string{"nothing", "allocate", "pipeline", "evict", "reserve"}).Draw(w.T, "decision")
 		switch {
 		case decision == "allocate" && n != nil && task.Waiting():
-			w.c.Place(task, api.Allocated, n)
+			w.c.Ledger().Place(task, api.Allocated, n)
 		case decision == "pipeline" && n != nil && task.Waiting():
-			w.c.Place(task, api.Pipelined, n)
+			w.c.Ledger().Place(task, api.Pipelined, n)
 		case decision == "evict" && task.Job != nil && status == api.Bound && before.Exists():
-			w.c.Place(task, api.Releasing, before)
+			w.c.Ledger().Place(task, api.Releasing, before)
 		case decision == "reserve" && n != nil && task.Job != nil && task.Waiting():
-			r := w.c.Reserve(task.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: task, Node: n}})
-			undos = append(undos, func() { w.c.Unreserve(r) })
+			r := w.c.Ledger().Reserve(task.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: task, Node: n}})
+			undos = append(undos, func() { w.c.Ledger().Unreserve(r) })
 			continue
 		default:
 			continue
 		}
-		undos = append(undos, func() { w.c.Place(task, status, before) })
+		undos = append(undos, func() { w.c.Ledger().Place(task, status, before) })
 		w.compare()
 	}
 	return func() {
@@ -149,8 +150,8 @@ func (w *twin) compare() {
 			w.Fatalf("node %d is releasing resources: the index returns %t", i, got)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.c.Tasks)) {
-		task := w.c.Tasks[id]
+	for _, id := range slices.Sorted(maps.Keys(w.c.Tasks())) {
+		task := w.c.Tasks()[id]
 		w.compareNodes(task)
 		if got, want := w.index.CapacityCount(task.Signature), w.capacityCount(task.Signature); got != want {
 			w.Fatalf("capacity count for %s: the index returns %d, the walk %d", id, got, want)
@@ -212,7 +213,7 @@ func (w *twin) unfit(task *api.TaskInfo, n *api.NodeInfo) *api.Unfit {
 	if !n.Reserved.IsZero() && task.Request.Fits(n.Idle) {
 		return &api.Unfit{Reason: api.Reserved}
 	}
-	unfit := &api.Unfit{Reason: api.Insufficient, Detail: string(w.c.Dims.Name(dimension))}
+	unfit := &api.Unfit{Reason: api.Insufficient, Detail: string(w.c.Dims().Name(dimension))}
 	if task.Request.Fits(n.Idle.Plus(n.Foreign)) {
 		unfit.Reason = api.InsufficientWithForeignPods
 	}
@@ -228,7 +229,7 @@ func (w *twin) compareClaim(job *api.JobInfo) {
 	}
 	for d, requested := range claim.Request {
 		if got := w.index.Insufficient(claim, d); requested > 0 && got != (requested > available.At(d)) {
-			w.Fatalf("insufficient %s for %s: the index returns %t, available are %d of %d", w.c.Dims.Name(d), job.Key, got, available.At(d), requested)
+			w.Fatalf("insufficient %s for %s: the index returns %t, available are %d of %d", w.c.Dims().Name(d), job.Key, got, available.At(d), requested)
 		}
 	}
 	tasks, enough := w.couldFit(job)
@@ -245,7 +246,7 @@ func (w *twin) findTotal() api.Resource {
 			continue
 		}
 		usable := false
-		for _, task := range w.c.Tasks {
+		for _, task := range w.c.Tasks() {
 			member := task.Job != nil && (task.Waiting() || task.Status.Holding() && task.Node.Exists())
 			usable = usable || member && w.filters.Filter(task.Signature, n) == nil
 		}

@@ -87,7 +87,7 @@ func shapesDiffer(tasks []*api.TaskInfo) bool {
 // largestFirst orders the gang by the greatest share of the usable total that a task asks for
 // in any one dimension; tasks beyond the gang stay behind as substitutes.
 func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInfo) []*api.TaskInfo {
-	dims, total := ssn.Cluster().Dims, ssn.Nodes().Total()
+	dims, total := ssn.Cluster().Dims(), ssn.Nodes().Total()
 	sorted := slices.Clone(tasks)
 	slices.SortStableFunc(sorted[:len(claim.Tasks)], func(a, b *api.TaskInfo) int {
 		return dims.Dominant(b.Request, total).Compare(dims.Dominant(a.Request, total))

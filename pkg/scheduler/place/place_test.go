@@ -15,6 +15,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestCandidatesEqualScan places and takes back tasks of several classes at random and asks
@@ -90,10 +91,10 @@ type noEffects struct{}
 func (noEffects) Commit([]api.Decision) {}
 
 func openSession(t *rapid.T, nodes int) *framework.Session {
-	cluster := api.NewCluster(api.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
-	cluster.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+	cluster := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	cluster.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	for i := range nodes {
-		cluster.SetNode(&v1.Node{
+		cluster.Events().SetNode(&v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)},
 			Status: v1.NodeStatus{Allocatable: v1.ResourceList{
 				v1.ResourceCPU: *resource.NewQuantity(rapid.Int64Range(0, 9).Draw(t, "cpu"), resource.DecimalSI), v1.ResourcePods: resource.MustParse("5"),
@@ -106,14 +107,14 @@ func openSession(t *rapid.T, nodes int) *framework.Session {
 			nodeName = fmt.Sprintf("n%d", i%nodes)
 		}
 		cpu := *resource.NewQuantity(int64(1+i%3), resource.DecimalSI)
-		cluster.SetPod(&v1.Pod{
+		cluster.Events().SetPod(&v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", i), Namespace: "ns", UID: types.UID(fmt.Sprint(i))},
 			Spec: v1.PodSpec{SchedulerName: "batch-scheduler", Containers: []v1.Container{{
 				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: cpu}},
 			}}, NodeName: nodeName},
 		})
 	}
-	cluster.Recompute()
+	cluster.Events().Recompute()
 	registry := framework.NewRegistry()
 	spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }}
 	if err := registry.AddPlugin("scorer", spec); err != nil {

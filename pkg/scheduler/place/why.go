@@ -44,7 +44,7 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 		Asked:     request.At(d),
 	}
 	if aside := q.Reserved.At(d); aside > 0 {
-		v.Detail = p.ssn.Cluster().Dims.FormatOne(d, aside) + " of the rest is reserved for another PodGroup"
+		v.Detail = p.ssn.Cluster().Dims().FormatOne(d, aside) + " of the rest is reserved for another PodGroup"
 	}
 	return v
 }

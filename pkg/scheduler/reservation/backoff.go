@@ -39,9 +39,9 @@ func (b backoffs) until(id api.JobID, now time.Time) time.Time {
 }
 
 // drop forgets jobs that are gone.
-func (b backoffs) drop(c *api.Cluster) {
+func (b backoffs) drop(c api.ClusterView) {
 	for id := range b {
-		if c.Jobs[id] == nil {
+		if c.Jobs()[id] == nil {
 			delete(b, id)
 		}
 	}

@@ -76,7 +76,7 @@ func (d *degraded) Execute(ctx context.Context, ssn *framework.Session) error {
 func (d *degraded) gangs(ssn *framework.Session) []*api.JobInfo {
 	var list []*api.JobInfo
 	for id, since := range d.since {
-		j := ssn.Cluster().Jobs[id]
+		j := ssn.Cluster().Jobs()[id]
 		if j != nil && j.Degraded() && !ssn.JobPipelined(j) && d.grace > 0 && !ssn.Now.Before(since.Add(d.grace)) {
 			list = append(list, j)
 		}

@@ -13,13 +13,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 const scheduler = "ours"
 
-func newCluster() *api.Cluster {
-	c := api.NewCluster(api.Options{SchedulerName: scheduler, DefaultQueue: "default"})
-	c.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+func newCluster() *model.Cluster {
+	c := model.NewCluster(model.Options{SchedulerName: scheduler, DefaultQueue: "default"})
+	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	return c
 }
 
@@ -81,7 +82,7 @@ type noEffects struct{}
 
 func (noEffects) Commit([]api.Decision) {}
 
-func open(p *framework.Profile, c *api.Cluster) *framework.Session {
-	c.Recompute()
+func open(p *framework.Profile, c *model.Cluster) *framework.Session {
+	c.Events().Recompute()
 	return p.Open(c, noEffects{}, logr.Discard())
 }

@@ -140,7 +140,7 @@ func (o *nominated) closed() {
 // if it does not show that. Overdue victims and those on lost nodes do not count.
 func (o *nominated) pending(n *nomination) (left int, until time.Time) {
 	for _, id := range n.victims {
-		t := o.ssn.Cluster().Tasks[id]
+		t := o.ssn.Cluster().Tasks()[id]
 		if t == nil || t.Status != api.Releasing || t.Node == nil || !t.Node.Ready() || t.Overdue() {
 			continue
 		}
@@ -182,7 +182,7 @@ func (o *nominated) terminatingOn(placements []place.Placement) []api.TaskID {
 // resources.
 func (o *nominated) failed(n *nomination) bool {
 	return slices.ContainsFunc(n.victims, func(id api.TaskID) bool {
-		t := o.ssn.Cluster().Tasks[id]
+		t := o.ssn.Cluster().Tasks()[id]
 		return t != nil && !t.Status.Ended() && (t.Status != api.Releasing || t.Node == nil || !t.Node.Ready())
 	})
 }

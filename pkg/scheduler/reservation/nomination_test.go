@@ -17,7 +17,7 @@ import (
 // last victim.
 func TestNominationsOfAnEarlierScheduler(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
+	c.Events().SetNode(node("n", 4))
 	nominated := func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }
 	leaving := func(p *v1.Pod) {
 		now := metav1.Now()
@@ -26,9 +26,9 @@ func TestNominationsOfAnEarlierScheduler(t *testing.T) {
 		p.Status.Phase = v1.PodRunning
 		p.Annotations = map[string]string{v1alpha1.AnnotationEvictedFor: "ns/preemptor"}
 	}
-	c.SetPod(pod("preemptor", 3, nominated)) // does not fit beside the victim
-	c.SetPod(pod("other", 2))
-	c.SetPod(pod("victim", 2, leaving))
+	c.Events().SetPod(pod("preemptor", 3, nominated)) // does not fit beside the victim
+	c.Events().SetPod(pod("other", 2))
+	c.Events().SetPod(pod("victim", 2, leaving))
 
 	var n *nominations
 	spec := Nominated()
@@ -49,13 +49,13 @@ func TestNominationsOfAnEarlierScheduler(t *testing.T) {
 			}
 		}
 		ssn.Close()
-		if got := ssn.NominatedNode(c.Tasks["other"]); got != "" {
+		if got := ssn.NominatedNode(c.Tasks()["other"]); got != "" {
 			t.Errorf("other waits for victims on %q", got)
 		}
 	}
 	cycle()
 	cycle()
-	c.DeletePod("victim")
+	c.Events().DeletePod("victim")
 	cycle()
 	cycle()
 	want := []string{"1 on n, 1 victim", "1 on n, 1 victim", "1 on n, 1 victim", ""}
@@ -79,9 +79,9 @@ func describe(n *nominations) string {
 // What is reserved for a nomination is reserved for its job, and available while that is the current job.
 func TestNominationsAreReserved(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("preemptor", 3, func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }))
-	c.SetPod(pod("other", 1))
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("preemptor", 3, func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }))
+	c.Events().SetPod(pod("other", 1))
 	var n *nominations
 	spec := Nominated()
 	made := spec.New
@@ -95,7 +95,7 @@ func TestNominationsAreReserved(t *testing.T) {
 	available := func() int64 { return c.Node("n").Available(0, api.Now).At(api.CPU) / 1000 }
 	var got []int64
 	for _, current := range []string{"other", "preemptor", "other"} {
-		ssn.ActivateReservation(c.Tasks[api.TaskID(current)].Job)
+		ssn.ActivateReservation(c.Tasks()[api.TaskID(current)].Job)
 		got = append(got, available())
 	}
 	ssn.Close()

@@ -10,7 +10,7 @@ import (
 
 // restore reads the nominations of an earlier scheduler process from the API server's objects: the tasks that it
 // nominated for nodes, and the victims that name their preemptor.
-func restore(c *api.Cluster) map[api.JobID]*nomination {
+func restore(c api.ClusterView) map[api.JobID]*nomination {
 	nominations := map[api.JobID]*nomination{}
 	byKey := map[string]*nomination{}
 	for _, j := range c.WaitingJobs() {
@@ -27,7 +27,7 @@ func restore(c *api.Cluster) map[api.JobID]*nomination {
 	if len(byKey) == 0 {
 		return nominations
 	}
-	for _, t := range c.Tasks {
+	for _, t := range c.Tasks() {
 		if n := byKey[t.Pod.Annotations[v1alpha1.AnnotationEvictedFor]]; n != nil && t.Status == api.Releasing {
 			n.victims = append(n.victims, t.ID)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
@@ -34,13 +35,13 @@ func (s *starvation) reserve(ssn *framework.Session, task *api.TaskInfo) {
 // next session knows where they were.
 func TestReservations(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("a", 3))
-	c.SetPod(pod("b", 1))
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("a", 3))
+	c.Events().SetPod(pod("b", 1))
 	profile, policy := starvationIn(t)
 	ssn := open(profile, c)
 	before := c.Dump()
-	gang, other := c.Tasks["a"], c.Tasks["b"]
+	gang, other := c.Tasks()["a"], c.Tasks()["b"]
 	available := func() int64 {
 		return ssn.Nodes().Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000
 	}
@@ -86,13 +87,13 @@ func TestReservations(t *testing.T) {
 // A claim that found no plan while resources were reserved may find one when they no longer are.
 func TestEndOfReservationsInvalidatesPlans(t *testing.T) {
 	c := newCluster()
-	c.SetNode(node("n", 4))
-	c.SetPod(pod("a", 3))
+	c.Events().SetNode(node("n", 4))
+	c.Events().SetPod(pod("a", 3))
 	profile, policy := starvationIn(t)
 	for i, reserved := range []bool{true, true, false, false} {
 		ssn := open(profile, c)
 		if reserved {
-			policy().reserve(ssn, c.Tasks["a"])
+			policy().reserve(ssn, c.Tasks()["a"])
 		}
 		ssn.SetInfeasible("kind", 0)
 		ssn.Close()
@@ -103,7 +104,7 @@ func TestEndOfReservationsInvalidatesPlans(t *testing.T) {
 		}
 		// Closed like the one before, so that nothing changes in between.
 		if reserved {
-			policy().reserve(ssn, c.Tasks["a"])
+			policy().reserve(ssn, c.Tasks()["a"])
 		}
 		ssn.Close()
 	}

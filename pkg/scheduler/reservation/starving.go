@@ -133,7 +133,7 @@ func (c *chooser) deserves(claim *api.Claim) bool {
 	if deserved == nil { // no plugin divides the cluster between queues
 		return true
 	}
-	dims := c.ssn.Cluster().Dims
+	dims := c.ssn.Cluster().Dims()
 	for d, n := range claim.Request {
 		if n > 0 && dims.Shared(d) && api.InParts(d, claim.QueueHeld.At(d)+n) > deserved.At(d) {
 			return false

@@ -17,9 +17,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 const (
@@ -164,37 +165,37 @@ func (c *Cluster) name(pod *v1.Pod, name string) {
 // only the last counts where they are shuffled.
 type event struct {
 	key   string
-	apply func(*api.Cluster)
+	apply func(*model.Cluster)
 }
 
-func (c *Cluster) tell(key string, apply func(*api.Cluster)) {
+func (c *Cluster) tell(key string, apply func(*model.Cluster)) {
 	c.replicas.tell(event{key, apply})
 }
 
 func (c *Cluster) setNode(n *v1.Node) {
 	c.nodes[n.Name] = n
 	delete(c.missing, "node "+n.Name)
-	c.tell("node "+n.Name, func(m *api.Cluster) { m.SetNode(n) })
+	c.tell("node "+n.Name, func(m *model.Cluster) { m.Events().SetNode(n) })
 }
 
 func (c *Cluster) setQueue(q *v1alpha1.Queue) {
 	c.queues[q.Name] = q
 	delete(c.missing, "queue "+q.Name)
-	c.tell("queue "+q.Name, func(m *api.Cluster) { m.SetQueue(q) })
+	c.tell("queue "+q.Name, func(m *model.Cluster) { m.Events().SetQueue(q) })
 }
 
 func (c *Cluster) setGroup(g *v1alpha1.PodGroup) {
 	c.groups[g.Namespace+"/"+g.Name] = g
-	c.tell("group "+string(g.UID), func(m *api.Cluster) { m.SetPodGroup(g) })
+	c.tell("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetPodGroup(g) })
 }
 
 func (c *Cluster) setPod(p *v1.Pod) {
 	c.pods[p.UID] = p
-	c.tell("pod "+string(p.UID), func(m *api.Cluster) { m.SetPod(p) })
+	c.tell("pod "+string(p.UID), func(m *model.Cluster) { m.Events().SetPod(p) })
 }
 
 func (c *Cluster) setPriorityClass(class *schedulingv1.PriorityClass) {
-	c.tell("class "+class.Name, func(m *api.Cluster) { m.SetPriorityClass(class) })
+	c.tell("class "+class.Name, func(m *model.Cluster) { m.Events().SetPriorityClass(class) })
 }
 
 // setNamespace also feeds the lister that upstream's plugins read namespaces from.
@@ -202,7 +203,7 @@ func (c *Cluster) setNamespace(ns *v1.Namespace) {
 	if err := c.informers.Core().V1().Namespaces().Informer().GetIndexer().Add(ns); err != nil {
 		c.t.Fatal(err)
 	}
-	c.tell("namespace "+ns.Name, func(m *api.Cluster) { m.SetNamespace(ns) })
+	c.tell("namespace "+ns.Name, func(m *model.Cluster) { m.Events().SetNamespace(ns) })
 }
 
 // Pods returns the names of all pods, oldest first.

@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Bind is a decision that went to the API server.
@@ -24,7 +26,7 @@ type Bind struct {
 // cycle is what a session has decided and found out. It is the Effects of the session.
 type cycle struct {
 	cluster *Cluster
-	model   *api.Cluster
+	model   *model.Cluster
 
 	binds   []Bind
 	evicted []*api.TaskInfo
@@ -63,7 +65,7 @@ func (r *cycle) bind(d api.Decision, name string) {
 		r.fault("%s is bound a second time", name)
 	}
 	if verdict := r.model.Admissible(d.Task.Job); verdict != nil {
-		r.fault("%s is bound although its job cannot be: %s", name, verdict.Message(r.model.Dims))
+		r.fault("%s is bound although its job cannot be: %s", name, verdict.Message(r.model.Dims()))
 	}
 	b := Bind{
 		Pod: name, Node: d.Node.Name, uid: d.Task.ID, queue: string(d.Task.Job.QueueName), groupUID: string(d.Task.Job.GroupUID()),
@@ -87,7 +89,7 @@ func (r *cycle) fault(format string, args ...any) {
 
 // observe reads what a session holds for waiting gangs and what it has to say, before it closes.
 func (r *cycle) observe(ssn *framework.Session) {
-	for _, t := range r.model.Tasks {
+	for _, t := range r.model.Tasks() {
 		switch {
 		case t.Status == api.Pipelined:
 			r.decisions = append(r.decisions, "pipeline "+r.cluster.podName(t)+" "+t.Node.Name)
@@ -97,7 +99,7 @@ func (r *cycle) observe(ssn *framework.Session) {
 	}
 	r.phases = map[string]string{}
 	r.wake = ssn.Wake()
-	for _, j := range r.model.Jobs {
+	for _, j := range r.model.Jobs() {
 		r.observeJob(j, ssn.Outcome(j))
 	}
 	slices.SortFunc(r.decisions, byNumbers)
@@ -111,7 +113,7 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	}
 	line := func(name string, v *api.Verdict) {
 		text := "waits " + name + " " + v.Reason
-		if message := outcome.Message(v, r.model.Dims); message != "" {
+		if message := outcome.Message(v, r.model.Dims()); message != "" {
 			r.checkDiscretion(j, message)
 			text += ": " + message
 		}
@@ -167,17 +169,17 @@ func (c *Cluster) launch(last *cycle) {
 	c.t.Helper()
 	still := c.replicas.still.model
 	for _, t := range last.evicted {
-		still.MarkEvicting(still.Tasks[t.ID])
+		still.Ledger().MarkEvicting(still.Tasks()[t.ID])
 	}
 	for _, b := range last.binds {
-		t := still.Tasks[b.uid]
-		still.Place(t, api.Allocated, still.Node(b.Node))
-		still.AssumePod(t)
+		t := still.Tasks()[b.uid]
+		still.Ledger().Place(t, api.Allocated, still.Node(b.Node))
+		still.Ledger().AssumePod(t)
 	}
-	still.Recompute()
-	want := still.Dump()
+	still.Events().Recompute()
+	want := audit.Dump(still)
 	for _, r := range []*replica{c.replicas.ordered, c.replicas.shuffled} {
-		if diff := cmp.Diff(want, r.model.Dump()); diff != "" {
+		if diff := cmp.Diff(want, audit.Dump(r.model)); diff != "" {
 			c.t.Fatalf("the session has changed more (+) than its binds (-), %s:\n%s", r.title, diff)
 		}
 	}
@@ -198,7 +200,7 @@ func (c *Cluster) Waits() string {
 func (c *Cluster) Phase(group string) string {
 	c.t.Helper()
 	g := c.group(group)
-	j := c.replicas.ordered.model.Jobs[api.JobID("group/"+g.Namespace+"/"+g.Name)]
+	j := c.replicas.ordered.model.Jobs()[api.JobID("group/"+g.Namespace+"/"+g.Name)]
 	if j == nil {
 		c.t.Fatalf("Phase(%q): the model does not know the group; run a cycle first", group)
 	}
@@ -209,11 +211,11 @@ func (c *Cluster) Phase(group string) string {
 func (c *Cluster) Held(queue string) string {
 	c.t.Helper()
 	m := c.replicas.ordered.model
-	q := m.Queues[api.QueueID(queue)]
+	q := m.Queues()[api.QueueID(queue)]
 	if q == nil {
 		c.t.Fatalf("Held(%q): no such queue", queue)
 	}
-	return m.Dims.Format(q.Allocated)
+	return m.Dims().Format(q.Allocated)
 }
 
 // State returns what is where as of the end of the last cycle, as sorted lines. Pods of a group that
@@ -221,7 +223,7 @@ func (c *Cluster) Held(queue string) string {
 func (c *Cluster) State() string {
 	m := c.replicas.ordered.model
 	counts := map[string]int{}
-	for _, t := range m.Tasks {
+	for _, t := range m.Tasks() {
 		node, refused := "no node", ""
 		if t.Node != nil {
 			node = t.Node.Name
@@ -229,7 +231,7 @@ func (c *Cluster) State() string {
 		if t.Status == api.Running && !t.Evictable() {
 			refused = " protected"
 		}
-		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", c.jobName(t.Job), m.Dims.Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, refused)]++
+		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", c.jobName(t.Job), m.Dims().Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, refused)]++
 	}
 	var state []string
 	for line, n := range counts {

@@ -2,6 +2,7 @@ package schedtest
 
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
@@ -25,7 +26,7 @@ func (r *replica) watchPlan(ssn *framework.Session, decisions []api.Decision, re
 	if result.cluster.restless {
 		return
 	}
-	entitled, err := ssn.AuditPlan(decisions)
+	entitled, err := audit.Plan(ssn, decisions)
 	if err != nil {
 		result.fault("%v", err)
 	}
@@ -56,13 +57,13 @@ func (r *cycle) notePlan(decisions []api.Decision) {
 
 func (r *replica) checkDebtor(ssn *framework.Session, t *api.TaskInfo, result *cycle) {
 	debt, owes := r.debtors[t.Job.ID]
-	preemptor := r.model.Queues[debt.taker]
+	preemptor := r.model.Queues()[debt.taker]
 	if !owes || preemptor == nil || !debt.deserved.Fits(ssn.Deserved(preemptor)) {
 		return
 	}
 	for d, n := range t.Request {
 		held := api.InParts(d, t.Job.Queue.Allocated.At(d))
-		if n > 0 && r.model.Dims.Shared(d) && held > ssn.Deserved(t.Job.Queue).At(d) {
+		if n > 0 && r.model.Dims().Shared(d) && held > ssn.Deserved(t.Job.Queue).At(d) {
 			result.fault("%s is placed, although %s was evicted because queue %s deserves what queue %s had borrowed for it",
 				result.cluster.podName(t), result.cluster.jobName(t.Job), debt.taker, t.Job.Queue.ID)
 		}

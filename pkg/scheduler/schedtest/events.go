@@ -10,6 +10,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // What happens between two cycles. Names are those of the rows.
@@ -40,7 +41,7 @@ func (c *Cluster) Confirm(pods ...string) {
 func (c *Cluster) Refuse(pods ...string) {
 	c.t.Helper()
 	for _, b := range c.answered("Refuse", pods) {
-		c.tell("bind "+string(b.uid), func(m *api.Cluster) { m.BindFailed(b.uid, "why") })
+		c.tell("bind "+string(b.uid), func(m *model.Cluster) { m.Ledger().BindFailed(b.uid, "why") })
 	}
 }
 
@@ -84,7 +85,7 @@ func (c *Cluster) Spare(pods ...string) {
 	c.t.Helper()
 	for _, name := range c.evicted("Spare", pods) {
 		id := api.TaskID(c.uids[name])
-		c.tell("eviction "+string(id), func(m *api.Cluster) { m.EvictionFailed(id) })
+		c.tell("eviction "+string(id), func(m *model.Cluster) { m.Ledger().EvictionFailed(id) })
 	}
 }
 
@@ -98,7 +99,7 @@ func (c *Cluster) Pardon(pods ...string) { c.t.Helper(); c.protect(false, pods) 
 func (c *Cluster) protect(protected bool, pods []string) {
 	for _, name := range pods {
 		id := api.TaskID(c.uids[name])
-		c.tell("protection "+string(id), func(m *api.Cluster) { m.SetEvictionBlocked(id, protected) })
+		c.tell("protection "+string(id), func(m *model.Cluster) { m.Ledger().SetEvictionBlocked(id, protected) })
 	}
 }
 
@@ -192,7 +193,7 @@ func (c *Cluster) Delete(pods ...string) {
 		c.orphaned[name] = p
 		c.leaving = slices.DeleteFunc(c.leaving, func(leaving string) bool { return leaving == name })
 		c.inFlight = slices.DeleteFunc(c.inFlight, func(b Bind) bool { return b.Pod == name })
-		c.tell("pod "+string(p.UID), func(m *api.Cluster) { m.DeletePod(p.UID) })
+		c.tell("pod "+string(p.UID), func(m *model.Cluster) { m.Events().DeletePod(p.UID) })
 	}
 }
 
@@ -221,7 +222,7 @@ func (c *Cluster) DeleteGroup(name string) {
 	g := c.group(name)
 	key := g.Namespace + "/" + g.Name
 	delete(c.groups, key)
-	c.tell("group "+string(g.UID), func(m *api.Cluster) { m.DeletePodGroup(key, g.UID) })
+	c.tell("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeletePodGroup(key, g.UID) })
 }
 
 // DeleteNode removes a node; its pods stay.
@@ -231,7 +232,7 @@ func (c *Cluster) DeleteNode(name string) {
 		c.t.Fatalf("DeleteNode(%q): no such node", name)
 	}
 	delete(c.nodes, name)
-	c.tell("node "+name, func(m *api.Cluster) { m.DeleteNode(name) })
+	c.tell("node "+name, func(m *model.Cluster) { m.Events().DeleteNode(name) })
 }
 
 // DeleteQueue removes a queue; its groups stay.
@@ -241,7 +242,7 @@ func (c *Cluster) DeleteQueue(name string) {
 		c.t.Fatalf("DeleteQueue(%q): no such queue", name)
 	}
 	delete(c.queues, name)
-	c.tell("queue "+name, func(m *api.Cluster) { m.DeleteQueue(name) })
+	c.tell("queue "+name, func(m *model.Cluster) { m.Events().DeleteQueue(name) })
 }
 
 // EditNode changes a node.

@@ -24,7 +24,7 @@ import (
 // check looks at the model after an action.
 func (r *cycle) check(action string) {
 	r.checkAside(action)
-	for _, t := range r.model.Tasks {
+	for _, t := range r.model.Tasks() {
 		switch {
 		case t.Status == api.Allocated, t.Status == api.Binding && r.decided[t.ID]:
 			r.checkNode(action, t, t.Node.Idle)
@@ -41,7 +41,7 @@ func (r *cycle) checkNode(action string, t *api.TaskInfo, left api.Resource) {
 	for i, n := range t.Request {
 		if n > 0 && left.At(i) < 0 {
 			r.fault("after %s: %s is placed on %s, which then has %s too little", action, r.cluster.podName(t), t.Node.Name,
-				r.model.Dims.FormatOne(i, -left.At(i)))
+				r.model.Dims().FormatOne(i, -left.At(i)))
 		}
 	}
 }
@@ -55,8 +55,8 @@ func (r *cycle) checkAside(action string) {
 		left := n.Idle.Plus(n.Releasing).Minus(n.Pipelined).Minus(n.Reserved)
 		for i, aside := range n.Reserved {
 			if aside > 0 && left.At(i) < 0 {
-				r.fault("after %s: of the %s set aside on %s %s is missing", action, r.model.Dims.FormatOne(i, aside), n.Name,
-					r.model.Dims.FormatOne(i, -left.At(i)))
+				r.fault("after %s: of the %s set aside on %s %s is missing", action, r.model.Dims().FormatOne(i, aside), n.Name,
+					r.model.Dims().FormatOne(i, -left.At(i)))
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func (r *cycle) checkQueue(action string, t *api.TaskInfo, held api.Resource) {
 	for i, n := range t.Request {
 		if n > 0 && i < len(q.Capability) && held.At(i) > q.Capability[i] {
 			r.fault("after %s: %s is placed, and queue %s then holds %s of %s", action, r.cluster.podName(t), q.ID,
-				r.model.Dims.FormatOne(i, held.At(i)), r.model.Dims.FormatOne(i, q.Capability[i]))
+				r.model.Dims().FormatOne(i, held.At(i)), r.model.Dims().FormatOne(i, q.Capability[i]))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func holding(q *api.QueueInfo) api.Resource {
 // checkGangs looks at what is bound once the session is over.
 func (r *cycle) checkGangs() {
 	for _, b := range r.binds {
-		if j := r.model.Tasks[b.uid].Job; j.ReadyCount() < j.MinMember {
+		if j := r.model.Tasks()[b.uid].Job; j.ReadyCount() < j.MinMember {
 			r.fault("%s is bound, and its gang has %d of %d members", b.Pod, j.ReadyCount(), j.MinMember)
 		}
 	}
@@ -127,7 +127,7 @@ func (r *cycle) checkEvictions() {
 
 // checkDiscretion looks at what the owner of a job is told.
 func (r *cycle) checkDiscretion(j *api.JobInfo, message string) {
-	for _, t := range r.model.Tasks {
+	for _, t := range r.model.Tasks() {
 		if foreign := t.Pod.Namespace; foreign != j.Namespace && (strings.Contains(message, t.Pod.Name) || strings.Contains(message, foreign+"/")) {
 			r.fault("%s is told of namespace %s: %s", r.cluster.jobName(j), foreign, message)
 		}

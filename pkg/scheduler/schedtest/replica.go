@@ -6,14 +6,16 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // replica is one model of the cluster with what has been told and not been applied.
 type replica struct {
 	title   string
-	model   *api.Cluster
+	model   *model.Cluster
 	profile *framework.Profile // nil for the one that sees no sessions
 	pending []event
 	debtors map[api.JobID]debtor
@@ -28,7 +30,7 @@ type replicas struct {
 func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
 	t.Helper()
 	replicaOf := func(title string, sessions bool) *replica {
-		r := &replica{title: title, debtors: map[api.JobID]debtor{}, model: api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
+		r := &replica{title: title, debtors: map[api.JobID]debtor{}, model: model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
 		if sessions {
 			profile, err := registry.NewProfile(policy, handle)
 			if err != nil {
@@ -63,7 +65,7 @@ func (rs *replicas) apply(t T) {
 			e.apply(r.model)
 		}
 		r.pending = nil
-		r.model.Recompute()
+		r.model.Events().Recompute()
 		r.audit(t, "after the events")
 	}
 }
@@ -86,7 +88,7 @@ func (rs *replicas) shuffle(events []event) []event {
 
 func (r *replica) audit(t T, when string) {
 	t.Helper()
-	if err := r.model.Audit(); err != nil {
+	if err := audit.Model(r.model); err != nil {
 		t.Fatalf("%s, the model %s: %v", when, r.title, err)
 	}
 }
@@ -108,7 +110,7 @@ func (r *replica) session(t T, c *Cluster) *cycle {
 	}
 	result.observe(ssn)
 	ssn.Close()
-	r.model.Recompute()
+	r.model.Events().Recompute()
 	r.audit(t, "after the session")
 	result.checkGangs()
 	result.checkEvictions()

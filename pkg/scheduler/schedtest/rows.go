@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Row declares something that exists. Rows apply from top to bottom.
@@ -97,7 +98,7 @@ func Budget(name string, allowed int32, key, value string) Row {
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
 			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
 		}
-		c.tell("budget "+name, func(m *api.Cluster) { m.SetBudget(b) })
+		c.tell("budget "+name, func(m *model.Cluster) { m.Events().SetBudget(b) })
 	}
 }
 

@@ -139,7 +139,7 @@ func rob(deserved ...int64) act {
 			ssn.SetDeserved(ssn.Cluster().SortedQueues()[i], api.Resource{cpus * 1000 * api.Parts(api.CPU)})
 		}
 		var running []*api.TaskInfo
-		for _, t := range ssn.Cluster().Tasks {
+		for _, t := range ssn.Cluster().Tasks() {
 			if t.Evictable() {
 				running = append(running, t)
 			}
@@ -235,7 +235,7 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 			given: Given(Node("n1", "9cpu"), Terminating("far"), Group("q/b", 1, In("far"), Pending(1, "1cpu"))),
 			act: func(ssn *framework.Session) {
 				stmt := ssn.Statement()
-				for _, task := range ssn.Cluster().Jobs["group/far/b"].Tasks {
+				for _, task := range ssn.Cluster().Jobs()["group/far/b"].Tasks {
 					stmt.Allocate(task, ssn.Cluster().Node("n1"))
 				}
 				stmt.Commit()

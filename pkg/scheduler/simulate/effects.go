@@ -53,17 +53,17 @@ func (r *run) evict(d api.Decision) {
 func (r *run) carryOut() (changed bool) {
 	for _, p := range r.binds {
 		delete(r.lost, nameOf(p.pod))
-		r.cluster.SetPod(p.running())
+		r.cluster.Events().SetPod(p.running())
 	}
 	for _, pod := range r.victims {
-		r.cluster.DeletePod(pod.UID)
+		r.cluster.Events().DeletePod(pod.UID)
 		for _, reservation := range r.held[pod.UID] {
 			reservation.Release()
 		}
 		delete(r.held, pod.UID)
 		r.lost[nameOf(pod)] = pod
 		if metav1.GetControllerOfNoCopy(pod) != nil {
-			r.cluster.SetPod(r.comeback(pod))
+			r.cluster.Events().SetPod(r.comeback(pod))
 		}
 	}
 	if changed = len(r.binds)+len(r.victims) > 0; changed {
@@ -73,7 +73,7 @@ func (r *run) carryOut() (changed bool) {
 	if r.result.Cycles == 1 && r.endDeletions() {
 		changed = true
 	}
-	r.cluster.Recompute()
+	r.cluster.Events().Recompute()
 	return changed
 }
 
@@ -104,7 +104,7 @@ func (r *run) comeback(evicted *v1.Pod) *v1.Pod {
 func (r *run) endDeletions() (any bool) {
 	for _, obj := range r.snapshot.objects {
 		if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp != nil {
-			r.cluster.DeletePod(pod.UID)
+			r.cluster.Events().DeletePod(pod.UID)
 			any = true
 		}
 	}
@@ -122,7 +122,7 @@ func (r *run) recountBudgets() {
 			r.budgets[budget] = missing
 			now := *budget
 			now.Status.DisruptionsAllowed = max(budget.Status.DisruptionsAllowed-missing, 0)
-			r.cluster.SetBudget(&now)
+			r.cluster.Events().SetBudget(&now)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const notTried = "NotTried"
 
 // measureBefore notes how things stand before anything is decided.
 func (r *run) measureBefore() {
-	dims := r.cluster.Dims
+	dims := r.cluster.Dims()
 	capacity, used := r.sums()
 	r.result.Nodes = r.cluster.CountNodes()
 	for _, name := range named(dims.List(capacity, nil)) {
@@ -36,14 +36,14 @@ func (r *run) measureBefore() {
 
 // measureAfter notes how things stand at the end, and why the rest waits.
 func (r *run) measureAfter() {
-	dims := r.cluster.Dims
+	dims := r.cluster.Dims()
 	_, used := r.sums()
 	for i := range r.result.Totals {
 		d := dims.Index(r.result.Totals[i].Resource)
 		r.result.Totals[i].UsedAfter = api.Quantity(d, used.At(d))
 	}
 	for i := range r.result.Queues {
-		q := r.cluster.Queues[api.QueueID(r.result.Queues[i].Name)]
+		q := r.cluster.Queues()[api.QueueID(r.result.Queues[i].Name)]
 		r.result.Queues[i].AllocatedAfter = dims.List(q.Allocated, dims.Shared)
 		r.result.Queues[i].Deserved = dims.List(api.Units(r.last.Deserved(q)), dims.Shared)
 	}
@@ -77,7 +77,7 @@ func (r *run) sums() (capacity, used api.Resource) {
 func (r *run) waiting(j *api.JobInfo) []Waiting {
 	type why struct{ reason, message string }
 	counts := map[why]int{}
-	outcome, dims := r.last.Outcome(j), r.cluster.Dims
+	outcome, dims := r.last.Outcome(j), r.cluster.Dims()
 	whole := why{notTried, "no action of the configuration has tried to place it"}
 	if outcome != nil && outcome.Job != nil {
 		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.NearestMessage(dims)}

@@ -16,6 +16,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Policy is a configuration to simulate.
@@ -65,7 +66,7 @@ func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error
 // run is one simulation. It is the Effects of its sessions.
 type run struct {
 	snapshot *Snapshot
-	cluster  *api.Cluster
+	cluster  *model.Cluster
 	profile  *framework.Profile
 	last     *framework.Session
 	result   *Result
@@ -96,7 +97,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	}
 	r := &run{
 		snapshot: s, profile: profile,
-		cluster: api.NewCluster(api.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
+		cluster: model.NewCluster(model.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{},
 		result: &Result{
@@ -110,7 +111,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	for _, obj := range s.objects {
 		r.notify(obj)
 	}
-	r.cluster.Recompute()
+	r.cluster.Events().Recompute()
 	return r, nil
 }
 
@@ -118,19 +119,19 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 func (r *run) notify(obj Object) {
 	switch obj := obj.(type) {
 	case *v1.Namespace:
-		r.cluster.SetNamespace(obj)
+		r.cluster.Events().SetNamespace(obj)
 	case *schedulingv1.PriorityClass:
-		r.cluster.SetPriorityClass(obj)
+		r.cluster.Events().SetPriorityClass(obj)
 	case *v1alpha1.Queue:
-		r.cluster.SetQueue(obj)
+		r.cluster.Events().SetQueue(obj)
 	case *v1alpha1.PodGroup:
-		r.cluster.SetPodGroup(obj)
+		r.cluster.Events().SetPodGroup(obj)
 	case *v1.Node:
-		r.cluster.SetNode(obj)
+		r.cluster.Events().SetNode(obj)
 	case *policyv1.PodDisruptionBudget:
-		r.cluster.SetBudget(obj)
+		r.cluster.Events().SetBudget(obj)
 	case *v1.Pod:
-		r.cluster.SetPod(obj)
+		r.cluster.Events().SetPod(obj)
 	}
 }
 
@@ -143,7 +144,7 @@ func (r *run) session(ctx context.Context) error {
 		}
 	}
 	r.last.Close()
-	r.cluster.Recompute()
+	r.cluster.Events().Recompute()
 	return ctx.Err()
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 const (
@@ -168,29 +168,29 @@ func ended(pod *v1.Pod) *v1.Pod {
 }
 
 // model returns a new model that has heard of everything.
-func (w *fixture) model() *api.Cluster {
-	c := api.NewCluster(api.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
-	c.SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+func (w *fixture) model() *model.Cluster {
+	c := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	c.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	for _, name := range []string{low, high, critical} {
-		c.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityOf(name)})
+		c.Events().SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityOf(name)})
 	}
 	w.tell(c)
 	return c
 }
 
 // tell lets a model hear of the objects.
-func (w *fixture) tell(c *api.Cluster) {
+func (w *fixture) tell(c *model.Cluster) {
 	for _, q := range w.queues {
-		c.SetQueue(q)
+		c.Events().SetQueue(q)
 	}
 	for _, n := range w.nodes {
-		c.SetNode(n)
+		c.Events().SetNode(n)
 	}
 	for _, g := range w.groups {
-		c.SetPodGroup(g)
+		c.Events().SetPodGroup(g)
 	}
 	for _, p := range w.pods {
-		c.SetPod(p)
+		c.Events().SetPod(p)
 	}
-	c.Recompute()
+	c.Events().Recompute()
 }

@@ -14,9 +14,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
@@ -46,7 +48,7 @@ type cycle struct {
 type change func(w, news *fixture, i int)
 
 // check looks at a model and its open session's decisions: figures to tell, and what is wrong.
-type check func(*api.Cluster) (told []figures.Figure, wrong []string)
+type check func(*model.Cluster) (told []figures.Figure, wrong []string)
 
 // effects only records.
 type effects struct{ decisions []api.Decision }
@@ -110,7 +112,7 @@ type trial struct {
 	benchmark
 	ctx     context.Context
 	fixture *fixture
-	model   *api.Cluster
+	model   *model.Cluster
 	cost    [][]cost // by cycle
 	records []figures.Figure
 	wrong   []string
@@ -153,7 +155,7 @@ func (r *trial) cycles() error {
 			now = now.Add(time.Second)
 			clock.SetTime(now)
 		}
-		if err := r.model.Audit(); err != nil {
+		if err := audit.Model(r.model); err != nil {
 			r.wrong = append(r.wrong, err.Error())
 		}
 	}
@@ -177,7 +179,7 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
 	}
 	timed("apply", func(context.Context) { news.tell(r.model) })
-	if r.model.Generation() == r.generation { // the scheduler opens no session either
+	if r.model.Generations().Model == r.generation { // the scheduler opens no session either
 		return took, nil
 	}
 	var ssn *framework.Session
@@ -200,8 +202,8 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 	}
 	timed("close", func(context.Context) {
 		ssn.Close()
-		r.model.Recompute()
+		r.model.Events().Recompute()
 	})
-	r.generation = r.model.Generation()
+	r.generation = r.model.Generations().Model
 	return took, nil
 }

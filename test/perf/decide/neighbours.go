@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
@@ -46,14 +46,14 @@ func neighbours(nodes int) []benchmark {
 	}
 	return []benchmark{
 		of("D5/anti-affinity", "D5: as many pods as nodes, no two of which may share one", func(pod *v1.Pod) { pod.Spec.Affinity = apart },
-			func(c *api.Cluster) ([]figures.Figure, []string) { return nil, uneven(c, v1.LabelHostname) }),
+			func(c *model.Cluster) ([]figures.Figure, []string) { return nil, uneven(c, v1.LabelHostname) }),
 		of("D5/spread", "D5: as many pods as nodes, spread over ten zones", func(pod *v1.Pod) { pod.Spec.TopologySpreadConstraints = spread },
-			func(c *api.Cluster) ([]figures.Figure, []string) { return nil, uneven(c, v1.LabelTopologyZone) }),
+			func(c *model.Cluster) ([]figures.Figure, []string) { return nil, uneven(c, v1.LabelTopologyZone) }),
 	}
 }
 
 // uneven says by how much the tasks on nodes are not spread evenly over the values of a node label.
-func uneven(c *api.Cluster, label string) []string {
+func uneven(c *model.Cluster, label string) []string {
 	tasks := map[string]int{}
 	for _, n := range c.Nodes() {
 		tasks[n.Node.Labels[label]] += len(n.Tasks)

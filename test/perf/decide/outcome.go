@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // outcome counts what became of pods, by "queue class".
@@ -26,7 +28,7 @@ func (c counts) String() string {
 }
 
 // outcomeOf counts what the decisions of a session and the open session itself have in store.
-func outcomeOf(c *api.Cluster, decisions []api.Decision) outcome {
+func outcomeOf(c *model.Cluster, decisions []api.Decision) outcome {
 	got := outcome{}
 	note := func(t *api.TaskInfo, one counts) {
 		key := string(t.Job.QueueName) + " " + t.Pod.Spec.PriorityClassName
@@ -40,7 +42,7 @@ func outcomeOf(c *api.Cluster, decisions []api.Decision) outcome {
 			note(d.Task, counts{bound: 1})
 		}
 	}
-	for _, t := range c.Tasks {
+	for _, t := range c.Tasks() {
 		if t.Status == api.Pipelined || t.Status == api.Allocated {
 			note(t, counts{pipelined: 1})
 		}
@@ -50,9 +52,9 @@ func outcomeOf(c *api.Cluster, decisions []api.Decision) outcome {
 
 // faults says what is wrong with what a session has decided, before it closes. Nil wants nothing in
 // particular.
-func faults(c *api.Cluster, decisions []api.Decision, want outcome) []string {
+func faults(c *model.Cluster, decisions []api.Decision, want outcome) []string {
 	var list []string
-	if err := c.Audit(); err != nil {
+	if err := audit.Model(c); err != nil {
 		list = append(list, err.Error())
 	}
 	got := outcomeOf(c, decisions)
@@ -70,13 +72,13 @@ func faults(c *api.Cluster, decisions []api.Decision, want outcome) []string {
 }
 
 // overfull names nodes that give more than they have, now or once what is being released is gone.
-func overfull(c *api.Cluster) []string {
+func overfull(c *model.Cluster) []string {
 	var list []string
 	for _, n := range c.Nodes() {
 		future := n.Idle.Plus(n.Releasing).Minus(n.Pipelined)
-		for d := range c.Dims.Len() {
+		for d := range c.Dims().Len() {
 			if n.Idle.At(d) < 0 || future.At(d) < 0 {
-				list = append(list, fmt.Sprintf("%s gives more than it has of %s", n.Name, c.Dims.Name(d)))
+				list = append(list, fmt.Sprintf("%s gives more than it has of %s", n.Name, c.Dims().Name(d)))
 			}
 		}
 	}
@@ -84,7 +86,7 @@ func overfull(c *api.Cluster) []string {
 }
 
 // partialGangs names gangs of which some members are left or placed, but not enough.
-func partialGangs(c *api.Cluster) []string {
+func partialGangs(c *model.Cluster) []string {
 	var list []string
 	for _, j := range c.SortedJobs() {
 		if has := j.ReadyCount() + j.Count(api.Pipelined); has > 0 && has < j.MinMember {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
@@ -133,10 +134,10 @@ func onModels(models string) func(*v1.Pod) {
 }
 
 // wellPacked tells how many GPUs were given away, and names single pods that wait although a node has room.
-func wellPacked(c *api.Cluster) (told []figures.Figure, wrong []string) {
-	gpu := c.Dims.Index("nvidia.com/gpu")
+func wellPacked(c *model.Cluster) (told []figures.Figure, wrong []string) {
+	gpu := c.Dims().Index("nvidia.com/gpu")
 	var given, bound int64
-	for _, t := range c.Tasks {
+	for _, t := range c.Tasks() {
 		if t.Node != nil {
 			given += t.Request.At(gpu)
 			bound++
@@ -151,7 +152,7 @@ func wellPacked(c *api.Cluster) (told []figures.Figure, wrong []string) {
 }
 
 // hasAvailable looks at all nodes, by nothing but what the trace says of pods.
-func hasAvailable(c *api.Cluster, t *api.TaskInfo) bool {
+func hasAvailable(c *model.Cluster, t *api.TaskInfo) bool {
 	for _, n := range c.Nodes() {
 		if t.Signature.Admits(n.Node) && t.Request.Fits(n.Idle) {
 			return true

@@ -26,7 +26,7 @@ func (plugin) Name() string { return Name }
 // OnSessionOpen registers the order by dominant share: the greatest part of the usable total
 // that a job holds in any one dimension. The model keeps the sums, so nothing is counted here.
 func (plugin) OnSessionOpen(ssn *framework.Session) {
-	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims.Dominant(held, ssn.Nodes().Total()) }
+	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims().Dominant(held, ssn.Nodes().Total()) }
 	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
 	ssn.AddPreemptableFn(Name, func(claim *api.Claim, unit api.Unit) api.Vote {
 		if claim.Job == unit.Job {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestUrgency(t *testing.T) {
@@ -85,9 +86,9 @@ func TestKeepWhole(t *testing.T) {
 
 // gangOf returns a job with so many members that run, wait, and are gated.
 func gangOf(minMember, running, waiting, gated int) *api.JobInfo {
-	cluster := api.NewCluster(api.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
-	cluster.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-	cluster.SetPodGroup(&v1alpha1.PodGroup{
+	cluster := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	cluster.Events().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	cluster.Events().SetPodGroup(&v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gang", UID: "gang"},
 		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(minMember)},
 	})
@@ -105,7 +106,7 @@ func gangOf(minMember, running, waiting, gated int) *api.JobInfo {
 		case i >= running+waiting:
 			pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "gate"}}
 		}
-		cluster.SetPod(pod)
+		cluster.Events().SetPod(pod)
 	}
-	return cluster.Jobs["group/ns/gang"]
+	return cluster.Jobs()["group/ns/gang"]
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 const ours = "batch-scheduler"
@@ -24,7 +25,7 @@ type given struct {
 	pods    []*v1.Pod
 }
 
-func (g given) open(t testing.TB) (*framework.Session, *api.Cluster) {
+func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 	t.Helper()
 	cluster := newCluster(g.nodes, g.pods)
 	ssn := profile(t, g.weights).Open(cluster, nil, logr.Discard())
@@ -32,15 +33,15 @@ func (g given) open(t testing.TB) (*framework.Session, *api.Cluster) {
 	return ssn, cluster
 }
 
-func newCluster(nodes []*v1.Node, pods []*v1.Pod) *api.Cluster {
-	cluster := api.NewCluster(api.Options{SchedulerName: ours, DefaultQueue: "default"})
+func newCluster(nodes []*v1.Node, pods []*v1.Pod) *model.Cluster {
+	cluster := model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"})
 	for _, n := range nodes {
-		cluster.SetNode(n)
+		cluster.Events().SetNode(n)
 	}
 	for _, p := range pods {
-		cluster.SetPod(p)
+		cluster.Events().SetPod(p)
 	}
-	cluster.Recompute()
+	cluster.Events().Recompute()
 	return cluster
 }
 
@@ -85,8 +86,8 @@ func expect(t *testing.T, want, got map[string]int) {
 	}
 }
 
-func taskNamed(cluster *api.Cluster, name string) *api.TaskInfo {
-	t := cluster.Tasks[api.TaskID(name)]
+func taskNamed(cluster api.ClusterView, name string) *api.TaskInfo {
+	t := cluster.Tasks()[api.TaskID(name)]
 	if t == nil {
 		panic("no pod is named " + name)
 	}

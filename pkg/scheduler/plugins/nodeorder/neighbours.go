@@ -9,11 +9,11 @@ import (
 // journal, node by node.
 type counts struct {
 	comparison bool // tolerations may use the operators Lt and Gt
-	cluster    *api.Cluster
+	cluster    api.ClusterView
 	shapes     map[*api.Signature]*neighbours
 }
 
-func (c *counts) open(cluster *api.Cluster) {
+func (c *counts) open(cluster api.ClusterView) {
 	if c.cluster != cluster {
 		c.cluster, c.shapes = cluster, map[*api.Signature]*neighbours{}
 	}
@@ -43,7 +43,7 @@ func (c *counts) of(signature *api.Signature) *neighbours {
 
 // neighbours is what a shape prefers about other pods, with the counts that this needs.
 type neighbours struct {
-	cluster *api.Cluster
+	cluster api.ClusterView
 	terms   []term
 	spread  []constraint
 	asked   bool
@@ -58,7 +58,7 @@ func (b *neighbours) sync() {
 	if b.reader.UpToDate(journal) {
 		return
 	}
-	if namespaces := b.cluster.NamespaceGeneration(); namespaces != b.namespaces {
+	if namespaces := b.cluster.Generations().Namespaces; namespaces != b.namespaces {
 		b.namespaces = namespaces
 		b.reader.Invalidate()
 	}

@@ -144,7 +144,7 @@ func (p *plugin) OnSessionClose(*framework.Session) { p.counted.close() }
 // asked about for many nodes in a row, so what depends on it alone is found once.
 type question struct {
 	scorers []scorer
-	cluster *api.Cluster
+	cluster api.ClusterView
 	counted *counts
 
 	shape      *api.Signature
@@ -177,7 +177,7 @@ func (q *question) turnTo(signature *api.Signature) {
 	}
 	q.dimensions = append(q.dimensions[:0], api.CPU, api.Memory)
 	for i := api.Pods + 1; i < len(signature.Request); i++ {
-		if signature.Request[i] > 0 && q.cluster.Dims.Shared(i) {
+		if signature.Request[i] > 0 && q.cluster.Dims().Shared(i) {
 			q.dimensions = append(q.dimensions, i)
 		}
 	}

@@ -216,14 +216,14 @@ func TestCountsFollowTheModel(t *testing.T) {
 	expect(t, map[string]int{"a1": 1000, "b1": 1000}, scores(ssn, "p"))
 	ssn.Close()
 
-	cluster.SetPod(pod("q", amounts{}, app("x"), on("b1")))
-	cluster.SetNode(node("a1", four, zone("b"))) // moves to the other zone
-	cluster.SetNode(node("c1", four, zone("c")))
+	cluster.Events().SetPod(pod("q", amounts{}, app("x"), on("b1")))
+	cluster.Events().SetNode(node("a1", four, zone("b"))) // moves to the other zone
+	cluster.Events().SetNode(node("c1", four, zone("c")))
 	ssn = profile.Open(cluster, nil, logr.Discard())
 	expect(t, map[string]int{"a1": 2500, "b1": 2500, "c1": 1000}, scores(ssn, "p"))
 	ssn.Close()
 
-	cluster.DeleteNode("c1")
+	cluster.Events().DeleteNode("c1")
 	ssn = profile.Open(cluster, nil, logr.Discard())
 	expect(t, map[string]int{"a1": 3000, "b1": 3000}, scores(ssn, "p"))
 	ssn.Close()

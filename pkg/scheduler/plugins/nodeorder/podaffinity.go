@@ -47,7 +47,7 @@ func preferredTerms(s *api.Signature) []term {
 
 // census counts the pods on a node that the term selects; a node without the topology label is
 // in no domain.
-func (t *term) census(cluster *api.Cluster, n *api.NodeInfo) census {
+func (t *term) census(cluster api.ClusterView, n *api.NodeInfo) census {
 	if n == nil {
 		return census{}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // given is a cluster; all pods without a node are ours and wait.
@@ -28,24 +29,24 @@ type given struct {
 const ours = "batch-scheduler"
 
 // open opens a session over the cluster with this plugin alone.
-func (g given) open(t testing.TB) (*framework.Session, *api.Cluster) {
+func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 	t.Helper()
 	return g.openWith(t, g.profile(t))
 }
 
-func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Session, *api.Cluster) {
+func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Session, *model.Cluster) {
 	t.Helper()
-	cluster := api.NewCluster(api.Options{SchedulerName: ours, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"})
 	for name, labels := range g.namespaces {
-		cluster.SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+		cluster.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
 	for _, n := range g.nodes {
-		cluster.SetNode(n)
+		cluster.Events().SetNode(n)
 	}
 	for _, p := range g.pods {
-		cluster.SetPod(p)
+		cluster.Events().SetPod(p)
 	}
-	cluster.Recompute()
+	cluster.Events().Recompute()
 	ssn := profile.Open(cluster, nil, logr.Discard())
 	t.Cleanup(ssn.Close)
 	return ssn, cluster
@@ -94,8 +95,8 @@ func verdicts(ssn *framework.Session, pod string, when api.When) map[string]stri
 	return got
 }
 
-func taskNamed(cluster *api.Cluster, name string) *api.TaskInfo {
-	t := cluster.Tasks[api.TaskID(uid(name))]
+func taskNamed(cluster api.ClusterView, name string) *api.TaskInfo {
+	t := cluster.Tasks()[api.TaskID(uid(name))]
 	if t == nil {
 		panic("no pod is named " + name)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestNeighbours(t *testing.T) {
@@ -138,7 +139,7 @@ func TestNeighbours(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ssn, cluster := tt.given.open(t)
 			asked := "p"
-			if cluster.Tasks[api.TaskID(uid(asked))] == nil {
+			if cluster.Tasks()[api.TaskID(uid(asked))] == nil {
 				asked = "other/p"
 			}
 			expect(t, tt.want, verdicts(ssn, asked, tt.when))
@@ -191,35 +192,35 @@ func TestEvictedPodsAreNotSpreadOver(t *testing.T) {
 func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
 	g := given{}
 	profile := g.profile(t)
-	cluster := api.NewCluster(api.Options{SchedulerName: ours, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"})
 	session := func(want map[string]string) {
 		t.Helper()
 		ssn := profile.Open(cluster, nil, logr.Discard())
 		defer ssn.Close()
 		expect(t, want, verdicts(ssn, "p", api.Now))
 	}
-	cluster.SetNode(node("n1"))
-	cluster.SetNode(node("n2"))
-	cluster.SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
-	cluster.SetPod(pod("r", on("n1"), app("a")))
+	cluster.Events().SetNode(node("n1"))
+	cluster.Events().SetNode(node("n2"))
+	cluster.Events().SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
+	cluster.Events().SetPod(pod("r", on("n1"), app("a")))
 	session(map[string]string{"n1": "node(s) didn't match pod anti-affinity rules", "n2": fits})
 
-	cluster.SetPod(pod("r", on("n1"), app("b"))) // relabelled
+	cluster.Events().SetPod(pod("r", on("n1"), app("b"))) // relabelled
 	session(map[string]string{"n1": fits, "n2": fits})
 
-	cluster.SetPod(pod("s", on("n2"), app("a")))
-	cluster.DeleteNode("n1")
+	cluster.Events().SetPod(pod("s", on("n2"), app("a")))
+	cluster.Events().DeleteNode("n1")
 	session(map[string]string{"n2": "node(s) didn't match pod anti-affinity rules"})
 
-	cluster.SetNode(node("n3")) // takes the index of the node that is gone
+	cluster.Events().SetNode(node("n3")) // takes the index of the node that is gone
 	session(map[string]string{"n2": "node(s) didn't match pod anti-affinity rules", "n3": fits})
 
-	cluster.DeletePod(uid("s"))
+	cluster.Events().DeletePod(uid("s"))
 	session(map[string]string{"n2": fits, "n3": fits})
 
-	cluster = api.NewCluster(api.Options{SchedulerName: ours, DefaultQueue: "default"}) // rebuilt after a failed cycle
-	cluster.SetNode(node("n4"))
-	cluster.SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
-	cluster.SetPod(pod("r", on("n4"), app("a")))
+	cluster = model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"}) // rebuilt after a failed cycle
+	cluster.Events().SetNode(node("n4"))
+	cluster.Events().SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
+	cluster.Events().SetPod(pod("r", on("n4"), app("a")))
 	session(map[string]string{"n4": "node(s) didn't match pod anti-affinity rules"})
 }

@@ -125,7 +125,7 @@ func (p *plugin) OnSessionClose(*framework.Session) { p.runner.Close() }
 // neighbours answers for one session what depends on what stands on a node.
 type neighbours struct {
 	*plugin
-	cluster *api.Cluster
+	cluster api.ClusterView
 
 	// The last task asked about: one task is usually asked about many nodes in a row, and the
 	// terms that classes are made of stand still within a session.

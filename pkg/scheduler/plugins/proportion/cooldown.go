@@ -62,7 +62,7 @@ func reclaimOf(decisions []api.Decision) (*api.Claim, map[*api.JobInfo][]*api.Ta
 }
 
 func (s *shares) expired(d cooldown) bool {
-	reclaimer := s.ssn.Cluster().Queues[d.reclaimer]
+	reclaimer := s.ssn.Cluster().Queues()[d.reclaimer]
 	return reclaimer == nil || !d.deserved.Fits(s.deserved[reclaimer])
 }
 

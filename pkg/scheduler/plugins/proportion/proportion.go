@@ -40,7 +40,7 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	s := &shares{
-		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims, cooldowns: p.cooldowns, before: p.last,
+		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims(), cooldowns: p.cooldowns, before: p.last,
 		recorded: map[api.JobID]cooldown{}, largest: map[*api.QueueInfo]api.Resource{},
 	}
 	p.open = s

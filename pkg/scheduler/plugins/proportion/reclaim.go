@@ -152,7 +152,7 @@ func (s *shares) preFilterPlan(claim *api.Claim) bool {
 	on := s.statusOf(claim)
 	for _, d := range on.short {
 		missing := claim.Request.At(d) - on.room.At(d)
-		for _, q := range s.ssn.Cluster().Queues {
+		for _, q := range s.ssn.Cluster().Queues() {
 			if q == preemptor || !q.Reclaimable && !on.guaranteed || !on.entitled && s.share(q).Compare(on.after) < 0 {
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 // move to and fro with each eviction.
 func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 	requests := map[*api.QueueInfo]api.Resource{}
-	for _, q := range s.ssn.Cluster().Queues {
+	for _, q := range s.ssn.Cluster().Queues() {
 		requests[q] = q.Allocated.Plus(q.Releasing)
 	}
 	for _, j := range s.ssn.Jobs() {

@@ -214,7 +214,7 @@ func (a *attempt) highestVictimPriority() (highest int32, gangs bool) {
 func (a *attempt) surplusUpTo(limit int32) bool {
 	if !a.surplusKnown {
 		a.surplusKnown = true
-		for _, j := range a.ssn.Cluster().Jobs {
+		for _, j := range a.ssn.Cluster().Jobs() {
 			if j.Surplus() > 0 && victim(j) {
 				a.withSurplus = append(a.withSurplus, j)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // TestRememberedEqualsAfresh makes plans for many claims with one planner, which remembers offers,
@@ -33,7 +34,7 @@ func TestRememberedEqualsAfresh(t *testing.T) {
 }
 
 // plans makes room for all waiting jobs, one after the other, and lists what was decided.
-func plans(build func() *api.Cluster, remember bool) string {
+func plans(build func() *model.Cluster, remember bool) string {
 	var log strings.Builder
 	ssn := openSession(build(), &log)
 	planner := New(ssn)
@@ -87,7 +88,7 @@ type noEffects struct{}
 
 func (noEffects) Commit([]api.Decision) {}
 
-func openSession(cluster *api.Cluster, log *strings.Builder) *framework.Session {
+func openSession(cluster *model.Cluster, log *strings.Builder) *framework.Session {
 	registry := framework.NewRegistry()
 	spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return voter{}, nil }}
 	if err := registry.AddPlugin("voter", spec); err != nil {
@@ -101,7 +102,7 @@ func openSession(cluster *api.Cluster, log *strings.Builder) *framework.Session 
 }
 
 // drawCluster draws nodes, running jobs and waiting ones, and returns how to make the model of them.
-func drawCluster(t *rapid.T) func() *api.Cluster {
+func drawCluster(t *rapid.T) func() *model.Cluster {
 	nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
 	var pods []*v1.Pod
 	var groups []*v1alpha1.PodGroup
@@ -129,24 +130,24 @@ func drawCluster(t *rapid.T) func() *api.Cluster {
 			pods = append(pods, p)
 		}
 	}
-	return func() *api.Cluster {
-		c := api.NewCluster(api.Options{SchedulerName: "batch-scheduler", DefaultQueue: "q"})
+	return func() *model.Cluster {
+		c := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "q"})
 		for _, name := range []string{"p", "q"} {
-			c.SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+			c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 		}
 		for i := range nodes {
-			c.SetNode(&v1.Node{
+			c.Events().SetNode(&v1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)},
 				Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("5"), v1.ResourcePods: resource.MustParse("9")}},
 			})
 		}
 		for _, g := range groups {
-			c.SetPodGroup(g)
+			c.Events().SetPodGroup(g)
 		}
 		for _, p := range pods {
-			c.SetPod(p)
+			c.Events().SetPod(p)
 		}
-		c.Recompute()
+		c.Events().Recompute()
 		return c
 	}
 }

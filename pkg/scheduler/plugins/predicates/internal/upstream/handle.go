@@ -104,7 +104,7 @@ func (l namespaces) Get(name string) (*v1.Namespace, error) {
 	return namespaceOf(l.mirror.cluster, name), nil
 }
 
-func namespaceOf(cluster *api.Cluster, name string) *v1.Namespace {
+func namespaceOf(cluster api.ClusterView, name string) *v1.Namespace {
 	set, _ := cluster.NamespaceLabels(name)
 	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: set}}
 }

@@ -118,7 +118,7 @@ func NewFilterRunner(o Options) (*FilterRunner, error) {
 }
 
 // Open begins a session over the model.
-func (j *FilterRunner) Open(cluster *api.Cluster, log logr.Logger) {
+func (j *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
 	j.snapshot.reflect(cluster)
 	j.ctx, j.log = klog.NewContext(context.Background(), log), log
 	j.preFilterResults, j.words = map[cacheKey]*preFilterResult{}, map[api.Unfit]*api.Unfit{}

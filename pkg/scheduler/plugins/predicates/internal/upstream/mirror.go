@@ -18,7 +18,7 @@ import (
 // that stand on it or are promised to it. It has two faces: Now with, and Future without the
 // pods that are being deleted. The one that was synced last is listed.
 type snapshot struct {
-	cluster *api.Cluster
+	cluster api.ClusterView
 	reader  api.JournalReader
 	nodes   []*nodeInfos
 	leaving int // nodes whose faces differ
@@ -46,7 +46,7 @@ type reflected struct {
 }
 
 // reflect sets the model to mirror.
-func (m *snapshot) reflect(cluster *api.Cluster) {
+func (m *snapshot) reflect(cluster api.ClusterView) {
 	if m.cluster != cluster {
 		*m = snapshot{cluster: cluster}
 	}

@@ -1,4 +1,4 @@
-package framework
+package audit
 
 import (
 	"cmp"
@@ -7,17 +7,26 @@ import (
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// AuditPlan returns an error if a statement with evictions does not raise its potential, which is why
-// evictions cannot go in circles (docs/design/calm.md). The model contains the statement already. It
-// reckons from what jobs and queues hold and deserve, without asking the plugins that let the victims go.
+// Session is what Plan reads of an open session.
+type Session interface {
+	Cluster() api.ClusterView
+	Nodes() *nodeindex.Index
+	// Deserved returns nil if no plugin divides the cluster between queues.
+	Deserved(q *api.QueueInfo) api.Resource
+}
+
+// Plan returns an error if a statement with evictions does not raise its potential, which is why
+// evictions cannot cycle (docs/design/calm.md). The model contains the statement already. Plan
+// computes from what jobs and queues hold and deserve, without the plugins that permitted the evictions.
 // It reports entitled if a queue takes what it deserves although that does not raise the least shares.
-func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err error) {
+func Plan(ssn Session, decisions []api.Decision) (entitled bool, err error) {
 	p := &plan{ssn: ssn, gained: map[*api.JobInfo]api.Resource{}}
 	for _, d := range decisions {
 		if d.Cause == api.GangDegraded {
-			return false, nil // cannot run, so that nothing is lost but crippled gangs
+			return false, nil // the victims cannot run without their gang
 		}
 		p.add(d)
 	}
@@ -26,7 +35,7 @@ func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err erro
 		return false, nil
 	case p.victims[0].Job.Queue == p.preemptor.Queue:
 		return false, p.auditJobs()
-	case len(ssn.deserved) == 0 || p.queuesRise():
+	case !p.divided() || p.queuesRise():
 		return false, nil
 	}
 	return true, p.auditEntitlement()
@@ -34,10 +43,10 @@ func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err erro
 
 // plan is what a statement with evictions has changed.
 type plan struct {
-	ssn             *Session
+	ssn             Session
 	preemptor       *api.JobInfo
 	victims, placed []*api.TaskInfo
-	gained          map[*api.JobInfo]api.Resource // negative for those who gave
+	gained          map[*api.JobInfo]api.Resource // negative for jobs of victims
 }
 
 func (p *plan) add(d api.Decision) {
@@ -61,8 +70,8 @@ func (p *plan) fault(what string) error {
 	return fmt.Errorf("a plan for %s that evicts %q %s", p.preemptor.Key, victims, what)
 }
 
-// auditJobs is about plans within a queue: what a job takes from itself ranks lower, and what it
-// takes from others raises the least shares of its priority.
+// auditJobs checks plans within a queue: victims of the same job have a lower priority, and victims of
+// other jobs raise the least shares of the priority.
 func (p *plan) auditJobs() error {
 	var others []*api.TaskInfo
 	var kept api.Resource
@@ -90,8 +99,8 @@ type level struct {
 	more          int         // tasks
 }
 
-// rises is positive if the least share rises, or the next if that stands still, and so on; or if
-// all do and there are more tasks.
+// rises is positive if the least share rises, or the next if that is constant, and so on; or if
+// all are constant and there are more tasks.
 func (l *level) rises() int {
 	return cmp.Or(compareShares(l.after, l.before), l.more)
 }
@@ -102,12 +111,12 @@ func compareShares(a, b []api.Share) int {
 	return slices.CompareFunc(a, b, api.Share.Compare)
 }
 
-// levelsRise compares what the queue's jobs hold, from the highest priority down. What the taker
-// gave of its own counts as kept.
+// levelsRise compares what the queue's jobs hold, from the highest priority down. Victims of
+// the preemptor itself count as kept.
 func (p *plan) levelsRise(others []*api.TaskInfo, kept api.Resource) bool {
 	priority := func(j *api.JobInfo) int32 { return j.Priority }
 	if slices.ContainsFunc(others, func(v *api.TaskInfo) bool { return v.Job.Priority > p.preemptor.Priority }) {
-		priority = func(*api.JobInfo) int32 { return 0 } // of no account in this configuration
+		priority = func(*api.JobInfo) int32 { return 0 } // this configuration ignores priorities
 	}
 	levels := map[int32]*level{}
 	for _, j := range p.preemptor.Queue.Jobs {
@@ -120,8 +129,8 @@ func (p *plan) levelsRise(others []*api.TaskInfo, kept api.Resource) bool {
 		if j == p.preemptor {
 			after = after.Plus(kept)
 		}
-		l.before = append(l.before, p.ssn.cluster.Dims.Dominant(j.Allocated.Minus(p.gained[j]), p.ssn.Nodes().Total()))
-		l.after = append(l.after, p.ssn.cluster.Dims.Dominant(after, p.ssn.Nodes().Total()))
+		l.before = append(l.before, p.ssn.Cluster().Dims().Dominant(j.Allocated.Minus(p.gained[j]), p.ssn.Nodes().Total()))
+		l.after = append(l.after, p.ssn.Cluster().Dims().Dominant(after, p.ssn.Nodes().Total()))
 	}
 	levels[priority(p.preemptor)].more += len(p.placed)
 	for _, v := range others {
@@ -135,14 +144,14 @@ func (p *plan) levelsRise(others []*api.TaskInfo, kept api.Resource) bool {
 	return false
 }
 
-// queuesRise is about plans that take from other queues: the least shares of queues rise.
+// queuesRise checks plans that evict from other queues: the least shares of queues rise.
 func (p *plan) queuesRise() bool {
 	gained := map[*api.QueueInfo]api.Resource{}
 	for j, n := range p.gained {
 		gained[j.Queue] = n.Plus(gained[j.Queue])
 	}
 	var before, after []api.Share
-	for _, q := range p.ssn.cluster.SortedQueues() {
+	for _, q := range p.ssn.Cluster().SortedQueues() {
 		before = append(before, p.share(q, q.Allocated.Minus(gained[q])))
 		after = append(after, p.share(q, q.Allocated))
 	}
@@ -153,15 +162,15 @@ func (p *plan) queuesRise() bool {
 func (p *plan) share(q *api.QueueInfo, held api.Resource) api.Share {
 	var most api.Share
 	for d, n := range held {
-		if s := (api.Share{Part: api.InParts(d, n), Whole: p.ssn.deserved[q].At(d)}); p.ssn.cluster.Dims.Shared(d) && s.Compare(most) > 0 {
+		if s := (api.Share{Part: api.InParts(d, n), Whole: p.ssn.Deserved(q).At(d)}); p.ssn.Cluster().Dims().Shared(d) && s.Compare(most) > 0 {
 			most = s
 		}
 	}
 	return most
 }
 
-// auditEntitlement is about those that do not raise them: the taker's queue is then within what it
-// deserves, and the others had borrowed what they gave.
+// auditEntitlement checks plans that do not raise them: the preemptor's queue is then within what it
+// deserves, and the victim queues had borrowed what they lose.
 func (p *plan) auditEntitlement() error {
 	for d := range p.preemptor.Queue.Allocated {
 		if p.over(p.preemptor.Queue, p.preemptor.Queue.Allocated, d) {
@@ -176,13 +185,13 @@ func (p *plan) auditEntitlement() error {
 	return nil
 }
 
-// over tells whether a queue that holds that much has more of dimension d than it deserves.
+// over reports whether a queue that holds that much has more of dimension d than it deserves.
 func (p *plan) over(q *api.QueueInfo, held api.Resource, d int) bool {
-	return p.ssn.cluster.Dims.Shared(d) && api.InParts(d, held.At(d)) > p.ssn.deserved[q].At(d)
+	return p.ssn.Cluster().Dims().Shared(d) && api.InParts(d, held.At(d)) > p.ssn.Deserved(q).At(d)
 }
 
-// borrowed tells whether a queue had more than it deserves, of something that the plan asks for,
-// before it gave the last of its units: a pod, or all of a job that has none left. Plans do not say
+// borrowed reports whether a queue had more than it deserves, of a dimension that the plan requests,
+// before it lost the last of its units: a pod, or all of a job that has none left. Plans do not record
 // which was the last, so one that could have been is enough.
 func (p *plan) borrowed(q *api.QueueInfo) bool {
 	for _, last := range p.victims {
@@ -197,6 +206,16 @@ func (p *plan) borrowed(q *api.QueueInfo) bool {
 			if n > 0 && p.over(q, held, d) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// divided reports whether a plugin divides the cluster between queues.
+func (p *plan) divided() bool {
+	for _, q := range p.ssn.Cluster().Queues() {
+		if p.ssn.Deserved(q) != nil {
+			return true
 		}
 	}
 	return false

@@ -1,4 +1,4 @@
-package api
+package model_test
 
 import (
 	"fmt"
@@ -8,21 +8,23 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// Ranks order nodes as their names do, whoever comes and goes.
+// Ranks order nodes as their names do.
 func TestRanksAgainstNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCluster(Options{SchedulerName: "ours", DefaultQueue: "default"})
+		c := model.NewCluster(model.Options{SchedulerName: "ours", DefaultQueue: "default"})
 		for range rapid.IntRange(1, 12).Draw(t, "changes") {
 			name := fmt.Sprintf("n%d", rapid.IntRange(0, 12).Draw(t, "node"))
 			switch rapid.IntRange(0, 3).Draw(t, "change") {
 			case 0:
-				c.DeleteNode(name)
+				c.Events().DeleteNode(name)
 			case 1:
-				c.Recompute()
+				c.Events().Recompute()
 			default:
-				c.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+				c.Events().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 			}
 			for _, a := range c.Nodes() {
 				for _, b := range c.Nodes() {
@@ -32,7 +34,7 @@ func TestRanksAgainstNames(t *testing.T) {
 				}
 			}
 		}
-		c.Recompute()
+		c.Events().Recompute()
 		for _, n := range c.Nodes() {
 			if n != nil && n.Rank == 0 {
 				t.Fatalf("%s has no rank", n.Name)

@@ -1,4 +1,4 @@
-package api
+package model_test
 
 import (
 	"testing"
@@ -6,6 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestClassesDifferByWhatSelectsThem(t *testing.T) {
@@ -49,14 +52,14 @@ func TestClassesDifferByWhatSelectsThem(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := NewCluster(Options{})
+			c := model.NewCluster(model.Options{})
 			for _, pod := range tt.given {
-				c.SetPod(pod)
+				c.Events().SetPod(pod)
 			}
 			for namespace, want := range tt.want {
 				pod := labelled(namespace, "asked", map[string]string{"app": "a"})
-				c.SetPod(pod)
-				if got := c.ClassOf(c.Tasks[TaskID(pod.UID)]).Selected; got != want {
+				c.Events().SetPod(pod)
+				if got := c.ClassOf(c.Tasks()[api.TaskID(pod.UID)]).Selected; got != want {
 					t.Errorf("in namespace %s: selected is %v, want %v", namespace, got, want)
 				}
 			}
@@ -69,22 +72,22 @@ func TestShapesAskUpstreamAboutSelectorsThatCannotBeParsed(t *testing.T) {
 	pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
 		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
 	}}
-	c := NewCluster(Options{})
-	c.SetPod(pod)
-	if !c.ClassOf(c.Tasks[TaskID(pod.UID)]).AffectedByPods() {
+	c := model.NewCluster(model.Options{})
+	c.Events().SetPod(pod)
+	if !c.ClassOf(c.Tasks()[api.TaskID(pod.UID)]).AffectedByPods() {
 		t.Error("the class is not social, so nobody would refuse the pod")
 	}
 }
 
 func TestShapesDifferByTheLabelsThatSpreadingReads(t *testing.T) {
-	c := NewCluster(Options{})
-	signature := func(name, revision string) *Signature {
+	c := model.NewCluster(model.Options{})
+	signature := func(name, revision string) *api.Signature {
 		pod := labelled("default", name, map[string]string{"revision": revision, "index": name})
 		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
 			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}, MatchLabelKeys: []string{"revision"},
 		}}
-		c.SetPod(pod)
-		return c.Tasks[TaskID(pod.UID)].Signature
+		c.Events().SetPod(pod)
+		return c.Tasks()[api.TaskID(pod.UID)].Signature
 	}
 	if signature("a", "1") != signature("b", "1") {
 		t.Error("pods of one revision have different shapes")

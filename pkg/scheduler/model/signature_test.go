@@ -1,4 +1,4 @@
-package api
+package model_test
 
 import (
 	"fmt"
@@ -7,6 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func affinity(a v1.Affinity) podChange { return func(p *v1.Pod) { p.Spec.Affinity = &a } }
@@ -91,9 +95,9 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetPod(tc.a)
-			c.SetPod(tc.b)
-			if equal := c.Tasks[TaskID(tc.a.UID)].Signature == c.Tasks[TaskID(tc.b.UID)].Signature; equal != tc.equal {
+			c.Events().SetPod(tc.a)
+			c.Events().SetPod(tc.b)
+			if equal := c.Tasks()[api.TaskID(tc.a.UID)].Signature == c.Tasks()[api.TaskID(tc.b.UID)].Signature; equal != tc.equal {
 				t.Errorf("one shape: %t", equal)
 			}
 		})
@@ -102,19 +106,19 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 
 func TestShapesEndWithTheirLastTask(t *testing.T) {
 	c := newTestCluster()
-	c.SetPod(aPod("a"))
-	c.SetPod(aPod("b"))
-	signature := c.Tasks["uid-a"].Signature
-	c.DeletePod("uid-a")
+	c.Events().SetPod(aPod("a"))
+	c.Events().SetPod(aPod("b"))
+	signature := c.Tasks()["uid-a"].Signature
+	c.Events().DeletePod("uid-a")
 	if signature.Unreferenced() {
 		t.Error("dead although a task has it")
 	}
-	c.DeletePod("uid-b")
+	c.Events().DeletePod("uid-b")
 	if !signature.Unreferenced() {
 		t.Error("alive although no task has it")
 	}
-	c.SetPod(aPod("c"))
-	if c.Tasks["uid-c"].Signature == signature {
+	c.Events().SetPod(aPod("c"))
+	if c.Tasks()["uid-c"].Signature == signature {
 		t.Error("a dead shape is given out again")
 	}
 }
@@ -137,8 +141,8 @@ func TestBestEffort(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetPod(tc.pod)
-			if got := c.Tasks["uid-p"].BestEffort(); got != tc.want {
+			c.Events().SetPod(tc.pod)
+			if got := c.Tasks()["uid-p"].BestEffort(); got != tc.want {
 				t.Errorf("best effort: %t", got)
 			}
 		})
@@ -148,8 +152,8 @@ func TestBestEffort(t *testing.T) {
 // Labels make a difference only where a term of a living pod selects by them.
 func TestClassesFollowLivingTerms(t *testing.T) {
 	red, blue := withLabel("color", "red"), withLabel("color", "blue")
-	one := func(c *Cluster) string {
-		r, b := c.ClassOf(c.Tasks["uid-red"]), c.ClassOf(c.Tasks["uid-blue"])
+	one := func(c *model.Cluster) string {
+		r, b := c.ClassOf(c.Tasks()["uid-red"]), c.ClassOf(c.Tasks()["uid-blue"])
 		return fmt.Sprintf("one class: %t, red social: %t, blue social: %t", r == b, r.AffectedByPods(), b.AffectedByPods())
 	}
 	const (
@@ -160,88 +164,90 @@ func TestClassesFollowLivingTerms(t *testing.T) {
 	)
 	elsewhere := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "a"}}}
 	cases := map[string]struct {
-		given func(*Cluster)
+		given func(*model.Cluster)
 		want  string
 	}{
-		"no term": {func(*Cluster) {}, unmoved},
+		"no term": {func(*model.Cluster) {}, unmoved},
 		"a term that selects red": {
-			func(c *Cluster) { c.SetPod(aPod("x", repelling("color", "red"))) }, redOnly,
+			func(c *model.Cluster) { c.Events().SetPod(aPod("x", repelling("color", "red"))) }, redOnly,
 		},
 		"a term that selects neither": {
-			func(c *Cluster) { c.SetPod(aPod("x", repelling("color", "green"))) }, unmoved,
+			func(c *model.Cluster) { c.Events().SetPod(aPod("x", repelling("color", "green"))) }, unmoved,
 		},
 		"two terms": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", repelling("color", "red")))
-				c.SetPod(aPod("y", repelling("color", "blue")))
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", repelling("color", "red")))
+				c.Events().SetPod(aPod("y", repelling("color", "blue")))
 			}, apart,
 		},
 		"a term that selects everybody": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{LabelSelector: selecting(), TopologyKey: "zone"})))
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{LabelSelector: selecting(), TopologyKey: "zone"})))
 			}, together,
 		},
 		"a term without selector selects nobody": {
-			func(c *Cluster) { c.SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone"}))) }, unmoved,
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone"})))
+			}, unmoved,
 		},
 		"first a term without selector, then one for everybody": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone"})))
-				c.SetPod(aPod("y", antiAffinityTo(v1.PodAffinityTerm{LabelSelector: selecting(), TopologyKey: "zone"})))
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone"})))
+				c.Events().SetPod(aPod("y", antiAffinityTo(v1.PodAffinityTerm{LabelSelector: selecting(), TopologyKey: "zone"})))
 			}, together,
 		},
 		"a term of a pod that has gone": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", repelling("color", "red")))
-				c.DeletePod("uid-x")
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", repelling("color", "red")))
+				c.Events().DeletePod("uid-x")
 			}, unmoved,
 		},
 		"a term that one of two pods still has": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", repelling("color", "red")))
-				c.SetPod(aPod("y", repelling("color", "red"), requesting("cpu", "7")))
-				c.DeletePod("uid-x")
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", repelling("color", "red")))
+				c.Events().SetPod(aPod("y", repelling("color", "red"), requesting("cpu", "7")))
+				c.Events().DeletePod("uid-x")
 			}, redOnly,
 		},
 		"a term of a foreign pod": {
-			func(c *Cluster) { c.SetPod(aPod("x", foreign, repelling("color", "red"))) }, redOnly,
+			func(c *model.Cluster) { c.Events().SetPod(aPod("x", foreign, repelling("color", "red"))) }, redOnly,
 		},
 		"a spread constraint": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", func(p *v1.Pod) {
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", func(p *v1.Pod) {
 					p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: selecting("color", "red")}}
 				}))
 			}, redOnly,
 		},
 		"a term in another namespace": {
-			func(c *Cluster) { c.SetPod(aPod("x", inNamespace("other"), repelling("color", "red"))) }, unmoved,
+			func(c *model.Cluster) { c.Events().SetPod(aPod("x", inNamespace("other"), repelling("color", "red"))) }, unmoved,
 		},
 		"a term of another namespace that names ours": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", inNamespace("other"), antiAffinityTo(v1.PodAffinityTerm{
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", inNamespace("other"), antiAffinityTo(v1.PodAffinityTerm{
 					LabelSelector: selecting("color", "red"), Namespaces: []string{"ns"}, TopologyKey: "zone",
 				})))
 			}, redOnly,
 		},
 		"a term of another namespace that selects ours by label": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", inNamespace("other"), antiAffinityTo(v1.PodAffinityTerm{
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", inNamespace("other"), antiAffinityTo(v1.PodAffinityTerm{
 					LabelSelector: selecting("color", "red"), NamespaceSelector: selecting("team", "a"), TopologyKey: "zone",
 				})))
-				c.SetNamespace(elsewhere)
+				c.Events().SetNamespace(elsewhere)
 			}, redOnly,
 		},
 		"first a term that names a namespace, then one for all namespaces": {
-			func(c *Cluster) {
+			func(c *model.Cluster) {
 				term := v1.PodAffinityTerm{LabelSelector: selecting("color", "red"), Namespaces: []string{"far"}, TopologyKey: "zone"}
-				c.SetPod(aPod("x", inNamespace("other"), antiAffinityTo(term)))
+				c.Events().SetPod(aPod("x", inNamespace("other"), antiAffinityTo(term)))
 				term.NamespaceSelector = selecting()
-				c.SetPod(aPod("y", inNamespace("other"), antiAffinityTo(term)))
+				c.Events().SetPod(aPod("y", inNamespace("other"), antiAffinityTo(term)))
 			}, redOnly,
 		},
 		"a selector that no parser takes": {
-			func(c *Cluster) {
-				c.SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{
 					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "color", Operator: "Like", Values: []string{"r%"}}},
 				}})))
 			}, unmoved,
@@ -250,13 +256,13 @@ func TestClassesFollowLivingTerms(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetPod(aPod("red", red))
-			c.SetPod(aPod("blue", blue))
+			c.Events().SetPod(aPod("red", red))
+			c.Events().SetPod(aPod("blue", blue))
 			tc.given(c)
 			if got := one(c); got != tc.want {
 				t.Errorf("\n got %s\nwant %s", got, tc.want)
 			}
-			if err := c.Audit(); err != nil {
+			if err := audit.Model(c); err != nil {
 				t.Error(err)
 			}
 		})

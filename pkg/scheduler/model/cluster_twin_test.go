@@ -1,4 +1,4 @@
-package api
+package model_test
 
 import (
 	"maps"
@@ -15,6 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestModelEqualsOneBuiltAfresh(t *testing.T) { rapid.Check(t, modelEqualsOneBuiltAfresh) }
@@ -35,25 +38,27 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 		"priority class":  m.priorityClass,
 		"namespace":       m.namespace,
 		"try and undo":    m.tryAndUndo,
-		"launch":          m.launch,
-		"refuse":          m.refuse,
-		"settle":          func(*rapid.T) { m.c.Recompute() },
+		"assume":          m.assume,
+		"bind fails":      m.bindFails,
+		"evict":           m.evict,
+		"eviction fails":  m.evictionFails,
+		"recompute":       func(*rapid.T) { m.c.Events().Recompute() },
 		"repeat an event": m.repeat,
 		"":                m.check,
 	})
 	m.compare(t)
 }
 
-// machine drives a model, and remembers the objects that a fresh one would be told.
+// machine drives a model, and remembers the objects that a fresh one is built from.
 type machine struct {
-	c          *Cluster
+	c          *model.Cluster
 	pods       map[types.UID]*v1.Pod
 	nodes      map[string]*v1.Node
 	groups     map[string]*v1alpha1.PodGroup
 	queues     map[string]*v1alpha1.Queue
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*v1.Namespace
-	inFlight   map[TaskID]bool
+	inFlight   map[api.TaskID]bool
 	last       func() // the last event
 }
 
@@ -66,7 +71,7 @@ func newMachine() *machine {
 		queues:     map[string]*v1alpha1.Queue{},
 		priorities: map[string]*schedulingv1.PriorityClass{},
 		namespaces: map[string]*v1.Namespace{},
-		inFlight:   map[TaskID]bool{},
+		inFlight:   map[api.TaskID]bool{},
 		last:       func() {},
 	}
 }
@@ -98,9 +103,9 @@ func (m *machine) setPod(t *rapid.T) {
 	}
 	m.pods[uid] = pod
 	if pod.Spec.NodeName != "" {
-		delete(m.inFlight, TaskID(uid))
+		delete(m.inFlight, api.TaskID(uid))
 	}
-	m.event(func() { m.c.SetPod(pod) })
+	m.event(func() { m.c.Events().SetPod(pod) })
 }
 
 func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
@@ -165,8 +170,8 @@ func joining(key, value string) podChange {
 func (m *machine) deletePod(t *rapid.T) {
 	uid := types.UID(one(t, "pod", "p0", "p1", "p2", "p3", "p4") + "." + one(t, "incarnation", "0", "1"))
 	delete(m.pods, uid)
-	delete(m.inFlight, TaskID(uid))
-	m.event(func() { m.c.DeletePod(uid) })
+	delete(m.inFlight, api.TaskID(uid))
+	m.event(func() { m.c.Events().DeletePod(uid) })
 }
 
 func (m *machine) setNode(t *rapid.T) {
@@ -177,13 +182,13 @@ func (m *machine) setNode(t *rapid.T) {
 		notReady(node)
 	}
 	m.nodes[node.Name] = node
-	m.event(func() { m.c.SetNode(node) })
+	m.event(func() { m.c.Events().SetNode(node) })
 }
 
 func (m *machine) deleteNode(t *rapid.T) {
 	name := one(t, "node", "n0", "n1", "n2")
 	delete(m.nodes, name)
-	m.event(func() { m.c.DeleteNode(name) })
+	m.event(func() { m.c.Events().DeleteNode(name) })
 }
 
 func (m *machine) setGroup(t *rapid.T) {
@@ -195,7 +200,7 @@ func (m *machine) setGroup(t *rapid.T) {
 		g.Spec.MinResources = amountsOf("cpu", "2")
 	}
 	m.groups["ns/"+name] = g
-	m.event(func() { m.c.SetPodGroup(g) })
+	m.event(func() { m.c.Events().SetPodGroup(g) })
 }
 
 func (m *machine) deleteGroup(t *rapid.T) {
@@ -204,7 +209,7 @@ func (m *machine) deleteGroup(t *rapid.T) {
 	if g := m.groups["ns/"+name]; g != nil && g.UID == uid {
 		delete(m.groups, "ns/"+name)
 	}
-	m.event(func() { m.c.DeletePodGroup("ns/"+name, uid) })
+	m.event(func() { m.c.Events().DeletePodGroup("ns/"+name, uid) })
 }
 
 func (m *machine) setQueue(t *rapid.T) {
@@ -214,42 +219,42 @@ func (m *machine) setQueue(t *rapid.T) {
 		q.Spec.Capability = amountsOf("cpu", "2", "example.com/gpu", "0")
 	}
 	m.queues[q.Name] = q
-	m.event(func() { m.c.SetQueue(q) })
+	m.event(func() { m.c.Events().SetQueue(q) })
 }
 
 func (m *machine) deleteQueue(t *rapid.T) {
 	name := one(t, "queue", "default", "q0", "q1")
 	delete(m.queues, name)
-	m.event(func() { m.c.DeleteQueue(name) })
+	m.event(func() { m.c.Events().DeleteQueue(name) })
 }
 
 func (m *machine) priorityClass(t *rapid.T) {
 	if maybe(t, "delete") {
 		delete(m.priorities, "high")
-		m.event(func() { m.c.DeletePriorityClass("high") })
+		m.event(func() { m.c.Events().DeletePriorityClass("high") })
 		return
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: int32(rapid.IntRange(-1, 9).Draw(t, "value"))}
 	m.priorities["high"] = class
-	m.event(func() { m.c.SetPriorityClass(class) })
+	m.event(func() { m.c.Events().SetPriorityClass(class) })
 }
 
 func (m *machine) namespace(t *rapid.T) {
 	if maybe(t, "delete") {
 		delete(m.namespaces, "ns")
-		m.event(func() { m.c.DeleteNamespace("ns") })
+		m.event(func() { m.c.Events().DeleteNamespace("ns") })
 		return
 	}
 	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": one(t, "team", "a", "b")}}}
 	m.namespaces["ns"] = ns
-	m.event(func() { m.c.SetNamespace(ns) })
+	m.event(func() { m.c.Events().SetNamespace(ns) })
 }
 
 // waiting returns our waiting tasks, by id.
-func (m *machine) waiting() []*TaskInfo {
-	var tasks []*TaskInfo
-	for _, id := range sortedKeys(m.c.Tasks) {
-		if t := m.c.Tasks[id]; t.Job != nil && t.Waiting() {
+func (m *machine) waiting() []*api.TaskInfo {
+	var tasks []*api.TaskInfo
+	for _, id := range sortedKeys(m.c.Tasks()) {
+		if t := m.c.Tasks()[id]; t.Job != nil && t.Waiting() {
 			tasks = append(tasks, t)
 		}
 	}
@@ -257,8 +262,8 @@ func (m *machine) waiting() []*TaskInfo {
 }
 
 // drawPlace returns nil if there is nothing to place. Actions that cannot do anything do not skip: led by a fuzzer
-// the same one may come up for ever, which counts as a failure then.
-func (m *machine) drawPlace(t *rapid.T) (*TaskInfo, *NodeInfo) {
+// the same one may come up endlessly, which counts as a failure then.
+func (m *machine) drawPlace(t *rapid.T) (*api.TaskInfo, *api.NodeInfo) {
 	tasks, names := m.waiting(), sortedKeys(m.nodes)
 	if len(tasks) == 0 || len(names) == 0 {
 		return nil, nil
@@ -271,44 +276,68 @@ func (m *machine) tryAndUndo(t *rapid.T) {
 	if task == nil {
 		return
 	}
-	m.c.Recompute()
-	before := m.c.Dump()
-	status := rapid.SampledFrom([]TaskStatus{Allocated, Pipelined}).Draw(t, "status")
-	m.c.Place(task, status, node)
+	m.c.Events().Recompute()
+	before := audit.Dump(m.c)
+	status := rapid.SampledFrom([]api.TaskStatus{api.Allocated, api.Pipelined}).Draw(t, "status")
+	m.c.Ledger().Place(task, status, node)
 	m.check(t)
-	m.c.Place(task, Pending, nil)
-	if diff := cmp.Diff(before, m.c.Dump()); diff != "" {
+	m.c.Ledger().Place(task, api.Pending, nil)
+	if diff := cmp.Diff(before, audit.Dump(m.c)); diff != "" {
 		t.Fatalf("trying and undoing leaves traces:\n%s", diff)
 	}
 }
 
-func (m *machine) launch(t *rapid.T) {
+func (m *machine) assume(t *rapid.T) {
 	task, node := m.drawPlace(t)
 	if task == nil || m.c.Admissible(task.Job) != nil {
 		return
 	}
-	m.c.Recompute()
-	m.c.Place(task, Allocated, node)
-	m.c.AssumePod(task)
+	m.c.Events().Recompute()
+	m.c.Ledger().Place(task, api.Allocated, node)
+	m.c.Ledger().AssumePod(task)
 	m.inFlight[task.ID] = true
 	m.last = func() {}
 }
 
-func (m *machine) refuse(t *rapid.T) {
-	ids := sortedKeys(m.c.Tasks)
+func (m *machine) bindFails(t *rapid.T) {
+	ids := sortedKeys(m.c.Tasks())
 	if len(ids) == 0 {
 		return
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "task")
 	delete(m.inFlight, id)
-	m.event(func() { m.c.BindFailed(id, "why") })
+	m.event(func() { m.c.Ledger().BindFailed(id, "why") })
+}
+
+func (m *machine) evict(t *rapid.T) {
+	var tasks []*api.TaskInfo
+	for _, id := range sortedKeys(m.c.Tasks()) {
+		if task := m.c.Tasks()[id]; task.Evictable() {
+			tasks = append(tasks, task)
+		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	m.c.Events().Recompute()
+	m.c.Ledger().MarkEvicting(rapid.SampledFrom(tasks).Draw(t, "victim"))
+	m.last = func() {}
+}
+
+func (m *machine) evictionFails(t *rapid.T) {
+	ids := sortedKeys(m.c.Tasks())
+	if len(ids) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "task")
+	m.event(func() { m.c.Ledger().EvictionFailed(id) })
 }
 
 func (m *machine) check(t *rapid.T) {
-	if err := m.c.Audit(); err != nil {
+	if err := audit.Model(m.c); err != nil {
 		t.Fatal(err)
 	}
-	for id, task := range m.c.Tasks {
+	for id, task := range m.c.Tasks() {
 		if task.InFlight() != m.inFlight[id] {
 			t.Fatalf("task %s in flight: %t", id, task.InFlight())
 		}
@@ -316,55 +345,43 @@ func (m *machine) check(t *rapid.T) {
 }
 
 func (m *machine) compare(t *rapid.T) {
-	m.c.Recompute()
+	m.c.Events().Recompute()
 	m.check(t)
 	fresh := m.rebuilt(rapid.Int64().Draw(t, "order"))
-	if err := fresh.Audit(); err != nil {
+	if err := audit.Model(fresh); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(fresh.Dump(), m.c.Dump()); diff != "" {
+	if diff := cmp.Diff(audit.Dump(fresh), audit.Dump(m.c)); diff != "" {
 		t.Fatalf("the model (+) is not what its objects describe (-):\n%s", diff)
 	}
 }
 
-// rebuilt makes a model from the final objects in a random order, and lets it know which binds
-// are in flight.
-func (m *machine) rebuilt(seed int64) *Cluster {
-	c := newTestCluster()
+// rebuilt makes a model from the final objects in a random order, and from the record of the operations in flight.
+func (m *machine) rebuilt(seed int64) *model.Cluster {
+	c := model.NewCluster(model.Options{SchedulerName: ourScheduler, DefaultQueue: "default", InFlight: m.c.InFlight()})
 	var events []func()
 	for _, uid := range sortedKeys(m.pods) {
-		events = append(events, func() { c.SetPod(m.pods[uid]) })
+		events = append(events, func() { c.Events().SetPod(m.pods[uid]) })
 	}
 	for _, name := range sortedKeys(m.nodes) {
-		events = append(events, func() { c.SetNode(m.nodes[name]) })
+		events = append(events, func() { c.Events().SetNode(m.nodes[name]) })
 	}
 	for _, key := range sortedKeys(m.groups) {
-		events = append(events, func() { c.SetPodGroup(m.groups[key]) })
+		events = append(events, func() { c.Events().SetPodGroup(m.groups[key]) })
 	}
 	for _, name := range sortedKeys(m.queues) {
-		events = append(events, func() { c.SetQueue(m.queues[name]) })
+		events = append(events, func() { c.Events().SetQueue(m.queues[name]) })
 	}
 	for _, class := range m.priorities {
-		events = append(events, func() { c.SetPriorityClass(class) })
+		events = append(events, func() { c.Events().SetPriorityClass(class) })
 	}
 	for _, ns := range m.namespaces {
-		events = append(events, func() { c.SetNamespace(ns) })
+		events = append(events, func() { c.Events().SetNamespace(ns) })
 	}
 	rand.New(rand.NewSource(seed)).Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	for _, apply := range events {
 		apply()
 	}
-	for id := range m.inFlight {
-		c.restoreAssumed(c.Tasks[id], *m.c.Tasks[id].inFlight, m.c.Tasks[id].Node.Name)
-	}
-	c.Recompute()
+	c.Events().Recompute()
 	return c
-}
-
-// restoreAssumed puts a task in flight that another model had launched.
-func (c *Cluster) restoreAssumed(t *TaskInfo, commitment Commitment, node string) {
-	c.detach(t)
-	t.inFlight, t.Status, t.Node = &commitment, Binding, c.nodeNamed(node)
-	c.joinJob(t)
-	c.attach(t)
 }

@@ -1,4 +1,4 @@
-package api
+package model_test
 
 import (
 	"testing"
@@ -7,6 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // victimPod stands on node n.
@@ -17,26 +21,29 @@ func victimPod(name string, changes ...podChange) *v1.Pod {
 // What the model makes of a pod that it has decided to evict.
 func TestEvictionInFlight(t *testing.T) {
 	for name, tc := range map[string]struct {
-		given func(*Cluster, TaskID)
+		given func(*model.Cluster, api.TaskID)
 		want  string // status, and whether the eviction is still open
 	}{
-		"decided":                        {func(*Cluster, TaskID) {}, "Releasing, leaving"},
-		"an older version of the pod":    {func(c *Cluster, _ TaskID) { c.SetPod(victimPod("p", withLabel("app", "y"))) }, "Releasing, leaving"},
-		"the watch shows it":             {func(c *Cluster, _ TaskID) { c.SetPod(victimPod("p", deleting)) }, "Releasing"},
-		"refused":                        {func(c *Cluster, id TaskID) { c.EvictionFailed(id) }, "Running"},
-		"refused after the watch has it": {func(c *Cluster, id TaskID) { c.SetPod(victimPod("p", deleting)); c.EvictionFailed(id) }, "Releasing"},
-		"it has ended meanwhile": {func(c *Cluster, _ TaskID) {
-			c.SetPod(victimPod("p", inPhase(v1.PodSucceeded)))
+		"decided":                     {func(*model.Cluster, api.TaskID) {}, "Releasing, leaving"},
+		"an older version of the pod": {func(c *model.Cluster, _ api.TaskID) { c.Events().SetPod(victimPod("p", withLabel("app", "y"))) }, "Releasing, leaving"},
+		"the watch shows it":          {func(c *model.Cluster, _ api.TaskID) { c.Events().SetPod(victimPod("p", deleting)) }, "Releasing"},
+		"refused":                     {func(c *model.Cluster, id api.TaskID) { c.Ledger().EvictionFailed(id) }, "Running"},
+		"refused after the watch has it": {func(c *model.Cluster, id api.TaskID) {
+			c.Events().SetPod(victimPod("p", deleting))
+			c.Ledger().EvictionFailed(id)
+		}, "Releasing"},
+		"it has ended meanwhile": {func(c *model.Cluster, _ api.TaskID) {
+			c.Events().SetPod(victimPod("p", inPhase(v1.PodSucceeded)))
 		}, "Succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetNode(aNode("n", "cpu", "4"))
-			c.SetPod(victimPod("p"))
-			task := c.Tasks[TaskID(victimPod("p").UID)]
-			c.MarkEvicting(task)
+			c.Events().SetNode(aNode("n", "cpu", "4"))
+			c.Events().SetPod(victimPod("p"))
+			task := c.Tasks()[api.TaskID(victimPod("p").UID)]
+			c.Ledger().MarkEvicting(task)
 			tc.given(c, task.ID)
-			c.Recompute()
+			c.Events().Recompute()
 			got := task.Status.String()
 			if task.Evicting() {
 				got += ", leaving"
@@ -44,7 +51,7 @@ func TestEvictionInFlight(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if err := c.Audit(); err != nil {
+			if err := audit.Model(c); err != nil {
 				t.Error(err)
 			}
 		})
@@ -68,9 +75,9 @@ func TestEvictable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetNode(aNode("n", "cpu", "4"))
-			c.SetPod(victimPod("p", tc.given))
-			if got := c.Tasks["uid-p"].Evictable(); got != tc.want {
+			c.Events().SetNode(aNode("n", "cpu", "4"))
+			c.Events().SetPod(victimPod("p", tc.given))
+			if got := c.Tasks()["uid-p"].Evictable(); got != tc.want {
 				t.Errorf("evictable: %t, want %t", got, tc.want)
 			}
 		})
@@ -87,7 +94,7 @@ func ownedByKind(kind string) podChange {
 func TestBudgetsAllow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given []*policyv1.PodDisruptionBudget
-		gone  func(*Cluster, *TaskInfo) // before p and q are asked about
+		gone  func(*model.Cluster, *api.TaskInfo) // before p and q are asked about
 		want  bool
 	}{
 		"none":              {want: true},
@@ -97,35 +104,38 @@ func TestBudgetsAllow(t *testing.T) {
 		"two budgets":       {given: []*policyv1.PodDisruptionBudget{aBudget("a", 9, "x"), aBudget("b", 9, "x")}},
 		"one of them is gone": {
 			given: []*policyv1.PodDisruptionBudget{aBudget("a", 9, "x"), aBudget("b", 9, "x")},
-			gone:  func(c *Cluster, _ *TaskInfo) { c.DeleteBudget("ns", "b") },
+			gone:  func(c *model.Cluster, _ *api.TaskInfo) { c.Events().DeleteBudget("ns", "b") },
 			want:  true,
 		},
 		"an eviction that is not shown yet counts": {
 			given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")},
-			gone:  func(c *Cluster, r *TaskInfo) { c.MarkEvicting(r) },
+			gone:  func(c *model.Cluster, r *api.TaskInfo) { c.Ledger().MarkEvicting(r) },
 		},
 		"one that is shown is in the budget's status": {
 			given: []*policyv1.PodDisruptionBudget{aBudget("a", 2, "x")},
-			gone:  func(c *Cluster, r *TaskInfo) { c.MarkEvicting(r); c.SetPod(victimPod("r", deleting)) },
-			want:  true,
+			gone: func(c *model.Cluster, r *api.TaskInfo) {
+				c.Ledger().MarkEvicting(r)
+				c.Events().SetPod(victimPod("r", deleting))
+			},
+			want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetNode(aNode("n", "cpu", "4"))
-			task := func(name string) *TaskInfo {
+			c.Events().SetNode(aNode("n", "cpu", "4"))
+			task := func(name string) *api.TaskInfo {
 				p := victimPod(name)
-				c.SetPod(p)
-				return c.Tasks[TaskID(p.UID)]
+				c.Events().SetPod(p)
+				return c.Tasks()[api.TaskID(p.UID)]
 			}
 			p, q, r := task("p"), task("q"), task("r")
 			for _, b := range tc.given {
-				c.SetBudget(b)
+				c.Events().SetBudget(b)
 			}
 			if tc.gone != nil {
 				tc.gone(c, r)
 			}
-			if got := c.BudgetsAllow(NewUnit(p.Job, []*TaskInfo{p, q})); got != tc.want {
+			if got := c.BudgetsAllow(api.NewUnit(p.Job, []*api.TaskInfo{p, q})); got != tc.want {
 				t.Errorf("allowed: %t, want %t", got, tc.want)
 			}
 		})
@@ -135,25 +145,25 @@ func TestBudgetsAllow(t *testing.T) {
 // Who was refused stays alone until a budget that protects it changes.
 func TestProtection(t *testing.T) {
 	for name, tc := range map[string]struct {
-		happens func(*Cluster)
+		happens func(*model.Cluster)
 		want    bool // may be evicted again
 	}{
-		"nothing happens":                       {func(*Cluster) {}, false},
-		"its budget allows more":                {func(c *Cluster) { c.SetBudget(aBudget("mine", 1, "v")) }, true},
-		"its budget is gone":                    {func(c *Cluster) { c.DeleteBudget("ns", "mine") }, true},
-		"another's budget changes":              {func(c *Cluster) { c.SetBudget(aBudget("other", 1, "w")) }, false},
-		"a budget does not protect it any more": {func(c *Cluster) { c.SetBudget(aBudget("mine", 0, "w")) }, true},
+		"nothing happens":                       {func(*model.Cluster) {}, false},
+		"its budget allows more":                {func(c *model.Cluster) { c.Events().SetBudget(aBudget("mine", 1, "v")) }, true},
+		"its budget is gone":                    {func(c *model.Cluster) { c.Events().DeleteBudget("ns", "mine") }, true},
+		"another's budget changes":              {func(c *model.Cluster) { c.Events().SetBudget(aBudget("other", 1, "w")) }, false},
+		"a budget does not protect it any more": {func(c *model.Cluster) { c.Events().SetBudget(aBudget("mine", 0, "w")) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetNode(aNode("n", "cpu", "4"))
+			c.Events().SetNode(aNode("n", "cpu", "4"))
 			pod := victimPod("v")
 			pod.Labels = map[string]string{"app": "v"}
-			c.SetPod(pod)
-			c.SetBudget(aBudget("mine", 0, "v"))
-			c.SetEvictionBlocked(TaskID(pod.UID), true)
+			c.Events().SetPod(pod)
+			c.Events().SetBudget(aBudget("mine", 0, "v"))
+			c.Ledger().SetEvictionBlocked(api.TaskID(pod.UID), true)
 			tc.happens(c)
-			if got := c.Tasks[TaskID(pod.UID)].Evictable(); got != tc.want {
+			if got := c.Tasks()[api.TaskID(pod.UID)].Evictable(); got != tc.want {
 				t.Errorf("evictable: %t, want %t", got, tc.want)
 			}
 		})

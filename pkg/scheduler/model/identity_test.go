@@ -1,4 +1,4 @@
-package api
+package model_test
 
 import (
 	"testing"
@@ -9,26 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestMemberOf(t *testing.T) {
-	live := func(uid types.UID) (string, QueueID, bool) { // one group exists, in queue "q"
+	live := func(uid types.UID) (string, api.QueueID, bool) { // one group exists, in queue "q"
 		return "ns/g", "q", uid == "uid-g"
 	}
-	group := Membership{Job: "group/ns/g", Group: "ns/g"}
-	shadow := func(id JobID, queue QueueID, minMember int32) Membership {
-		return Membership{Job: id, Queue: queue, MinMember: minMember}
+	group := api.Membership{Job: "group/ns/g", Group: "ns/g"}
+	shadow := func(id api.JobID, queue api.QueueID, minMember int32) api.Membership {
+		return api.Membership{Job: id, Queue: queue, MinMember: minMember}
 	}
 	cases := map[string]struct {
 		pod  *v1.Pod
-		want Membership
+		want api.Membership
 	}{
 		"label":                       {aPod("p", inGroup("g")), group},
 		"annotation of kube-batch":    {aPod("p", annotated(v1alpha1.AnnotationGroupName, "g")), group},
 		"label before annotation":     {aPod("p", inGroup("g"), annotated(v1alpha1.AnnotationGroupName, "other")), group},
 		"empty label":                 {aPod("p", inGroup(""), annotated(v1alpha1.AnnotationGroupName, "g")), group},
 		"group before queue label":    {aPod("p", inGroup("g"), withLabel(v1alpha1.LabelQueue, "other")), group},
-		"a group that does not exist": {aPod("p", inGroup("none")), Membership{Job: "group/ns/none", Group: "ns/none"}},
+		"a group that does not exist": {aPod("p", inGroup("none")), api.Membership{Job: "group/ns/none", Group: "ns/none"}},
 		"neither group nor owner":     {aPod("p"), shadow("shadow/ns/uid-p/default", "default", 1)},
 		"neither group nor owner, but a queue": {
 			aPod("p", withLabel(v1alpha1.LabelQueue, "q")), shadow("shadow/ns/uid-p/q", "q", 1),
@@ -48,8 +51,8 @@ func TestMemberOf(t *testing.T) {
 		"bound by us":                     {aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")), group},
 		"bound by us, then relabelled":    {aPod("p", inGroup("other"), boundBy("q", "uid-g", "n")), group},
 		"bound by us, label taken off":    {aPod("p", boundBy("q", "uid-g", "n")), group},
-		"bound by us, group gone":         {aPod("p", inGroup("g"), boundBy("q", "uid-old", "n")), shadow("former/uid-old/ns/q", "q", 1)},
-		"bound by us, group moved":        {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), shadow("former/uid-g/ns/r", "r", 1)},
+		"bound by us, group gone":         {aPod("p", inGroup("g"), boundBy("q", "uid-old", "n")), shadow("orphaned/uid-old/ns/q", "q", 1)},
+		"bound by us, group moved":        {aPod("p", inGroup("g"), boundBy("r", "uid-g", "n")), shadow("orphaned/uid-g/ns/r", "r", 1)},
 		"bound by us as a shadow":         {aPod("p", boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that joins a group":     {aPod("p", inGroup("g"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that changes its queue": {aPod("p", withLabel(v1alpha1.LabelQueue, "r"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
@@ -58,13 +61,13 @@ func TestMemberOf(t *testing.T) {
 			aPod("p", inGroup("g"), boundBy("q", "uid-other", "")), group,
 		},
 		"bound, with the UID of another namespace's group forged": {
-			aPod("p", boundBy("q", "uid-g", "n"), func(p *v1.Pod) { p.Namespace = "other" }), shadow("former/uid-g/other/q", "q", 1),
+			aPod("p", boundBy("q", "uid-g", "n"), func(p *v1.Pod) { p.Namespace = "other" }), shadow("orphaned/uid-g/other/q", "q", 1),
 		},
 		"half of our annotations": {aPod("p", inGroup("g"), on("n"), annotated(v1alpha1.AnnotationPodGroupUID, "uid-other")), group},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := memberOf(c.pod, bindingOf(c.pod), "default", live)
+			got := api.MembershipOf(c.pod, api.CommitmentOf(c.pod), "default", live)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -75,23 +78,23 @@ func TestMemberOf(t *testing.T) {
 func TestStatusOf(t *testing.T) {
 	cases := map[string]struct {
 		pod  *v1.Pod
-		want TaskStatus
+		want api.TaskStatus
 	}{
-		"waits":                    {aPod("p"), Pending},
-		"waits, no phase yet":      {aPod("p", inPhase("")), Pending},
-		"waits and is deleted":     {aPod("p", deleting), Releasing},
-		"bound":                    {aPod("p", on("n")), Bound},
-		"runs":                     {aPod("p", on("n"), inPhase(v1.PodRunning)), Running},
-		"runs and is deleted":      {aPod("p", on("n"), inPhase(v1.PodRunning), deleting), Releasing},
-		"its kubelet lost it":      {aPod("p", on("n"), inPhase(v1.PodUnknown)), Unknown},
-		"succeeded":                {aPod("p", on("n"), inPhase(v1.PodSucceeded)), Succeeded},
-		"failed":                   {aPod("p", on("n"), inPhase(v1.PodFailed)), Failed},
-		"failed before it started": {aPod("p", inPhase(v1.PodFailed)), Failed},
-		"succeeded and is deleted": {aPod("p", on("n"), inPhase(v1.PodSucceeded), deleting), Succeeded},
+		"waits":                    {aPod("p"), api.Pending},
+		"waits, no phase yet":      {aPod("p", inPhase("")), api.Pending},
+		"waits and is deleted":     {aPod("p", deleting), api.Releasing},
+		"bound":                    {aPod("p", on("n")), api.Bound},
+		"runs":                     {aPod("p", on("n"), inPhase(v1.PodRunning)), api.Running},
+		"runs and is deleted":      {aPod("p", on("n"), inPhase(v1.PodRunning), deleting), api.Releasing},
+		"its kubelet lost it":      {aPod("p", on("n"), inPhase(v1.PodUnknown)), api.Unknown},
+		"succeeded":                {aPod("p", on("n"), inPhase(v1.PodSucceeded)), api.Succeeded},
+		"failed":                   {aPod("p", on("n"), inPhase(v1.PodFailed)), api.Failed},
+		"failed before it started": {aPod("p", inPhase(v1.PodFailed)), api.Failed},
+		"succeeded and is deleted": {aPod("p", on("n"), inPhase(v1.PodSucceeded), deleting), api.Succeeded},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := statusOf(c.pod); got != c.want {
+			if got := api.StatusOf(c.pod); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -100,134 +103,140 @@ func TestStatusOf(t *testing.T) {
 
 // Where a pod counts follows events of its group, its labels and its own bind.
 func TestMembershipFollowsEvents(t *testing.T) {
-	const group, shadowOfP = JobID("group/ns/g"), JobID("shadow/ns/uid-p/default")
+	const group, shadowOfP = api.JobID("group/ns/g"), api.JobID("shadow/ns/uid-p/default")
 	reborn := func(queue string) *v1alpha1.PodGroup {
 		g := aGroup("g", queue, 1)
 		g.UID = "uid-g2"
 		return g
 	}
-	launch := func(c *Cluster) {
-		c.Place(c.Tasks["uid-p"], Allocated, c.Node("n"))
-		c.AssumePod(c.Tasks["uid-p"])
+	launch := func(c *model.Cluster) {
+		c.Ledger().Place(c.Tasks()["uid-p"], api.Allocated, c.Node("n"))
+		c.Ledger().AssumePod(c.Tasks()["uid-p"])
 	}
 	cases := map[string]struct {
-		given func(c *Cluster)
-		job   JobID
-		queue QueueID // where it counts
+		given func(c *model.Cluster)
+		job   api.JobID
+		queue api.QueueID // where it counts
 	}{
 		"pod before its group": {
-			func(c *Cluster) { c.SetPod(aPod("p", inGroup("g"))); c.SetPodGroup(aGroup("g", "q", 1)) },
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("p", inGroup("g")))
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+			},
 			group, "q",
 		},
 		"group before its queue": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "late", 1))
-				c.SetPod(aPod("p", inGroup("g")))
-				c.SetQueue(aQueue("late"))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "late", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
+				c.Events().SetQueue(aQueue("late"))
 			},
 			group, "late",
 		},
 		"a queue that does not exist": {
-			func(c *Cluster) { c.SetPodGroup(aGroup("g", "none", 1)); c.SetPod(aPod("p", inGroup("g"))) },
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "none", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
+			},
 			group, "default",
 		},
 		"a queue that is deleted": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
-				c.DeleteQueue("q")
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
+				c.Events().DeleteQueue("q")
 			},
 			group, "default",
 		},
 		"relabelled while it waits": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g")))
-				c.SetPod(aPod("p"))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
+				c.Events().SetPod(aPod("p"))
 			},
 			shadowOfP, "default",
 		},
 		"relabelled while its bind is in flight": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g")))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
 				launch(c)
-				c.SetPod(aPod("p"))
+				c.Events().SetPod(aPod("p"))
 			},
 			group, "q",
 		},
 		"relabelled while its bind is in flight, which is then refused": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g")))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
 				launch(c)
-				c.SetPod(aPod("p"))
-				c.BindFailed("uid-p", "why")
+				c.Events().SetPod(aPod("p"))
+				c.Ledger().BindFailed("uid-p", "why")
 			},
 			shadowOfP, "default",
 		},
 		"relabelled after it was bound": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", boundBy("q", "uid-g", "n")))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", boundBy("q", "uid-g", "n")))
 			},
 			group, "q",
 		},
 		"group deleted while it waits": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g")))
-				c.DeletePodGroup("ns/g", "uid-g")
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
+				c.Events().DeletePodGroup("ns/g", "uid-g")
 			},
 			group, "default",
 		},
 		"group deleted while it runs": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
-				c.DeletePodGroup("ns/g", "uid-g")
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
+				c.Events().DeletePodGroup("ns/g", "uid-g")
 			},
-			"former/uid-g/ns/q", "q",
+			"orphaned/uid-g/ns/q", "q",
 		},
 		"group deleted while its bind is in flight": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g")))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
 				launch(c)
-				c.DeletePodGroup("ns/g", "uid-g")
+				c.Events().DeletePodGroup("ns/g", "uid-g")
 			},
-			"former/uid-g/ns/q", "q",
+			"orphaned/uid-g/ns/q", "q",
 		},
 		"group deleted and recreated in another queue while it runs": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
-				c.DeletePodGroup("ns/g", "uid-g")
-				c.SetPodGroup(reborn("r"))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
+				c.Events().DeletePodGroup("ns/g", "uid-g")
+				c.Events().SetPodGroup(reborn("r"))
 			},
-			"former/uid-g/ns/q", "q",
+			"orphaned/uid-g/ns/q", "q",
 		},
 		"group recreated, the deletion unseen": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
-				c.SetPodGroup(reborn("q"))
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g"), boundBy("q", "uid-g", "n")))
+				c.Events().SetPodGroup(reborn("q"))
 			},
-			"former/uid-g/ns/q", "q",
+			"orphaned/uid-g/ns/q", "q",
 		},
 		"group recreated, the deletion seen too late": {
-			func(c *Cluster) {
-				c.SetPodGroup(aGroup("g", "q", 1))
-				c.SetPod(aPod("p", inGroup("g")))
-				c.SetPodGroup(reborn("r"))
-				c.DeletePodGroup("ns/g", "uid-g")
+			func(c *model.Cluster) {
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
+				c.Events().SetPod(aPod("p", inGroup("g")))
+				c.Events().SetPodGroup(reborn("r"))
+				c.Events().DeletePodGroup("ns/g", "uid-g")
 			},
 			group, "r",
 		},
 		"the group that a bound pod waits for appears": {
-			func(c *Cluster) {
-				c.SetPod(aPod("p", boundBy("q", "uid-g", "n")))
-				c.SetPodGroup(aGroup("g", "q", 1))
+			func(c *model.Cluster) {
+				c.Events().SetPod(aPod("p", boundBy("q", "uid-g", "n")))
+				c.Events().SetPodGroup(aGroup("g", "q", 1))
 			},
 			group, "q",
 		},
@@ -236,23 +245,23 @@ func TestMembershipFollowsEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
 			for _, queue := range []string{"default", "q", "r"} {
-				c.SetQueue(aQueue(queue))
+				c.Events().SetQueue(aQueue(queue))
 			}
-			c.SetNode(aNode("n", "cpu", "4"))
+			c.Events().SetNode(aNode("n", "cpu", "4"))
 			tc.given(c)
-			c.Recompute()
-			task := c.Tasks["uid-p"]
+			c.Events().Recompute()
+			task := c.Tasks()["uid-p"]
 			if task.Job.ID != tc.job || task.Job.Queue.ID != tc.queue {
 				t.Errorf("counts in job %s in queue %s, want %s in %s", task.Job.ID, task.Job.Queue.ID, tc.job, tc.queue)
 			}
-			held := Resource(nil)
+			held := api.Resource(nil)
 			if task.Node != nil {
 				held = task.Request
 			}
-			if got := c.Queues[tc.queue].Allocated; !got.Equal(held) {
+			if got := c.Queues()[tc.queue].Allocated; !got.Equal(held) {
 				t.Errorf("the queue holds %v, want %v", got, held)
 			}
-			if err := c.Audit(); err != nil {
+			if err := audit.Model(c); err != nil {
 				t.Error(err)
 			}
 		})
@@ -262,38 +271,38 @@ func TestMembershipFollowsEvents(t *testing.T) {
 // A decision in flight overrides the watch until the watch shows a node, or the bind is refused.
 func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 	cases := map[string]struct {
-		then   func(*Cluster)
-		status TaskStatus
+		then   func(*model.Cluster)
+		status api.TaskStatus
 		node   string
 	}{
-		"nothing else is heard": {func(*Cluster) {}, Binding, "n"},
-		"an older event":        {func(c *Cluster) { c.SetPod(aPod("p")) }, Binding, "n"},
-		"the node is deleted":   {func(c *Cluster) { c.DeleteNode("n") }, Binding, "n"},
-		"the watch shows it":    {func(c *Cluster) { c.SetPod(aPod("p", on("n"))) }, Bound, "n"},
+		"nothing else is heard": {func(*model.Cluster) {}, api.Binding, "n"},
+		"an older event":        {func(c *model.Cluster) { c.Events().SetPod(aPod("p")) }, api.Binding, "n"},
+		"the node is deleted":   {func(c *model.Cluster) { c.Events().DeleteNode("n") }, api.Binding, "n"},
+		"the watch shows it":    {func(c *model.Cluster) { c.Events().SetPod(aPod("p", on("n"))) }, api.Bound, "n"},
 		"somebody else was faster": {
-			func(c *Cluster) { c.SetPod(aPod("p", on("other"))) }, Bound, "other",
+			func(c *model.Cluster) { c.Events().SetPod(aPod("p", on("other"))) }, api.Bound, "other",
 		},
-		"refused":            {func(c *Cluster) { c.BindFailed("uid-p", "why") }, Pending, ""},
-		"refused, then late": {func(c *Cluster) { c.BindFailed("uid-p", "why"); c.SetPod(aPod("p", on("n"))) }, Bound, "n"},
+		"refused":            {func(c *model.Cluster) { c.Ledger().BindFailed("uid-p", "why") }, api.Pending, ""},
+		"refused, then late": {func(c *model.Cluster) { c.Ledger().BindFailed("uid-p", "why"); c.Events().SetPod(aPod("p", on("n"))) }, api.Bound, "n"},
 		"refused after the watch showed it": {
-			func(c *Cluster) { c.SetPod(aPod("p", on("n"))); c.BindFailed("uid-p", "why") }, Bound, "n",
+			func(c *model.Cluster) { c.Events().SetPod(aPod("p", on("n"))); c.Ledger().BindFailed("uid-p", "why") }, api.Bound, "n",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
-			c.SetQueue(aQueue("default"))
-			c.SetNode(aNode("n", "cpu", "4"))
-			c.SetPod(aPod("p"))
-			c.Recompute()
-			task := c.Tasks["uid-p"]
-			c.Place(task, Allocated, c.Node("n"))
-			c.AssumePod(task)
+			c.Events().SetQueue(aQueue("default"))
+			c.Events().SetNode(aNode("n", "cpu", "4"))
+			c.Events().SetPod(aPod("p"))
+			c.Events().Recompute()
+			task := c.Tasks()["uid-p"]
+			c.Ledger().Place(task, api.Allocated, c.Node("n"))
+			c.Ledger().AssumePod(task)
 			tc.then(c)
 			if task.Status != tc.status || nameOf(task.Node) != tc.node {
 				t.Errorf("%s on %q, want %s on %q", task.Status, nameOf(task.Node), tc.status, tc.node)
 			}
-			if err := c.Audit(); err != nil {
+			if err := audit.Model(c); err != nil {
 				t.Error(err)
 			}
 		})
@@ -302,28 +311,28 @@ func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 
 func TestPodRecreatedWhileItsBindIsInFlight(t *testing.T) {
 	c := newTestCluster()
-	c.SetQueue(aQueue("default"))
-	c.SetNode(aNode("n", "cpu", "4"))
-	c.SetPod(aPod("p"))
-	c.Recompute()
-	old := c.Tasks["uid-p"]
-	c.Place(old, Allocated, c.Node("n"))
-	c.AssumePod(old)
+	c.Events().SetQueue(aQueue("default"))
+	c.Events().SetNode(aNode("n", "cpu", "4"))
+	c.Events().SetPod(aPod("p"))
+	c.Events().Recompute()
+	old := c.Tasks()["uid-p"]
+	c.Ledger().Place(old, api.Allocated, c.Node("n"))
+	c.Ledger().AssumePod(old)
 
 	again := aPod("p")
 	again.UID = "uid-p2"
-	c.SetPod(again)
-	c.DeletePod("uid-p")
-	c.BindFailed("uid-p", "why") // the answer comes late and must not concern the new pod
-	c.Recompute()
+	c.Events().SetPod(again)
+	c.Events().DeletePod("uid-p")
+	c.Ledger().BindFailed("uid-p", "why") // the answer comes late and must not concern the new pod
+	c.Events().Recompute()
 
-	if got := c.Tasks["uid-p2"].Status; got != Pending {
+	if got := c.Tasks()["uid-p2"].Status; got != api.Pending {
 		t.Errorf("the new pod is %s", got)
 	}
-	if got := c.Node("n").Idle.At(CPU); got != 4000 {
+	if got := c.Node("n").Idle.At(api.CPU); got != 4000 {
 		t.Errorf("idle %dm cpu, want 4000m", got)
 	}
-	if err := c.Audit(); err != nil {
+	if err := audit.Model(c); err != nil {
 		t.Error(err)
 	}
 }
@@ -347,7 +356,7 @@ func TestIsMember(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := IsMember(c.pod, aGroup("g", c.queue, 1)); got != c.want {
+			if got := api.IsMember(c.pod, aGroup("g", c.queue, 1)); got != c.want {
 				t.Errorf("got %t, want %t", got, c.want)
 			}
 		})

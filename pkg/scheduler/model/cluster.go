@@ -1,0 +1,156 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Options configure a Cluster.
+type Options struct {
+	SchedulerName string      // pods with this spec.schedulerName are scheduled
+	DefaultQueue  api.QueueID // the queue of groups and pods that name none
+	// InFlight is the record of the model that this one replaces; nil if there was none.
+	InFlight *InFlight
+}
+
+// Cluster is the model. Only the scheduling goroutine may use it.
+type Cluster struct {
+	schedulerName string
+	dims          *api.Dimensions
+	generations   *api.Generations
+	inFlight      *InFlight
+
+	tasks      map[api.TaskID]*api.TaskInfo
+	nodes      nodeTable
+	jobs       jobTable
+	signatures signatureTable
+	namespaces namespaceTable
+	budgets    budgetTable
+	evictions  evictionTable
+}
+
+var _ api.ClusterView = (*Cluster)(nil)
+
+// NewCluster returns a model without objects.
+func NewCluster(o Options) *Cluster {
+	if o.InFlight == nil {
+		o.InFlight = NewInFlight()
+	}
+	dims, generations := api.NewDimensions(), &api.Generations{}
+	return &Cluster{
+		schedulerName: o.SchedulerName,
+		dims:          dims,
+		generations:   generations,
+		inFlight:      o.InFlight,
+		tasks:         map[api.TaskID]*api.TaskInfo{},
+		nodes:         newNodeTable(generations),
+		jobs:          newJobTable(o, dims, generations),
+		signatures:    newSignatureTable(dims),
+		namespaces:    namespaceTable{},
+		budgets:       newBudgetTable(),
+		evictions:     newEvictionTable(),
+	}
+}
+
+// Events returns the functions that apply what the API server shows.
+func (c *Cluster) Events() Events { return Events{c} }
+
+// Ledger returns the functions that apply what the scheduler decides.
+func (c *Cluster) Ledger() Ledger { return Ledger{c} }
+
+// InFlight returns the record of operations in flight, for the model that replaces this one.
+func (c *Cluster) InFlight() *InFlight { return c.inFlight }
+
+// Dims returns the dimensions of resource vectors.
+func (c *Cluster) Dims() *api.Dimensions { return c.dims }
+
+// Generations count changes of the model.
+func (c *Cluster) Generations() api.Generations { return *c.generations }
+
+// Tasks returns all pods by id. The map belongs to the model.
+func (c *Cluster) Tasks() map[api.TaskID]*api.TaskInfo { return c.tasks }
+
+// Jobs returns all jobs by id. The map belongs to the model.
+func (c *Cluster) Jobs() map[api.JobID]*api.JobInfo { return c.jobs.byID }
+
+// Queues returns all queues by id. The map belongs to the model.
+func (c *Cluster) Queues() map[api.QueueID]*api.QueueInfo { return c.jobs.queues }
+
+// SortedJobs returns all jobs by id.
+func (c *Cluster) SortedJobs() []*api.JobInfo { return c.jobs.sorted() }
+
+// SortedQueues returns all queues by creation, then name.
+func (c *Cluster) SortedQueues() []*api.QueueInfo { return c.jobs.sortedQueues() }
+
+// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first.
+func (c *Cluster) WaitingJobs() []*api.JobInfo { return c.jobs.sortedWaiting() }
+
+// Nodes returns existing nodes by index; entries may be nil. The slice belongs to the model.
+func (c *Cluster) Nodes() []*api.NodeInfo { return c.nodes.byIndex }
+
+// Node returns the existing node of that name, or nil.
+func (c *Cluster) Node(name string) *api.NodeInfo { return c.nodes.existing(name) }
+
+// CountNodes returns how many nodes exist.
+func (c *Cluster) CountNodes() int { return c.nodes.count() }
+
+// NodeChanges is the journal of nodes whose accounts or objects changed.
+func (c *Cluster) NodeChanges() *api.Journal { return &c.nodes.changes }
+
+// NodeSpecChanges is the journal of nodes whose objects were added, changed or deleted.
+func (c *Cluster) NodeSpecChanges() *api.Journal { return &c.nodes.specChanges }
+
+// NamespaceLabels returns the labels of a namespace, and whether it is known. Read only.
+func (c *Cluster) NamespaceLabels(name string) (labels.Set, bool) {
+	ns, known := c.namespaces[name]
+	return ns.Labels, known
+}
+
+// NamespacesSelected returns the names of the namespaces that selector matches, sorted.
+func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
+	return c.namespaces.selected(selector)
+}
+
+// ClassOf returns the equivalence class of t as of now. The result is shared by all tasks
+// that the scheduler need not distinguish, and valid until the set of affinity terms changes.
+func (c *Cluster) ClassOf(t *api.TaskInfo) *api.EquivalenceClass {
+	now := api.ClassVersion{Terms: c.signatures.terms.generation, Namespaces: c.generations.Namespaces}
+	if t.Tracking.Class == nil || t.Tracking.ClassAt != now {
+		t.Tracking.Class = c.signatures.classOf(t, c.namespaces[t.Pod.Namespace].Labels)
+		t.Tracking.ClassAt = now
+	}
+	return t.Tracking.Class
+}
+
+// MemberSignatures returns the signatures that holding or waiting members of queues have, in no order.
+func (c *Cluster) MemberSignatures() []*api.Signature { return c.signatures.withMembers() }
+
+// EachReleasing calls visit for all pods on nodes that are being deleted, in no order.
+func (c *Cluster) EachReleasing(visit func(*api.TaskInfo)) {
+	for t := range c.evictions.releasing {
+		visit(t)
+	}
+}
+
+// BudgetsAllow reports whether evicting the unit stays within all PodDisruptionBudgets, including evictions
+// that the API server has not shown yet. A pod that two budgets select is
+// never evicted: the API server would refuse it.
+func (c *Cluster) BudgetsAllow(u api.Unit) bool { return c.budgets.allow(u) }
+
+// Admissible returns why no task of the job can be placed whatever plugins answer: its group or
+// queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
+func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
+	switch {
+	case j.GroupName != "" && j.Group == nil:
+		return &api.Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: j.GroupName[len(j.Namespace)+1:]}
+	case !j.QueueFound():
+		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
+	case c.namespaces[j.Namespace].Terminating:
+		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
+	case j.Tracking.Backoff != "":
+		return &api.Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.Tracking.Backoff}
+	}
+	return nil
+}

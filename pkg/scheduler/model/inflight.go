@@ -1,0 +1,77 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// InFlight is the record of what the scheduler has committed and the API server has neither shown nor refused: binds,
+// evictions, and backoffs of jobs. It is the only place that has it: a model that replaces another gets the record of
+// that one (Options.InFlight) and applies it while the objects are replayed. The tasks refer to its entries.
+type InFlight struct {
+	binds     map[api.TaskID]*api.InFlightBind
+	evictions map[api.TaskID]struct{}
+	backoffs  map[api.JobID]string // why the job must not be tried now
+}
+
+// NewInFlight returns an empty record.
+func NewInFlight() *InFlight {
+	return &InFlight{
+		binds:     map[api.TaskID]*api.InFlightBind{},
+		evictions: map[api.TaskID]struct{}{},
+		backoffs:  map[api.JobID]string{},
+	}
+}
+
+// AddBind records a bind of a pod that no model has yet.
+func (f *InFlight) AddBind(id api.TaskID, bind api.InFlightBind) { f.binds[id] = &bind }
+
+// AddEviction records an eviction of a pod that no model has yet.
+func (f *InFlight) AddEviction(id api.TaskID) { f.evictions[id] = struct{}{} }
+
+// addBind records the bind of t to its node, and where t counts from now on.
+func (f *InFlight) addBind(t *api.TaskInfo) {
+	bind := api.InFlightBind{Node: t.Node.Name, Commitment: api.Commitment{GroupUID: t.Job.GroupUID()}}
+	if t.Job.Queue != nil {
+		bind.Queue = t.Job.Queue.ID
+	}
+	f.AddBind(t.ID, bind)
+	t.Tracking.Bind = f.binds[t.ID]
+}
+
+func (f *InFlight) endBind(t *api.TaskInfo) {
+	delete(f.binds, t.ID)
+	t.Tracking.Bind = nil
+}
+
+func (f *InFlight) addEviction(t *api.TaskInfo) {
+	f.AddEviction(t.ID)
+	t.Tracking.Evicting = true
+}
+
+func (f *InFlight) endEviction(t *api.TaskInfo) {
+	delete(f.evictions, t.ID)
+	t.Tracking.Evicting = false
+}
+
+// restore gives a new task what is recorded for its pod.
+func (f *InFlight) restore(t *api.TaskInfo) {
+	t.Tracking.Bind = f.binds[t.ID]
+	_, t.Tracking.Evicting = f.evictions[t.ID]
+}
+
+// forget drops what is recorded for a deleted pod.
+func (f *InFlight) forget(uid types.UID) {
+	delete(f.binds, api.TaskID(uid))
+	delete(f.evictions, api.TaskID(uid))
+}
+
+func (f *InFlight) setBackoff(j *api.JobInfo, why string) {
+	j.Tracking.Backoff = why
+	if why == "" {
+		delete(f.backoffs, j.ID)
+	} else {
+		f.backoffs[j.ID] = why
+	}
+}

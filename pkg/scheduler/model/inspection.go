@@ -1,0 +1,71 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Inspection is the memory of a Cluster that sessions do not read, for package audit. Its maps and slices
+// belong to the model. Read only.
+type Inspection struct {
+	SchedulerName string
+	DefaultQueue  api.QueueID
+
+	Nodes       map[string]*api.NodeInfo // by name, also those that do not exist
+	FreeIndexes []int                    // of Cluster.Nodes
+
+	GroupsByUID     map[types.UID]*v1alpha1.PodGroup
+	GroupsByKey     map[string]*v1alpha1.PodGroup // by namespace/name
+	PriorityClasses map[string]int32
+	OrphanedJobs    map[types.UID]map[api.JobID]*api.JobInfo // by UID of the deleted group
+	ChangedJobs     []*api.JobInfo                           // since the last Recompute
+	WaitingJobs     map[*api.JobInfo]struct{}                // as of the last Recompute
+
+	Signatures map[string]*api.Signature // by key
+	// TermReferences counts the signatures with each affinity term; IndexedTerms is how many terms the lookup by
+	// label finds.
+	TermReferences map[string]int
+	IndexedTerms   int
+
+	Namespaces map[string]Namespace
+	Budgets    map[string]map[string]*Budget // by namespace and name
+	// UnconfirmedEvictions are decided and not yet shown by the API server.
+	UnconfirmedEvictions map[*api.TaskInfo]struct{}
+
+	InFlightBinds     map[api.TaskID]*api.InFlightBind
+	InFlightEvictions map[api.TaskID]struct{}
+}
+
+// Inspect returns the memory of a Cluster.
+func Inspect(c *Cluster) Inspection {
+	terms := c.signatures.terms
+	i := Inspection{
+		SchedulerName:        c.schedulerName,
+		DefaultQueue:         c.jobs.groups.defaultQueue,
+		Nodes:                c.nodes.byName,
+		FreeIndexes:          c.nodes.freeIndex,
+		GroupsByUID:          c.jobs.groups.byUID,
+		GroupsByKey:          c.jobs.groups.byKey,
+		PriorityClasses:      c.jobs.groups.priorities,
+		OrphanedJobs:         c.jobs.orphaned,
+		ChangedJobs:          c.jobs.changed,
+		WaitingJobs:          c.jobs.waiting,
+		Signatures:           c.signatures.byKey,
+		TermReferences:       map[string]int{},
+		IndexedTerms:         len(terms.others),
+		Namespaces:           c.namespaces,
+		Budgets:              c.budgets.budgets,
+		UnconfirmedEvictions: c.budgets.unconfirmed,
+		InFlightBinds:        c.inFlight.binds,
+		InFlightEvictions:    c.inFlight.evictions,
+	}
+	for key, term := range terms.byKey {
+		i.TermReferences[key] = term.refs
+	}
+	for _, list := range terms.byLabel {
+		i.IndexedTerms += len(list)
+	}
+	return i
+}

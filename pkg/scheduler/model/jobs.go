@@ -1,0 +1,237 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// jobTable holds jobs and queues, and which pod is a member of which job.
+type jobTable struct {
+	schedulerName string
+	dims          *api.Dimensions
+	generations   *api.Generations
+	inFlight      *InFlight
+
+	byID     map[api.JobID]*api.JobInfo
+	queues   map[api.QueueID]*api.QueueInfo
+	groups   groupTable
+	orphaned map[types.UID]map[api.JobID]*api.JobInfo // jobs of members whose group was deleted, by its UID
+	changed  []*api.JobInfo                           // since the last Recompute
+	waiting  map[*api.JobInfo]struct{}                // as of the last Recompute
+}
+
+func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) jobTable {
+	return jobTable{
+		schedulerName: o.SchedulerName,
+		dims:          dims,
+		generations:   generations,
+		inFlight:      o.InFlight,
+		byID:          map[api.JobID]*api.JobInfo{},
+		queues:        map[api.QueueID]*api.QueueInfo{},
+		groups:        newGroupTable(o.DefaultQueue),
+		orphaned:      map[types.UID]map[api.JobID]*api.JobInfo{},
+		waiting:       map[*api.JobInfo]struct{}{},
+	}
+}
+
+// join moves t, which must be detached, into the job that api.MembershipOf names.
+func (jt *jobTable) join(t *api.TaskInfo) {
+	if t.Pod.Spec.SchedulerName != jt.schedulerName {
+		jt.leave(t)
+		return
+	}
+	m := api.MembershipOf(t.Pod, commitmentOf(t), jt.groups.defaultQueue, jt.groups.live)
+	if t.Job != nil && t.Job.ID == m.Job {
+		return
+	}
+	jt.leave(t)
+	j := jt.byID[m.Job]
+	if j == nil {
+		j = jt.create(m, t)
+	}
+	t.Job, t.Tracking.IndexInJob = j, len(j.Tasks)
+	j.Tasks = append(j.Tasks, t)
+}
+
+// commitmentOf returns where t counts since its bind was decided; nil before.
+func commitmentOf(t *api.TaskInfo) *api.Commitment {
+	if t.Tracking.Bind != nil {
+		return &t.Tracking.Bind.Commitment
+	}
+	return api.CommitmentOf(t.Pod)
+}
+
+// leave removes t, which must be detached, from its job, if it has one.
+func (jt *jobTable) leave(t *api.TaskInfo) {
+	j := t.Job
+	if j == nil {
+		return
+	}
+	last := len(j.Tasks) - 1
+	moved := j.Tasks[last]
+	j.Tasks[t.Tracking.IndexInJob], moved.Tracking.IndexInJob = moved, t.Tracking.IndexInJob
+	j.Tasks[last] = nil
+	j.Tasks = j.Tasks[:last]
+	t.Job = nil
+	jt.markChanged(j)
+}
+
+// create adds the job that t is the first member of.
+func (jt *jobTable) create(m api.Membership, t *api.TaskInfo) *api.JobInfo {
+	if m.Group != "" {
+		j := jt.add(m.Job, m.Group)
+		jt.readGroup(j, jt.groups.byKey[m.Group])
+		return j
+	}
+	j := jt.add(m.Job, "")
+	j.Namespace = t.Pod.Namespace
+	j.Key = shadowKey(t)
+	j.MinMember = m.MinMember
+	j.QueueName = m.Queue
+	if uid := j.OrphanedGroup(); uid != "" {
+		if jt.orphaned[uid] == nil {
+			jt.orphaned[uid] = map[api.JobID]*api.JobInfo{}
+		}
+		jt.orphaned[uid][j.ID] = j
+	}
+	jt.enqueue(j)
+	return j
+}
+
+func (jt *jobTable) add(id api.JobID, group string) *api.JobInfo {
+	j := &api.JobInfo{ID: id, GroupName: group, Key: group, MinMember: 1}
+	if group != "" {
+		j.Namespace, _, _ = strings.Cut(group, "/")
+	}
+	j.Tracking.Backoff = jt.inFlight.backoffs[id]
+	jt.byID[id] = j
+	jt.markChanged(j)
+	return j
+}
+
+func (jt *jobTable) remove(j *api.JobInfo) {
+	if j.Queue != nil {
+		countGroup(j.Queue, j.Tracking.CountedPhase, -1)
+		delete(j.Queue.Jobs, j.ID)
+	}
+	delete(jt.byID, j.ID)
+	delete(jt.waiting, j)
+	jt.inFlight.setBackoff(j, "")
+	if uid := j.OrphanedGroup(); uid != "" {
+		delete(jt.orphaned[uid], j.ID)
+		if len(jt.orphaned[uid]) == 0 {
+			delete(jt.orphaned, uid)
+		}
+	}
+}
+
+// ofGroup returns the job of a group, given its namespace/name; it adds the job if there is none.
+func (jt *jobTable) ofGroup(key string) *api.JobInfo {
+	id := api.GroupJobID(key)
+	if j := jt.byID[id]; j != nil {
+		return j
+	}
+	return jt.add(id, key)
+}
+
+// affectedByGroup returns the tasks whose membership a change of a group may affect: its members, and members of orphaned
+// jobs of a group with this UID.
+func (jt *jobTable) affectedByGroup(key string, uid types.UID) []*api.TaskInfo {
+	var tasks []*api.TaskInfo
+	if j := jt.byID[api.GroupJobID(key)]; j != nil {
+		tasks = append(tasks, j.Tasks...)
+	}
+	for _, j := range jt.orphaned[uid] {
+		tasks = append(tasks, j.Tasks...)
+	}
+	return tasks
+}
+
+// readGroup updates j from the spec of its group; nil if that was deleted.
+func (jt *jobTable) readGroup(j *api.JobInfo, g *v1alpha1.PodGroup) {
+	jt.generations.Model++
+	if j.Holding() > 0 {
+		jt.generations.Placement++
+	}
+	j.Group = g
+	j.MinMember, j.QueueName, j.MinResources, j.Created = 1, jt.groups.defaultQueue, nil, 0
+	if g != nil {
+		j.MinMember = max(g.Spec.MinMember, 1)
+		j.QueueName = jt.groups.queueOf(g)
+		j.Created = g.CreationTimestamp.UnixNano()
+		if len(g.Spec.MinResources) > 0 {
+			j.MinResources = jt.dims.Vector(g.Spec.MinResources)
+		}
+	}
+	j.Tracking.GroupPriority = jt.groups.priorityOf(g)
+	jt.enqueue(j)
+	jt.markChanged(j)
+}
+
+// readPriorityClass updates the jobs of groups that name the class.
+func (jt *jobTable) readPriorityClass(name string) {
+	for _, j := range jt.byID {
+		if j.Group != nil && j.Group.Spec.PriorityClassName == name {
+			j.Tracking.GroupPriority = jt.groups.priorityOf(j.Group)
+			jt.markChanged(j)
+		}
+	}
+}
+
+func (jt *jobTable) markChanged(j *api.JobInfo) {
+	if !j.Tracking.Changed {
+		j.Tracking.Changed = true
+		jt.changed = append(jt.changed, j)
+	}
+}
+
+// recompute updates what is derived from members of changed jobs, and returns these jobs by id.
+func (jt *jobTable) recompute() []*api.JobInfo {
+	changed := jt.changed
+	jt.changed = nil
+	for _, j := range changed {
+		j.Tracking.Changed = false
+		if len(j.Tasks) == 0 && j.Group == nil {
+			jt.remove(j)
+			continue
+		}
+		updatePriority(j)
+		if j.Shadow() {
+			updateShadow(j)
+		}
+		countPhase(j)
+		if j.Waits() {
+			jt.waiting[j] = struct{}{}
+		} else {
+			delete(jt.waiting, j)
+		}
+	}
+	slices.SortFunc(changed, func(a, b *api.JobInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return changed
+}
+
+func (jt *jobTable) sorted() []*api.JobInfo {
+	jobs := make([]*api.JobInfo, 0, len(jt.byID))
+	for _, j := range jt.byID {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *api.JobInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return jobs
+}
+
+func (jt *jobTable) sortedWaiting() []*api.JobInfo {
+	jobs := make([]*api.JobInfo, 0, len(jt.waiting))
+	for j := range jt.waiting {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *api.JobInfo) int {
+		return api.CompareAge(a.Created, b.Created, string(a.ID), string(b.ID))
+	})
+	return jobs
+}

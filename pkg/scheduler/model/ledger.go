@@ -1,0 +1,136 @@
+package model
+
+import "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+
+// Ledger applies what the scheduler decides to a Cluster: the trials of a session, what it commits, and the
+// results that the API server reports for that.
+type Ledger struct{ c *Cluster }
+
+// Place sets status and node of t within a session. The previous Task.Status and Task.Node as arguments undo it.
+func (l Ledger) Place(t *api.TaskInfo, status api.TaskStatus, node *api.NodeInfo) {
+	l.c.detach(t)
+	t.Status, t.Node = status, node
+	l.c.attach(t)
+}
+
+// AssumePod records that the bind of t to its node is in flight. From now on the decision
+// overrides what the watch shows, until BindFailed or the watch shows a node.
+func (l Ledger) AssumePod(t *api.TaskInfo) {
+	c := l.c
+	c.inFlight.addBind(t)
+	if t.Status != api.Allocated {
+		l.Place(t, api.Binding, t.Node)
+		return
+	}
+	c.generations.Model++
+	c.generations.Placement++
+	accountJob(t.Job, t, -1) // no sum of the node changes
+	t.Status = api.Binding
+	accountJob(t.Job, t, +1)
+	t.Job.Generation = c.generations.Model
+	c.jobs.markChanged(t.Job)
+}
+
+// BindFailed ends a bind in flight that has certainly not taken effect, for the reason given.
+func (l Ledger) BindFailed(id api.TaskID, why string) {
+	c := l.c
+	t := c.tasks[id]
+	if t == nil || !t.InFlight() {
+		return
+	}
+	c.detach(t)
+	before := t.Node
+	c.inFlight.endBind(t)
+	t.Tracking.LastBindError = why
+	t.Status, t.Node = api.StatusOf(t.Pod), c.nodes.of(t.Pod)
+	c.jobs.join(t) // the commitment has ended: the pod's labels count again
+	c.attach(t)
+	c.nodes.release(before)
+}
+
+// MarkEvicting records that the eviction of t is in flight. From now on t is Releasing, until EvictionFailed or
+// the watch shows the deletion.
+func (l Ledger) MarkEvicting(t *api.TaskInfo) {
+	l.c.inFlight.addEviction(t)
+	l.Place(t, api.Releasing, t.Node)
+}
+
+// EvictionFailed ends an eviction that has certainly not taken effect.
+func (l Ledger) EvictionFailed(id api.TaskID) {
+	t := l.c.tasks[id]
+	if t == nil || !t.Evicting() {
+		return
+	}
+	l.c.inFlight.endEviction(t)
+	l.Place(t, observedStatus(t), t.Node)
+}
+
+// SetEvictionBlocked sets whether t must not be evicted. When a budget of its changes, it may be evicted again.
+func (l Ledger) SetEvictionBlocked(id api.TaskID, blocked bool) {
+	t := l.c.tasks[id]
+	if t == nil || t.Tracking.EvictionBlocked == blocked {
+		return
+	}
+	l.c.evictions.setBlocked(t, blocked)
+	l.c.Events().changed()
+}
+
+// SetOverdue sets whether a session does not count on the end of t, which is being deleted: what an overdue
+// pod holds is not available in the Future.
+func (l Ledger) SetOverdue(t *api.TaskInfo, overdue bool) {
+	l.c.detach(t)
+	t.Tracking.Overdue = overdue
+	l.c.attach(t)
+}
+
+// SetBackoff sets why the job must not be tried for the time being; empty requeues it.
+func (l Ledger) SetBackoff(id api.JobID, why string) {
+	j := l.c.jobs.byID[id]
+	if j == nil || j.Tracking.Backoff == why {
+		return
+	}
+	l.c.inFlight.setBackoff(j, why)
+	l.c.Events().changed()
+	l.c.jobs.markChanged(j)
+}
+
+// Reserve reserves for the tasks of one job what they request on their nodes, as far as it is available or being
+// released; and of the capability of their queue what it still allows. Unreserve undoes it.
+func (l Ledger) Reserve(queue *api.QueueInfo, placements []api.Decision) *api.Reservation {
+	r := &api.Reservation{Queue: queue}
+	var request api.Resource
+	for _, p := range placements {
+		amount := atMost(p.Task.Request, p.Node.Available(p.Task.Priority, api.Future))
+		r.Parts = append(r.Parts, api.ReservedPart{Node: p.Node, Amount: amount})
+		p.Node.Reserved.Add(amount)
+		l.touchReserved(p.Node)
+		request.Add(p.Task.Request)
+	}
+	left := queue.Capability.Minus(queue.Allocated).Minus(queue.Reserved)
+	r.Cap = atMost(request, left[:len(queue.Capability)])
+	queue.Reserved.Add(r.Cap)
+	return r
+}
+
+// Unreserve releases a reservation.
+func (l Ledger) Unreserve(r *api.Reservation) {
+	for _, part := range r.Parts {
+		part.Node.Reserved.Sub(part.Amount)
+		l.touchReserved(part.Node)
+	}
+	r.Queue.Reserved.Sub(r.Cap)
+}
+
+func (l Ledger) touchReserved(n *api.NodeInfo) {
+	l.c.Events().changed()
+	l.c.nodes.touch(n)
+}
+
+// atMost returns the smaller of request and available in each dimension, at least zero.
+func atMost(request, available api.Resource) api.Resource {
+	part := request.Clone()
+	for d := range part {
+		part[d] = min(part[d], max(available.At(d), 0))
+	}
+	return part
+}

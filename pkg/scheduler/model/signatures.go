@@ -1,0 +1,72 @@
+package model
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// signatureTable interns the signatures of all pods and the equivalence classes within them.
+type signatureTable struct {
+	dims  *api.Dimensions
+	byKey map[string]*api.Signature
+	terms *termIndex // of all signatures
+}
+
+func newSignatureTable(dims *api.Dimensions) signatureTable {
+	return signatureTable{dims: dims, byKey: map[string]*api.Signature{}, terms: newTermIndex()}
+}
+
+// acquire returns the signature of a pod, with one reference more.
+func (st *signatureTable) acquire(pod *v1.Pod) *api.Signature {
+	request := st.dims.RequestOf(pod)
+	key := api.SignatureKey(pod, request)
+	s, ok := st.byKey[key]
+	if !ok {
+		s = api.NewSignature(key, pod, request)
+		st.byKey[key] = s
+	}
+	s.Tracking.References++
+	if s.Tracking.References == 1 {
+		st.terms.add(s.Terms)
+	}
+	return s
+}
+
+// release ends what acquire began; nil is ignored.
+func (st *signatureTable) release(s *api.Signature) {
+	if s == nil {
+		return
+	}
+	if s.Tracking.References--; s.Tracking.References == 0 {
+		st.terms.remove(s.Terms)
+		delete(st.byKey, s.Key())
+	}
+}
+
+// classOf returns the equivalence class of t, which is in a namespace with these labels.
+func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set) *api.EquivalenceClass {
+	key := st.terms.selecting(t.Pod, namespaceLabels)
+	tracking := &t.Signature.Tracking
+	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up
+		clear(tracking.Classes)
+		tracking.ClassesAt = st.terms.generation
+	}
+	class, ok := tracking.Classes[key]
+	if !ok {
+		class = &api.EquivalenceClass{Signature: t.Signature, Selected: key != ""}
+		tracking.Classes[key] = class
+	}
+	return class
+}
+
+func (st *signatureTable) withMembers() []*api.Signature {
+	var signatures []*api.Signature
+	for _, s := range st.byKey {
+		if s.HasMembers() {
+			signatures = append(signatures, s)
+		}
+	}
+	return signatures
+}

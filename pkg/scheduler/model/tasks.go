@@ -1,0 +1,40 @@
+package model
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// readPod updates t from its pod, except for status, node and job.
+func readPod(t *api.TaskInfo, pod *v1.Pod, signature *api.Signature) {
+	t.Pod = pod
+	t.Signature = signature
+	t.Tracking.Class = nil
+	t.Request = signature.Request
+	t.Priority = 0
+	if pod.Spec.Priority != nil {
+		t.Priority = *pod.Spec.Priority
+	}
+	t.Gated = len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == ""
+	t.Created = pod.CreationTimestamp.UnixNano()
+	t.Tracking.NodeBound = belongsToNode(pod)
+}
+
+// belongsToNode reports whether an evicted pod would only return to its node: mirror pods
+// represent what the kubelet runs by itself, and a DaemonSet runs one pod on each node.
+func belongsToNode(pod *v1.Pod) bool {
+	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return mirror || owner != nil && owner.Kind == "DaemonSet"
+}
+
+// observedStatus is the status that the API server shows, or will show once it has carried out an
+// eviction.
+func observedStatus(t *api.TaskInfo) api.TaskStatus {
+	if t.Tracking.Evicting {
+		return api.Releasing
+	}
+	return api.StatusOf(t.Pod)
+}
