@@ -67,7 +67,7 @@ tiers:
 			c := New(t, builtIn(t), tc.given, WithConfig(tc.config))
 			c.Cycle()
 			c.Confirm()
-			c.Events().DeleteNode("n2")
+			c.DeleteNode("n2")
 			c.Recreate(tc.lost...)
 			for range 3 {
 				if got := c.Cycle(); got != "" {
@@ -111,7 +111,7 @@ func TestPreemptorsOfDegradedGangs(t *testing.T) {
 			c := New(t, builtIn(t), tc.given, WithConfig(allFour))
 			c.Wait(6 * time.Minute)
 			c.Cycle()
-			c.Events().DeleteNode("n2")
+			c.DeleteNode("n2")
 			c.Recreate("q/a-1")
 			if got := c.Cycle(); got != "" {
 				t.Fatalf("before the grace is over:\n%s", got)

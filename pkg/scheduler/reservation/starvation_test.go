@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
@@ -40,7 +40,7 @@ func TestReservations(t *testing.T) {
 	c.Events().SetPod(pod("b", 1))
 	profile, policy := starvationIn(t)
 	ssn := open(profile, c)
-	before := c.Dump()
+	before := audit.Dump(c)
 	gang, other := c.Tasks()["a"], c.Tasks()["b"]
 	available := func() int64 {
 		return ssn.Nodes().Available(api.NewClaim(other.Job, []*api.TaskInfo{other})).At(api.CPU) / 1000
@@ -67,7 +67,7 @@ func TestReservations(t *testing.T) {
 		t.Errorf("cpus available to others (-want +got):\n%s", diff)
 	}
 	ssn.Close()
-	if diff := cmp.Diff(before, c.Dump()); diff != "" {
+	if diff := cmp.Diff(before, audit.Dump(c)); diff != "" {
 		t.Errorf("after the session:\n%s", diff)
 	}
 
