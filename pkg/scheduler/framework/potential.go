@@ -10,7 +10,7 @@ import (
 )
 
 // AuditPlan returns an error if a statement with evictions does not raise its potential, which is why
-// evictions cannot go in circles (docs/design/calm.md). The model contains the statement already. It
+// evictions cannot go in circles (docs/design/preemption-convergence.md). The model contains the statement already. It
 // reckons from what jobs and queues hold and deserve, without asking the plugins that let the victims go.
 // It reports entitled if a queue takes what it deserves although that does not raise the least shares.
 func (ssn *Session) AuditPlan(decisions []api.Decision) (entitled bool, err error) {

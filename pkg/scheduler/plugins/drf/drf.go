@@ -15,7 +15,7 @@ const Name = "drf"
 func Spec() framework.PluginSpec { return SpecWith(api.Fairer) }
 
 // SpecWith registers it with another rule of who may take from whom, for the test that shows that a
-// weaker one lets evictions go in circles (docs/design/calm.md).
+// weaker one lets evictions go in circles (docs/design/preemption-convergence.md).
 func SpecWith(fairer func(before, after, left api.Share) bool) framework.PluginSpec {
 	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return plugin{fairer}, nil }}
 }
