@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -125,7 +126,7 @@ func TestFlagsOfOthers(t *testing.T) {
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
-	for _, path := range documents(t) {
+	for _, path := range markdown(t) {
 		for i, line := range lines(t, path) {
 			for _, match := range link.FindAllStringSubmatch(line, -1) {
 				target := path
@@ -140,6 +141,33 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLinesAreShort allows 120 columns to a line of prose. Tables, code blocks and the generated reference may be wider.
+func TestLinesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, path := range markdown(t) {
+		if path == filepath.Join(root, configuration) {
+			continue
+		}
+		code := false
+		for i, line := range lines(t, path) {
+			code = code != strings.HasPrefix(line, "```")
+			if n := utf8.RuneCountInString(line); n > 120 && !code && !strings.HasPrefix(line, "|") {
+				t.Errorf("%s:%d: the line has %d columns, more than 120", path, i+1, n)
+			}
+		}
+	}
+}
+
+// markdown returns the documents for users and those for developers.
+func markdown(t *testing.T) []string {
+	t.Helper()
+	notes, err := filepath.Glob(filepath.Join(root, "docs", "design", "*.md"))
+	if err != nil || len(notes) == 0 {
+		t.Fatalf("found no design notes: %v", err)
+	}
+	return slices.Concat(documents(t), notes, []string{filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "SCOPE.md")})
 }
 
 // anchors are the headings of a document as links name them.

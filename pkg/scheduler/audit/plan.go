@@ -19,7 +19,7 @@ type Session interface {
 }
 
 // Plan returns an error if a statement with evictions does not raise its potential, which is why
-// evictions cannot cycle (docs/design/calm.md). The model contains the statement already. Plan
+// evictions cannot cycle (docs/design/preemption-convergence.md). The model contains the statement already. Plan
 // computes from what jobs and queues hold and deserve, without the plugins that permitted the evictions.
 // It reports entitled if a queue takes what it deserves although that does not raise the least shares.
 func Plan(ssn Session, decisions []api.Decision) (entitled bool, err error) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Rules are what keeps evictions between queues from going in circles. They can be replaced, for
-// the test that shows that weaker ones let them (docs/design/calm.md).
+// the test that shows that weaker ones let them (docs/design/preemption-convergence.md).
 type Rules struct {
 	// Fairer tells whether a taker's share may rise from before to after while a giver has left.
 	Fairer func(before, after, left api.Share) bool
