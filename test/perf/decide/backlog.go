@@ -2,12 +2,12 @@ package main
 
 import "fmt"
 
-// crowdQueues is how many queues a crowd has, all of the same weight.
+// crowdQueues is the number of queues of a crowd benchmark, all of the same weight.
 const crowdQueues = 8
 
-// backlogs are full clusters in which as many jobs wait as run, all of one pod with one GPU.
+// backlogs are full clusters with as many pending as running jobs, all of one pod with one GPU.
 func backlogs(nodes int) []benchmark {
-	perQueue := nodes * gpusPerNode / crowdQueues // what each deserves
+	perQueue := nodes * gpusPerNode / crowdQueues // deserved by each queue
 	evenly := func(i int) int { return i % crowdQueues }
 	alike := func(int) string { return low }
 	return []benchmark{
@@ -27,11 +27,11 @@ func backlogs(nodes int) []benchmark {
 	}
 }
 
-// isHigh spreads an eighth of what waits over all queues and times.
+// isHigh distributes an eighth of the pending jobs over all queues and creation times.
 func isHigh(i int) bool { return i/crowdQueues%8 == i%crowdQueues }
 
-// backlog says of the i-th job that runs and that waits in which queue it is, and of which class it
-// is if it waits.
+// backlog takes functions that return the queue of the i-th running and of the i-th pending job, and the class of the
+// latter.
 func backlog(name, about string, nodes int, runs, waits func(int) int, class func(int) string, want outcome) benchmark {
 	return benchmark{
 		name: "crowd/" + name, about: about, evicts: true,
@@ -54,7 +54,9 @@ func backlog(name, about string, nodes int, runs, waits func(int) int, class fun
 
 func queueName(i int) string { return fmt.Sprintf("q%d", i) }
 
-// halves: the first half of the queues gives all that is above what it deserves to the second.
+// halves returns the outcome in which the first half of the queues loses everything above its deserved share to the
+// second
+// half.
 func halves(perQueue int) outcome {
 	want := outcome{}
 	for q := range crowdQueues {
@@ -67,7 +69,8 @@ func halves(perQueue int) outcome {
 	return want
 }
 
-// swapped: in each queue, as many of low priority go as are waiting of high priority.
+// swapped returns the outcome in which each queue loses as many jobs of low priority as it has pending jobs of high
+// priority.
 func swapped(perQueue int) outcome {
 	want := outcome{}
 	for i := range perQueue * crowdQueues {

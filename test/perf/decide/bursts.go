@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// bursts are full clusters of low priority, in which one gang of high priority needs an eighth.
+// bursts are full clusters of low priority in which one gang of high priority needs an eighth of the capacity.
 func bursts(nodes int) []benchmark {
 	gang := job{name: "gang", queue: "a", class: high, min: nodes, size: nodes, gpus: 1}
 	surge := func(name, about string, min, size int) benchmark {

@@ -16,15 +16,17 @@ import (
 // reportPeriod is how often progress is reported.
 const reportPeriod = 5 * time.Second
 
-// Sights are called when a watch shows that something has happened to a pod, once for each pod. What
-// had happened before the watch began is not told. Nil is for what nobody wants to know.
+// Sights are called once for each pod when a watch shows an event; events before the start of the watch are not
+// reported.
+// Nil callbacks are skipped.
 type Sights struct {
 	Bound func(*corev1.Pod) // it has a node
 	Ended func(*corev1.Pod) // its containers have ended
 }
 
-// WatchPods watches until ctx ends. It returns when all pods that there are have been seen. It is
-// one informer and nothing else, the least that a scheduler needs.
+// WatchPods watches until ctx ends. It returns when all existing pods have been received. It uses a single informer,
+// the
+// minimum that a scheduler needs.
 func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 	factory := informers.NewSharedInformerFactory(b.Client, 0)
 	informer := factory.Core().V1().Pods().Informer()
@@ -59,7 +61,7 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Binds counts pods that get their nodes, as everybody who watches sees it.
+// Binds counts binds as a watch shows them.
 type Binds struct {
 	say Progress
 
@@ -68,7 +70,7 @@ type Binds struct {
 	changed chan struct{}
 }
 
-// Tally is how many pods have a node, and when the first and the last of them got it.
+// Tally is the number of bound pods, and the times of the first and the last bind.
 type Tally struct {
 	Count       int
 	First, Last time.Time
@@ -102,15 +104,14 @@ func (w *Binds) add(now time.Time) {
 	}
 }
 
-// Tell returns what has been seen so far.
+// Tell returns the current counts.
 func (w *Binds) Tell() Tally {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.tally
 }
 
-// Wait returns when count pods have nodes. It returns an error if that does not come to pass:
-// because ctx has ended, or what is to bind them.
+// Wait returns when count pods have nodes, or an error when ctx ends or ended is closed.
 func (w *Binds) Wait(ctx context.Context, count int, ended <-chan struct{}) error {
 	report := time.NewTicker(reportPeriod)
 	defer report.Stop()
