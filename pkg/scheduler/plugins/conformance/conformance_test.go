@@ -20,11 +20,11 @@ func TestRejectSystemPods(t *testing.T) {
 		"rejects a node-critical pod":    {namespace: "team", class: "system-node-critical", want: api.Reject},
 	} {
 		t.Run(name, func(t *testing.T) {
-			harmless := &api.TaskInfo{Pod: &v1.Pod{}}
+			ordinary := &api.TaskInfo{Pod: &v1.Pod{}}
 			given := &api.TaskInfo{Pod: &v1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace}, Spec: v1.PodSpec{PriorityClassName: tc.class},
 			}}
-			if got := rejectSystemPods(nil, api.Unit{Tasks: []*api.TaskInfo{harmless, given}}); got != tc.want {
+			if got := rejectSystemPods(nil, api.Unit{Tasks: []*api.TaskInfo{ordinary, given}}); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})

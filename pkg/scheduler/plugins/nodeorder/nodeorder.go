@@ -60,8 +60,8 @@ type weight struct {
 
 func (a *Arguments) weights() []weight {
 	return []weight{
-		{"leastrequested.weight", &a.LeastRequested, "prefers nodes with more room"},
-		{"mostrequested.weight", &a.MostRequested, "prefers nodes with less room"},
+		{"leastrequested.weight", &a.LeastRequested, "prefers nodes with more free resources"},
+		{"mostrequested.weight", &a.MostRequested, "prefers nodes with fewer free resources"},
 		{"balancedresource.weight", &a.BalancedResource, "prefers nodes whose resources are used evenly"},
 		{"nodeaffinity.weight", &a.NodeAffinity, "prefers nodes by preferred node affinity (the built-in policy says 2)"},
 		{"podaffinity.weight", &a.PodAffinity, "prefers nodes by preferred affinity between pods"},

@@ -57,7 +57,7 @@ func decode(d *conf.Decoder) Arguments {
 		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false, "the same for process ids"),
 
 		VolumeBindTimeout: time.Second * time.Duration(d.Int("predicate.VolumeBindTimeoutSeconds", 600, 1, maxBindTimeoutSeconds,
-			"how many seconds the claims of a gang, for volumes or devices, may take to be bound before it is placed anew")),
+			"how many seconds the claims of a gang, for volumes or devices, may take to be bound before the gang is scheduled again")),
 	}
 }
 
