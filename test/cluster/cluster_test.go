@@ -276,7 +276,7 @@ func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface
 // view
 // of its node would reject a pod.
 func testResourcesAreFreed(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
-	namespace := newNamespace(t, client, "room")
+	namespace := newNamespace(t, client, "resources")
 	makeNode(t, client, "narrow", "4", "10")
 	for i := range 20 {
 		pod := newPod(fmt.Sprintf("deleted-%d", i), "narrow", corev1.ResourceList{"cpu": resource.MustParse("4")})

@@ -140,10 +140,10 @@ func newNamespace(t *testing.T, client kubernetes.Interface, name string) string
 
 func makeNode(t *testing.T, client kubernetes.Interface, name, cpu, pods string) {
 	t.Helper()
-	room := corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse(pods)}
+	capacity := corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse(pods)}
 	_, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status:     corev1.NodeStatus{Capacity: room, Allocatable: room},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -35,16 +35,16 @@ func (j *journal) answered(r request, code int) {
 	}
 	j.mu.Lock()
 	j.binds[r.path] = append(j.binds[r.path], code)
-	tell := j.onBind
+	notify := j.onBind
 	if code == http.StatusCreated {
 		j.bound++
 	} else {
-		tell = nil
+		notify = nil
 	}
 	n := j.bound
 	j.mu.Unlock()
-	if tell != nil {
-		tell(n)
+	if notify != nil {
+		notify(n)
 	}
 }
 

@@ -164,9 +164,9 @@ func TestSeed(t *testing.T) {
 		f.set([]Rule{{Kinds: []Kind{Bind}, Percent: 10, Faults: All}})
 		found := map[string]string{}
 		for _, path := range paths {
-			for turn := range 3 {
+			for attempt := range 3 {
 				if fault := f.choose(request{Bind, path}); fault != nil {
-					found[fmt.Sprint(path, turn)] = fault.String()
+					found[fmt.Sprint(path, attempt)] = fault.String()
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func TestVerdictsEqualKubeScheduler(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs of pod and node: %v", pairs, counts)
-	for _, verdict := range []string{"fits", "room", "selector", "taint", "port", "affinity", "spread"} {
+	for _, verdict := range []string{"fits", "resources", "selector", "taint", "port", "affinity", "spread"} {
 		if !t.Failed() && counts[verdict]*200 < pairs {
 			t.Errorf("only %d of %d pairs end in %q: the generator does not cover it", counts[verdict], pairs, verdict)
 		}
@@ -153,7 +153,7 @@ func (m *openSession) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (
 	unfit := m.ssn.Filter(t.Signature, n)
 	if unfit == nil {
 		if short := n.InsufficientDimension(t, when); short >= 0 {
-			return "room", "Insufficient " + string(m.cluster.Dims().Name(short))
+			return "resources", "Insufficient " + string(m.cluster.Dims().Name(short))
 		}
 		unfit = m.ssn.Predicate(t, n, when)
 	}

@@ -122,13 +122,13 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	if outcome.Job != nil {
 		line(name, outcome.Job)
 	}
-	told := map[*api.Signature]bool{}
+	explained := map[*api.Signature]bool{}
 	tasks := slices.SortedFunc(slices.Values(j.Tasks), func(a, b *api.TaskInfo) int {
 		return api.CompareAge(a.Created, b.Created, a.Key, b.Key)
 	})
 	for _, t := range tasks {
-		if v := outcome.Tasks[t.Signature]; v != nil && t.Waiting() && !told[t.Signature] {
-			told[t.Signature] = true
+		if v := outcome.Tasks[t.Signature]; v != nil && t.Waiting() && !explained[t.Signature] {
+			explained[t.Signature] = true
 			line(r.cluster.podName(t), v)
 		}
 	}
@@ -249,7 +249,7 @@ func (c *Cluster) podName(t *api.TaskInfo) string {
 
 func (c *Cluster) jobName(j *api.JobInfo) string {
 	if j == nil {
-		return "nobody"
+		return "no job"
 	}
 	if name := c.names[j.GroupName]; name != "" && !j.Shadow() {
 		return name

@@ -26,7 +26,7 @@ func TestNoAllocations(t *testing.T) {
 	ssn.Nodes().Count(task)
 	for name, ask := range map[string]func(){
 		"filter":          func() { ssn.Filter(task.Signature, node) },
-		"room":            func() { node.Fits(task, api.Now) },
+		"resources":       func() { node.Fits(task, api.Now) },
 		"predicate":       func() { ssn.Predicate(task, node, api.Now) },
 		"score":           func() { ssn.NodeScore(task, node) },
 		"caps":            func() { ssn.Allocatable(job, task.Request, api.Now) },

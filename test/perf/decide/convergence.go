@@ -11,15 +11,15 @@ import (
 func converged(runningNodes, fullNodes int) []benchmark {
 	return []benchmark{
 		running(runningNodes),
-		infeasible(fullNodes, "D4/infeasible", "D4: gangs of 20 classes wait in a full cluster", fleetShapes, 20, 0.2, 5),
-		infeasible(fullNodes, "D4/own-classes", "D4: the same where every gang is a class of its own", infeasibleGangs, 200, 0, 0),
+		infeasible(fullNodes, "D4/infeasible", "D4: gangs of 20 equivalence classes are pending in a full cluster", fleetShapes, 20, 0.2, 5),
+		infeasible(fullNodes, "D4/own-classes", "D4: the same where every gang has its own equivalence class", infeasibleGangs, 200, 0, 0),
 	}
 }
 
 // running has ten running pods per node and nothing to do; then one pod ends.
 func running(nodes int) benchmark {
 	return benchmark{
-		name: "D3/running", about: "D3: nothing waits, and one pod of ten a node has ended",
+		name: "D3/running", about: "D3: no pod is pending, and one pod ends; ten pods per node",
 		build: func() *fixture {
 			w := newFixture(nodes)
 			for q := range fleetQueues {

@@ -86,7 +86,7 @@ func gangs(nodes int) []benchmark {
 	f := fleetOf(nodes)
 	return []benchmark{
 		{
-			name: "D1/gangs", about: "D1: gangs of 50 fill an empty cluster, ten pods a node, in 20 shapes and 4 queues",
+			name: "D1/gangs", about: "D1: gangs of 50 fill an empty cluster, ten pods per node, with 20 signatures and 4 queues",
 			build: func() *fixture { return f.build(oneOfFew, nil) },
 			cycles: []cycle{{want: f.want(), limits: []limit{
 				{name: "cycle", most: 500},
@@ -94,7 +94,7 @@ func gangs(nodes int) []benchmark {
 			}}},
 		},
 		{
-			name: "D2/own-classes", about: "D2: the same where every gang has a shape and a node affinity of its own",
+			name: "D2/own-classes", about: "D2: the same where every gang has its own signature and node affinity",
 			build:  func() *fixture { return f.build(itsOwn, inItsOwnBlocks) },
 			cycles: []cycle{{want: f.want(), limits: []limit{{name: "cycle", most: 2000}}}},
 		},

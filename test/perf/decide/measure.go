@@ -48,7 +48,7 @@ type cycle struct {
 type change func(w, update *fixture, i int)
 
 // check checks a model and its open session; it returns figures and problems.
-type check func(*model.Cluster) (told []figures.Figure, wrong []string)
+type check func(*model.Cluster) (found []figures.Figure, wrong []string)
 
 // effects only records decisions.
 type effects struct{ decisions []api.Decision }
@@ -80,7 +80,7 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 	say("%s: %s", b.name, b.about)
 	w := b.build()
 	runs := make([][]cost, len(b.cycles)) // by cycle
-	var told []figures.Figure
+	var found []figures.Figure
 	for i := 0; i < repeat && len(problems) == 0; i++ {
 		r := trial{benchmark: b, ctx: ctx, fixture: w, cost: make([][]cost, len(b.cycles))}
 		if err := r.run(); err != nil {
@@ -92,7 +92,7 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 			say("%s: %d of %d took %.2f ms, and %.2f ms of processor time", b.figure(c, "cycle"), i+1, repeat,
 				milliseconds.of(first, nil), first.processor.Seconds()*1e3)
 		}
-		problems, told = r.wrong, r.records
+		problems, found = r.wrong, r.records
 	}
 	for n, c := range b.cycles {
 		for _, l := range c.limits {
@@ -103,7 +103,7 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 			list = append(list, figure)
 		}
 	}
-	return append(list, told...), problems, nil
+	return append(list, found...), problems, nil
 }
 
 // trial is one run of a benchmark.
@@ -195,8 +195,8 @@ func (r *trial) cycle(c cycle, i int, update *fixture, profile *framework.Profil
 		r.wrong = append(r.wrong, fmt.Sprintf("%d decisions in a cycle that is repeated", len(effects.decisions)))
 	}
 	if c.check != nil {
-		told, wrong := c.check(r.model)
-		r.records, r.wrong = append(r.records, told...), append(r.wrong, wrong...)
+		found, wrong := c.check(r.model)
+		r.records, r.wrong = append(r.records, found...), append(r.wrong, wrong...)
 	}
 	timed("close", func(context.Context) {
 		ssn.Close()

@@ -15,7 +15,7 @@ func wholeNodes(queue string, pods int) job {
 func reclaimBig(nodes int) benchmark {
 	pods := nodes / 4
 	return benchmark{
-		name: "reclaim-big", about: "a gang takes back a quarter of the cluster from a queue that has borrowed all of it", evicts: true,
+		name: "reclaim-big", about: "a gang reclaims a quarter of the cluster from a queue that has borrowed all of it", evicts: true,
 		build: func() *fixture {
 			w := newFixture(nodes)
 			w.addQueue("a", 1)
@@ -37,7 +37,7 @@ func reclaimBig(nodes int) benchmark {
 // than the gang requests. Each queue has its own nodes, so nodes are not the limit.
 func reclaimNoShares(nodes int) benchmark {
 	return benchmark{
-		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed", evicts: true,
+		name: "reclaim-no/shares", about: "a gang requests slightly more than all other queues have borrowed", evicts: true,
 		build: func() *fixture {
 			w := newFixture(nodes)
 			w.addQueue("reclaimer", 4)
@@ -59,7 +59,7 @@ func reclaimNoShares(nodes int) benchmark {
 // reclaimNoNodes has one pod per node that must not be evicted.
 func reclaimNoNodes(nodes int) benchmark {
 	return benchmark{
-		name: "reclaim-no/nodes", about: "enough was borrowed, but a pod on each node must stay, and the gang needs whole nodes", evicts: true,
+		name: "reclaim-no/nodes", about: "enough is borrowed, but one pod per node must not be evicted, and the gang needs whole nodes", evicts: true,
 		build: func() *fixture {
 			w := newFixture(nodes)
 			w.addQueue("reclaimer", 1)

@@ -32,7 +32,7 @@ import (
 func starting(nodes int) benchmark {
 	const perNode = 20
 	return benchmark{
-		name: "D8/start", about: "D8: from informers that have synced to the first decision, 20 running pods a node",
+		name: "D8/start", about: "D8: from synced informers to the first decision, 20 running pods per node",
 		whole: (*fixture).start,
 		build: func() *fixture {
 			w := newFixture(nodes)

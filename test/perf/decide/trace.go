@@ -136,7 +136,7 @@ func onModels(models string) func(*v1.Pod) {
 }
 
 // wellPacked returns the number of allocated GPUs, and single pods that are pending although they fit on a node.
-func wellPacked(c *model.Cluster) (told []figures.Figure, wrong []string) {
+func wellPacked(c *model.Cluster) (found []figures.Figure, wrong []string) {
 	gpu := c.Dims().Index("nvidia.com/gpu")
 	var given, bound int64
 	for _, t := range c.Tasks() {
@@ -144,7 +144,7 @@ func wellPacked(c *model.Cluster) (told []figures.Figure, wrong []string) {
 			given += t.Request.At(gpu)
 			bound++
 		} else if len(t.Job.Tasks) == 1 && hasAvailable(c, t) {
-			wrong = append(wrong, t.Key+" waits although there is room")
+			wrong = append(wrong, t.Key+" is pending although it fits")
 		}
 	}
 	return []figures.Figure{

@@ -86,13 +86,13 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	if waited != nil {
 		say("%v", waited) // the result contains the rest
 	}
-	tally := binds.Tell()
-	p.FirstBindSeconds = tally.First.Sub(started).Seconds()
+	counts := binds.Counts()
+	p.FirstBindSeconds = counts.First.Sub(started).Seconds()
 	usage, err := s.Usage()
 	if err != nil {
 		return err
 	}
-	if p.Scheduler, err = rateOf(b, tally, before, usage.CPU-start.CPU); err != nil {
+	if p.Scheduler, err = rateOf(b, counts, before, usage.CPU-start.CPU); err != nil {
 		return err
 	}
 	p.SchedulerCPU, p.SchedulerPeakSize = usage.CPU.Seconds(), usage.Peak
@@ -143,7 +143,7 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err = binds.Wait(limited, o.pods(), b.Cluster.Done()); err != nil {
 		return err
 	}
-	if p.Ceiling, err = rateOf(b, binds.Tell(), before, 0); err != nil {
+	if p.Ceiling, err = rateOf(b, binds.Counts(), before, 0); err != nil {
 		return err
 	}
 	say("%.0f pods/s by plain clients", p.Ceiling.PodsPerSecond)
@@ -164,7 +164,7 @@ func look(b *testbed.Bed) (taken, error) {
 }
 
 // rateOf returns how fast pods were bound, and the processor time used since before, including that of a scheduler.
-func rateOf(b *testbed.Bed, t testbed.Tally, before taken, scheduler time.Duration) (rate, error) {
+func rateOf(b *testbed.Bed, t testbed.BindCounts, before taken, scheduler time.Duration) (rate, error) {
 	after, err := look(b)
 	perPod := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(max(1, t.Count)) }
 	return rate{

@@ -119,7 +119,7 @@ func (s *Scheduler) LiveHeap(ctx context.Context) (int64, error) {
 	}
 	bytes, ok := metrics["go_memstats_heap_alloc_bytes"]
 	if !ok {
-		return 0, errors.New("the metrics of the scheduler do not tell its memory")
+		return 0, errors.New("the metrics of the scheduler do not contain its memory")
 	}
 	return int64(bytes), nil
 }

@@ -86,7 +86,7 @@ func TestSmall(t *testing.T) {
 		if err = binds.Wait(t.Context(), 2, nil); err != nil {
 			return err
 		}
-		if got := binds.Tell().Count; got != 2 {
+		if got := binds.Counts().Count; got != 2 {
 			t.Errorf("%d pods were bound, want 2", got)
 		}
 		if err = b.Remove(t.Context(), early, late); err != nil {
@@ -109,12 +109,12 @@ func TestSmall(t *testing.T) {
 func TestRate(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
-		given Tally
+		given BindCounts
 		want  float64
 	}{
-		"nothing":     {Tally{}, 0},
-		"one pod":     {Tally{1, noon, noon}, 0},
-		"two seconds": {Tally{3000, noon, noon.Add(2 * time.Second)}, 1500},
+		"nothing":     {BindCounts{}, 0},
+		"one pod":     {BindCounts{1, noon, noon}, 0},
+		"two seconds": {BindCounts{3000, noon, noon.Add(2 * time.Second)}, 1500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.given.PerSecond(); got != test.want {

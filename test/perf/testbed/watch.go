@@ -31,7 +31,7 @@ func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 	factory := informers.NewSharedInformerFactory(b.Client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	var synced atomic.Bool
-	turn := func(before, after *corev1.Pod) {
+	transition := func(before, after *corev1.Pod) {
 		if !synced.Load() {
 			return
 		}
@@ -43,8 +43,8 @@ func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 		}
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { turn(nil, obj.(*corev1.Pod)) },
-		UpdateFunc: func(old, obj any) { turn(old.(*corev1.Pod), obj.(*corev1.Pod)) },
+		AddFunc:    func(obj any) { transition(nil, obj.(*corev1.Pod)) },
+		UpdateFunc: func(old, obj any) { transition(old.(*corev1.Pod), obj.(*corev1.Pod)) },
 	})
 	if err != nil {
 		return err
@@ -66,18 +66,18 @@ type Binds struct {
 	say Progress
 
 	mu      sync.Mutex
-	tally   Tally
+	counts  BindCounts
 	changed chan struct{}
 }
 
-// Tally is the number of bound pods, and the times of the first and the last bind.
-type Tally struct {
+// BindCounts is the number of bound pods, and the times of the first and the last bind.
+type BindCounts struct {
 	Count       int
 	First, Last time.Time
 }
 
 // PerSecond is the rate from the first bind to the last.
-func (t Tally) PerSecond() float64 {
+func (t BindCounts) PerSecond() float64 {
 	if seconds := t.Last.Sub(t.First).Seconds(); seconds > 0 {
 		return float64(t.Count) / seconds
 	}
@@ -93,22 +93,22 @@ func (b *Bed) WatchBinds(ctx context.Context) (*Binds, error) {
 func (w *Binds) add(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.Last = now
-	if w.tally.Count == 0 {
-		w.tally.First = now
+	w.counts.Last = now
+	if w.counts.Count == 0 {
+		w.counts.First = now
 	}
-	w.tally.Count++
+	w.counts.Count++
 	select {
 	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Tell returns the current counts.
-func (w *Binds) Tell() Tally {
+// Counts returns the current counts.
+func (w *Binds) Counts() BindCounts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.tally
+	return w.counts
 }
 
 // Wait returns when count pods have nodes, or an error when ctx ends or ended is closed.
@@ -116,7 +116,7 @@ func (w *Binds) Wait(ctx context.Context, count int, ended <-chan struct{}) erro
 	report := time.NewTicker(reportPeriod)
 	defer report.Stop()
 	for {
-		now := w.Tell()
+		now := w.Counts()
 		if now.Count >= count {
 			return nil
 		}

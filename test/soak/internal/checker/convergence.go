@@ -171,16 +171,16 @@ func (c *Checker) mayWait(key string, pods []*corev1.Pod) bool {
 
 // excuse returns the messages that explain why a job is pending.
 func (c *Checker) excuse(key string, pods []*corev1.Pod) string {
-	var told []string
+	var messages []string
 	if g := c.groups[key]; g != nil {
 		if condition := meta.FindStatusCondition(g.object.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); condition != nil && condition.Status != "True" {
-			told = append(told, condition.Reason+": "+condition.Message)
+			messages = append(messages, condition.Reason+": "+condition.Message)
 		}
 	}
 	for _, condition := range pods[0].Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
-			told = append(told, condition.Reason+": "+condition.Message)
+			messages = append(messages, condition.Reason+": "+condition.Message)
 		}
 	}
-	return strings.Join(told, "; ")
+	return strings.Join(messages, "; ")
 }

@@ -38,7 +38,7 @@ func (s *Harness) Vitals(ctx context.Context) (Vitals, error) { return s.supervi
 // End restores the cluster and checks it: with more work than fits, with less, and without any.
 func (s *Harness) End(ctx context.Context, before Vitals) error {
 	s.supervisor.waitReady()
-	s.options.Say("the course is over: nodes and queues come back, pods that end do so")
+	s.options.Say("the scenario is over: restoring nodes and queues, waiting for pods")
 	if err := s.restore(ctx); err != nil {
 		return err
 	}
@@ -50,12 +50,12 @@ func (s *Harness) End(ctx context.Context, before Vitals) error {
 	if err := s.reduceLoad(ctx); err != nil {
 		return err
 	}
-	if _, err := s.converge(ctx, "with room for everything"); err != nil {
+	if _, err := s.converge(ctx, "when everything fits"); err != nil {
 		return err
 	}
 	s.Check(func(c *checker.Checker, _ time.Time) { c.AllRun() })
 
-	s.options.Say("all jobs are deleted")
+	s.options.Say("deleting all jobs")
 	for len(s.jobs) > 0 {
 		if err := s.remove(ctx, s.jobs[0]); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *Harness) reduceLoad(ctx context.Context) error {
 			return err
 		}
 	}
-	s.options.Say("%d of %d jobs are deleted, the rest fits with ease", deleted, len(stay))
+	s.options.Say("%d of %d jobs are deleted, the rest fits easily", deleted, len(stay))
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (s *Harness) converge(ctx context.Context, when string) (Vitals, error) {
 		}
 		last = now
 		if time.Since(since) >= idle {
-			s.options.Say("at rest %s, after %s", when, time.Since(began).Round(time.Second))
+			s.options.Say("idle %s, after %s", when, time.Since(began).Round(time.Second))
 			return last, nil
 		}
 		if time.Since(began) > convergenceTimeout {
@@ -164,7 +164,7 @@ func (s *Harness) notConverged(when string, busy int) {
 
 // leaked compares the resource usage of the scheduler at the end with that at the start.
 func (s *Harness) leaked(before, after Vitals) {
-	s.options.Say("the scheduler had %.0f goroutines and %.1f MiB in use at the beginning, and has %.0f and %.1f now",
+	s.options.Say("goroutines and MiB in use: %.0f and %.1f at the start, %.0f and %.1f now",
 		before.Goroutines, before.Heap, after.Goroutines, after.Heap)
 	s.Check(func(c *checker.Checker, now time.Time) {
 		c.Made(checker.Growth)

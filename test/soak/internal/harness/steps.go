@@ -33,7 +33,7 @@ func (s *Harness) Play(ctx context.Context, steps []scenario.Step) error {
 		if err := s.reconcileUntil(ctx, began.Add(step.At)); err != nil {
 			return err
 		}
-		s.Check(func(c *checker.Checker, now time.Time) { c.Disturbed(now, "course: "+step.String(), keysOf(step)...) })
+		s.Check(func(c *checker.Checker, now time.Time) { c.Disturbed(now, "scenario: "+step.String(), keysOf(step)...) })
 		if err := s.step(ctx, step); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s: %w", step, err)
 		}
