@@ -47,8 +47,7 @@ func rejectTooFewPods(j *api.JobInfo) *api.Verdict {
 }
 
 // compareDegraded orders degraded gangs, which hold resources but cannot start, first. Jobs that have not started
-// come
-// next, then jobs that only need surplus members.
+// come next, then jobs that only need surplus members.
 func compareDegraded(a, b *api.JobInfo) int { return cmp.Compare(urgency(a), urgency(b)) }
 
 func urgency(j *api.JobInfo) int {

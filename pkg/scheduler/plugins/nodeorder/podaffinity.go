@@ -45,16 +45,16 @@ func preferredTerms(s *api.Signature) []term {
 	return terms
 }
 
-// census counts the pods on a node that the term selects. A node without the topology label belongs to no domain.
-func (t *term) census(cluster api.ClusterView, n *api.NodeInfo) census {
+// contribution returns the number of pods on a node that the term selects. A node without the topology label belongs to no domain.
+func (t *term) contribution(cluster api.ClusterView, n *api.NodeInfo) contribution {
 	if n == nil {
-		return census{}
+		return contribution{}
 	}
 	value, present := n.Node.Labels[t.TopologyKey]
 	if !present {
-		return census{}
+		return contribution{}
 	}
-	c := census{present: true, domain: value}
+	c := contribution{present: true, domain: value}
 	for _, task := range n.Tasks {
 		labels, _ := cluster.NamespaceLabels(task.Pod.Namespace)
 		if t.Matches(task.Pod, labels) {

@@ -62,8 +62,7 @@ func imageLocality(q *scoreState, n *api.NodeInfo) api.Score {
 }
 
 // imageSize returns the bytes of an image on a node, zero if the node does not have it. A name without a tag stands
-// for
-// the tag latest, which is how nodes list it.
+// for the tag latest, which is how nodes list it.
 func imageSize(node *v1.Node, name string) int64 {
 	latest := strings.LastIndex(name, ":") <= strings.LastIndex(name, "/")
 	for i := range node.Status.Images {

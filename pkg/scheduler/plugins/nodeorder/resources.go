@@ -43,8 +43,7 @@ func mostRequested(q *scoreState, n *api.NodeInfo) api.Score {
 func requestsResources(s *api.Signature) bool { return !s.BestEffort }
 
 // balancedResource returns one minus the difference between the used fractions of the most and the least used
-// resource.
-// A node with a single resource is balanced.
+// resource. A node with a single resource is balanced.
 func balancedResource(q *scoreState, _ *api.NodeInfo) api.Score {
 	least, most := api.OneScore, api.Score(0)
 	for _, free := range q.free {
@@ -54,8 +53,7 @@ func balancedResource(q *scoreState, _ *api.NodeInfo) api.Score {
 }
 
 // share returns part/whole, limited to 0..1. The whole must be positive. The product with a million needs more than
-// 64
-// bits for memory above 8 TiB.
+// 64 bits for memory above 8 TiB.
 func share(part, whole int64) api.Score {
 	if part <= 0 {
 		return 0

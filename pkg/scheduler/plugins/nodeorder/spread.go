@@ -59,14 +59,13 @@ func softConstraints(s *api.Signature, comparison bool) []constraint {
 	return constraints
 }
 
-// census counts the pods on a node that the constraint selects. As in kube-scheduler, terminating pods do not count,
-// and
-// an empty selector selects no pods.
-func (c *constraint) census(n *api.NodeInfo) census {
+// contribution returns the number of pods on a node that the constraint selects. As in kube-scheduler, terminating pods do not count,
+// and an empty selector selects no pods.
+func (c *constraint) contribution(n *api.NodeInfo) contribution {
 	if n == nil || !c.counts(n.Node) {
-		return census{}
+		return contribution{}
 	}
-	result := census{present: true, domain: n.Node.Labels[c.key]}
+	result := contribution{present: true, domain: n.Node.Labels[c.key]}
 	if c.selector.Empty() {
 		return result
 	}
@@ -99,10 +98,8 @@ func (c *constraint) counts(node *v1.Node) bool {
 }
 
 // topologySpread returns the mean over the constraints of 1/(1+surplus), where the surplus is the number of pods in
-// the
-// node's domain beyond those in the domain with the fewest. A node without the topology label of any of the
-// constraints
-// scores zero.
+// the node's domain beyond those in the domain with the fewest. A node without the topology label of any of the
+// constraints scores zero.
 func topologySpread(q *scoreState, n *api.NodeInfo) api.Score {
 	q.neighbours.sync()
 	var sum api.Score

@@ -65,9 +65,8 @@ func decode(d *conf.Decoder) Arguments {
 //
 // The plugin requests informers for volumes (persistent volumes and claims, storage classes, CSI nodes, drivers and
 // capacities, volume attachments) and for devices (resource claims and slices, device classes) from the handle's
-// factory.
-// The caller must start the factory after it builds the plugin, also after a reload. Without informers, tasks with
-// volumes or resource claims fit on no node.
+// factory. The caller must start the factory after it builds the plugin, also after a reload. Without informers,
+// tasks with volumes or resource claims fit on no node.
 func Spec() framework.PluginSpec {
 	var devices *upstream.Devices // shared by successive plugins
 	return framework.PluginSpec{
@@ -134,8 +133,7 @@ type podDependent struct {
 }
 
 // unfit returns why t does not fit on n given the pods there, or nil. It does not allocate for tasks that no other
-// pod
-// affects.
+// pod affects.
 func (s *podDependent) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
 	if n.PortConflict(t, when) {
 		return s.portTaken

@@ -35,8 +35,7 @@ func (plugin) OnSessionOpen(ssn *framework.Session) {
 func (plugin) OnSessionClose(*framework.Session) {}
 
 // comparePriorities permits victims of strictly lower priority, rejects victims of higher priority, and abstains for
-// equal
-// priorities. It rejects all victims for pods with preemptionPolicy Never.
+// equal priorities. It rejects all victims for pods with preemptionPolicy Never.
 func comparePriorities(claim *api.Claim, unit api.Unit) api.Vote {
 	for _, t := range claim.Tasks {
 		if policy := t.Pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {

@@ -110,8 +110,7 @@ func (a *allocation) await(ctx context.Context) error {
 }
 
 // write runs PreBind. Updates that add a pod to a shared claim are serialized, because each must include the
-// consumers
-// added before.
+// consumers added before.
 func (a *allocation) write(ctx context.Context) error {
 	if len(a.own) < len(a.claims) {
 		a.devices.sharing.Lock()
@@ -132,8 +131,7 @@ func (a *allocation) finish(allocated bool) {
 const deallocateTimeout = 15 * time.Second
 
 // Release frees the devices. Unlike volumes, devices without a consumer would stay allocated, and the pod could only
-// be
-// scheduled where they are.
+// be scheduled where they are.
 func (a *allocation) Release() {
 	if a.preBindStarted {
 		ctx, cancel := context.WithTimeout(context.Background(), deallocateTimeout)

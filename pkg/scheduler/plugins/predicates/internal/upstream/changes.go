@@ -14,7 +14,7 @@ func (c change) forEachPod(when api.When, removed, added func(fwk.PodInfo, fwk.N
 	missing := func(of, other *nodeInfos, report func(fwk.PodInfo, fwk.NodeInfo)) {
 		for id, pod := range of.pods {
 			if pod.on(when) && (!other.pods[id].on(when) || other.pods[id].info != pod.info) {
-				report(pod.info, of.show(when))
+				report(pod.info, of.at(when))
 			}
 		}
 	}
@@ -23,8 +23,8 @@ func (c change) forEachPod(when api.When, removed, added func(fwk.PodInfo, fwk.N
 }
 
 // on reports whether the pod is on the node at the given time. The zero value never is.
-func (r reflected) on(when api.When) bool {
-	return r.info != nil && (when == api.Now || !r.leaving)
+func (r podState) on(when api.When) bool {
+	return r.info != nil && (when == api.Now || !r.terminating)
 }
 
 // changes is the list of the last changes of the snapshot.

@@ -39,8 +39,7 @@ func newClaims(factory informers.SharedInformerFactory) *claims {
 }
 
 // hold records the claims of a pod for which the reservation causes provisioning. Claims that bind to an existing
-// volume
-// are not recorded: the plugin knows where they can be used.
+// volume are not recorded: the plugin knows where they can be used.
 func (c *claims) hold(pod *v1.Pod, r *reservation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +91,7 @@ func (c *claims) withoutHeld(pod *v1.Pod) (rest *v1.Pod, shared []string) {
 }
 
 // boundFor reports whether shared claims are bound. It fails if no reservation binds them any more, or if one is
-// bound to
-// a volume that the node cannot access.
+// bound to a volume that the node cannot access.
 func (c *claims) boundFor(pod *v1.Pod, node *v1.Node, shared []string) (bool, error) {
 	for _, name := range shared {
 		held := c.held(pod.Namespace + "/" + name) // read before the claim: release follows the binding

@@ -59,8 +59,7 @@ func (d *Devices) UsesInformers(factory informers.SharedInformerFactory) bool {
 }
 
 // synced reports whether the informer has delivered all claims that existed at the start. Before, an allocated device
-// may
-// look free.
+// may look free.
 func (d *Devices) synced() bool { return d.claims.HasSynced() }
 
 // ResourceClaims returns the claim tracker for the plugin.
@@ -69,10 +68,8 @@ func (d *Devices) ResourceClaims() fwk.ResourceClaimTracker {
 }
 
 // pendingClaims returns claims whose allocation is pending as allocated. kube-scheduler delays other pods that share
-// such
-// a claim until it is allocated. Members of a gang cannot wait for each other: they are placed where the devices of
-// the
-// claim are, and added to its consumers once it is written.
+// such a claim until it is allocated. Members of a gang cannot wait for each other: they are placed where the devices
+// of the claim are, and added to its consumers once it is written.
 type pendingClaims struct{ fwk.ResourceClaimTracker }
 
 func (p pendingClaims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
@@ -90,8 +87,7 @@ func (p pendingClaims) Get(namespace, name string) (*resourcev1.ResourceClaim, e
 }
 
 // MaybeRemoveClaimPendingAllocation is called by the plugin after it has written a claim or failed to. After a
-// failure the
-// devices stay pending until the reservation is released: the API server may have applied the update.
+// failure the devices stay pending until the reservation is released: the API server may have applied the update.
 func (p pendingClaims) MaybeRemoveClaimPendingAllocation(claim types.UID, written bool) bool {
 	return written && p.ResourceClaimTracker.MaybeRemoveClaimPendingAllocation(claim, true)
 }

@@ -28,8 +28,7 @@ import (
 )
 
 // FilterRunner runs kube-scheduler's plugins. It exists as long as the configuration. Callers may use it between Open
-// and
-// Close, from one goroutine.
+// and Close, from one goroutine.
 type FilterRunner struct {
 	snapshot *snapshot
 	// podPlugins depend on other pods, volumePlugins on volumes, devicePlugins on devices. Without informers only
@@ -120,7 +119,7 @@ func NewFilterRunner(o Options) (*FilterRunner, error) {
 
 // Open begins a session over the model.
 func (r *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
-	r.snapshot.reflect(cluster)
+	r.snapshot.setCluster(cluster)
 	r.ctx, r.log = klog.NewContext(context.Background(), log), log
 	r.preFilterResults, r.interned = map[cacheKey]*preFilterResult{}, map[api.Unfit]*api.Unfit{}
 }

@@ -17,8 +17,7 @@ import (
 )
 
 // handle is the framework handle of the plugins. Methods that it does not override panic: plugins must not call them
-// in
-// Filter, and a call fails the cycle visibly.
+// in Filter, and a call fails the cycle visibly.
 type handle struct {
 	fwk.Handle
 	snapshot *snapshot
@@ -45,8 +44,7 @@ func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 }
 
 // factory is the informer factory of the handle, except that namespaces come from the model, which does not change
-// within
-// a session. The wrapped factory may be nil: then only namespaces are available.
+// within a session. The wrapped factory may be nil: then only namespaces are available.
 type factory struct {
 	informers.SharedInformerFactory
 	snapshot *snapshot

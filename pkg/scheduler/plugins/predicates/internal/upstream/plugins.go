@@ -62,8 +62,7 @@ func newDevicePlugins(h fwk.Handle, features feature.Features) ([]filterPlugin, 
 }
 
 // deviceTimeout limits the search for the devices of one pod on one node. Some searches take exponential time and
-// block
-// the cycle.
+// block the cycle.
 const deviceTimeout = time.Second
 
 func newPlugins(h fwk.Handle, features feature.Features, specs []pluginSpec) ([]filterPlugin, error) {

@@ -18,8 +18,7 @@ import (
 )
 
 // binding is a plugin that binds volumes or allocates devices. What it reserves for one pod is unavailable to other
-// pods
-// until the informer shows it or the reservation is released.
+// pods until the informer shows it or the reservation is released.
 type binding interface {
 	plugin
 	fwk.ReservePlugin
@@ -76,8 +75,7 @@ func (r *FilterRunner) Reserve(pod *v1.Pod, n *api.NodeInfo) api.ExternalReserva
 }
 
 // runReserve runs PreFilter, Filter and Reserve of a plugin for a pod and a node. The state is nil if there is
-// nothing to
-// bind.
+// nothing to bind.
 func runReserve(ctx context.Context, b binding, pod *v1.Pod, on *v1.Node) (fwk.CycleState, *fwk.Status) {
 	state, node := schedulerframework.NewCycleState(), schedulerframework.NewNodeInfo()
 	node.SetNode(on)
