@@ -16,8 +16,7 @@ import (
 const tokenLifetime = 24 * 60 * 60
 
 // ServiceAccountKubeconfig writes a kubeconfig for the named service account to path, with a token from the API
-// server that
-// is valid for a day. The account must exist.
+// server that is valid for a day. The account must exist.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name, path string) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {

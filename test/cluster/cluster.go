@@ -167,8 +167,7 @@ func (c *Cluster) start(ctx context.Context, binary string) error {
 }
 
 // place returns the arguments for the state directory and the address of a Restartable cluster, which are the same
-// after
-// a restart.
+// after a restart.
 func (c *Cluster) place() []string {
 	if !c.options.Restartable {
 		return nil

@@ -235,9 +235,9 @@ func runJob(t *testing.T, client kubernetes.Interface, namespace string) {
 func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
 	namespace := newNamespace(t, client, "admission")
 	makeNode(t, client, "full", "4", "10")
-	makeNode(t, client, "crowded", "4", "1")
-	create(t, client, namespace, newPod("crowd", "crowded", nil))
-	waitForPhase(t, client, namespace, "crowd", corev1.PodRunning)
+	makeNode(t, client, "one-pod", "4", "1")
+	create(t, client, namespace, newPod("only", "one-pod", nil))
+	waitForPhase(t, client, namespace, "only", corev1.PodRunning)
 	first := newPod("first", "full", corev1.ResourceList{"cpu": resource.MustParse("3")})
 	first.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 	create(t, client, namespace, first)
@@ -249,7 +249,7 @@ func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface
 	}{
 		"more cpu than available":     {func(p *corev1.Pod) { setRequest(p, "cpu", "2") }, "OutOfcpu"},
 		"more gpus than the capacity": {func(p *corev1.Pod) { p.Spec.NodeName = "gpu-0"; setRequest(p, "nvidia.com/gpu", "3") }, "OutOfnvidia.com/gpu"},
-		"one pod too many":            {func(p *corev1.Pod) { p.Spec.NodeName = "crowded" }, "OutOfpods"},
+		"one pod too many":            {func(p *corev1.Pod) { p.Spec.NodeName = "one-pod" }, "OutOfpods"},
 		"a host port that is taken": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 		}, "NodePorts"},
@@ -273,8 +273,7 @@ func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface
 }
 
 // testResourcesAreFreed fills a node repeatedly, each time right after it became empty: a kubelet with an outdated
-// view
-// of its node would reject a pod.
+// view of its node would reject a pod.
 func testResourcesAreFreed(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
 	namespace := newNamespace(t, client, "resources")
 	makeNode(t, client, "narrow", "4", "10")

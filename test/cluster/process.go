@@ -34,8 +34,7 @@ type ProcessOptions struct {
 }
 
 // Container is a root directory, a user and an environment for a process. Path is relative to the root, and Env is
-// the
-// whole environment.
+// the whole environment.
 type Container struct {
 	Root     string
 	UID, GID uint32
@@ -129,8 +128,7 @@ func (p *Process) Signal(signal os.Signal) error {
 }
 
 // Stop sends SIGTERM and waits. After the timeout it kills the process. It returns an error if the process was
-// killed, or
-// ended with another code than zero, now or before.
+// killed, or ended with another code than zero, now or before.
 func (p *Process) Stop(timeout time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err

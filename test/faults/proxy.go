@@ -1,6 +1,5 @@
 // Package faults is a proxy between a scheduler and the API server that makes requests fail: with an error response,
-// a
-// closed connection, a delay or a lost response, before the request takes effect or after it.
+// a closed connection, a delay or a lost response, before the request takes effect or after it.
 //
 //	p, err := faults.Start(faults.Options{Target: cluster.RESTConfig(), Seed: 1})
 //	defer p.Close()

@@ -70,8 +70,7 @@ func (w *fixture) podsOnNodes(when api.When) []*v1.Pod {
 }
 
 // often is true in three of four cases, seldom in one of eight. Both are made of booleans, because rapid prefers
-// small
-// numbers.
+// small numbers.
 func often(t *rapid.T, what string) bool {
 	return rapid.Bool().Draw(t, what) || rapid.Bool().Draw(t, what) //nolint:staticcheck // two draws
 }
@@ -112,8 +111,7 @@ func add(t *rapid.T, list v1.ResourceList, name v1.ResourceName, amounts ...stri
 }
 
 // drawTaints also draws what accompanies taints: a node that is not ready has the taint of the node lifecycle
-// controller.
-// Without it the schedulers differ on purpose.
+// controller. Without it the schedulers differ on purpose.
 func drawTaints(t *rapid.T, n *v1.Node) {
 	taint := func(key, value string, effect v1.TaintEffect) {
 		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key, Value: value, Effect: effect})

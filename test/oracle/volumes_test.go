@@ -27,9 +27,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 )
 
-// TestVolumeVerdictsEqualKubeScheduler is TestVerdictsEqualKubeScheduler for pods with claims, bound
-// and
-// unbound. Placements in between are reserved in both schedulers.
+// TestVolumeVerdictsEqualKubeScheduler is TestVerdictsEqualKubeScheduler for pods with claims, bound and unbound.
+// Placements in between are reserved in both schedulers.
 func TestVolumeVerdictsEqualKubeScheduler(t *testing.T) {
 	counts := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {

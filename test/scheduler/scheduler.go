@@ -1,6 +1,5 @@
 // Package scheduler runs the scheduler as users run it: installed from config/, as a separate process with its own
-// service
-// account and the roles in config/. Tests and benchmarks start it on a local cluster:
+// service account and the roles in config/. Tests and benchmarks start it on a local cluster:
 //
 //	err := scheduler.Install(ctx, c)
 //	s, err := scheduler.Start(ctx, c, scheduler.Options{Dir: dir})
@@ -79,8 +78,7 @@ func Build(ctx context.Context, race bool) (string, error) {
 }
 
 // Start starts a scheduler and does not wait until it is ready. Without leader election two can run at the same time:
-// stop
-// one before the next is started.
+// stop one before the next is started.
 func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, error) {
 	binary, err := Build(ctx, o.Race)
 	if err != nil {
@@ -110,8 +108,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 var fault = regexp.MustCompile(`(?i)panic|DATA RACE|fatal error|forbidden: User|unauthorized`)
 
 // Faults returns the lines of the log with a fault of the scheduler itself: a panic, a data race, or a permission
-// that its
-// roles do not grant.
+// that its roles do not grant.
 func (s *Scheduler) Faults() ([]string, error) {
 	data, err := os.ReadFile(s.Log)
 	if err != nil {

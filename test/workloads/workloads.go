@@ -79,8 +79,7 @@ func read(path string) (*Sample, error) {
 }
 
 // add adds one document. Kinds of this repository and of Kubernetes are decoded strictly; of other kinds only the
-// fields
-// that create pods are decoded.
+// fields that create pods are decoded.
 func (s *Sample) add(document []byte) error {
 	var head metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &head); err != nil {

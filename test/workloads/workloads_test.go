@@ -27,8 +27,7 @@ func TestEachKindHasASample(t *testing.T) {
 }
 
 // TestGangsAreComplete checks that the pods of a file have the scheduler's name and complete their group exactly.
-// Pods
-// outside of the group name its queue, so that they count there too.
+// Pods outside of the group name its queue, so that they count there too.
 func TestGangsAreComplete(t *testing.T) {
 	t.Parallel()
 	for _, s := range all(t) {

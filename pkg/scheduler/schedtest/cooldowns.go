@@ -14,8 +14,7 @@ type Plan struct {
 }
 
 // cooldown belongs to a job whose member was evicted because another queue deserved what the job's queue had
-// borrowed.
-// As long as that queue deserves as much, the job's queue must not borrow for the job again.
+// borrowed. As long as that queue deserves as much, the job's queue must not borrow for the job again.
 type cooldown struct {
 	preemptor api.QueueID
 	deserved  api.Resource // by the preemptor's queue

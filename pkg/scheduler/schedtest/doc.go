@@ -1,6 +1,5 @@
 // Package schedtest runs scenario tests of actions and plugins: a cluster, declared row by row, and the transcript of
-// the
-// scheduler's decisions.
+// the scheduler's decisions.
 //
 //	given: Given(
 //		Node("n1", "2cpu 8Gi"),

@@ -45,7 +45,7 @@ func firstFit(ssn *framework.Session) {
 			continue
 		}
 		stmt.Discard()
-		ssn.Explain(j, &api.Verdict{Reason: "NoLuck", Detail: fmt.Sprintf("wants %d", j.MinMember)})
+		ssn.Explain(j, &api.Verdict{Reason: "Unplaced", Detail: fmt.Sprintf("needs %d", j.MinMember)})
 	}
 }
 

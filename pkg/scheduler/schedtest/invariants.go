@@ -8,21 +8,20 @@ import (
 
 // Invariants of every scenario:
 //
-//  - the accounts of the model are consistent, after every event, action and session (replica.audit);
-//  - no node is overcommitted, now or once what is being released is gone (checkNode);
-//  - no task uses resources that are reserved for a gang (checkReserved);
-//  - no task uses resources of nominated pods of other schedulers that have at least its priority
-//    (checkNominated);
-//  - no placement exceeds the capability of its queue (checkQueue);
-//  - no gang is bound below its minMember (checkGangs);
-//  - no eviction leaves a gang running below its minMember (checkEvictions);
-//  - no message contains names of another namespace (checkDiscretion);
-//  - no task is decided twice or bound where its job may not run (cycle.Commit);
-//  - what was not committed is undone (Cluster.replayCommitted);
-//  - the same objects in any order lead to the same decisions (Cluster.Cycle).
+//   - the accounts of the model are consistent, after every event, action and session (replica.audit);
+//   - no node is overcommitted, now or once what is being released is gone (checkNode);
+//   - no task uses resources that are reserved for a gang (checkReserved);
+//   - no task uses resources of nominated pods of other schedulers that have at least its priority
+//     (checkNominated);
+//   - no placement exceeds the capability of its queue (checkQueue);
+//   - no gang is bound below its minMember (checkGangs);
+//   - no eviction leaves a gang running below its minMember (checkEvictions);
+//   - no message contains names of another namespace (checkDiscretion);
+//   - no task is decided twice or bound where its job may not run (cycle.Commit);
+//   - what was not committed is undone (Cluster.replayCommitted);
 //   - the same objects in any order lead to the same decisions (Cluster.Cycle).
 
-// check checks the model after an action.
+// check checks the invariants after an action.
 func (r *cycle) check(action string) {
 	r.checkReserved(action)
 	for _, t := range r.model.Tasks() {

@@ -160,8 +160,7 @@ func MissingGroup(name string, parts ...Part) Row {
 }
 
 // Plain declares pods without a group and without a controller, each a job of its own: name-0, name-1, … They are in
-// the
-// default queue unless OfQueue sets another.
+// the default queue unless OfQueue sets another.
 func Plain(name string, parts ...Part) Row {
 	row := fmt.Sprintf("Plain(%q)", name)
 	return func(c *Cluster) { c.addPodsWithoutGroup(row, c.declare(row, name, parts)) }

@@ -40,14 +40,14 @@ pipeline q/new-1 n2`,
 		},
 		"waiting jobs": {
 			given: Given(Node("n1", "1cpu"), Queue("q", 1), Group("q/a", 2, Pending(2, "1cpu")), Plain("x", OfQueue("q"), Pending(1, "2cpu"))),
-			waits: `waits q/a NoLuck: wants 2
-waits x-0 NoLuck: wants 1`,
+			waits: `waits q/a Unplaced: needs 2
+waits x-0 Unplaced: needs 1`,
 		},
 		"amounts, labels and namespaces": {
 			given: Given(Node("n1", "1cpu 2gpu example.com/x=1 1Gi 1pods"), Queue("default", 1),
 				Plain("x", In("other"), Pending(1, "1gpu example.com/x=1 512Mi"), Pending(1, ""))),
 			want:  `bind x-0 n1`,
-			waits: `waits other/x-1 NoLuck: wants 1`,
+			waits: `waits other/x-1 Unplaced: needs 1`,
 		},
 		"a missing queue and a missing node": {
 			given: Given(MissingQueue("lost"), MissingNode("gone"), Queue("default", 1), Node("n1", "1cpu"),
@@ -132,8 +132,7 @@ func TestInvalidRows(t *testing.T) {
 }
 
 // evictLast is an action that evicts one running pod, last name first, for each pending pod. The queues deserve the
-// given
-// numbers of cpus, in the order of their creation.
+// given numbers of cpus, in the order of their creation.
 func evictLast(deserved ...int64) act {
 	return func(ssn *framework.Session) {
 		for i, cpus := range deserved {
@@ -369,7 +368,7 @@ pods q/b 1 1cpu gated
 ungate q/b-0
 cycle
 waits
-    waits q/b NoLuck: wants 1
+    waits q/b Unplaced: needs 1
 `
 	got := play(New(t, registryOf(t, firstFit), nil, actAlone), "test.txt", script)
 	if diff := cmp.Diff(want, got); diff != "" {

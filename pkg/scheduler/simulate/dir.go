@@ -25,8 +25,7 @@ import (
 )
 
 // FromDir reads the objects from all .yaml, .yml and .json files of a directory and its subdirectories, or from one
-// file.
-// A file may contain several documents and lists. Unknown fields are rejected.
+// file. A file may contain several documents and lists. Unknown fields are rejected.
 func FromDir(dir string, progress Progress) (*Objects, error) {
 	files, err := objectFiles(dir)
 	if err != nil {

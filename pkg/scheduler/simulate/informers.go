@@ -10,9 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// staticInformers returns informers that serve the objects and never change. They need not be started. For other kinds they
-// serve
-// no objects.
+// staticInformers returns informers that serve the objects and never change. They need not be started. For other
+// kinds they serve no objects.
 func staticInformers(objects []Object) informers.SharedInformerFactory {
 	byKind := map[reflect.Type][]Object{}
 	for _, obj := range objects {

@@ -1,8 +1,6 @@
 // Package simulate predicts scheduling: it loads the objects of a cluster, or of files, into a model, runs sessions
-// with a
-// configuration until a session decides nothing, and returns what the scheduler would bind, evict, and leave pending.
-// It
-// changes only its own model.
+// with a configuration until a session decides nothing, and returns what the scheduler would bind, evict, and leave
+// pending. It changes only its own model.
 package simulate
 
 import (
@@ -38,8 +36,7 @@ type kind struct {
 }
 
 // kinds returns the kinds in the order in which a model receives them. From PersistentVolume on they are not in the
-// model;
-// plugins read them from informers.
+// model; plugins read them from informers.
 func kinds() []kind {
 	return []kind{
 		{&v1.Namespace{}, false},

@@ -11,7 +11,7 @@ import (
 func converged(runningNodes, fullNodes int) []benchmark {
 	return []benchmark{
 		running(runningNodes),
-		infeasible(fullNodes, "D4/infeasible", "D4: gangs of 20 equivalence classes are pending in a full cluster", fleetShapes, 20, 0.2, 5),
+		infeasible(fullNodes, "D4/infeasible", "D4: gangs of 20 equivalence classes are pending in a full cluster", fleetSignatures, 20, 0.2, 5),
 		infeasible(fullNodes, "D4/own-classes", "D4: the same where every gang has its own equivalence class", infeasibleGangs, 200, 0, 0),
 	}
 }

@@ -45,15 +45,15 @@ func small() []benchmark {
 func TestSizes(t *testing.T) {
 	type sizes struct{ Nodes, Running, Waiting int }
 	want := map[string]sizes{
-		"preempt-surge/singles": {10, 80, 10},
-		"preempt-surge/surplus": {10, 80, 10},
-		"preempt-surge/gangs":   {10, 80, 10},
+		"preempt-burst/singles": {10, 80, 10},
+		"preempt-burst/surplus": {10, 80, 10},
+		"preempt-burst/gangs":   {10, 80, 10},
 		"reclaim-big":           {12, 96, 3},
 		"reclaim-no/shares":     {12, 96, 4},
 		"reclaim-no/nodes":      {12, 96, 3},
-		"crowd/balanced":        {10, 80, 80},
-		"crowd/unbalanced":      {10, 80, 80},
-		"crowd/priority":        {10, 80, 80},
+		"backlog/balanced":      {10, 80, 80},
+		"backlog/unbalanced":    {10, 80, 80},
+		"backlog/priority":      {10, 80, 80},
 		"D1/gangs":              {50, 0, 500},
 		"D2/own-classes":        {50, 0, 500},
 		"D3/running":            {20, 200, 0},
@@ -79,9 +79,9 @@ func TestSizes(t *testing.T) {
 // TestWanted checks the expected outcomes of the full sizes.
 func TestWanted(t *testing.T) {
 	want := map[string]string{
-		"preempt-surge/singles":     "1000 evicted, 0 bound, 1000 pipelined",
-		"preempt-surge/surplus":     "1000 evicted, 0 bound, 1000 pipelined",
-		"preempt-surge/gangs":       "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-burst/singles":     "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-burst/surplus":     "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-burst/gangs":       "1000 evicted, 0 bound, 1000 pipelined",
 		"reclaim-big":               "2000 evicted, 0 bound, 250 pipelined",
 		"reclaim-no/shares/first":   "0 evicted, 0 bound, 0 pipelined",
 		"reclaim-no/shares/again":   "0 evicted, 0 bound, 0 pipelined",
@@ -89,9 +89,9 @@ func TestWanted(t *testing.T) {
 		"reclaim-no/nodes/first":    "0 evicted, 0 bound, 0 pipelined",
 		"reclaim-no/nodes/again":    "0 evicted, 0 bound, 0 pipelined",
 		"reclaim-no/nodes/changed":  "0 evicted, 1 bound, 0 pipelined",
-		"crowd/balanced":            "0 evicted, 0 bound, 0 pipelined",
-		"crowd/unbalanced":          "2000 evicted, 0 bound, 2000 pipelined",
-		"crowd/priority":            "500 evicted, 0 bound, 500 pipelined",
+		"backlog/balanced":          "0 evicted, 0 bound, 0 pipelined",
+		"backlog/unbalanced":        "2000 evicted, 0 bound, 2000 pipelined",
+		"backlog/priority":          "500 evicted, 0 bound, 500 pipelined",
 		"D1/gangs":                  "0 evicted, 50000 bound, 0 pipelined",
 		"D2/own-classes":            "0 evicted, 50000 bound, 0 pipelined",
 		"D3/running/first":          "0 evicted, 0 bound, 0 pipelined",
@@ -224,7 +224,7 @@ func TestTooSlow(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0], "more than 1e-06") {
 		t.Errorf("problems: %q", problems)
 	}
-	if !strings.Contains(stdout.String(), "preempt-surge/singles/cycle") {
+	if !strings.Contains(stdout.String(), "preempt-burst/singles/cycle") {
 		t.Errorf("table:\n%s", stdout.String())
 	}
 	data, err := os.ReadFile(o.json)
@@ -244,8 +244,8 @@ func TestTooSlow(t *testing.T) {
 
 func TestList(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), strings.Fields("-list -run crowd/b"), &stdout, &stderr)
-	want := "crowd/balanced           every queue has what it deserves, so nothing is to be done\n"
+	code := run(t.Context(), strings.Fields("-list -run backlog/b"), &stdout, &stderr)
+	want := "backlog/balanced         every queue has what it deserves, so nothing is to be done\n"
 	if code != 0 || stdout.String() != want || stderr.Len() > 0 {
 		t.Errorf("code %d, output %q, errors %q", code, stdout.String(), stderr.String())
 	}
@@ -254,7 +254,7 @@ func TestList(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
 		"no repetition":       {"-repeat 0", "-repeat must be at least 1"},
-		"an argument":         {"crowd", `unexpected argument "crowd"`},
+		"an argument":         {"backlog", `unexpected argument "backlog"`},
 		"a broken expression": {"-run (", "-run: error parsing regexp"},
 		"nothing to run":      {"-run nothing", `no benchmark matches "nothing"`},
 		"a typing slip":       {"-lists", "flag provided but not defined: -lists"},

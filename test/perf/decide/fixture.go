@@ -34,8 +34,7 @@ func priorityOf(class string) int32 {
 }
 
 // fixture holds objects in the form of the API server. Every object is created one second after the previous one.
-// Models
-// do not modify objects, so one fixture serves many models.
+// Models do not modify objects, so one fixture serves many models.
 type fixture struct {
 	clock   time.Time
 	queues  []*v1alpha1.Queue

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	fleetQueues = 4
-	fleetShapes = 20
-	fleetBlocks = 50 // of nodes, distinguished by the label "block"
+	fleetQueues     = 4
+	fleetSignatures = 20
+	fleetBlocks     = 50 // of nodes, distinguished by the label "block"
 )
 
 // fleet is an empty cluster with ten pending pods per node, in gangs of 50 that all fit.
@@ -58,7 +58,7 @@ func (f fleet) want() outcome {
 
 // oneOfFew gives gangs one of a few signatures; each queue has gangs of all of them.
 func oneOfFew(g int) v1.ResourceList {
-	signature := int64(g / fleetQueues % fleetShapes)
+	signature := int64(g / fleetQueues % fleetSignatures)
 	return amounts(1+signature%5, 4+4*(signature/5), (signature%4)/3)
 }
 

@@ -13,8 +13,8 @@
 // Samples of a CPU profile are labelled with the name of the benchmark and the step of the cycle, so that the setup
 // and the checks of models can be excluded:
 //
-//	go run ./test/perf/decide -run crowd/balanced -repeat 1 -cpuprofile cpu.out
-//	go tool pprof -top -cum -tagfocus crowd/balanced cpu.out
+//	go run ./test/perf/decide -run backlog/balanced -repeat 1 -cpuprofile cpu.out
+//	go tool pprof -top -cum -tagfocus backlog/balanced cpu.out
 package main
 
 import (

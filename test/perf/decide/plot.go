@@ -10,8 +10,7 @@ import (
 )
 
 // The plot shows the sizes of clusters from left to right, each twice the previous one, and the cost per pod from
-// bottom to
-// top.
+// bottom to top.
 const (
 	plotWidth, plotHeight = 480, 260
 	plotMargin            = 50

@@ -79,8 +79,7 @@ func reclaimNoNodes(nodes int) benchmark {
 }
 
 // threeRejections runs a second cycle after the first pod of another gang has been created, and a third one after a
-// small
-// pod that fits has been created, which invalidates the negative plan cache.
+// small pod that fits has been created, which invalidates the negative plan cache.
 func threeRejections() []cycle {
 	limits := func(milliseconds float64) []limit {
 		return []limit{

@@ -21,10 +21,8 @@ import (
 const modelLabel = "gpu-model" // of nodes
 
 // trace is the cluster and the pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al., USENIX ATC '23). All pods
-// exist from
-// the beginning; pods with equal requests that were created in the same second form a gang, and a fraction of a GPU
-// counts
-// as a whole one.
+// exist from the beginning; pods with equal requests that were created in the same second form a gang, and a fraction
+// of a GPU counts as a whole one.
 func trace(dir string) (benchmark, error) {
 	b := benchmark{
 		name: "D7/openb", about: "D7: all pods of the openb trace at once, on its 1,523 nodes",

@@ -1,6 +1,5 @@
 // Drain measures how fast the scheduler binds a backlog of gangs on a real API server, and how fast that API server
-// can
-// bind pods at all.
+// can bind pods at all.
 //
 //	go run ./test/perf/drain -nodes 500 -gangs 100 -size 50
 //

@@ -24,8 +24,7 @@ type Figure struct {
 }
 
 // Add adds figures to the JSON array in a file, which it creates if necessary, and returns all of them. A figure
-// replaces
-// an earlier one with the same name.
+// replaces an earlier one with the same name.
 func Add(file string, list []Figure) ([]Figure, error) {
 	all, err := read(file)
 	if err != nil {

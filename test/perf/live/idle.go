@@ -53,8 +53,7 @@ func (m idle) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
 }
 
 // plain measures plain clients, which know the node and do not wait, for the same number of pods, with an additional
-// watch
-// as a scheduler has.
+// watch as a scheduler has.
 func (m idle) plain(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -28,7 +28,7 @@ func TestSmall(t *testing.T) {
 		want []string
 	}{
 		"idle":   {idle{nodes: 4, size: 8, gangs: 2}, []string{"plain-median", "plain-p99", "median", "p99"}},
-		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "offered", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
+		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "rate", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
 		"memory": {memory{nodes: 10, pods: 200, churned: 50}, []string{"resident", "resident-peak", "in-use", "in-use-growth", "churned"}},
 	} {
 		t.Run(name, func(t *testing.T) {

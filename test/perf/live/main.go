@@ -1,6 +1,5 @@
 // Live measures the running scheduler with a real API server: how soon a gang starts on an idle cluster, how many
-// arriving
-// and ending gangs the scheduler sustains, and how much memory it uses.
+// arriving and ending gangs the scheduler sustains, and how much memory it uses.
 //
 //	go run ./test/perf/live -run idle
 //

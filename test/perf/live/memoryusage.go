@@ -64,10 +64,8 @@ func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Fi
 		return nil, err
 	}
 	// Memory is compared with that after the first round, which includes one-time allocations. In long runs it is
-	// compared with
-	// that after half of the time: maps grow for a while when their keys change, at most to twice their size, but a
-	// leak
-	// continues.
+	// compared with that after half of the time: maps grow for a while when their keys change, at most to twice their
+	// size, but a leak continues.
 	var first, last taken
 	rounds := 0
 	for began := time.Now(); rounds < 2 || time.Since(began) < m.during; rounds++ {
@@ -95,8 +93,7 @@ func (m memory) on(ctx context.Context, bed *testbed.Bed, b bench) ([]figures.Fi
 }
 
 // fill lets a scheduler bind the gangs of a full cluster, so that its pods are in the state that a scheduler leaves.
-// The
-// measured scheduler starts after it.
+// The measured scheduler starts after it.
 func (m memory) fill(ctx context.Context, bed *testbed.Bed, b bench) ([]testbed.Gang, error) {
 	gangs := testbed.Gangs(m.pods/memoryGang, memoryGang)
 	for i := range gangs {

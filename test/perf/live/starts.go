@@ -73,8 +73,7 @@ func (s *starts) backlog() int {
 }
 
 // latencies are the times of gangs from complete to bound, sorted, in milliseconds; zero if the last bind was seen
-// before
-// the response to the last creation.
+// before the response to the last creation.
 func (s *starts) latencies() []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -173,7 +173,7 @@ func (f *flow) measure(ctx context.Context, d time.Duration, b bench) ([]figures
 	b.say("%d gangs with %d pods came; they started after %.0f ms at the median, %.0f at most", count, pods, quantile(latencies, 0.5), quantile(latencies, 1))
 	growth := mean(backlog[len(backlog)*3/4:]) - mean(backlog[len(backlog)/4:len(backlog)/2])
 	return []figures.Figure{
-		unbounded("offered", float64(pods)/d.Seconds(), "pods/s"),
+		unbounded("rate", float64(pods)/d.Seconds(), "pods/s"),
 		unbounded("latency-median", quantile(latencies, 0.5), "ms"),
 		atMost("latency-p99", quantile(latencies, 0.99), "ms", 500),
 		unbounded("backlog", mean(backlog), "pods"),

@@ -17,16 +17,14 @@ import (
 const reportPeriod = 5 * time.Second
 
 // Sights are called once for each pod when a watch shows an event; events before the start of the watch are not
-// reported.
-// Nil callbacks are skipped.
+// reported. Nil callbacks are skipped.
 type Sights struct {
 	Bound func(*corev1.Pod) // it has a node
 	Ended func(*corev1.Pod) // its containers have ended
 }
 
 // WatchPods watches until ctx ends. It returns when all existing pods have been received. It uses a single informer,
-// the
-// minimum that a scheduler needs.
+// the minimum that a scheduler needs.
 func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 	factory := informers.NewSharedInformerFactory(b.Client, 0)
 	informer := factory.Core().V1().Pods().Informer()

@@ -162,8 +162,7 @@ func reserved(message string) bool {
 }
 
 // mayWait reports whether a job may be pending although it fits: the resources are reserved for a gang that has
-// waited
-// long, or its queue had borrowed them and they were reclaimed.
+// waited long, or its queue had borrowed them and they were reclaimed.
 func (c *Checker) mayWait(key string, pods []*corev1.Pod) bool {
 	excuse := c.excuse(key, pods)
 	return c.job(key).inCooldown || strings.HasPrefix(excuse, v1alpha1.ReasonOverShare) || reserved(excuse)

@@ -31,7 +31,7 @@ type job struct {
 type plan struct {
 	began, last time.Time
 	served      bool // a pod of the job was bound since
-	settled     int  // consecutive plans without effect and without a disturbance
+	undisturbed int  // consecutive plans without effect and without a disturbance
 	ineffective int  // consecutive plans without effect
 }
 
@@ -116,9 +116,9 @@ func (c *Checker) planned(preemptor string, keys []string) {
 	c.summary.IneffectivePlans++
 	j.plan.ineffective = last.ineffective + 1
 	if !c.disturbance.After(last.began) {
-		j.plan.settled = last.settled + 1
+		j.plan.undisturbed = last.undisturbed + 1
 	}
-	if j.plan.settled >= ineffectivePlan || j.plan.ineffective >= disturbedPlan {
+	if j.plan.undisturbed >= ineffectivePlan || j.plan.ineffective >= disturbedPlan {
 		c.fail(Effective, append([]string{"job " + preemptor}, keys...), "%d consecutive plans evicted pods for %s without binding a pod of it", j.plan.ineffective, preemptor)
 	}
 }
@@ -131,8 +131,7 @@ func (c *Checker) served(key string) {
 }
 
 // caused records the event with the reason of an eviction. Events have a separate watch, which may be ahead of the
-// watch
-// of pods.
+// watch of pods.
 func (c *Checker) caused(e *eventsv1.Event) {
 	switch e.Reason {
 	case "Preempted", "Reclaimed", v1alpha1.ReasonGangDegraded:

@@ -1,6 +1,5 @@
 // Package harness runs a soak: a local cluster with the scheduler, a controller that carries out the steps of a
-// scenario
-// and creates the pods of jobs, and a checker that receives all changes from watches.
+// scenario and creates the pods of jobs, and a checker that receives all changes from watches.
 package harness
 
 import (
