@@ -78,8 +78,7 @@ func LoadAuthority(data []byte, now time.Time) (*Authority, error) {
 }
 
 // Certificate returns the authority's own certificate, PEM encoded, with which clients verify the API server and the
-// API
-// server its clients.
+// API server its clients.
 func (a *Authority) Certificate() []byte {
 	return a.pem
 }
@@ -109,8 +108,7 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 }
 
 // ServiceAccountKey returns a new key for service account tokens, PEM encoded in the only form ("EC PRIVATE KEY")
-// that
-// kube-apiserver reads for both signing and verifying.
+// that kube-apiserver reads for both signing and verifying.
 func ServiceAccountKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

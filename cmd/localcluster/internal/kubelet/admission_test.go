@@ -19,8 +19,7 @@ import (
 )
 
 // The node of these tests has 4 cpus, 2 GPUs and capacity for 3 pods. The first pod is admitted and runs; the test
-// checks
-// the decision about the second.
+// checks the decision about the second.
 func TestAdmit(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, second *corev1.Pod

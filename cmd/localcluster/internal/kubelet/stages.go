@@ -26,8 +26,7 @@ func podRef() internalversion.StageResourceRef {
 }
 
 // stages returns the lifecycle of a pod. At most one stage selects a pod at any time; kwok would choose randomly
-// between
-// several.
+// between several.
 func stages() []*internalversion.Stage {
 	return []*internalversion.Stage{
 		stage("start", internalversion.StageSpec{

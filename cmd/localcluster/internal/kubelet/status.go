@@ -58,8 +58,7 @@ func running(pod *corev1.Pod, now metav1.Time, b behaviour) corev1.PodStatus {
 }
 
 // finished is the status of a pod whose containers have ended with the given code. Sidecars are stopped then and
-// always
-// exit with 0.
+// always exit with 0.
 func finished(pod *corev1.Pod, now metav1.Time, exitCode int32) corev1.PodStatus {
 	status := corev1.PodStatus{Phase: corev1.PodSucceeded}
 	if exitCode != 0 {
