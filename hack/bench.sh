@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Measures how fast the scheduler decides, without a cluster, and then how it does on local ones: how fast it
-# binds 5,000 and 20,000 waiting pods, how soon a gang starts, how it keeps up with gangs that come and go, and
-# how much memory it takes. All figures are in _artifacts/bench.json and in the table at the end. Fails if one is
-# beyond its bound.
+# Measures how fast the scheduler decides, without a cluster, and then the scheduler on local clusters: how fast it
+# binds 5,000 and 20,000 pending pods, how soon a gang starts, the throughput of arriving and ending gangs, and the
+# memory. All figures are in _artifacts/bench.json and in the table at the end. Fails if a figure exceeds its bound.
 #
 #   hack/bench.sh [-short] [-profiles] [FLAGS]
 #
-# -short leaves out the 20,000 pods and shortens what takes long. -profiles writes profiles of the scheduler and of
-# the cluster into _artifacts/profiles. FLAGS go to test/perf/decide.
+# -short omits the 20,000 pods and shortens long measurements. -profiles writes profiles of the scheduler and of the
+# cluster into _artifacts/profiles. FLAGS are passed to test/perf/decide.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

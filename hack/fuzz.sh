@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes one target after the other: 30 s each, or as long as FUZZTIME says. What makes a target fail is written to
-# testdata/fuzz of its package, and belongs into the repository: from then on "make test" tries it too.
+# Fuzzes one target after the other, for 30 s each or for FUZZTIME. Inputs that make a target fail are written to
+# testdata/fuzz of its package. Commit them: "make test" runs them too.
 #
 #   hack/fuzz.sh [PATTERN]    only the targets whose names match
 set -euo pipefail
@@ -11,8 +11,8 @@ status=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# endOfTime tells whether a target failed for nothing but the end of its time, which Go before 1.27 now and then takes
-# for a failure on a busy machine (go.dev/issue/75804). What makes a target fail is always written down.
+# endOfTime reports whether a target failed only because its time was over, which Go before 1.27 sometimes reports as
+# a failure on a busy machine (go.dev/issue/75804). Inputs that make a target fail are always written.
 endOfTime() {
 	grep -q '^    context deadline exceeded$' "$log" && ! grep -qiE 'failing input|panic|seed corpus' "$log"
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes everything that is generated: from the types in pkg/apis deep copies, apply configurations, clientset,
-# listers and informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the code the references of
-# metrics, configuration and custom resources (docs/metrics.md, docs/configuration.md, docs/reference); from the
-# alerts in config/alerts a PrometheusRule; and what the chart has in common with config/. The generators are tools of
-# the module, so their versions are in go.mod and nothing needs to be installed.
+# Writes all generated files: from the types in pkg/apis the deep copies, apply configurations, clientset, listers and
+# informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the code the references of metrics,
+# configuration and custom resources (docs/metrics.md, docs/configuration.md, docs/reference); from the alerts in
+# config/alerts a PrometheusRule; and the parts of the chart that are equal to config/. The generators are tools of the
+# module, so go.mod has their versions and no installation is needed.
 #
 #   hack/generate.sh [ROOT]    ROOT is the root of the module, by default the one that this script is in.
 set -euo pipefail
@@ -15,7 +15,7 @@ types=$module/pkg/apis/scheduling/v1alpha1
 config=$module/pkg/apis/config/v1alpha1
 header=hack/boilerplate.go.txt
 
-# What a generator no longer writes must not stay behind.
+# Remove files that a generator no longer writes.
 rm -rf pkg/client
 find pkg/apis -name 'zz_generated.*' -delete
 rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
@@ -42,7 +42,7 @@ go tool informer-gen --go-header-file "$header" \
 	"$types"
 
 go tool controller-gen crd paths=./pkg/apis/scheduling/... output:crd:dir=config/crd
-# controller-gen has no marker for the values of a map, and the API server refuses rules over strings without bound.
+# controller-gen has no marker for the values of a map, and the API server rejects rules over unbounded strings.
 sed -i 's/^\( *\)pattern: \^(\\+|-)?((\[0-9\]+.*/\1maxLength: 64\n&/' config/crd/scheduling.batch-scheduler.dev_*.yaml
 
 gofmt -w pkg/client
@@ -68,7 +68,7 @@ go run ./hack/reference api >docs/reference/scheduling-v1alpha1.md
 	sed -e '/^#/d' -e 's/^/  /' config/alerts/rules.yaml
 } >config/alerts/prometheusrule.yaml
 
-# In the chart the namespace is that of the release.
+# The namespace of the chart is that of the release.
 chart=charts/batch-scheduler
 mkdir "$chart/crds" "$chart/templates/rbac" "$chart/templates/admission"
 cp config/crd/scheduling.batch-scheduler.dev_*.yaml "$chart/crds"

@@ -1,8 +1,8 @@
 //go:build modules
 
-// Package hack keeps modules in go.mod that no package of ours imports, but that commands run
-// with "go run" need, or that k8s.io/kubernetes names as v0.0.0: without them "go mod tidy" drops
-// them, and then "go list -m all" fails.
+// Package hack keeps modules in go.mod that no package of this module imports, but that commands run with "go run"
+// need, or that k8s.io/kubernetes requires as v0.0.0: without them "go mod tidy" removes them, and then "go list -m
+// all" fails.
 package hack
 
 import (

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs all tests that draw random cases with many more of them: 2,000 for each, of which 10,000 clusters for the test
-# that evictions come to an end (it has five themes), and 20 million pairs of pod and node for the comparison with
-# kube-scheduler. Takes about half an hour on 2 cores. A failure is shrunk and written to testdata/rapid of its package, with how
-# to repeat it.
+# Runs all randomized tests with many more cases: 2,000 for each, 10,000 clusters for the test that evictions converge
+# (it has five variants), and 20 million pairs of pod and node for the comparison with kube-scheduler. Takes about
+# half an hour on 2 cores. A failure is shrunk and written to testdata/rapid of its package, with the command that
+# repeats it.
 #
 #   hack/test-long.sh [FLAGS]    FLAGS go to go test; CHECKS=500 PAIRS=1000000 hack/test-long.sh does less.
 set -euo pipefail

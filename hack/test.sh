@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Vets and tests the module. Arguments go to "go test".
+# Vets and tests the module. Arguments are passed to "go test".
 #
-# The race detector watches our own code. Packages that link an API server are tested without it: compiling all of
-# Kubernetes a second time takes long, and finds the races of others.
+# The race detector checks the code of this module. Packages that link an API server are tested without it: compiling
+# all of Kubernetes a second time takes long and would only detect races in Kubernetes.
 #
-# Results are never taken from the cache: it does not know of the binaries that tests build and run.
+# Test results are never cached: the cache does not include the binaries that tests build and run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fails if something in the tree is not as the generators, gofmt, "go mod tidy" and "go vet" leave it. Writes
-# nothing; all checks run, and the failed ones are named at the end.
+# Fails if the tree differs from the output of the generators, gofmt, "go mod tidy" and "go vet". Writes no files; all
+# checks run, and failed ones are listed at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 failed=()
 
-# check TITLE HINT COMMAND... runs the command and remembers the hint if it fails.
+# check TITLE HINT COMMAND... runs the command and records the hint if it fails.
 check() {
 	local title=$1 hint=$2 start=$SECONDS
 	shift 2
@@ -18,7 +18,7 @@ check() {
 	fi
 }
 
-# generated writes everything anew in a copy of what the generators read, and compares.
+# generated runs the generators on a copy of their input and compares the result.
 generated() {
 	local copy
 	copy=$(mktemp -d)

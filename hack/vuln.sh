@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in what the module uses: exits with 0 if there are none, or if the database cannot be
-# reached, which it says; with 1 if the tool itself cannot be had or fails; with the code of govulncheck on findings.
+# Checks the module's dependencies for known vulnerabilities. Exit codes: 0 if there are none or the database is
+# unreachable, which is reported; 1 if the tool is unavailable or fails; the code of govulncheck on findings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,6 @@
-// Command localcluster runs a Kubernetes control plane with simulated nodes in one process,
-// for demos, tests and benchmarks: etcd, kube-apiserver with RBAC and certificates of its
-// own, on request kube-controller-manager and kube-scheduler, and for every node a kubelet
-// that admits pods like a real one but runs nothing. See --help.
+// Command localcluster runs a Kubernetes control plane with simulated nodes in one process, for demos, tests and
+// benchmarks: etcd, kube-apiserver with RBAC and its own certificates, on request kube-controller-manager and
+// kube-scheduler, and for every node a kubelet that admits pods like a real one but runs no containers. See --help.
 //
 // The API server reports the version of Kubernetes only if it is set at link time:
 //

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// WriteFile writes the image to a tar archive in the layout of OCI, which containerd, podman and newer dockers load. For
-// older dockers, which know one platform, it also says where the first image is.
+// WriteFile writes the image to a tar archive in the OCI layout, which containerd, podman and newer Docker versions
+// load. For older Docker versions, which support one platform, it adds the manifest of the first image.
 func WriteFile(path string, image v1.ImageIndex) error {
 	data, err := archive(image)
 	if err == nil {
@@ -71,7 +71,7 @@ func archive(image v1.ImageIndex) ([]byte, error) {
 	return archived(time.Unix(0, 0), entries...)
 }
 
-// dockerManifest is what "docker load" looks for where it does not know the layout of OCI.
+// dockerManifest returns the manifest that "docker load" reads if it does not support the OCI layout.
 func dockerManifest(image v1.ImageIndex) ([]byte, error) {
 	index, err := image.IndexManifest()
 	if err != nil {

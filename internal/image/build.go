@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Build builds the scheduler for Linux, from the module of which the working directory is the root: without C, so that the
-// binary needs no other file, and without paths of this machine, so that two machines build the same bytes.
+// Build builds the scheduler for Linux from the module whose root is the working directory: without cgo, so that it
+// needs no other files, and with -trimpath, so that the result is the same on every machine.
 func Build(ctx context.Context, output, architecture string) error {
 	build := exec.CommandContext(ctx, "hack/build.sh", "-o", output, "github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler")
 	build.Env = append(os.Environ(), "RELEASE=1", "GOOS=linux", "GOARCH="+architecture)

@@ -1,8 +1,8 @@
-// Package image puts built binaries of the scheduler into a container image: from scratch, without a container
-// engine, and the same bytes for the same binaries.
+// Package image packs built binaries of the scheduler into a container image from scratch, without a container
+// engine. The same binaries give the same bytes.
 //
-// What is said of a binary, its platform and the commit that it was built from, is what the Go toolchain has recorded
-// in it. So the image depends on nothing else.
+// The platform and the commit of the image are those that the Go toolchain has recorded in the binary. The image
+// depends on nothing else.
 package image
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Name is what config/default and the chart call the image.
+	// Name is the name of the image in config/default and the chart.
 	Name = "ghcr.io/batch-scheduler/batch-scheduler:latest"
 
 	entrypoint = "/batch-scheduler"
@@ -31,7 +31,7 @@ const (
 	passwd     = "nonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"
 )
 
-// New returns the image of binaries for different platforms, as an index of one image for each. If version is empty, the image
+// New returns an index with one image for each of the binaries, which are for different platforms. If version is empty, the image
 // has the version that the go command recorded in the binary.
 func New(version string, binaries ...string) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
@@ -45,7 +45,7 @@ func New(version string, binaries ...string) (v1.ImageIndex, error) {
 	return index, nil
 }
 
-// single returns the image of one binary: one layer.
+// single returns the image of one binary, with one layer.
 func single(version, binary string) (v1.Image, *v1.Platform, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -55,7 +55,7 @@ func single(version, binary string) (v1.Image, *v1.Platform, error) {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	created := time.Unix(0, 0).UTC() // of a binary that was not built from a commit
+	created := time.Unix(0, 0).UTC() // for a binary that was not built from a commit
 	if recorded := settings["vcs.time"]; recorded != "" {
 		if created, err = time.Parse(time.RFC3339, recorded); err != nil {
 			return nil, nil, err
@@ -83,7 +83,7 @@ func single(version, binary string) (v1.Image, *v1.Platform, error) {
 	return image, platform, err
 }
 
-// labels are https://specs.opencontainers.org/image-spec/annotations.
+// labels returns annotations of https://specs.opencontainers.org/image-spec/annotations.
 func labels(version, revision string) map[string]string {
 	all := map[string]string{
 		"org.opencontainers.image.title":       "batch-scheduler",
@@ -98,8 +98,8 @@ func labels(version, revision string) map[string]string {
 	return all
 }
 
-// rootFS is all that the container sees: the scheduler, and a name for its user. In a cluster the certificate of the API
-// server comes with the service account, so there are none here.
+// rootFS returns the content of the container: the scheduler, and a name for its user. The service account provides
+// the certificate of the API server, so the image has none.
 func rootFS(binary string, at time.Time) ([]byte, error) {
 	program, err := os.ReadFile(binary)
 	if err != nil {
@@ -112,7 +112,7 @@ func rootFS(binary string, at time.Time) ([]byte, error) {
 	)
 }
 
-// entry is a file of an archive, or a directory if its name ends with a slash. It belongs to root.
+// entry is a file of an archive, or a directory if its name ends with a slash. It is owned by root.
 type entry struct {
 	name    string
 	mode    int64

@@ -30,8 +30,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/internal/image"
 )
 
-// TestWhatIsInIt lists all of both images, of which nothing is there by chance.
-func TestWhatIsInIt(t *testing.T) {
+// TestContents lists the content of both images completely.
+func TestContents(t *testing.T) {
 	t.Parallel()
 	index := sample(t)
 	var got []string
@@ -68,11 +68,11 @@ func TestWhatIsInIt(t *testing.T) {
 	}
 }
 
-func TestTheSameBinariesGiveTheSameBytes(t *testing.T) {
+func TestReproducible(t *testing.T) {
 	t.Parallel()
 	var sums [][]byte
 	for range 2 {
-		path := filepath.Join(t.TempDir(), "image.tar") // and binaries in other directories, made at another time
+		path := filepath.Join(t.TempDir(), "image.tar") // the binaries are in other directories and have other times
 		if err := image.WriteFile(path, sample(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +87,8 @@ func TestTheSameBinariesGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestItIsReadable reads the file as old dockers do, and as everybody else does.
-func TestItIsReadable(t *testing.T) {
+// TestFormats reads the file like old Docker versions and as an OCI layout.
+func TestFormats(t *testing.T) {
 	t.Parallel()
 	index := sample(t)
 	dir := t.TempDir()
@@ -131,7 +131,7 @@ func TestItIsReadable(t *testing.T) {
 	}
 }
 
-// TestPush pushes to a registry that knows one user.
+// TestPush pushes to a registry with one user.
 func TestPush(t *testing.T) {
 	const user, password = "mary", "secret"
 	pushed := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -146,7 +146,7 @@ func TestPush(t *testing.T) {
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	index, reference := sample(t), host+"/team/batch-scheduler:dev"
-	t.Setenv("DOCKER_CONFIG", t.TempDir()) // nobody is logged in
+	t.Setenv("DOCKER_CONFIG", t.TempDir()) // no credentials
 	if err := image.Push(t.Context(), reference, index); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") {
 		t.Errorf("without credentials: got error %v, want 401 Unauthorized", err)
 	}
@@ -169,11 +169,11 @@ func TestPush(t *testing.T) {
 		t.Errorf("digest (-want +got):\n%s", diff)
 	}
 	if err := validate.Index(got); err != nil {
-		t.Errorf("what the registry has is not valid: %v", err)
+		t.Errorf("the image in the registry is not valid: %v", err)
 	}
 }
 
-// sample returns an image of a small program, which is built from a commit as the scheduler is.
+// sample returns an image of a small program that is built from a commit, like the scheduler.
 func sample(t *testing.T) v1.ImageIndex {
 	t.Helper()
 	dir := checkout(t)
@@ -189,7 +189,7 @@ func sample(t *testing.T) v1.ImageIndex {
 	return index
 }
 
-// checkout makes a repository with one commit, always the same.
+// checkout creates a repository with one commit, which is always the same.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -230,7 +230,7 @@ func run(t *testing.T, dir string, env []string, command string, args ...string)
 	return string(out)
 }
 
-// images returns the images of an index, in its order.
+// images returns the images of an index in order.
 func images(t *testing.T, index v1.ImageIndex) []v1.Image {
 	t.Helper()
 	manifest, err := index.IndexManifest()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push writes the image to a registry, as the user whom "docker login" has logged in there.
+// Push writes the image to a registry with the credentials of "docker login".
 func Push(ctx context.Context, reference string, image v1.ImageIndex) error {
 	ref, err := name.ParseReference(reference)
 	if err == nil {

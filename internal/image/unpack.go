@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// Unpack lays the files of the first image out in a directory, as a container engine does before it starts the
-// container, and returns what the image says about how to start it.
+// Unpack extracts the first image into a directory, like a container engine before it starts a container, and returns
+// the image configuration.
 func Unpack(index v1.ImageIndex, dir string) (*v1.ConfigFile, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Table is text in columns. A row may carry a note: lines below it, indented and wrapped.
+// Table is text in columns. A row may have a note: lines below it, indented and wrapped.
 type Table struct {
 	Titles []string
-	Right  []bool // columns of numbers
+	Right  []bool // right-aligned columns
 	Rows   []Row
 }
 
@@ -24,7 +24,7 @@ const (
 	indent = 4 // spaces before notes
 )
 
-// Widths are what the columns take, at least what is given; nil stands for nothing.
+// Widths returns the widths of the columns, at least those of least, which may be nil.
 func (t Table) Widths(least []int) []int {
 	widths := make([]int, len(t.Titles))
 	copy(widths, least)
@@ -40,8 +40,8 @@ func (t Table) Widths(least []int) []int {
 // Head returns the line with the titles.
 func (t Table) Head(widths []int) string { return t.line(t.Titles, widths) }
 
-// Body returns the rows. Cells are never shortened; notes are wrapped at width and take at most
-// noteLines lines each, all that they need if that is negative, and are left out if it is 0.
+// Body returns the rows. Cells are never shortened. Notes are wrapped at width and limited to noteLines lines each:
+// negative is unlimited, 0 omits notes.
 func (t Table) Body(widths []int, width, noteLines int) []string {
 	var lines []string
 	for _, r := range t.Rows {

@@ -1,4 +1,4 @@
-// Package text words what programs show on a terminal: tables, wrapped lines, amounts of resources.
+// Package text formats output for terminals: tables, wrapped lines, amounts of resources.
 package text
 
 import (
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Count words a number of things.
+// Count formats a number with the singular or plural of a noun.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -20,7 +20,7 @@ func Count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// Cut shortens a line to width runes, and shows that it did.
+// Cut shortens a line to width runes and marks the cut.
 func Cut(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
@@ -29,8 +29,7 @@ func Cut(line string, width int) string {
 	return strings.TrimRight(string(runes[:max(0, width-1)]), " ") + "…"
 }
 
-// Wrap breaks a text between words into lines of at most width runes; a longer word has a line
-// of its own.
+// Wrap breaks a text between words into lines of at most width runes; a longer word is on a line of its own.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -51,7 +50,7 @@ func Wrap(text string, width int) []string {
 	return lines
 }
 
-// Amount words a quantity with at most one decimal.
+// Amount formats a quantity with at most one decimal.
 func Amount(q resource.Quantity) string {
 	value := q.AsApproximateFloat64()
 	unit := ""
@@ -66,8 +65,8 @@ func Amount(q resource.Quantity) string {
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + unit
 }
 
-// Resources returns the names in a list in the order in which they are told: cpu, memory and what
-// else Kubernetes names itself, then the extended ones; each by name.
+// Resources returns the names in a list in the order of output: cpu, memory and other resources that Kubernetes
+// defines, then extended resources; each by name.
 func Resources(list corev1.ResourceList) []corev1.ResourceName {
 	names := slices.Sorted(maps.Keys(list))
 	slices.SortStableFunc(names, func(a, b corev1.ResourceName) int {

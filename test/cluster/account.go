@@ -12,12 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tokenLifetime is for how long a token can be used, in seconds.
+// tokenLifetime is the lifetime of tokens in seconds.
 const tokenLifetime = 24 * 60 * 60
 
-// ServiceAccountKubeconfig writes a kubeconfig to path by which a client is the named
-// service account, with a token of the API server's making that is good for a day. The
-// account must exist.
+// ServiceAccountKubeconfig writes a kubeconfig for the named service account to path, with a token from the API
+// server that is valid for a day. The account must exist.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name, path string) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {

@@ -36,14 +36,12 @@ func (c *Cluster) Apply(ctx context.Context, dir string, skipKinds ...string) er
 	return ApplyKustomization(ctx, c.RESTConfig(), dir, skipKinds...)
 }
 
-// ApplyKustomization renders a kustomize directory, as "kubectl apply -k" does, and applies
-// the objects on the server's side, all but those of the kinds to skip. Custom resource
-// definitions go first and are served when it returns; then come namespaces, then the rest
-// in the order of the rendering.
+// ApplyKustomization renders a kustomize directory, as "kubectl apply -k" does, and applies the objects with
+// server-side apply, except those of the kinds to skip. Custom resource definitions are applied first and are served
+// when it returns; then namespaces, then the rest in the order of the rendering.
 //
-// For two seconds after a definition is established the API server holds back every create
-// of its objects, for two seconds each; that is its own doing. Objects applied here are
-// not held back.
+// For two seconds after a definition is established the API server delays every create of its objects by two seconds.
+// Objects applied here are not delayed.
 func ApplyKustomization(ctx context.Context, config *rest.Config, dir string, skipKinds ...string) error {
 	objects, err := Render(dir)
 	if err != nil {
@@ -72,7 +70,7 @@ func ApplyObjects(ctx context.Context, config *rest.Config, objects []*unstructu
 	return nil
 }
 
-// DeleteObjects deletes objects in the reverse order of ApplyObjects, and does not wait until they are gone.
+// DeleteObjects deletes objects in the reverse order of ApplyObjects. It does not wait for the deletions.
 func DeleteObjects(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
 	applier, err := newApplier(config)
 	if err != nil {
@@ -113,7 +111,7 @@ func Render(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// rank is the turn of an object: definitions, namespaces, the rest.
+// rank is the position of an object: definitions, namespaces, the rest.
 func rank(o *unstructured.Unstructured) int {
 	switch o.GetKind() {
 	case "CustomResourceDefinition":
@@ -124,7 +122,7 @@ func rank(o *unstructured.Unstructured) int {
 	return 2
 }
 
-// applier applies objects of any kind that the server knows.
+// applier applies objects of any kind that the server serves.
 type applier struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
@@ -175,8 +173,7 @@ func (a *applier) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return resource.Namespace(namespace), nil
 }
 
-// ready waits until the definition is established and, for each of its versions, until the
-// server says that it serves it and does.
+// ready waits until the definition is established and the server serves each of its versions.
 func (a *applier) ready(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
 	definition, err := established(ctx, definitions, name)
 	if err != nil {
@@ -198,7 +195,7 @@ func (a *applier) ready(ctx context.Context, definitions dynamic.ResourceInterfa
 }
 
 func (a *applier) serves(ctx context.Context, kind schema.GroupKind, version string) (bool, error) {
-	a.mapper.Reset() // it remembers what it did not find
+	a.mapper.Reset() // it caches kinds that it did not find
 	mapping, err := a.mapper.RESTMapping(kind, version)
 	if meta.IsNoMatchError(err) {
 		return false, nil

@@ -15,15 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Build builds the command with the given import path, for tests (race) with the race detector
-// and the tag invariants, which has the scheduler audit its model after every cycle,
-// and returns the path of the binary. The package must be of the module that the working
-// directory is in, as it is in its tests.
+// Build builds the command with the given import path and returns the path of the binary. With race it is a build for
+// tests: with the race detector and the tag invariants, with which the scheduler audits its model after every cycle.
+// The package must be in the module of the working directory.
 //
-// The binary lies in the user's cache directory, one per source tree. Test packages and
-// programs that run at the same time share it: the first builds, the others wait, and when
-// nothing has changed nothing is linked again. With an empty build cache localcluster takes
-// minutes, so build it before running tests that have to finish in time.
+// The binary is in the user's cache directory, one per source tree. Test packages and programs that run at the same
+// time share it: the first one builds, the others wait, and an unchanged tree is not linked again. With an empty
+// build cache localcluster takes minutes, so build it before tests with a timeout.
 func Build(ctx context.Context, importPath string, race bool) (string, error) {
 	binary, err := build(ctx, importPath, race)
 	if err != nil {
@@ -55,7 +53,7 @@ func build(ctx context.Context, importPath string, race bool) (string, error) {
 	}
 	defer unlock()
 	args := []string{"-o", binary}
-	if race { // for tests: also let the program watch over itself
+	if race { // for tests: with audits
 		args = append(args, "-race", "-tags=invariants")
 	}
 	command := exec.CommandContext(ctx, filepath.Join(module, "hack", "build.sh"), append(args, importPath)...)
@@ -82,7 +80,7 @@ func linkFlags(ctx context.Context) (string, error) {
 	}, " "), nil
 }
 
-// golang runs the go command and returns what it prints.
+// golang runs the go command and returns its output.
 func golang(ctx context.Context, args ...string) (string, error) {
 	return output(exec.CommandContext(ctx, "go", args...))
 }
@@ -112,8 +110,7 @@ func cacheDir(module string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// lock waits for an exclusive lock on the file. The kernel gives it up for a process that
-// dies.
+// lock waits for an exclusive lock on the file. The kernel releases it when the process ends.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

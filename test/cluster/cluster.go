@@ -1,5 +1,4 @@
-// Package cluster runs the local cluster as a child process: for integration tests, for
-// measuring programs and for the demo.
+// Package cluster runs the local cluster as a child process, for integration tests, benchmarks and the demo.
 //
 //	c, err := cluster.Start(ctx, cluster.Options{Nodes: 10, NodeSpec: "cpu=4", ControllerManager: true})
 //	defer c.Stop()
@@ -29,18 +28,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// BinaryVariable is the environment variable that names a built localcluster to use. Empty
-// or unset, one is built.
+// BinaryVariable is the environment variable with the path of a built localcluster. If it is empty or unset, one is
+// built.
 const BinaryVariable = "LOCALCLUSTER_BINARY"
 
 const localclusterPackage = "github.com/batch-scheduler/batch-scheduler/cmd/localcluster"
 
-// stopPatience is how long a cluster may take to stop before it is killed. It takes about
-// one second.
-const stopPatience = 30 * time.Second
+// stopTimeout is how long a cluster may take to stop before it is killed. Usually it takes about one second.
+const stopTimeout = 30 * time.Second
 
-// Options say what cluster to start. The zero value is an API server with simulated
-// kubelets and without nodes. Each option is explained by localcluster --help.
+// Options configure a cluster. The zero value is an API server with simulated kubelets and without nodes.
+// localcluster
+// --help describes each option.
 type Options struct {
 	// Nodes is the number of nodes of each spec that has no count of its own.
 	Nodes int
@@ -49,27 +48,26 @@ type Options struct {
 	// none means one kind with the default capacity.
 	NodeSpecs []string
 
-	// Zones is over how many zones the nodes are dealt out.
+	// Zones is the number of zones to which the nodes are distributed.
 	Zones int
 
-	// ControllerManager runs the controllers for Jobs, Deployments and so on. Without it no
-	// service account exists that nobody created.
+	// ControllerManager runs the controllers for Jobs, Deployments and so on. Without it no service accounts are
+	// created.
 	ControllerManager bool
 
-	// KubeScheduler runs the stock scheduler as default-scheduler.
+	// KubeScheduler runs kube-scheduler as default-scheduler.
 	KubeScheduler bool
 
 	// NoKubelets leaves bound pods Pending.
 	NoKubelets bool
 
-	// KubeletParallelism is how many pods change state at the same time; 0 is the default
-	// of localcluster.
+	// KubeletParallelism is the number of pods that change state concurrently; 0 is the default of localcluster.
 	KubeletParallelism int
 
 	// JobRunTime is how long pods of Jobs run; 0 is the default of localcluster.
 	JobRunTime time.Duration
 
-	// Unthrottled switches the API server's flow control off.
+	// Unthrottled disables the API server's flow control.
 	Unthrottled bool
 
 	// Restartable keeps the state until Stop, so that Kill and Restart are possible.
@@ -78,8 +76,8 @@ type Options struct {
 	// Profiling serves profiles of the control plane on /debug/pprof/ of the API server.
 	Profiling bool
 
-	// LogFile keeps the log of the control plane. Empty, it is lost when the cluster stops,
-	// but for the lines that go with an error.
+	// LogFile receives the log of the control plane. If it is empty, the log is deleted when the cluster stops;
+	// errors contain its last lines.
 	LogFile string
 }
 
@@ -94,9 +92,8 @@ type Cluster struct {
 	config  *rest.Config
 }
 
-// Start builds localcluster if need be, starts it, and returns when it is ready. The context
-// bounds the start alone; the cluster runs until Stop, or until this process ends, however
-// it ends. An error carries the last lines of the log.
+// Start builds localcluster if necessary, starts it, and returns when it is ready. The context limits only the start;
+// the cluster runs until Stop, or until this process ends. Errors contain the last lines of the log.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	binary, err := Localcluster(ctx)
 	if err != nil {
@@ -111,13 +108,13 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{Kubeconfig: filepath.Join(dir, "kubeconfig"), options: o, dir: dir}
 	if err := c.start(ctx, binary); err != nil {
-		_ = c.Stop() // what it could say, err says
+		_ = c.Stop() // err contains the reason
 		return nil, fmt.Errorf("starting a local cluster: %w", err)
 	}
 	return c, nil
 }
 
-// Kill kills the control plane of a cluster that is Restartable, and returns when it has ended.
+// Kill kills the control plane of a Restartable cluster and returns when it has ended.
 func (c *Cluster) Kill() {
 	c.process.Kill()
 	<-c.process.Done()
@@ -158,7 +155,7 @@ func (c *Cluster) start(ctx context.Context, binary string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil { // it ended without a word
+	if err != nil { // it ended without output
 		_, exit := c.process.Wait()
 		return exit
 	}
@@ -169,8 +166,8 @@ func (c *Cluster) start(ctx context.Context, binary string) error {
 	return nil
 }
 
-// place is where the control plane has its state and listens, if it may be restarted: the second
-// time as the first time.
+// place returns the arguments for the state directory and the address of a Restartable cluster, which are the same
+// after a restart.
 func (c *Cluster) place() []string {
 	if !c.options.Restartable {
 		return nil
@@ -207,8 +204,7 @@ func (o Options) args(kubeconfig string) []string {
 	return args
 }
 
-// Localcluster returns the path of the localcluster binary that Start uses, and builds it if
-// need be.
+// Localcluster returns the path of the localcluster binary that Start uses, and builds it if necessary.
 func Localcluster(ctx context.Context) (string, error) {
 	if binary := os.Getenv(BinaryVariable); binary != "" {
 		return binary, nil
@@ -216,28 +212,27 @@ func Localcluster(ctx context.Context) (string, error) {
 	return Build(ctx, localclusterPackage, false)
 }
 
-// RESTConfig returns a configuration for an administrator's clients, without rate limit.
-// The caller may change it.
+// RESTConfig returns a configuration for clients of an administrator, without rate limit. The caller may modify it.
 func (c *Cluster) RESTConfig() *rest.Config {
 	return rest.CopyConfig(c.config)
 }
 
-// Done is closed when the cluster has ended, by Stop or by a fault.
+// Done is closed when the cluster has ended, by Stop or by an error.
 func (c *Cluster) Done() <-chan struct{} {
 	return c.process.Done()
 }
 
-// PID returns the number by which the system knows the process of the control plane.
+// PID returns the process ID of the control plane.
 func (c *Cluster) PID() int {
 	return c.process.PID()
 }
 
-// Stop stops the cluster and removes what it left. It returns an error if the cluster had
-// ended before, or did not end well. It may be called again.
+// Stop stops the cluster and removes its files. It returns an error if the cluster had ended before or exited with an
+// error. It may be called repeatedly.
 func (c *Cluster) Stop() error {
 	var err error
 	if c.process != nil {
-		err = c.process.Stop(stopPatience)
+		err = c.process.Stop(stopTimeout)
 	}
 	return errors.Join(err, os.RemoveAll(c.dir))
 }

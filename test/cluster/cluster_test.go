@@ -27,7 +27,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// TestCluster asks one cluster, with controllers, everything that others rely on.
+// TestCluster checks one cluster with controllers for everything that other tests depend on.
 func TestCluster(t *testing.T) {
 	c, client := start(t, cluster.Options{
 		Nodes:             2,
@@ -37,15 +37,15 @@ func TestCluster(t *testing.T) {
 		JobRunTime:        100 * time.Millisecond,
 	})
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster, kubernetes.Interface){
-		"the API server says which version it is":                   testVersion,
-		"the nodes are as asked for":                                testNodes,
-		"who shows no credentials, or not the right CA, is refused": testCredentials,
-		"a service account may do what its roles say":               testServiceAccount,
-		"pods end as their annotations and owners say":              testPodLives,
-		"pods that do not fit their node are rejected":              testAdmission,
-		"room is free again once a pod has ended or is gone":        testRoomComesBack,
-		"a node made through the API gets a kubelet":                testForeignNode,
-		"a kustomization is applied, definitions first":             testApply,
+		"the API server reports its version":                     testVersion,
+		"the nodes match the options":                            testNodes,
+		"missing credentials and a wrong CA are rejected":        testCredentials,
+		"a service account has the permissions of its roles":     testServiceAccount,
+		"pods end according to their annotations and owners":     testPodLives,
+		"pods that do not fit their node are rejected":           testAdmission,
+		"resources are free after a pod has ended or is deleted": testResourcesAreFreed,
+		"a node created through the API gets a kubelet":          testForeignNode,
+		"a kustomization is applied, definitions first":          testApply,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,17 +100,17 @@ func testNodes(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
 
 func testCredentials(t *testing.T, c *cluster.Cluster, _ kubernetes.Interface) {
 	anonymous := rest.AnonymousClientConfig(c.RESTConfig())
-	strange := c.RESTConfig()
-	strange.CAData = nil // the system's roots alone
-	spoilt := rest.AnonymousClientConfig(c.RESTConfig())
-	spoilt.BearerToken = "no-token-of-this-cluster"
+	wrongCA := c.RESTConfig()
+	wrongCA.CAData = nil // only the system's roots
+	invalidToken := rest.AnonymousClientConfig(c.RESTConfig())
+	invalidToken.BearerToken = "no-token-of-this-cluster"
 	for name, test := range map[string]struct {
 		given *rest.Config
 		want  string
 	}{
 		"no credentials":    {anonymous, "Unauthorized"},
-		"another authority": {strange, "certificate signed by unknown authority"},
-		"a made-up token":   {spoilt, "Unauthorized"},
+		"another authority": {wrongCA, "certificate signed by unknown authority"},
+		"an invalid token":  {invalidToken, "Unauthorized"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := kubernetes.NewForConfig(test.given)
@@ -166,12 +166,12 @@ func testPodLives(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface)
 		given map[string]string // annotations
 		want  end
 	}{
-		"runs on":         {nil, end{corev1.PodRunning, 0}},
-		"ends well":       {map[string]string{annotation.RunFor: "50ms"}, end{corev1.PodSucceeded, 0}},
-		"ends badly":      {map[string]string{annotation.RunFor: "50ms", annotation.ExitCode: "3"}, end{corev1.PodFailed, 3}},
-		"makes no sense":  {map[string]string{annotation.RunFor: "a while"}, end{corev1.PodFailed, 0}},
-		"code too large":  {map[string]string{annotation.ExitCode: "256"}, end{corev1.PodFailed, 0}},
-		"negative length": {map[string]string{annotation.TerminateAfter: "-1s"}, end{corev1.PodFailed, 0}},
+		"keeps running":       {nil, end{corev1.PodRunning, 0}},
+		"succeeds":            {map[string]string{annotation.RunFor: "50ms"}, end{corev1.PodSucceeded, 0}},
+		"fails":               {map[string]string{annotation.RunFor: "50ms", annotation.ExitCode: "3"}, end{corev1.PodFailed, 3}},
+		"invalid duration":    {map[string]string{annotation.RunFor: "a while"}, end{corev1.PodFailed, 0}},
+		"exit code too large": {map[string]string{annotation.ExitCode: "256"}, end{corev1.PodFailed, 0}},
+		"negative duration":   {map[string]string{annotation.TerminateAfter: "-1s"}, end{corev1.PodFailed, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod(strings.ReplaceAll(name, " ", "-"), "node-1", nil)
@@ -191,7 +191,7 @@ func testPodLives(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface)
 		})
 	}
 	t.Run("a Job completes", func(t *testing.T) { runJob(t, client, namespace) })
-	t.Run("a pod takes its time to terminate", func(t *testing.T) {
+	t.Run("a pod terminates after its annotation", func(t *testing.T) {
 		const takes = 1500 * time.Millisecond
 		pod := newPod("slow", "node-1", nil)
 		pod.Annotations = map[string]string{annotation.TerminateAfter: takes.String()}
@@ -200,10 +200,10 @@ func testPodLives(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface)
 		begin := time.Now()
 		remove(t, client, namespace, pod.Name)
 		if took := time.Since(begin); took < takes {
-			t.Errorf("gone after %s, want at least %s", took, takes)
+			t.Errorf("deleted after %s, want at least %s", took, takes)
 		}
 	})
-	t.Run("a pod that says nothing is gone at once, whatever its grace period", func(t *testing.T) {
+	t.Run("a pod without annotation is deleted at once, whatever its grace period", func(t *testing.T) {
 		pod := newPod("quick", "node-1", nil)
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](3600)
 		create(t, client, namespace, pod)
@@ -235,9 +235,9 @@ func runJob(t *testing.T, client kubernetes.Interface, namespace string) {
 func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
 	namespace := newNamespace(t, client, "admission")
 	makeNode(t, client, "full", "4", "10")
-	makeNode(t, client, "crowded", "4", "1")
-	create(t, client, namespace, newPod("crowd", "crowded", nil))
-	waitForPhase(t, client, namespace, "crowd", corev1.PodRunning)
+	makeNode(t, client, "one-pod", "4", "1")
+	create(t, client, namespace, newPod("only", "one-pod", nil))
+	waitForPhase(t, client, namespace, "only", corev1.PodRunning)
 	first := newPod("first", "full", corev1.ResourceList{"cpu": resource.MustParse("3")})
 	first.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 	create(t, client, namespace, first)
@@ -247,14 +247,14 @@ func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface
 		given func(*corev1.Pod)
 		want  string
 	}{
-		"more cpu than is left":    {func(p *corev1.Pod) { setRequest(p, "cpu", "2") }, "OutOfcpu"},
-		"more gpus than there are": {func(p *corev1.Pod) { p.Spec.NodeName = "gpu-0"; setRequest(p, "nvidia.com/gpu", "3") }, "OutOfnvidia.com/gpu"},
-		"one pod too many":         {func(p *corev1.Pod) { p.Spec.NodeName = "crowded" }, "OutOfpods"},
+		"more cpu than available":     {func(p *corev1.Pod) { setRequest(p, "cpu", "2") }, "OutOfcpu"},
+		"more gpus than the capacity": {func(p *corev1.Pod) { p.Spec.NodeName = "gpu-0"; setRequest(p, "nvidia.com/gpu", "3") }, "OutOfnvidia.com/gpu"},
+		"one pod too many":            {func(p *corev1.Pod) { p.Spec.NodeName = "one-pod" }, "OutOfpods"},
 		"a host port that is taken": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 		}, "NodePorts"},
-		"the label of another node": {func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }, "NodeAffinity"},
-		"what is left exactly":      {func(p *corev1.Pod) { setRequest(p, "cpu", "1") }, ""},
+		"the label of another node":       {func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }, "NodeAffinity"},
+		"exactly the available resources": {func(p *corev1.Pod) { setRequest(p, "cpu", "1") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod(strings.ReplaceAll(name, " ", "-"), "full", nil)
@@ -272,10 +272,10 @@ func testAdmission(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface
 	}
 }
 
-// testRoomComesBack fills a node again and again, each time right after it emptied: a
-// kubelet with an old picture of its node would reject a pod.
-func testRoomComesBack(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
-	namespace := newNamespace(t, client, "room")
+// testResourcesAreFreed fills a node repeatedly, each time right after it became empty: a kubelet with an outdated
+// view of its node would reject a pod.
+func testResourcesAreFreed(t *testing.T, _ *cluster.Cluster, client kubernetes.Interface) {
+	namespace := newNamespace(t, client, "resources")
 	makeNode(t, client, "narrow", "4", "10")
 	for i := range 20 {
 		pod := newPod(fmt.Sprintf("deleted-%d", i), "narrow", corev1.ResourceList{"cpu": resource.MustParse("4")})
@@ -316,9 +316,9 @@ func testApply(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	}
 }
 
-// The cluster stops while a client watches, and in far less than the minute that an API
-// server gives its clients by default.
-func TestStopLeavesNothingBehind(t *testing.T) {
+// The cluster stops while a client watches, and in much less than the minute that an API server grants clients by
+// default.
+func TestStopRemovesState(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	c, client := start(t, cluster.Options{})
@@ -328,7 +328,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	}
 	defer watch.Stop()
 	if entries := list(t, temporary); len(entries) == 0 {
-		t.Fatal("the cluster keeps its state elsewhere; the test looks in the wrong place")
+		t.Fatal("the cluster has its state in another directory")
 	}
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
@@ -337,11 +337,11 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 	if _, err := os.Stat(c.Kubeconfig); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the kubeconfig is still there: %v", err)
+		t.Errorf("the kubeconfig still exists: %v", err)
 	}
 }
 
-func TestStartSaysWhatIsWrong(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	skipInShort(t)
 	for name, test := range map[string]struct {
 		given cluster.Options

@@ -18,8 +18,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// patience is for what takes well under a second when the machine is idle.
-const patience = 30 * time.Second
+// waitTimeout is for conditions that take much less than a second on an idle machine.
+const waitTimeout = 30 * time.Second
 
 func start(t *testing.T, o cluster.Options) (*cluster.Cluster, kubernetes.Interface) {
 	t.Helper()
@@ -77,7 +77,7 @@ func create(t *testing.T, client kubernetes.Interface, namespace string, pod *co
 	}
 }
 
-// remove deletes a pod and waits until it is gone.
+// remove deletes a pod and waits for the deletion.
 func remove(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	t.Helper()
 	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -92,8 +92,7 @@ func remove(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	})
 }
 
-// waitForPhase returns the pod once it has the phase, and fails the test at once if it ends
-// in another.
+// waitForPhase returns the pod when it has the phase, and fails the test at once if the pod ends in another phase.
 func waitForPhase(t *testing.T, client kubernetes.Interface, namespace, name string, phase corev1.PodPhase) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
@@ -115,7 +114,7 @@ func waitForPhase(t *testing.T, client kubernetes.Interface, namespace, name str
 
 func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, condition)
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, condition)
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
@@ -141,10 +140,10 @@ func newNamespace(t *testing.T, client kubernetes.Interface, name string) string
 
 func makeNode(t *testing.T, client kubernetes.Interface, name, cpu, pods string) {
 	t.Helper()
-	room := corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse(pods)}
+	capacity := corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse(pods)}
 	_, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status:     corev1.NodeStatus{Capacity: room, Allocatable: room},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

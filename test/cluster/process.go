@@ -11,31 +11,30 @@ import (
 	"time"
 )
 
-// tailLines is how many lines of output go with an error.
+// tailLines is the number of lines of output in errors.
 const tailLines = 20
 
-// ProcessOptions say what process to start.
+// ProcessOptions configure a process.
 type ProcessOptions struct {
-	// Path is the binary, Args its arguments without its own name.
+	// Path is the binary, Args its arguments without the name.
 	Path string
 	Args []string
 
 	// Env is added to the environment of this process.
 	Env []string
 
-	// Output is the file that receives what the process prints, on standard output and
-	// standard error. Empty, it is thrown away.
+	// Output is the file for standard output and standard error. If it is empty, the output is discarded.
 	Output string
 
-	// Container is what the process sees instead of this machine; nil, it sees all. Only root can start one.
+	// Container isolates the process from this machine; nil: no isolation. It requires root.
 	Container *Container
 
 	stdout *os.File // instead of Output, for standard output
-	leash  bool     // it stops by itself when its standard input ends, and so with this process
+	leash  bool     // it exits when its standard input is closed, and so with this process
 }
 
-// Container is a process with a root directory, a user and an environment of its own. Path is below the root, and
-// Env is all of the environment.
+// Container is a root directory, a user and an environment for a process. Path is relative to the root, and Env is
+// the whole environment.
 type Container struct {
 	Root     string
 	UID, GID uint32
@@ -47,10 +46,10 @@ type Process struct {
 	output  string
 	stdin   io.Closer
 	done    chan struct{}
-	err     error // of the wait; read it after done
+	err     error // of Wait; valid after done
 }
 
-// StartProcess starts a process. It runs until it ends by itself, or until Stop or Kill.
+// StartProcess starts a process. It runs until it exits, or until Stop or Kill.
 func StartProcess(o ProcessOptions) (*Process, error) {
 	p := &Process{command: exec.Command(o.Path, o.Args...), output: o.Output, done: make(chan struct{})}
 	p.command.Env = append(os.Environ(), o.Env...)
@@ -93,13 +92,13 @@ func (p *Process) Done() <-chan struct{} {
 	return p.done
 }
 
-// PID returns the number by which the system knows the process.
+// PID returns the process ID.
 func (p *Process) PID() int {
 	return p.command.Process.Pid
 }
 
-// Wait waits for the end of the process and returns its exit code, -1 if a signal ended it.
-// The error is not nil if the code is not zero, and carries the last lines of the output.
+// Wait waits for the end of the process and returns its exit code, -1 if a signal ended it. The error is not nil if
+// the code is not zero, and contains the last lines of the output.
 func (p *Process) Wait() (int, error) {
 	<-p.done
 	code := p.command.ProcessState.ExitCode()
@@ -109,8 +108,8 @@ func (p *Process) Wait() (int, error) {
 	return code, nil
 }
 
-// State returns what the system tells about the process now that it has ended: its exit code,
-// the time and memory that it took. It is nil while the process runs.
+// State returns the state of the process after its end: exit code, times and memory. It is nil while the process
+// runs.
 func (p *Process) State() *os.ProcessState {
 	select {
 	case <-p.done:
@@ -120,7 +119,7 @@ func (p *Process) State() *os.ProcessState {
 	}
 }
 
-// Signal sends a signal to the process. To one that has ended it does nothing.
+// Signal sends a signal to the process. It does nothing after the process has ended.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signalling %s: %w", p.command.Path, err)
@@ -128,32 +127,31 @@ func (p *Process) Signal(signal os.Signal) error {
 	return nil
 }
 
-// Stop asks the process to end, with SIGTERM, and waits. If it has not ended after the given
-// time it is killed. The error tells whether it had to be, or ended with another code than
-// zero, now or before.
-func (p *Process) Stop(patience time.Duration) error {
+// Stop sends SIGTERM and waits. After the timeout it kills the process. It returns an error if the process was
+// killed, or ended with another code than zero, now or before.
+func (p *Process) Stop(timeout time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 	case <-timer.C:
 		p.Kill()
 		<-p.done
-		return fmt.Errorf("%s did not stop within %s and was killed%s", p.command.Path, patience, p.tail())
+		return fmt.Errorf("%s did not stop within %s and was killed%s", p.command.Path, timeout, p.tail())
 	}
 	_, err := p.Wait()
 	return err
 }
 
-// Kill ends the process at once, with SIGKILL, and does not wait.
+// Kill sends SIGKILL and does not wait.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill() // it fails only if the process has ended
 }
 
-// tail returns the last lines of the output, to be put behind an error.
+// tail returns the last lines of the output for errors.
 func (p *Process) tail() string {
 	if p.output == "" {
 		return ""

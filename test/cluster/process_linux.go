@@ -2,9 +2,9 @@ package cluster
 
 import "syscall"
 
-// apart puts the child in a process group of its own, so that Ctrl-C at a terminal reaches this
-// process alone, which then stops its children in order; and has the kernel end the child when
-// its parent dies, however it dies: gently if the child can be trusted to end.
+// apart puts the child in its own process group, so that Ctrl-C at a terminal reaches only this process, which then
+// stops its children in order. It also makes the kernel end the child when its parent dies: with SIGTERM if gently,
+// else with SIGKILL.
 func apart(gently bool) *syscall.SysProcAttr {
 	signal := syscall.SIGKILL
 	if gently {

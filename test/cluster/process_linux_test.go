@@ -11,8 +11,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// TestCtrlCReachesNoChild holds because a terminal signals a whole process group: a child that is stopped by
-// that and by its parent at once takes the second signal for impatience.
+// TestCtrlCReachesNoChild checks the process group, because a terminal signals a whole group: a child that receives
+// the signal of the terminal and that of its parent would treat the second one as an urgent request.
 func TestCtrlCReachesNoChild(t *testing.T) {
 	t.Parallel()
 	output := filepath.Join(t.TempDir(), "group")

@@ -16,17 +16,17 @@ import (
 func TestProcess(t *testing.T) {
 	const long = time.Minute
 	for name, test := range map[string]struct {
-		given    string // a shell script; it is stopped once it has printed "up"
-		patience time.Duration
-		code     int
-		want     string // of the error of Stop; empty: none
+		given       string // a shell script; it is stopped after it has printed "up"
+		waitTimeout time.Duration
+		code        int
+		want        string // part of the error of Stop; empty: no error
 	}{
-		"ends well when asked":         {`trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done`, long, 0, ""},
-		"ends badly when asked":        {`trap 'echo broken; exit 3' TERM; echo up; while :; do sleep 0.01; done`, long, 3, "exit status 3:\n  up\n  broken"},
-		"ends by the signal":           {`echo up; exec sleep 60`, long, -1, "signal: terminated"},
-		"does not end, and is killed":  {`trap '' TERM; echo up; while :; do sleep 0.01; done`, time.Millisecond, -1, "did not stop within 1ms and was killed:\n  up"},
-		"has ended before, well":       {`echo up`, long, 0, ""},
-		"has ended before, with error": {`echo up; echo no such file >&2; exit 1`, long, 1, "exit status 1:\n  up\n  no such file"},
+		"ends with code 0 on SIGTERM":   {`trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done`, long, 0, ""},
+		"ends with an error on SIGTERM": {`trap 'echo broken; exit 3' TERM; echo up; while :; do sleep 0.01; done`, long, 3, "exit status 3:\n  up\n  broken"},
+		"is ended by the signal":        {`echo up; exec sleep 60`, long, -1, "signal: terminated"},
+		"does not end, and is killed":   {`trap '' TERM; echo up; while :; do sleep 0.01; done`, time.Millisecond, -1, "did not stop within 1ms and was killed:\n  up"},
+		"has ended before, with code 0": {`echo up`, long, 0, ""},
+		"has ended before, with error":  {`echo up; echo no such file >&2; exit 1`, long, 1, "exit status 1:\n  up\n  no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			output := filepath.Join(t.TempDir(), "output")
@@ -38,7 +38,7 @@ func TestProcess(t *testing.T) {
 			if strings.HasPrefix(name, "has ended") {
 				<-process.Done()
 			}
-			err = process.Stop(test.patience)
+			err = process.Stop(test.waitTimeout)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want %q", err, test.want)
 			}
@@ -49,7 +49,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-func TestProcessErrorsCarryTheEndOfALongOutput(t *testing.T) {
+func TestProcessErrorContainsTail(t *testing.T) {
 	process, err := cluster.StartProcess(cluster.ProcessOptions{
 		Path:   "/bin/sh",
 		Args:   []string{"-c", `for i in $(seq 100); do echo line $i $WORD; done; exit 1`},
@@ -70,7 +70,7 @@ func TestProcessErrorsCarryTheEndOfALongOutput(t *testing.T) {
 	}
 }
 
-func TestStartProcessNamesWhatIsMissing(t *testing.T) {
+func TestStartProcessMissingBinary(t *testing.T) {
 	_, err := cluster.StartProcess(cluster.ProcessOptions{Path: "/nowhere/binary"})
 	if err == nil || !strings.Contains(err.Error(), "/nowhere/binary") {
 		t.Errorf("got error %v, want one that names the binary", err)

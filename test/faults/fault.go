@@ -16,20 +16,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what becomes of a request.
+// Fault is what the proxy does with a request.
 type Fault struct {
-	// Code is what the request is answered with; 0: the connection is cut. An answer with 429 asks
-	// to come again after a second.
+	// Code is the status of the response; 0: the connection is closed. A response with 429 has a Retry-After of a
+	// second.
 	Code int
 
-	// Done tells that the request takes effect all the same. Of a watch it means that the watch
-	// begins, and ends with an error.
+	// Done reports that the API server receives the request nevertheless. A watch starts, and ends with an error.
 	Done bool
 
-	// Pause is how long the answer takes.
+	// Pause is the delay of the response.
 	Pause time.Duration
 
-	// Late is how long after the answer the request takes effect, if Done.
+	// Late is the delay of the request after the response, if Done.
 	Late time.Duration
 }
 
@@ -50,8 +49,8 @@ func (f *Fault) String() string {
 	return text
 }
 
-// All are the faults of requests that change something. Nobody answers 429 after he has done what
-// was asked for. The silence lasts longer than the scheduler waits for an answer.
+// All are the faults of requests that modify objects. There is no 429 after the effect, because an API server does
+// not return it. The longest pause exceeds the scheduler's request timeout.
 //
 //nolint:gochecknoglobals // a list that no one writes to
 var All = []Fault{
@@ -65,20 +64,20 @@ var All = []Fault{
 	{Code: 0, Done: true, Late: 250 * time.Millisecond},
 }
 
-// Rule has some requests go wrong.
+// Rule makes some requests fail.
 type Rule struct {
 	Kinds   []Kind
 	Percent uint64
-	Faults  []Fault // of which one is chosen
+	Faults  []Fault // one of them is chosen
 }
 
-// fates choose what goes wrong.
+// fates choose the faults of requests.
 type fates struct {
 	seed uint64
 
 	mu    sync.Mutex
 	rules []Rule
-	count map[request]uint64 // so far
+	count map[request]uint64 // requests so far
 }
 
 func newFates(seed uint64) *fates { return &fates{seed: seed, count: map[request]uint64{}} }
@@ -89,7 +88,7 @@ func (f *fates) set(rules []Rule) {
 	f.rules = rules
 }
 
-// choose returns what becomes of a request, nil if nothing is wrong with it.
+// choose returns the fault of a request, nil if it succeeds.
 func (f *fates) choose(r request) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,18 +110,18 @@ func (f *fates) choose(r request) *Fault {
 	return nil
 }
 
-// scatter has all bits of a hash depend on all others; FNV leaves the last characters in the lowest.
+// scatter mixes the bits of a hash; FNV leaves the last characters in the lowest bits.
 func scatter(n uint64) uint64 {
 	n = (n ^ n>>33) * 0xff51afd7ed558ccd
 	n = (n ^ n>>33) * 0xc4ceb9fe1a85ec53
 	return n ^ n>>33
 }
 
-// fail does what the fault says with a request.
+// fail applies a fault to a request.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, request request, fault *Fault) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client has gone
+		panic(http.ErrAbortHandler) // the client has closed the connection
 	}
 	do := func() {
 		again := r.Clone(context.WithoutCancel(r.Context()))
@@ -146,24 +145,24 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, request request, fa
 
 func answer(w http.ResponseWriter, fault *Fault) {
 	if fault.Code == 0 {
-		panic(http.ErrAbortHandler) // the server cuts the stream
+		panic(http.ErrAbortHandler) // closes the stream
 	}
 	if fault.Code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(fault.Code)
-	_ = json.NewEncoder(w).Encode(status(fault)) // if the client has gone, it is none the wiser
+	_ = json.NewEncoder(w).Encode(status(fault)) // it fails only if the client has closed the connection
 }
 
-// endStream begins a watch and ends it with an event that says why.
+// endStream starts a watch and ends it with an error event.
 func endStream(w http.ResponseWriter, fault *Fault) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": status(fault)})
 }
 
-// reason is what the API server calls the code.
+// reason returns the status reason of the code.
 func reason(code int) metav1.StatusReason {
 	switch code {
 	case http.StatusConflict:

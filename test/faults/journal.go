@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// journal notes what went wrong, and what the API server has answered to binds.
+// journal records faults and the API server's responses to binds.
 type journal struct {
 	mu     sync.Mutex
 	faults map[string]int
@@ -28,36 +28,36 @@ func (j *journal) fault(r request, f *Fault) {
 	j.faults[string(r.kind)+" "+f.String()]++
 }
 
-// answered notes the API server's own answer, whether the scheduler gets to see it or not.
+// answered records the API server's response, whether or not the scheduler receives it.
 func (j *journal) answered(r request, code int) {
 	if r.kind != Bind {
 		return
 	}
 	j.mu.Lock()
 	j.binds[r.path] = append(j.binds[r.path], code)
-	tell := j.onBind
+	notify := j.onBind
 	if code == http.StatusCreated {
 		j.bound++
 	} else {
-		tell = nil
+		notify = nil
 	}
 	n := j.bound
 	j.mu.Unlock()
-	if tell != nil {
-		tell(n)
+	if notify != nil {
+		notify(n)
 	}
 }
 
-// OnBind has f called whenever the API server has taken a bind, with the number of such binds since
-// OnBind was called; before the scheduler gets the answer.
+// OnBind calls f whenever the API server has accepted a bind, with the number of such binds since the call of OnBind,
+// before the scheduler receives the response.
 func (p *Proxy) OnBind(f func(n int)) {
 	p.journal.mu.Lock()
 	defer p.journal.mu.Unlock()
 	p.journal.bound, p.journal.onBind = 0, f
 }
 
-// BoundTwice returns an error that names the pods that a scheduler has tried to bind although it had
-// bound them. The API server refuses that, but nothing should depend on it.
+// BoundTwice returns an error with the pods that a scheduler tried to bind again after a bind. The API server rejects
+// that, but the scheduler must not depend on it.
 func (p *Proxy) BoundTwice() error {
 	p.journal.mu.Lock()
 	defer p.journal.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *Proxy) BoundTwice() error {
 	return fmt.Errorf("%d pods were bound again after they had been bound; answers:\n%s", len(twice), strings.Join(twice, "\n"))
 }
 
-// Faults tells how often what went wrong, a line each.
+// Faults returns the number of each fault, one per line.
 func (p *Proxy) Faults() string {
 	p.journal.mu.Lock()
 	defer p.journal.mu.Unlock()

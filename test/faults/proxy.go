@@ -1,14 +1,13 @@
-// Package faults stands between a scheduler and the API server and has requests go wrong: answered
-// with an error, cut, delayed or lost, before they take effect or after it.
+// Package faults is a proxy between a scheduler and the API server that makes requests fail: with an error response,
+// a closed connection, a delay or a lost response, before the request takes effect or after it.
 //
 //	p, err := faults.Start(faults.Options{Target: cluster.RESTConfig(), Seed: 1})
 //	defer p.Close()
 //	err = p.Kubeconfig(direct, byWayOfTheProxy)
 //	p.Set(faults.Rule{Kinds: []faults.Kind{faults.Bind}, Percent: 10, Faults: faults.All})
 //
-// Which request goes wrong, and how, depends on nothing but the seed, the object that it is about
-// and how many requests of its kind there were about that object. So whatever the order is in
-// which requests arrive, a run with the same seed meets the same faults.
+// The fault of a request depends only on the seed, the object, and the number of requests of its kind for that
+// object. A run with the same seed therefore has the same faults in whatever order requests arrive.
 package faults
 
 import (
@@ -29,17 +28,17 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Options are what a proxy is made of.
+// Options configure a proxy.
 type Options struct {
-	// Target is where the API server is and how it is known. No credentials of it are used: those
-	// of each request go on with it.
+	// Target is the address and the CA of the API server. Its credentials are not used: the proxy forwards those of
+	// each request.
 	Target *rest.Config
 
-	// Seed decides what goes wrong.
+	// Seed determines the faults.
 	Seed uint64
 }
 
-// Proxy is a proxy that runs. Its methods may be called at any time from anywhere.
+// Proxy is a running proxy. It is safe for concurrent use.
 type Proxy struct {
 	address     string
 	certificate tls.Certificate
@@ -49,11 +48,11 @@ type Proxy struct {
 	journal     *journal
 
 	mu      sync.Mutex
-	server  *http.Server // nil while nobody listens
+	server  *http.Server // nil while down
 	watches map[*context.CancelFunc]struct{}
 }
 
-// Start starts a proxy on a free port of loopback. Nothing goes wrong until Set.
+// Start starts a proxy on a free loopback port. No request fails before Set.
 func Start(o Options) (*Proxy, error) {
 	target, err := url.Parse(o.Target.Host)
 	if err != nil {
@@ -93,11 +92,11 @@ func (p *Proxy) Up() error {
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.certificate}},
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
-	go func(s *http.Server) { _ = s.ServeTLS(l, "", "") }(p.server) // until Close, which is all it says
+	go func(s *http.Server) { _ = s.ServeTLS(l, "", "") }(p.server) // the error is always that of Close
 	return nil
 }
 
-// Down cuts all connections and has new ones refused.
+// Down closes all connections and rejects new ones.
 func (p *Proxy) Down() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,10 +108,10 @@ func (p *Proxy) Down() error {
 	return err
 }
 
-// Close ends the proxy.
+// Close stops the proxy.
 func (p *Proxy) Close() error { return p.Down() }
 
-// Kubeconfig writes a copy of a kubeconfig by which requests take the way through the proxy.
+// Kubeconfig writes a copy of a kubeconfig with the address of the proxy.
 func (p *Proxy) Kubeconfig(from, to string) error {
 	config, err := clientcmd.LoadFromFile(from)
 	if err != nil {
@@ -128,11 +127,10 @@ func (p *Proxy) Kubeconfig(from, to string) error {
 	return nil
 }
 
-// Set has requests go wrong by these rules from now on, and by no others. The first rule that is
-// about the kind of a request counts.
+// Set replaces the rules. The first rule for the kind of a request applies.
 func (p *Proxy) Set(rules ...Rule) { p.fates.set(rules) }
 
-// CutWatches cuts all watches in the middle, and returns how many there were.
+// CutWatches closes all watches and returns their number.
 func (p *Proxy) CutWatches() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +140,7 @@ func (p *Proxy) CutWatches() int {
 	return len(p.watches)
 }
 
-// serve lets one request take its way or go wrong.
+// serve forwards a request or applies its fault.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	request := read(r)
 	fault := p.fates.choose(request)
@@ -157,13 +155,13 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass hands the request on, and the answer back.
+// pass forwards the request and the response.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, request request) {
 	p.forward.ServeHTTP(&noting{w, func(code int) { p.journal.answered(request, code) }}, r)
 }
 
-// noting has the code of an answer noted before the client gets it: who asks the journal after that
-// must find it there.
+// noting records the code of a response before the client receives it, so that the journal is complete for the
+// client.
 type noting struct {
 	http.ResponseWriter
 	note func(code int)
@@ -174,10 +172,10 @@ func (n *noting) WriteHeader(code int) {
 	n.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets the answer be flushed.
+// Unwrap makes the response flushable.
 func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// watch lets a watch run until it is cut, or refuses it, or begins it and ends it with an error.
+// watch forwards a watch until it is cut, or applies its fault.
 func (p *Proxy) watch(w http.ResponseWriter, r *http.Request, fault *Fault) {
 	if fault != nil {
 		p.journal.fault(request{kind: Watch}, fault)
@@ -200,6 +198,6 @@ func (p *Proxy) watch(w http.ResponseWriter, r *http.Request, fault *Fault) {
 	}()
 	p.forward.ServeHTTP(w, r.WithContext(ctx))
 	if ctx.Err() != nil {
-		panic(http.ErrAbortHandler) // cut, not ended
+		panic(http.ErrAbortHandler) // closed without an end
 	}
 }

@@ -22,7 +22,7 @@ const (
 	watch   = "/api/v1/pods?watch=true"
 )
 
-// server counts the binds that reach it; watches tell one thing and then nothing.
+// server counts the binds that reach it; watches send one event and stay open.
 func server(t *testing.T) (target *rest.Config, binds *atomic.Int32) {
 	binds = &atomic.Int32{}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +42,7 @@ func server(t *testing.T) (target *rest.Config, binds *atomic.Int32) {
 	return config, binds
 }
 
-// proxy returns a proxy and a client that goes through it.
+// proxy returns a proxy and a client that uses it.
 func proxy(t *testing.T, target *rest.Config, seed uint64) (*Proxy, *http.Client, string) {
 	t.Helper()
 	p, err := Start(Options{Target: target, Seed: seed})
@@ -74,15 +74,15 @@ func proxy(t *testing.T, target *rest.Config, seed uint64) (*Proxy, *http.Client
 func TestFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		given Fault
-		code  int // 0: no answer
+		code  int // 0: no response
 		binds int32
-		twice bool // a second bind, which nothing is wrong with, is one too many
+		twice bool // a second bind without a fault is one too many
 	}{
-		"an answer instead of the effect": {Fault{Code: 409}, 409, 0, false},
-		"an answer after the effect":      {Fault{Code: 500, Done: true}, 500, 1, true},
-		"no answer and no effect":         {Fault{}, 0, 0, false},
-		"no answer after the effect":      {Fault{Done: true}, 0, 1, true},
-		"an effect after the answer":      {Fault{Code: 504, Done: true, Late: time.Millisecond}, 504, 1, true},
+		"a response without the effect": {Fault{Code: 409}, 409, 0, false},
+		"a response after the effect":   {Fault{Code: 500, Done: true}, 500, 1, true},
+		"no response and no effect":     {Fault{}, 0, 0, false},
+		"no response after the effect":  {Fault{Done: true}, 0, 1, true},
+		"an effect after the response":  {Fault{Code: 504, Done: true, Late: time.Millisecond}, 504, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, binds := server(t)
@@ -91,17 +91,17 @@ func TestFaults(t *testing.T) {
 			p.OnBind(func(n int) { landed <- n })
 			p.Set(Rule{Kinds: []Kind{Bind}, Percent: 100, Faults: []Fault{test.given}})
 			if code := post(client, address+binding); code != test.code {
-				t.Errorf("answered with %d, want %d", code, test.code)
+				t.Errorf("got code %d, want %d", code, test.code)
 			}
 			if test.binds > 0 {
 				<-landed
 			}
 			if n := binds.Load(); n != test.binds {
-				t.Errorf("%d binds have reached the server, want %d", n, test.binds)
+				t.Errorf("%d binds reached the server, want %d", n, test.binds)
 			}
 			p.Set()
 			if code := post(client, address+binding); code != http.StatusCreated {
-				t.Errorf("answered with %d though nothing is wrong", code)
+				t.Errorf("got code %d without a fault", code)
 			}
 			if err := p.BoundTwice(); (err != nil) != test.twice {
 				t.Errorf("bound twice: %v, want %v", err, test.twice)
@@ -126,7 +126,7 @@ func TestWatches(t *testing.T) {
 		t.Errorf("cut %d watches, want 1", n)
 	}
 	if _, err = io.ReadAll(response.Body); err == nil {
-		t.Error("the watch has ended well")
+		t.Error("the watch ended without an error")
 	}
 	p.Set(Rule{Kinds: []Kind{Watch}, Percent: 100, Faults: []Fault{{Code: 410, Done: true}}})
 	response, err = client.Get(address + watch)
@@ -136,7 +136,7 @@ func TestWatches(t *testing.T) {
 	defer response.Body.Close()
 	all, err := io.ReadAll(response.Body)
 	if err != nil || !strings.Contains(string(all), `"type":"ERROR"`) || !strings.Contains(string(all), `"reason":"Expired"`) {
-		t.Errorf("the watch has shown %q: %v", all, err)
+		t.Errorf("the watch returned %q: %v", all, err)
 	}
 }
 
@@ -147,26 +147,26 @@ func TestDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := post(client, address+binding); code != 0 {
-		t.Errorf("answered with %d by nobody", code)
+		t.Errorf("got code %d while down", code)
 	}
 	if err := p.Up(); err != nil {
 		t.Fatal(err)
 	}
 	if code := post(client, address+binding); code != http.StatusCreated {
-		t.Errorf("answered with %d after coming back", code)
+		t.Errorf("got code %d after Up", code)
 	}
 }
 
-// TestTheSeedDecides: the same seed, the same faults, whatever the order of requests is.
-func TestTheSeedDecides(t *testing.T) {
+// TestSeed checks that the same seed gives the same faults in any order of requests.
+func TestSeed(t *testing.T) {
 	fate := func(seed uint64, paths ...string) map[string]string {
 		f := newFates(seed)
 		f.set([]Rule{{Kinds: []Kind{Bind}, Percent: 10, Faults: All}})
 		found := map[string]string{}
 		for _, path := range paths {
-			for turn := range 3 {
+			for attempt := range 3 {
 				if fault := f.choose(request{Bind, path}); fault != nil {
-					found[fmt.Sprint(path, turn)] = fault.String()
+					found[fmt.Sprint(path, attempt)] = fault.String()
 				}
 			}
 		}
@@ -178,17 +178,17 @@ func TestTheSeedDecides(t *testing.T) {
 	}
 	first, second, other := fate(1, there...), fate(1, back...), fate(2, there...)
 	if fmt.Sprint(first) != fmt.Sprint(second) {
-		t.Error("the same seed has chosen others in another order")
+		t.Error("the same seed chose other faults in another order")
 	}
 	if fmt.Sprint(first) == fmt.Sprint(other) {
-		t.Error("another seed has chosen the same")
+		t.Error("another seed chose the same faults")
 	}
 	if n := len(first); n < 240 || n > 360 {
-		t.Errorf("%d of 3000 requests go wrong, want about 300", n)
+		t.Errorf("%d of 3000 requests fail, want about 300", n)
 	}
 }
 
-// post returns the code of the answer, 0 if there is none.
+// post returns the code of the response, 0 if there is none.
 func post(client *http.Client, url string) int {
 	response, err := client.Post(url, "application/json", strings.NewReader("{}"))
 	if err != nil {

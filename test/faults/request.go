@@ -7,13 +7,13 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Kind is what a request is about, as far as rules tell requests apart.
+// Kind is the kind of a request in rules.
 type Kind string
 
 // The kinds.
 const (
 	Bind   Kind = "bind"
-	Evict  Kind = "evict"  // rehearsals too
+	Evict  Kind = "evict"  // including dry runs
 	Status Kind = "status" // writes of a status
 	Event  Kind = "event"
 	Get    Kind = "get" // of one object
@@ -21,10 +21,10 @@ const (
 	Other  Kind = "other"
 )
 
-// request is what a proxy knows about a request.
+// request is what the proxy reads from a request.
 type request struct {
 	kind Kind
-	path string // names the object
+	path string // identifies the object
 }
 
 func read(r *http.Request) request {

@@ -13,12 +13,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// fixture is a random cluster. Its values are few, so that they meet often.
+// fixture is a random cluster. It has few distinct values, so that they often match.
 type fixture struct {
 	namespaces []*v1.Namespace
 	nodes      []*v1.Node
-	running    []*v1.Pod // on nodes, some of them ended or being deleted
-	waiting    []*v1.Pod // ours; those that the test places get a node name
+	running    []*v1.Pod // on nodes, some of them ended or terminating
+	waiting    []*v1.Pod // of our scheduler; pods that the test places get a node name
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	huge  = v1.ResourceName("hugepages-2Mi")
 )
 
-func drawWorld(t *rapid.T) *fixture {
+func drawFixture(t *rapid.T) *fixture {
 	w := &fixture{}
 	for _, name := range []string{"one", "two"} {
 		w.namespaces = append(w.namespaces, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": name}}})
@@ -56,9 +56,9 @@ func drawWorld(t *rapid.T) *fixture {
 	return w
 }
 
-// standing returns the pods that kube-scheduler would see on nodes: those that have not ended
-// and, in the future, are not being deleted.
-func (w *fixture) standing(when api.When) []*v1.Pod {
+// podsOnNodes returns the pods that kube-scheduler sees on nodes: those that have not ended and, in the future, are not
+// terminating.
+func (w *fixture) podsOnNodes(when api.When) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, p := range slices.Concat(w.running, w.waiting) {
 		ended := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
@@ -69,8 +69,8 @@ func (w *fixture) standing(when api.When) []*v1.Pod {
 	return pods
 }
 
-// often is true three times in four, seldom once in eight. Both are made of booleans, because
-// numbers are drawn with a preference for small ones.
+// often is true in three of four cases, seldom in one of eight. Both are made of booleans, because rapid prefers
+// small numbers.
 func often(t *rapid.T, what string) bool {
 	return rapid.Bool().Draw(t, what) || rapid.Bool().Draw(t, what) //nolint:staticcheck // two draws
 }
@@ -110,8 +110,8 @@ func add(t *rapid.T, list v1.ResourceList, name v1.ResourceName, amounts ...stri
 	list[name] = resource.MustParse(one(t, string(name), amounts...))
 }
 
-// drawTaints also draws what comes with taints: a node that is not ready has the taint that the
-// node lifecycle controller gives it; without it the two sides differ, on purpose.
+// drawTaints also draws what accompanies taints: a node that is not ready has the taint of the node lifecycle
+// controller. Without it the schedulers differ on purpose.
 func drawTaints(t *rapid.T, n *v1.Node) {
 	taint := func(key, value string, effect v1.TaintEffect) {
 		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key, Value: value, Effect: effect})

@@ -1,6 +1,6 @@
-// Package oracle compares what the scheduler thinks of nodes with what kube-scheduler thinks of
-// them: on random clusters, for every waiting pod and every node, the plugin predicates and the
-// node accounts must allow the pod exactly where kube-scheduler's default filters do.
+// Package oracle compares the scheduler's filters with those of kube-scheduler: on random clusters, for every pending
+// pod and every node, the plugin predicates and the node accounts must admit the pod exactly where kube-scheduler's
+// default filters do.
 package oracle
 
 import (
@@ -23,65 +23,65 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 )
 
-func TestVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
-	tally := map[string]int{}
+func TestVerdictsEqualKubeScheduler(t *testing.T) {
+	counts := map[string]int{}
 	theirs := newPeer(t)
 	pairs := 0
 	for pairs < *pairsAtLeast && !t.Failed() {
 		rapid.Check(t, func(t *rapid.T) {
-			for range worldsPerCheck {
-				compareWorld(t, drawWorld(t), theirs, tally)
+			for range fixturesPerCheck {
+				compareFixture(t, drawFixture(t), theirs, counts)
 			}
 		})
 		pairs = 0
-		for _, n := range tally {
+		for _, n := range counts {
 			pairs += n
 		}
 		if testing.Short() {
 			break
 		}
 	}
-	t.Logf("%d pairs of pod and node: %v", pairs, tally)
-	for _, verdict := range []string{"fits", "room", "selector", "taint", "port", "affinity", "spread"} {
-		if !t.Failed() && tally[verdict]*200 < pairs {
-			t.Errorf("only %d of %d pairs end in %q: the generator does not try it", tally[verdict], pairs, verdict)
+	t.Logf("%d pairs of pod and node: %v", pairs, counts)
+	for _, verdict := range []string{"fits", "resources", "selector", "taint", "port", "affinity", "spread"} {
+		if !t.Failed() && counts[verdict]*200 < pairs {
+			t.Errorf("only %d of %d pairs end in %q: the generator does not cover it", counts[verdict], pairs, verdict)
 		}
 	}
 }
 
-// pairsAtLeast is reached in as many rounds of checks as that takes.
+// pairsAtLeast is the minimum number of pairs; the test repeats its checks until it is reached.
 var pairsAtLeast = flag.Int("pairs", 200_000, "how many pairs of pod and node are compared at least, but with -short")
 
-// worldsPerCheck makes thousands of pairs of the hundred checks that are run by default.
-const worldsPerCheck = 3
+// fixturesPerCheck is the number of clusters of each of rapid's checks (100 by default).
+const fixturesPerCheck = 3
 
-func compareWorld(t *rapid.T, w *fixture, theirs *peer, tally map[string]int) {
+func compareFixture(t *rapid.T, w *fixture, theirs *peer, counts map[string]int) {
 	m := newModel(t, w)
 	defer m.ssn.Close()
-	compare(t, w, m, theirs, api.Now, tally)
-	compare(t, w, m, theirs, api.Future, tally)
-	// What is decided within the session must be seen at once, and what is undone forgotten.
+	compare(t, w, m, theirs, api.Now, counts)
+	compare(t, w, m, theirs, api.Future, counts)
+	// Placements within the session must be visible at once, and undone placements must not.
 	waited, ran := slices.Clone(w.waiting), slices.Clone(w.running)
 	for i := range w.waiting {
 		if m.placeSomewhere(w, i) {
-			compare(t, w, m, theirs, api.Now, tally)
+			compare(t, w, m, theirs, api.Now, counts)
 		}
 	}
 	for i := range w.running {
 		if m.evict(w, i) {
-			compare(t, w, m, theirs, when(t), tally)
+			compare(t, w, m, theirs, when(t), counts)
 		}
 	}
 	m.stmt.RollbackTo(0)
 	w.waiting, w.running = waited, ran
-	compare(t, w, m, theirs, when(t), tally)
+	compare(t, w, m, theirs, when(t), counts)
 }
 
 func when(t *rapid.T) api.When { return api.When(rapid.Bool().Draw(t, "future")) }
 
-// compare asks both sides about every waiting pod that has no node yet, and every node.
-func compare(t *rapid.T, w *fixture, m *openSession, p *peer, when api.When, tally map[string]int) {
-	p.show(t, w, w.standing(when))
+// compare compares the verdicts of both schedulers for every pending pod without a node and every node.
+func compare(t *rapid.T, w *fixture, m *openSession, p *peer, when api.When, counts map[string]int) {
+	p.show(t, w, w.podsOnNodes(when))
 	for _, pod := range w.waiting {
 		if pod.Spec.NodeName != "" {
 			continue
@@ -91,10 +91,10 @@ func compare(t *rapid.T, w *fixture, m *openSession, p *peer, when api.When, tal
 		for _, node := range w.nodes {
 			n := m.cluster.Node(node.Name)
 			if when == api.Future && !n.Ready() {
-				continue // room being released there is never promised, on purpose
+				continue // the scheduler does not use resources released there, on purpose
 			}
 			kind, ours := m.verdict(task, n, when)
-			tally[kind]++
+			counts[kind]++
 			if (ours == "") != (theirs[node.Name] == "") {
 				t.Fatalf("%s", explain(w, pod, node, when, ours, theirs[node.Name]))
 			}
@@ -102,7 +102,7 @@ func compare(t *rapid.T, w *fixture, m *openSession, p *peer, when api.When, tal
 	}
 }
 
-// openSession is our side: a session over the world.
+// openSession is our scheduler: a session over the fixture.
 type openSession struct {
 	cluster *model.Cluster
 	ssn     *framework.Session
@@ -148,13 +148,12 @@ func newModelOf(t failer, w *fixture, registry *framework.Registry, plugin conf.
 	return &openSession{cluster: cluster, ssn: ssn, stmt: ssn.Statement()}
 }
 
-// verdict returns why the task cannot go to the node, with a word for the kind of the reason;
-// empty if it can.
+// verdict returns the kind of the reason why the task does not fit on the node, and the reason; empty if it fits.
 func (m *openSession) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (kind, reason string) {
 	unfit := m.ssn.Filter(t.Signature, n)
 	if unfit == nil {
 		if short := n.InsufficientDimension(t, when); short >= 0 {
-			return "room", "Insufficient " + string(m.cluster.Dims().Name(short))
+			return "resources", "Insufficient " + string(m.cluster.Dims().Name(short))
 		}
 		unfit = m.ssn.Predicate(t, n, when)
 	}
@@ -170,8 +169,8 @@ func (m *openSession) verdict(t *api.TaskInfo, n *api.NodeInfo, when api.When) (
 	return kind, unfit.Message()
 }
 
-// placeSomewhere puts a waiting pod on the first node that takes it, on both sides, and tells
-// whether there was one.
+// placeSomewhere places a pending pod on the first node that fits, in both schedulers, and reports whether there was
+// one.
 func (m *openSession) placeSomewhere(w *fixture, i int) bool {
 	task := m.cluster.Tasks()[api.TaskID(w.waiting[i].UID)]
 	for _, node := range w.nodes {
@@ -188,7 +187,7 @@ func (m *openSession) placeSomewhere(w *fixture, i int) bool {
 	return false
 }
 
-// evict lets a running pod of ours go, on both sides, and tells whether it could be.
+// evict evicts a running pod of our scheduler, in both schedulers, and reports whether that was possible.
 func (m *openSession) evict(w *fixture, i int) bool {
 	task := m.cluster.Tasks()[api.TaskID(w.running[i].UID)]
 	if task == nil || !task.Evictable() {
@@ -201,7 +200,7 @@ func (m *openSession) evict(w *fixture, i int) bool {
 	return true
 }
 
-// explain words a difference so that it can be understood without running anything.
+// explain formats a difference with all objects that are needed to understand it.
 func explain(w *fixture, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs string) string {
 	var b strings.Builder
 	say := func(verdict string) string {
@@ -210,15 +209,15 @@ func explain(w *fixture, pod *v1.Pod, node *v1.Node, when api.When, ours, theirs
 		}
 		return verdict
 	}
-	fmt.Fprintf(&b, "pod %s/%s on node %s (future: %v)\n  we say:             %s\n  kube-scheduler says: %s\n",
+	fmt.Fprintf(&b, "pod %s/%s on node %s (future: %v)\n  this scheduler: %s\n  kube-scheduler: %s\n",
 		pod.Namespace, pod.Name, node.Name, bool(when), say(ours), say(theirs))
 	write := func(what string, object any) { fmt.Fprintf(&b, "--- %s\n%s", what, asYAML(object)) }
 	write("the pod", pod)
 	for _, n := range w.nodes {
 		write("node", n)
 	}
-	for _, p := range w.standing(when) {
-		write("standing pod", p)
+	for _, p := range w.podsOnNodes(when) {
+		write("podsOnNodes pod", p)
 	}
 	return b.String()
 }

@@ -23,14 +23,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// peer is kube-scheduler with its default configuration, as far as filtering goes.
+// peer is the filtering part of kube-scheduler with its default configuration.
 type peer struct {
 	framework  schedulerframework.Framework
 	snapshot   *snapshot
 	namespaces cache.Indexer
 }
 
-// snapshot can be exchanged under the plugins, which are built once.
+// snapshot can be replaced for the plugins, which are built once.
 type snapshot struct{ *schedulercache.Snapshot }
 
 func newPeer(t *testing.T) *peer {
@@ -38,7 +38,7 @@ func newPeer(t *testing.T) *peer {
 	return newPeerOf(t.Context(), t, client, informers.NewSharedInformerFactory(client, 0))
 }
 
-// newPeerOf makes a peer that reads what is not in its snapshot from informers, if they are started.
+// newPeerOf returns a peer that reads objects outside its snapshot from informers, if they are started.
 func newPeerOf(ctx context.Context, t *testing.T, client kubernetes.Interface, factory informers.SharedInformerFactory) *peer {
 	metrics.Register()
 	defaults, err := latest.Default()
@@ -46,8 +46,7 @@ func newPeerOf(ctx context.Context, t *testing.T, client kubernetes.Interface, f
 		t.Fatal(err)
 	}
 	profile := defaults.Profiles[0]
-	// Without resource claims, which are not generated, this plugin has nothing to say; it would
-	// need informers that run.
+	// Without resource claims, which are not generated, this plugin always passes; it needs running informers.
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p config.Plugin) bool {
 		return p.Name == names.DynamicResources
 	})
@@ -67,9 +66,9 @@ func newPeerOf(ctx context.Context, t *testing.T, client kubernetes.Interface, f
 	return p
 }
 
-// show lets kube-scheduler see a cluster with these pods on its nodes.
-func (p *peer) show(t failer, w *fixture, standing []*v1.Pod) {
-	p.snapshot.Snapshot = schedulercache.NewSnapshot(standing, w.nodes)
+// show sets the snapshot of kube-scheduler to a cluster with these pods on its nodes.
+func (p *peer) show(t failer, w *fixture, podsOnNodes []*v1.Pod) {
+	p.snapshot.Snapshot = schedulercache.NewSnapshot(podsOnNodes, w.nodes)
 	objects := make([]any, len(w.namespaces))
 	for i, ns := range w.namespaces {
 		objects[i] = ns
@@ -79,7 +78,7 @@ func (p *peer) show(t failer, w *fixture, standing []*v1.Pod) {
 	}
 }
 
-// verdicts returns why kube-scheduler refuses each node, empty where it does not.
+// verdicts returns why kube-scheduler rejects each node, empty for nodes that fit.
 func (p *peer) verdicts(t *rapid.T, pod *v1.Pod) map[string]string {
 	ctx := context.Background()
 	state := schedulerframework.NewCycleState()

@@ -12,13 +12,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// TestRequestsEqualThoseOfKubeScheduler is about what a pod takes of a node: init containers, sidecars,
-// overhead, requests of the pod as a whole, and, once it is on a node, resizes under way.
-func TestRequestsEqualThoseOfKubeScheduler(t *testing.T) {
+// TestRequestsEqualKubeScheduler compares the requests of pods: init containers, sidecars, overhead, pod-level
+// requests, and, for pods with a node, resizes in progress.
+func TestRequestsEqualKubeScheduler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := drawPod(t, "p")
 		if seldom(t, "asks as a whole") {
-			pod.Spec.Resources = &v1.ResourceRequirements{Requests: drawRoom(t)}
+			pod.Spec.Resources = &v1.ResourceRequirements{Requests: drawAllocatable(t)}
 		}
 		if rapid.Bool().Draw(t, "on a node") {
 			pod.Spec.NodeName = "n"
@@ -33,12 +33,12 @@ func TestRequestsEqualThoseOfKubeScheduler(t *testing.T) {
 		}
 		got, want := ours(cluster, pod), theirs(info)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("what the pod asks for (-kube-scheduler +we):\n%s%s", diff, asYAML(pod))
+			t.Fatalf("requests of the pod (-kube-scheduler +this scheduler):\n%s%s", diff, asYAML(pod))
 		}
 	})
 }
 
-func drawRoom(t *rapid.T) v1.ResourceList {
+func drawAllocatable(t *rapid.T) v1.ResourceList {
 	list := v1.ResourceList{}
 	add(t, list, v1.ResourceCPU, "1m", "2", "20")
 	if often(t, "memory") {
@@ -47,14 +47,14 @@ func drawRoom(t *rapid.T) v1.ResourceList {
 	return list
 }
 
-// drawResize has containers, and the pod as a whole, be given something else than they ask for.
+// drawResize changes the requests of containers, and of the pod as a whole, in its status.
 func drawResize(t *rapid.T, pod *v1.Pod) {
 	status := func(containers []v1.Container) (list []v1.ContainerStatus) {
 		for i := range containers {
 			if often(t, "started") {
-				s := v1.ContainerStatus{Name: containers[i].Name, AllocatedResources: drawRoom(t)}
+				s := v1.ContainerStatus{Name: containers[i].Name, AllocatedResources: drawAllocatable(t)}
 				if often(t, "actuated") {
-					s.Resources = &v1.ResourceRequirements{Requests: drawRoom(t)}
+					s.Resources = &v1.ResourceRequirements{Requests: drawAllocatable(t)}
 				}
 				list = append(list, s)
 			}
@@ -63,7 +63,7 @@ func drawResize(t *rapid.T, pod *v1.Pod) {
 	}
 	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = status(pod.Spec.Containers), status(pod.Spec.InitContainers)
 	if pod.Spec.Resources != nil && seldom(t, "the pod is resized") {
-		pod.Status.AllocatedResources, pod.Status.Resources = drawRoom(t), &v1.ResourceRequirements{Requests: drawRoom(t)}
+		pod.Status.AllocatedResources, pod.Status.Resources = drawAllocatable(t), &v1.ResourceRequirements{Requests: drawAllocatable(t)}
 	}
 	if seldom(t, "resize waits") {
 		pod.Status.Conditions = []v1.PodCondition{{

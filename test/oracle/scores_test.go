@@ -23,13 +23,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
 )
 
-// scorer is one that both sides have, alone.
+// scorer is a scorer that both schedulers have.
 type scorer struct {
 	make func(context.Context, runtime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
 	args runtime.Object
-	// blur is by how much their scores may differ without meaning it: each is a mean of whole percents.
+	// blur is the tolerance for equal scores: each is a mean of whole percents.
 	blur int64
-	// less tells that a smaller score is better before it is normalized.
+	// less reports that a smaller score is better before normalization.
 	less bool
 }
 
@@ -46,29 +46,29 @@ var scorers = map[string]scorer{
 	"nodeaffinity":    {make: nodeaffinity.New, args: &config.NodeAffinityArgs{}},
 }
 
-// TestScoresOrderAsThoseOfKubeScheduler: of two nodes that have room, the one that kube-scheduler likes better is
-// better for us too. Some scorers differ on purpose and are left out: theirs for balance looks at what the pod
-// changes, theirs for images at other nodes, and theirs for other pods at what those prefer.
-func TestScoresOrderAsThoseOfKubeScheduler(t *testing.T) {
+// TestScoresOrderLikeKubeScheduler checks that of two feasible nodes, the one that kube-scheduler prefers has
+// the higher score. Scorers that differ on purpose are excluded: kube-scheduler's balance scores what the pod
+// changes, its image locality counts other nodes, and its pod affinity includes the preferences of existing pods.
+func TestScoresOrderLikeKubeScheduler(t *testing.T) {
 	peer := newPeer(t)
 	for name, s := range scorers {
 		t.Run(name, func(t *testing.T) {
 			features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-			features.EnableDRAExtendedResource = false // needs a manager of claims
+			features.EnableDRAExtendedResource = false // needs a claim manager
 			made, err := s.make(t.Context(), s.args, peer.framework, features)
 			if err != nil {
 				t.Fatal(err)
 			}
 			differ := 0
 			rapid.Check(t, func(t *rapid.T) {
-				w := drawWorld(t)
+				w := drawFixture(t)
 				for _, pod := range append(w.running, w.waiting...) {
 					plainRequests(pod)
 				}
 				for _, pod := range w.waiting {
 					drawPreferences(t, pod)
 				}
-				peer.show(t, w, w.standing(api.Now))
+				peer.show(t, w, w.podsOnNodes(api.Now))
 				m := newScoringModel(t, w, name)
 				defer m.ssn.Close()
 				for _, pod := range w.waiting {
@@ -76,14 +76,14 @@ func TestScoresOrderAsThoseOfKubeScheduler(t *testing.T) {
 				}
 			})
 			if !t.Failed() && differ == 0 {
-				t.Error("no two nodes differ: the generator does not try it")
+				t.Error("no two nodes differ: the generator does not cover it")
 			}
 		})
 	}
 }
 
-// plainRequests has all containers ask for cpu and memory, for which kube-scheduler makes amounts up otherwise, and
-// for no extended resources, which count for us.
+// plainRequests sets cpu and memory requests of all containers, for which kube-scheduler has defaults otherwise, and
+// removes extended resources, which count only in this scheduler.
 func plainRequests(pod *v1.Pod) {
 	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -99,7 +99,7 @@ func plainRequests(pod *v1.Pod) {
 	}
 }
 
-// drawPreferences gives a pod preferred node affinity.
+// drawPreferences draws preferred node affinity for a pod.
 func drawPreferences(t *rapid.T, pod *v1.Pod) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &v1.Affinity{}
@@ -128,7 +128,7 @@ func newScoringModel(t *rapid.T, w *fixture, scorer string) *openSession {
 	return newModelOf(t, w, registry, conf.Plugin{Name: nodeorder.Name, Arguments: arguments}, framework.Handle{})
 }
 
-// theirScores are by node, before they are normalized; empty if the plugin has nothing to say.
+// theirScores returns kube-scheduler's scores by node before normalization; empty if the plugin does not apply.
 func theirScores(t *rapid.T, p *peer, plugin fwk.Plugin, pod *v1.Pod) map[string]int64 {
 	ctx, state := context.Background(), schedulerframework.NewCycleState()
 	nodes, err := p.snapshot.NodeInfos().List()
@@ -151,7 +151,7 @@ func theirScores(t *rapid.T, p *peer, plugin fwk.Plugin, pod *v1.Pod) map[string
 	return scores
 }
 
-// compareScores returns how many pairs of nodes differ for kube-scheduler.
+// compareScores returns the number of pairs of nodes with different scores in kube-scheduler.
 func compareScores(t *rapid.T, m *openSession, pod *v1.Pod, s scorer, theirs map[string]int64) (differ int) {
 	task := m.cluster.Tasks()[api.TaskID(pod.UID)]
 	roomy := func(name string) *api.NodeInfo {
@@ -171,7 +171,7 @@ func compareScores(t *rapid.T, m *openSession, pod *v1.Pod, s scorer, theirs map
 			}
 			differ++
 			if ours, other := m.ssn.NodeScore(task, n), m.ssn.NodeScore(task, o); ours <= other {
-				t.Fatalf("kube-scheduler prefers %s (%d) to %s (%d), we score %d and %d for\n%s", a, theirs[a], b, theirs[b], ours, other, asYAML(pod))
+				t.Fatalf("kube-scheduler prefers %s (%d) to %s (%d), this scheduler scores %d and %d for\n%s", a, theirs[a], b, theirs[b], ours, other, asYAML(pod))
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func drawAffinity(t *rapid.T, p *v1.Pod) {
 	}
 }
 
-// drawNodeTerm draws terms that the API server accepts; an empty one matches no node.
+// drawNodeTerm draws terms that the API server accepts; an empty term matches no node.
 func drawNodeTerm(t *rapid.T) v1.NodeSelectorTerm {
 	var term v1.NodeSelectorTerm
 	for range one(t, "expressions", 0, 1, 1, 2) {
@@ -74,7 +74,7 @@ func drawPodTerms(t *rapid.T) []v1.PodAffinityTerm {
 	return terms
 }
 
-// drawSelector draws selectors of none (nil), of all, and of some pods.
+// drawSelector draws selectors of no pods (nil), of all pods, and of some pods.
 func drawSelector(t *rapid.T) *metav1.LabelSelector {
 	s := &metav1.LabelSelector{}
 	switch one(t, "selector", "app", "app", "app", "expression", "both", "all", "none") {

@@ -27,30 +27,30 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
 )
 
-// TestVolumeVerdictsEqualThoseOfKubeScheduler is TestVerdictsEqualThoseOfKubeScheduler for pods with claims:
-// bound ones, and ones that wait for their pods. What is placed in between is reserved on both sides.
-func TestVolumeVerdictsEqualThoseOfKubeScheduler(t *testing.T) {
-	tally := map[string]int{}
+// TestVolumeVerdictsEqualKubeScheduler is TestVerdictsEqualKubeScheduler for pods with claims, bound and unbound.
+// Placements in between are reserved in both schedulers.
+func TestVolumeVerdictsEqualKubeScheduler(t *testing.T) {
+	counts := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawStorage(rt)
 		difference := ""
-		synctest.Test(t, func(t *testing.T) { difference = s.compareAll(t, tally) })
+		synctest.Test(t, func(t *testing.T) { difference = s.compareAll(t, counts) })
 		if difference != "" {
 			rt.Fatal(difference)
 		}
 	})
-	t.Logf("pairs of pod and node: %v", tally)
+	t.Logf("pairs of pod and node: %v", counts)
 	for _, verdict := range []string{
 		"fits", "node(s) didn't match PersistentVolume's node affinity", "node(s) didn't find available persistent volumes to bind", "node(s) did not have enough free storage", "node(s) exceed max volume count",
 		"node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod", "pod has unbound immediate PersistentVolumeClaims",
 	} {
-		if !t.Failed() && tally[verdict] < 10 {
-			t.Errorf("only %d pairs end in %q: the generator does not try it", tally[verdict], verdict)
+		if !t.Failed() && counts[verdict] < 10 {
+			t.Errorf("only %d pairs end in %q: the generator does not cover it", counts[verdict], verdict)
 		}
 	}
 }
 
-// storage is a world of pods with claims, and what kube-scheduler's plugins read of storage.
+// storage is a fixture of pods with claims, and the storage objects that kube-scheduler's plugins read.
 type storage struct {
 	fixture
 	objects []runtime.Object
@@ -155,7 +155,7 @@ func (s *storage) addClass(name, provisioner string, mode storagev1.VolumeBindin
 	s.add(c)
 }
 
-// addVolume adds a volume. No two that are free have one size: which of those is taken would be chance.
+// addVolume adds a volume. Free volumes have distinct sizes, because the choice between equal sizes is random.
 func (s *storage) addVolume(t *rapid.T, name, class string, gibibytes int) *v1.PersistentVolume {
 	v := &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -225,9 +225,9 @@ func claiming(p *v1.Pod, name string) *v1.Pod {
 	return p
 }
 
-// compareAll asks both sides about all pods and nodes, places what fits, asks again, undoes all, and asks
-// again. It returns the first difference, empty if there is none.
-func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
+// compareAll compares both schedulers for all pods and nodes, places pods, compares again, undoes the placements, and
+// compares again. It returns the first difference, empty if there is none.
+func (s *storage) compareAll(t *testing.T, counts map[string]int) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer func() {
 		cancel()
@@ -242,10 +242,10 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 	m := newModelOf(t, &s.fixture, registry, conf.Plugin{Name: predicates.Name}, framework.Handle{Informers: factory, Kube: client})
 	theirs := newPeerOf(ctx, t, client, factory)
 	factory.Start(ctx.Done())
-	synctest.Wait() // until the informers have handed over all there is
+	synctest.Wait() // until the informers have delivered all objects
 	defer m.ssn.Close()
 
-	if difference := s.compare(t, m, theirs, tally); difference != "" {
+	if difference := s.compare(t, m, theirs, counts); difference != "" {
 		return difference
 	}
 	waited := slices.Clone(s.waiting)
@@ -255,7 +255,7 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 			continue
 		}
 		undo = append(undo, theirs.reserve(t, pod, s.waiting[i].Spec.NodeName))
-		if difference := s.compare(t, m, theirs, tally); difference != "" {
+		if difference := s.compare(t, m, theirs, counts); difference != "" {
 			return "after a placement, " + difference
 		}
 	}
@@ -264,14 +264,14 @@ func (s *storage) compareAll(t *testing.T, tally map[string]int) string {
 		f()
 	}
 	s.waiting = waited
-	if difference := s.compare(t, m, theirs, tally); difference != "" {
+	if difference := s.compare(t, m, theirs, counts); difference != "" {
 		return "after all was undone, " + difference
 	}
 	return ""
 }
 
-func (s *storage) compare(t *testing.T, m *openSession, p *peer, tally map[string]int) string {
-	p.show(t, &s.fixture, s.standing(api.Now))
+func (s *storage) compare(t *testing.T, m *openSession, p *peer, counts map[string]int) string {
+	p.show(t, &s.fixture, s.podsOnNodes(api.Now))
 	for _, pod := range s.waiting {
 		if pod.Spec.NodeName != "" {
 			continue
@@ -280,9 +280,9 @@ func (s *storage) compare(t *testing.T, m *openSession, p *peer, tally map[strin
 			_, ours := m.verdict(m.cluster.Tasks()[api.TaskID(pod.UID)], m.cluster.Node(node.Name), api.Now)
 			_, status := p.filter(t, pod, node.Name)
 			if ours == "" {
-				tally["fits"]++
+				counts["fits"]++
 			} else {
-				tally[ours]++
+				counts[ours]++
 			}
 			if (ours == "") != status.IsSuccess() {
 				text := explain(&s.fixture, pod, node, api.Now, ours, status.Message())
@@ -296,7 +296,7 @@ func (s *storage) compare(t *testing.T, m *openSession, p *peer, tally map[strin
 	return ""
 }
 
-// filter asks kube-scheduler about one node. An error is a refusal.
+// filter runs kube-scheduler's filters for one node. An error is a rejection.
 func (p *peer) filter(t *testing.T, pod *v1.Pod, node string) (fwk.CycleState, *fwk.Status) {
 	t.Helper()
 	state := schedulerframework.NewCycleState()
@@ -311,7 +311,7 @@ func (p *peer) filter(t *testing.T, pod *v1.Pod, node string) (fwk.CycleState, *
 	return state, status
 }
 
-// reserve lets kube-scheduler reserve what the pod takes on a node, and returns what undoes it.
+// reserve runs kube-scheduler's Reserve for the pod on a node and returns the function that reverts it.
 func (p *peer) reserve(t *testing.T, pod *v1.Pod, node string) (undo func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -320,7 +320,7 @@ func (p *peer) reserve(t *testing.T, pod *v1.Pod, node string) (undo func()) {
 		status = p.framework.RunReservePluginsReserve(ctx, state, pod, node)
 	}
 	if !status.IsSuccess() {
-		t.Fatalf("kube-scheduler cannot reserve what it has accepted: %v", status.AsError())
+		t.Fatalf("kube-scheduler cannot reserve a node that passed its filters: %v", status.AsError())
 	}
 	return func() { p.framework.RunReservePluginsUnreserve(ctx, state, pod, node) }
 }

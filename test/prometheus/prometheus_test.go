@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scraped are two scrapes of one target, a minute apart.
+// scraped is two scrapes of one target, a minute apart.
 func scraped(t *testing.T) (store *Store, now time.Time) {
 	t.Helper()
 	store, now = NewStore(), time.Unix(60, 0)
@@ -54,14 +54,14 @@ func TestQuery(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
-		"what there is":                        {`sum by (kind) (rate(a_total{job="j"}[1m])) > on () group_left () late`, "<nil>"},
-		"a series that there is not":           {`sum(b_total)`, `there is no series "b_total"`},
-		"a selector without a name":            {`absent({job="j"})`, `there is no series ""`},
-		"a label that there is not":            {`a_total{kinds="x"}`, "a_total has no label kinds"},
-		"a label of another series":            {`late{kind="x"}`, "late has no label kind"},
-		"a sum by a label that there is not":   {`sum by (kinds) (a_total)`, "nothing has the label kinds"},
-		"a match on a label that there is not": {`a_total / on (kinds) late`, "nothing has the label kinds"},
-		"half an expression":                   {`sum(a_total`, "unclosed left parenthesis"},
+		"existing series":             {`sum by (kind) (rate(a_total{job="j"}[1m])) > on () group_left () late`, "<nil>"},
+		"an unknown series":           {`sum(b_total)`, `there is no series "b_total"`},
+		"a selector without a name":   {`absent({job="j"})`, `there is no series ""`},
+		"an unknown label":            {`a_total{kinds="x"}`, "a_total has no label kinds"},
+		"a label of another series":   {`late{kind="x"}`, "late has no label kind"},
+		"a sum by an unknown label":   {`sum by (kinds) (a_total)`, "nothing has the label kinds"},
+		"a match on an unknown label": {`a_total / on (kinds) late`, "nothing has the label kinds"},
+		"half an expression":          {`sum(a_total`, "unclosed left parenthesis"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, _ := scraped(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// Schema holds the names of the labels of each series, by the name of the series.
+// Schema maps names of series to the names of their labels.
 type Schema map[string][]string
 
-// Described is the schema of what the scheduler says about itself, with the labels that a server adds.
+// Described is the schema of the scheduler's metrics, with the labels that a server adds.
 func Described(target ...string) Schema {
 	s := Schema{}
 	for _, d := range metrics.Descriptions() {
@@ -32,7 +32,7 @@ func Described(target ...string) Schema {
 	return s
 }
 
-// Schema is that of the series which the store has.
+// Schema returns the schema of the series in the store.
 func (s *Store) Schema() Schema {
 	schema := Schema{}
 	for _, one := range s.series {
@@ -46,7 +46,7 @@ func (s *Store) Schema() Schema {
 	return schema
 }
 
-// Check returns an error if an expression does not parse, or names a series or a label that there is not.
+// Check returns an error if an expression is invalid, or names an unknown series or label.
 func (s Schema) Check(expression string) error {
 	parsed, err := parser.ParseExpr(expression)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package prometheus answers queries as a Prometheus server would, on series that a test gives or scrapes.
+// Package prometheus evaluates queries like a Prometheus server, on series that a test adds or scrapes.
 package prometheus
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Store holds series. It is not safe for use by several goroutines.
+// Store holds series. It is not safe for concurrent use.
 type Store struct {
 	engine *promql.Engine
 	series map[string]*series // by labels
@@ -38,7 +38,7 @@ func NewStore() *Store {
 	}
 }
 
-// Add appends a sample to a series. The samples of a series must come in the order of their times.
+// Add appends a sample to a series. The samples of a series must be added in the order of their times.
 func (s *Store) Add(l labels.Labels, at time.Time, value float64) {
 	key := l.String()
 	if s.series[key] == nil {
@@ -47,7 +47,7 @@ func (s *Store) Add(l labels.Labels, at time.Time, value float64) {
 	s.series[key].samples = append(s.series[key].samples, sample{at.UnixMilli(), value})
 }
 
-// Scrape adds what a target has served, with the labels that a server gives it.
+// Scrape adds the metrics that a target served, with the labels that a server adds.
 func (s *Store) Scrape(text []byte, at time.Time, target map[string]string) error {
 	parser := textparse.NewPromParser(text, labels.NewSymbolTable(), false)
 	for {
@@ -84,7 +84,7 @@ func (s *Store) Query(ctx context.Context, expression string, at time.Time) (pro
 	}
 	switch value := result.Value.(type) {
 	case promql.Vector:
-		return slices.Clone(value), nil // Close takes it back
+		return slices.Clone(value), nil // Close reuses it
 	case promql.Scalar:
 		return promql.Vector{{T: value.T, F: value.V}}, nil
 	}
@@ -125,7 +125,7 @@ func (c *chosen) At() storage.Series                { return c.now }
 func (c *chosen) Err() error                        { return nil }
 func (c *chosen) Warnings() annotations.Annotations { return nil }
 
-// sample implements chunks.Sample for a plain number.
+// sample implements chunks.Sample for a number.
 type sample struct {
 	at    int64 // milliseconds
 	value float64

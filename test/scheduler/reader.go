@@ -23,9 +23,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// Reader reads what a scheduler serves, as a service account of its own.
+// Reader reads the HTTP endpoints of a scheduler with its own service account.
 type Reader struct {
-	// Args have a scheduler serve so that the reader finds and trusts it.
+	// Args make a scheduler serve on the reader's address with its certificate.
 	Args []string
 
 	// Address is the host and port; Token is that of the account.
@@ -36,8 +36,7 @@ type Reader struct {
 
 const reader = "reader"
 
-// NewReader makes an account that has a ClusterRole, and a certificate in a directory. There can
-// be one reader in a cluster.
+// NewReader creates an account with a ClusterRole, and a certificate in a directory. A cluster can have one reader.
 func NewReader(ctx context.Context, c *cluster.Cluster, dir, role string) (*Reader, error) {
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -73,7 +72,7 @@ func freePort() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String()) // an address that was just made
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // a valid address
 	return port, l.Close()
 }
 
@@ -104,7 +103,7 @@ func readerToken(ctx context.Context, c *cluster.Cluster, path, role string) (st
 	return config.BearerToken, os.Remove(path)
 }
 
-// Get returns what the scheduler answers on a path, and an error unless it is with code 200.
+// Get returns the response of the scheduler for a path, and an error unless the code is 200.
 func (r *Reader) Get(ctx context.Context, path string) ([]byte, error) {
 	code, body, err := r.Ask(ctx, path, r.Token)
 	if err == nil && code != http.StatusOK {
@@ -113,7 +112,7 @@ func (r *Reader) Get(ctx context.Context, path string) ([]byte, error) {
 	return body, err
 }
 
-// Ask returns what the scheduler answers to somebody else, who has a token, or none if it is empty.
+// Ask returns the response for another client, with a token or, if that is empty, without.
 func (r *Reader) Ask(ctx context.Context, path, token string) (code int, body []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+r.Address+path, nil)
 	if err != nil {
@@ -131,7 +130,7 @@ func (r *Reader) Ask(ctx context.Context, path, token string) (code int, body []
 	return response.StatusCode, body, err
 }
 
-// Metrics returns the metrics that the scheduler serves, by series: the name with its labels as they are printed.
+// Metrics returns the scheduler's metrics by series: the name and labels as printed.
 func (r *Reader) Metrics(ctx context.Context) (map[string]float64, error) {
 	body, err := r.Get(ctx, "/metrics")
 	if err != nil {

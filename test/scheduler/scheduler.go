@@ -1,6 +1,5 @@
-// Package scheduler runs the scheduler as users run it: installed from config/, as a process
-// of its own, as its own service account and with the roles that are shipped. Tests and
-// measuring programs start it on a local cluster:
+// Package scheduler runs the scheduler as users run it: installed from config/, as a separate process with its own
+// service account and the roles in config/. Tests and benchmarks start it on a local cluster:
 //
 //	err := scheduler.Install(ctx, c)
 //	s, err := scheduler.Start(ctx, c, scheduler.Options{Dir: dir})
@@ -20,17 +19,17 @@ import (
 )
 
 const (
-	// Name is the spec.schedulerName of the pods that the scheduler takes care of.
+	// Name is the spec.schedulerName of the pods that it schedules.
 	Name = "batch-scheduler"
 
-	// Namespace and Account are where config/ puts it.
+	// Namespace and Account are those in config/.
 	Namespace = "batch-scheduler-system"
 	Account   = "batch-scheduler"
 
 	importPath = "github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler"
 )
 
-// Options say how to start the scheduler. Dir must be given.
+// Options configure the scheduler. Dir is required.
 type Options struct {
 	// Dir receives the kubeconfig and the log.
 	Dir string
@@ -38,21 +37,20 @@ type Options struct {
 	// Race runs a binary with the race detector.
 	Race bool
 
-	// Args follow, and so override, those that Start gives: the kubeconfig, no leader
-	// election, nothing served.
+	// Args are appended to, and so override, those that Start sets: the kubeconfig, no leader election, no endpoints.
 	Args []string
 }
 
-// Scheduler is a scheduler that was started.
+// Scheduler is a scheduler process.
 type Scheduler struct {
 	*cluster.Process
 
-	// Kubeconfig is what it uses; Log is the file that it prints to.
+	// Kubeconfig is the scheduler's; Log is the file with its output.
 	Kubeconfig, Log string
 }
 
-// Install applies config/crd and config/default as an administrator, all but what would run the
-// scheduler as a pod. It must be called before Start, and may be called again.
+// Install applies config/crd and config/default as an administrator, except the Deployment. It must be called before
+// Start and may be called again.
 func Install(ctx context.Context, c *cluster.Cluster) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -65,13 +63,13 @@ func Install(ctx context.Context, c *cluster.Cluster) error {
 	return c.Apply(ctx, filepath.Join(config, "default"), "Deployment", "PodDisruptionBudget")
 }
 
-// BinaryVariable is the environment variable that names a built scheduler to use. Empty or unset,
-// Build builds one.
+// BinaryVariable is the environment variable with the path of a built scheduler. If it is empty or unset, Build
+// builds one.
 const BinaryVariable = "BATCH_SCHEDULER_BINARY"
 
-// Build builds the scheduler, or returns the one that the environment names. Even where nothing
-// has changed, looking for changes takes seconds, so who starts many of them sets the variable
-// to what the first Build has returned.
+// Build builds the scheduler, or returns the binary that the environment names. Even for an unchanged tree the go
+// command takes seconds, so a program that starts many schedulers should set the variable to the result of the first
+// Build.
 func Build(ctx context.Context, race bool) (string, error) {
 	if binary := os.Getenv(BinaryVariable); binary != "" {
 		return binary, nil
@@ -79,8 +77,8 @@ func Build(ctx context.Context, race bool) (string, error) {
 	return cluster.Build(ctx, importPath, race)
 }
 
-// Start starts a scheduler and does not wait until it is ready. Without leader election
-// nothing keeps two from running at once: stop one before the next is started.
+// Start starts a scheduler and does not wait until it is ready. Without leader election two can run at the same time:
+// stop one before the next is started.
 func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, error) {
 	binary, err := Build(ctx, o.Race)
 	if err != nil {
@@ -106,11 +104,11 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 	return s, nil
 }
 
-// fault matches what no log may contain, whatever happens in the cluster.
+// fault matches what no log may contain, in any scenario.
 var fault = regexp.MustCompile(`(?i)panic|DATA RACE|fatal error|forbidden: User|unauthorized`)
 
-// Faults returns the lines of the log that tell of a fault of the scheduler's own: a panic, a
-// data race, a permission that the shipped roles do not give.
+// Faults returns the lines of the log with a fault of the scheduler itself: a panic, a data race, or a permission
+// that its roles do not grant.
 func (s *Scheduler) Faults() ([]string, error) {
 	data, err := os.ReadFile(s.Log)
 	if err != nil {

@@ -1,12 +1,13 @@
-// Soak lets a random course of events run against the scheduler and looks whether it keeps its promises.
+// Soak runs a random scenario against the scheduler and checks that the scheduler keeps its guarantees.
 //
 //	make soak MINUTES=20
 //	go run ./test/soak -minutes 20 -seed 7
 //
-// It has a real API server with simulated kubelets, the scheduler as its own process under its own service account and
-// with all four actions, and a checker that knows only what watches show. Jobs come, grow, shrink and go, nodes are lost
-// and come back, queues and priorities change, others bind pods, and the scheduler is stopped and killed. In the end
-// everything is put in order, and what fits must run. The exit code is 1 if a promise was broken.
+// It runs a real API server with simulated kubelets, the scheduler as a separate process under its own service
+// account with all four actions, and a checker that reads only from watches. The scenario creates, scales and deletes
+// jobs, stops and restores nodes, changes queues and priorities, binds pods with another client, and stops and kills
+// the scheduler. At the end it restores the cluster, and all pods that fit must run. The exit code is 1 if a
+// guarantee was violated.
 package main
 
 import (
@@ -35,17 +36,17 @@ import (
 // reportPeriod is how often progress is reported.
 const reportPeriod = 30 * time.Second
 
-const usage = `Soak lets a random course of events run against the scheduler on a local cluster, and looks whether it keeps its
-promises. Exit codes: 0 all kept, 1 a promise broken, 2 the soak itself failed. Ctrl-C ends it with the counts so far.
+const usage = `Soak runs a random scenario against the scheduler on a local cluster, and checks that it keeps its
+guarantees. Exit codes: 0 success, 1 a guarantee was violated, 2 the soak itself failed. Ctrl-C ends it with the counts so far.
 
-  -minutes n   how long the course takes; to put things in order takes 1 to 3 minutes more (default 10)
-  -seed n      the course to take; 0 draws one (default 0)
-  -plain       run the scheduler as it is shipped, without race detector and audits of its model
-  -keep        keep the logs and a journal of all that happened, also if all goes well
-  -steps       only print the course
+  -minutes n   length of the scenario; the final checks take 1 to 3 minutes more (default 10)
+  -seed n      the seed of the scenario; 0 draws one (default 0)
+  -plain       run the scheduler as released, without race detector and audits of its model
+  -keep        keep the logs and a journal of all that happened, also on success
+  -steps       only print the scenario
 `
 
-// options are the flags as given.
+// options are the flags.
 type options struct {
 	minutes float64
 	seed    uint64
@@ -55,9 +56,9 @@ type options struct {
 }
 
 func main() {
-	klog.SetLogger(logr.Discard()) // clients tell of requests that end with the soak
+	klog.SetLogger(logr.Discard()) // clients log requests that are cancelled at the end
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	os.Exit(code)
@@ -127,7 +128,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// soak sets the stage, plays the course, and tells what became of it.
+// soak starts the harness, plays the scenario, and reports the result.
 func soak(ctx context.Context, o options, steps []scenario.Step, say func(string, ...any)) (code int, err error) {
 	dir, err := os.MkdirTemp("", "soak-")
 	if err != nil {
@@ -140,7 +141,7 @@ func soak(ctx context.Context, o options, steps []scenario.Step, say func(string
 	r := &reporter{harness: s, say: say}
 	err = play(ctx, s, r, steps)
 	if ctx.Err() == nil && err == nil {
-		s.Close() // a scheduler may have said something bad in the end
+		s.Close() // a scheduler may have logged errors at its end
 	} else {
 		defer s.Close()
 	}
@@ -152,7 +153,7 @@ func soak(ctx context.Context, o options, steps []scenario.Step, say func(string
 	return code, errors.Join(err, r.write(filepath.Join(dir, "journal.txt")))
 }
 
-// play has everything happen, with progress reported beside.
+// play runs the scenario and reports progress meanwhile.
 func play(ctx context.Context, s *harness.Harness, r *reporter, steps []scenario.Step) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
@@ -177,14 +178,14 @@ func play(ctx context.Context, s *harness.Harness, r *reporter, steps []scenario
 	return s.End(ctx, before)
 }
 
-// reporter tells how it goes.
+// reporter reports progress.
 type reporter struct {
 	harness  *harness.Harness
 	say      func(string, ...any)
-	reported int // violations
+	reported int // number of reported violations
 }
 
-// progress reports at times, until ctx ends.
+// progress reports periodically until ctx ends.
 func (r *reporter) progress(ctx context.Context) {
 	look, report := time.NewTicker(time.Second), time.NewTicker(reportPeriod)
 	defer look.Stop()
@@ -202,7 +203,7 @@ func (r *reporter) progress(ctx context.Context) {
 }
 
 func (r *reporter) report(ctx context.Context) {
-	vitals := "the scheduler is away"
+	vitals := "no scheduler"
 	if v, err := r.harness.Vitals(ctx); err == nil {
 		vitals = fmt.Sprintf("%.0f goroutines, %.1f MiB", v.Goroutines, v.Heap)
 	}
@@ -212,12 +213,12 @@ func (r *reporter) report(ctx context.Context) {
 		for _, n := range t.Evictions {
 			evictions += n
 		}
-		r.say("%d gangs started, %d pods bound, %d evicted; %d nodes lost, %d restarts; %d jobs wait; %s; %d violations",
+		r.say("%d gangs started, %d pods bound, %d evicted; %d nodes lost, %d restarts; %d jobs pending; %s; %d violations",
 			t.Started, t.Bound, evictions, t.NodesLost, t.Restarts, len(c.Waiting()), vitals, len(c.Violations()))
 	})
 }
 
-// violations tells those that have not been told.
+// violations reports new violations.
 func (r *reporter) violations() {
 	var found []checker.Violation
 	r.harness.Check(func(c *checker.Checker, _ time.Time) {
@@ -230,12 +231,12 @@ func (r *reporter) violations() {
 	}
 }
 
-// conclude tells everything, and returns the exit code.
+// conclude reports the results and returns the exit code.
 func (r *reporter) conclude() int {
 	r.violations()
 	code := 0
 	r.harness.Check(func(c *checker.Checker, _ time.Time) {
-		r.say("what was seen:\n%s", c.Table())
+		r.say("summary:\n%s", c.Table())
 		if len(c.Violations()) > 0 {
 			code = 1
 		}

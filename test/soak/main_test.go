@@ -8,21 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCommand: what can be asked of the command without a cluster.
+// TestCommand tests the command without a cluster.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		args  []string
 		code  int
-		wants string // somewhere in the output
+		wants string // must be contained in the output
 	}{
-		"help":                 {[]string{"-h"}, 0, "-minutes n"},
-		"an unknown flag":      {[]string{"-hours", "3"}, 2, "-hours"},
-		"an argument":          {[]string{"20"}, 2, `unexpected argument "20"`},
-		"no time":              {[]string{"-minutes", "0"}, 2, "want more than 0"},
-		"not a number":         {[]string{"-minutes", "NaN"}, 2, "want more than 0"},
-		"what would happen":    {[]string{"-steps", "-seed", "7", "-minutes", "1"}, 0, "submit a job job-0001"},
-		"a seed below nothing": {[]string{"-seed", "-1"}, 2, "-seed"},
+		"help":                {[]string{"-h"}, 0, "-minutes n"},
+		"unknown flag":        {[]string{"-hours", "3"}, 2, "-hours"},
+		"unexpected argument": {[]string{"20"}, 2, `unexpected argument "20"`},
+		"zero minutes":        {[]string{"-minutes", "0"}, 2, "want more than 0"},
+		"not a number":        {[]string{"-minutes", "NaN"}, 2, "want more than 0"},
+		"steps only":          {[]string{"-steps", "-seed", "7", "-minutes", "1"}, 0, "submit a job job-0001"},
+		"negative seed":       {[]string{"-seed", "-1"}, 2, "-seed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -35,7 +35,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-func TestNoSeedIsAnySeed(t *testing.T) {
+func TestRandomSeed(t *testing.T) {
 	t.Parallel()
 	first, err := parse(nil)
 	if err != nil || first.seed == 0 {

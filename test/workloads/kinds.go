@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// replicas are a template and how often pods are made from it.
+// replicas are a template and the number of its pods.
 type replicas struct {
 	Replicas   int                    `json:"replicas"`
 	NumOfHosts int                    `json:"numOfHosts"` // Ray: pods of one replica
 	Template   corev1.PodTemplateSpec `json:"template"`
 }
 
-// mpiJob: the operator makes a Job of the launcher, and pods of the workers.
+// mpiJob: the operator creates a Job for the launcher, and the pods of the workers.
 type mpiJob struct {
 	Spec struct {
 		LauncherCreationPolicy string              `json:"launcherCreationPolicy"`
@@ -28,7 +28,7 @@ type mpiJob struct {
 
 func (m *mpiJob) pods() ([]Pods, error) {
 	if m.Spec.LauncherCreationPolicy != "AtStartup" {
-		return nil, fmt.Errorf("launcherCreationPolicy %q makes the launcher when the workers run", m.Spec.LauncherCreationPolicy)
+		return nil, fmt.Errorf("launcherCreationPolicy %q creates the launcher when the workers run", m.Spec.LauncherCreationPolicy)
 	}
 	var all []Pods
 	for _, kind := range slices.Sorted(maps.Keys(m.Spec.MPIReplicaSpecs)) {
@@ -38,7 +38,7 @@ func (m *mpiJob) pods() ([]Pods, error) {
 	return all, nil
 }
 
-// rayCluster: the operator makes a head, and the pods of each group of workers.
+// rayCluster: the operator creates a head, and the pods of each worker group.
 type rayCluster struct {
 	Spec struct {
 		HeadGroupSpec    replicas   `json:"headGroupSpec"`
@@ -54,8 +54,8 @@ func (c *rayCluster) pods() ([]Pods, error) {
 	return all, nil
 }
 
-// sparkApplication: the operator makes the driver, which makes the executors. What containers ask for is in fields of
-// their own.
+// sparkApplication: the operator creates the driver, which creates the executors. Resource requests are in separate
+// fields.
 type sparkApplication struct {
 	Spec struct {
 		Image    string `json:"image"`
@@ -67,7 +67,7 @@ type sparkApplication struct {
 type spark struct {
 	Instances int                    `json:"instances"`
 	Cores     int                    `json:"cores"`
-	Memory    string                 `json:"memory"` // as Java writes it
+	Memory    string                 `json:"memory"` // in Java's format
 	Template  corev1.PodTemplateSpec `json:"template"`
 }
 
@@ -91,7 +91,7 @@ func (a *sparkApplication) pods() ([]Pods, error) {
 	return all, nil
 }
 
-// trainingRuntime has the templates of TrainJobs, as those of a JobSet.
+// trainingRuntime has the templates of TrainJobs, those of a JobSet.
 type trainingRuntime struct {
 	Spec jobSetTemplate `json:"spec"`
 }
@@ -113,8 +113,8 @@ type replicatedJob struct {
 	} `json:"template"`
 }
 
-// trainJob: the operator makes a JobSet of the runtime with the patches of the job, and as many training nodes as it
-// says.
+// trainJob: the operator creates a JobSet from the runtime with the patches of the job, and with its number of
+// training nodes.
 type trainJob struct {
 	runtime *trainingRuntime
 
@@ -129,12 +129,12 @@ type trainJob struct {
 	} `json:"spec"`
 }
 
-// trainer is the job of a runtime that trains.
+// trainer is the training job of a runtime.
 const trainer = "node"
 
 func (j *trainJob) pods() ([]Pods, error) {
 	if j.runtime == nil {
-		return nil, fmt.Errorf("the runtime is not above it")
+		return nil, fmt.Errorf("the runtime must precede it in the file")
 	}
 	template := j.runtime.Spec.trainer()
 	if template == nil {

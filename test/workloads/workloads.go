@@ -1,6 +1,6 @@
-// Package workloads reads the files of config/samples/workloads as the controllers of their kinds do, as far as it
-// matters for scheduling: which pods they make, how many, and in which group. The definitions of most of these kinds
-// are not in this repository, so where they have their pod templates is written down here, for all tests.
+// Package workloads reads the files of config/samples/workloads like the controllers of their kinds, as far as it
+// matters for scheduling: which pods they create, how many, and in which PodGroup. The definitions of most of these
+// kinds are not in this repository, so this package defines for all tests where their pod templates are.
 package workloads
 
 import (
@@ -17,27 +17,27 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Sample is one file: a group, and what makes its pods.
+// Sample is one file: a group and the workload that creates its pods.
 type Sample struct {
-	// Name is that of the file, without ".yaml".
+	// Name is the name of the file without ".yaml".
 	Name string
 
 	// Group is the PodGroup of the file.
 	Group *v1alpha1.PodGroup
 
-	// Pods are those that controllers make from the file.
+	// Pods are those that controllers create from the file.
 	Pods []Pods
 
-	// Job and Service are nil in files of kinds that the API server does not know by itself.
+	// Job and Service are nil in files of custom kinds.
 	Job     *batchv1.Job
 	Service *corev1.Service
 
 	runtime *trainingRuntime
 }
 
-// Pods are equal pods, made from one template.
+// Pods are equal pods from one template.
 type Pods struct {
-	// Where the template is: the kind, and the path in it.
+	// Where is the location of the template: the kind and the path.
 	Where string
 
 	Count    int
@@ -73,13 +73,13 @@ func read(path string) (*Sample, error) {
 		}
 	}
 	if s.Group == nil || len(s.Pods) == 0 {
-		return nil, fmt.Errorf("it has no PodGroup, or nothing that makes pods")
+		return nil, fmt.Errorf("it has no PodGroup, or no workload")
 	}
 	return s, nil
 }
 
-// add takes one document. What this repository or Kubernetes defines is read to its last field; of other kinds only
-// what makes pods is known here.
+// add adds one document. Kinds of this repository and of Kubernetes are decoded strictly; of other kinds only the
+// fields that create pods are decoded.
 func (s *Sample) add(document []byte) error {
 	var head metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &head); err != nil {
@@ -111,10 +111,10 @@ func (s *Sample) add(document []byte) error {
 	case "sparkoperator.k8s.io/v1beta2 SparkApplication":
 		return makePods(s, document, &sparkApplication{})
 	}
-	return fmt.Errorf("%s %s is a kind that this package does not know; teach it", head.APIVersion, head.Kind)
+	return fmt.Errorf("%s %s is an unknown kind; add it to this package", head.APIVersion, head.Kind)
 }
 
-// maker is a kind whose controller makes pods.
+// maker is a kind whose controller creates pods.
 type maker interface {
 	pods() ([]Pods, error)
 }

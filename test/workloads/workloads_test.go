@@ -13,7 +13,7 @@ import (
 
 const dir = "../../config/samples/workloads"
 
-// TestEachKindHasASample names the files, so that none is forgotten, with the size of the gang in each.
+// TestEachKindHasASample lists the files, so that none is missing, with the size of the gang in each.
 func TestEachKindHasASample(t *testing.T) {
 	t.Parallel()
 	got := map[string]int32{}
@@ -26,7 +26,7 @@ func TestEachKindHasASample(t *testing.T) {
 	}
 }
 
-// TestGangsAreComplete: what a file makes goes to the scheduler, and makes its group complete, no more and no less.
+// TestGangsAreComplete checks that the pods of a file have the scheduler's name and complete their group exactly.
 // Pods outside of the group name its queue, so that they count there too.
 func TestGangsAreComplete(t *testing.T) {
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestGangsAreComplete(t *testing.T) {
 				}
 			}
 			if want := int(s.Group.Spec.MinMember); members != want {
-				t.Errorf("the file makes %d pods of the group, and minMember is %d", members, want)
+				t.Errorf("the file creates %d pods of the group, and minMember is %d", members, want)
 			}
 		})
 	}

@@ -279,8 +279,8 @@ waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are 
 				{want: map[string]int{"bind default/gang": 2}},
 				{
 					do: func(c *Cluster) {
-						c.Refuse("default/gang-1")
-						c.Confirm()
+						c.FailBinds("default/gang-1")
+						c.ConfirmBinds()
 						c.Add(Group("default/rival", 1, Pending(1, "1cpu", Priority(0))))
 					},
 					want:  map[string]int{"bind default/gang": 1},
@@ -343,7 +343,7 @@ func TestSameInputSameOutput(t *testing.T) {
 	)
 	want := Run(t, builtIn(t), given)
 	for seed := range int64(20) {
-		if diff := cmp.Diff(want, Run(t, builtIn(t), given, Shuffled(seed))); diff != "" {
+		if diff := cmp.Diff(want, Run(t, builtIn(t), given, WithShuffleSeed(seed))); diff != "" {
 			t.Fatalf("seed %d:\n%s", seed, diff)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 func TestRandomEvictions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &random{t: t}
-		c := New(t, builtIn(t), r.rows(), WithConfig(allFour), Shuffled(rapid.Int64().Draw(t, "seed")))
+		c := New(t, builtIn(t), r.rows(), WithConfig(allFour), WithShuffleSeed(rapid.Int64().Draw(t, "seed")))
 		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
 			c.Cycle()
 			switch r.oneOf("evictions", "gone", "gone", "refused", "slow") {
 			case "gone":
-				c.Gone()
+				c.FinishEvictions()
 			case "refused":
-				c.Spare()
+				c.FailEvictions()
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "happenings") {
 				r.happening(c)

@@ -100,15 +100,15 @@ func (r *run) check() error {
 
 // answer lets binds and evictions take effect, the latter when they are due.
 func (r *run) answer() {
-	r.c.Confirm()
+	r.c.ConfirmBinds()
 	r.c.Start()
-	victims := slices.DeleteFunc(r.c.Leaving(), func(name string) bool {
+	victims := slices.DeleteFunc(r.c.EvictionsInFlight(), func(name string) bool {
 		return slices.ContainsFunc(mapsValues(r.gone), func(names []string) bool { return slices.Contains(names, name) })
 	})
 	if at, refused := r.refused[r.cycles]; refused && at < len(victims) {
 		r.log = append(r.log, "refused: "+victims[at])
-		r.c.Spare(victims[at:]...)
-		r.c.Protect(victims[at])
+		r.c.FailEvictions(victims[at:]...)
+		r.c.BlockEviction(victims[at])
 		for _, name := range victims[at:] {
 			r.takers.spared(name)
 		}
@@ -120,8 +120,8 @@ func (r *run) answer() {
 	}
 	for _, name := range r.gone[r.cycles] {
 		r.takers.gone(name, r.cycles)
-		if r.c.Gone(name); r.back {
-			r.c.Again(name)
+		if r.c.FinishEvictions(name); r.back {
+			r.c.CreateAgain(name)
 		}
 	}
 	delete(r.gone, r.cycles)
@@ -131,7 +131,7 @@ func (r *run) answer() {
 func (r *run) happen() {
 	if pods := r.pardoned[r.cycles]; len(pods) > 0 {
 		r.log = append(r.log, fmt.Sprintf("pardoned: %q", pods))
-		r.c.Pardon(pods...)
+		r.c.AllowEviction(pods...)
 		clear(r.seen)
 	}
 	delete(r.pardoned, r.cycles)
@@ -153,7 +153,7 @@ func (r *run) lose(node string) {
 	r.c.DeleteNode(node)
 	r.c.Delete(pods...)
 	if r.back {
-		r.c.Again(pods...)
+		r.c.CreateAgain(pods...)
 	}
 }
 

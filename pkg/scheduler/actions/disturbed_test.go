@@ -42,13 +42,13 @@ func TestDisturbedPlans(t *testing.T) {
 				{want: `pipeline t/b-0 n2
 				        pipeline t/b-1 n2`},
 				{
-					do: func(c *Cluster) { c.Gone("g/a-6", "g/a-7") },
+					do: func(c *Cluster) { c.FinishEvictions("g/a-6", "g/a-7") },
 					want: `bind t/b-0 n2
 					       bind t/b-1 n2`,
 				},
 				{
 					do: func(c *Cluster) { // what went in vain comes back
-						c.Confirm()
+						c.ConfirmBinds()
 						ready(c, "n3", v1.ConditionTrue)
 						leave(c, true)
 					},
@@ -134,9 +134,9 @@ func TestDisturbedPlans(t *testing.T) {
 
 // leave lets pods end that were evicted, and if they have a controller come back.
 func leave(c *Cluster, controlled bool) {
-	for _, name := range c.Leaving() {
-		if c.Gone(name); controlled {
-			c.Again(name)
+	for _, name := range c.EvictionsInFlight() {
+		if c.FinishEvictions(name); controlled {
+			c.CreateAgain(name)
 		}
 	}
 }

@@ -317,11 +317,11 @@ func TestDebtorsDoNotBorrowAgain(t *testing.T) {
 	evictions := 0
 	for range 10 {
 		evictions += strings.Count(c.Cycle(), "evict ")
-		c.Confirm()
+		c.ConfirmBinds()
 		c.Start()
-		for _, name := range c.Leaving() {
-			c.Gone(name)
-			c.Again(name)
+		for _, name := range c.EvictionsInFlight() {
+			c.FinishEvictions(name)
+			c.CreateAgain(name)
 		}
 	}
 	got := []string{fmt.Sprint(evictions), c.Held("g"), c.Held("t"), c.Waits()}

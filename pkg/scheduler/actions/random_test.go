@@ -28,7 +28,7 @@ func TestRandomClusters(t *testing.T) {
 		if err := registry.AddAction(nothingLeft{t}); err != nil {
 			t.Fatal(err)
 		}
-		c := New(t, registry, r.rows(), WithConfig(r.policy()), Shuffled(rapid.Int64().Draw(t, "seed")))
+		c := New(t, registry, r.rows(), WithConfig(r.policy()), WithShuffleSeed(rapid.Int64().Draw(t, "seed")))
 		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
 			c.Cycle()
 			for range rapid.IntRange(0, 4).Draw(t, "happenings") {
@@ -192,7 +192,7 @@ func (r *random) other() Row {
 	case "gang":
 		return ReplicaSet(name, append(r.members(true), GangOf("2"))...)
 	case "lost":
-		return Lost(name, r.members(false)...)
+		return MissingGroup(name, r.members(false)...)
 	}
 	return Foreign(name, append(r.members(true), Priority(int32(r.upTo(1, "priority"))), Nominated(r.oneOf("nominated", r.nodes...)))...)
 }
@@ -250,16 +250,16 @@ func (r *random) happening(c *Cluster) {
 	case "wait": // until gangs have waited long
 		c.Wait(6 * time.Minute)
 	case "confirm":
-		c.Confirm()
+		c.ConfirmBinds()
 	case "confirm one":
 		if binds := c.InFlight(); len(binds) > 0 {
-			c.Confirm(r.oneOf("bind", binds...))
+			c.ConfirmBinds(r.oneOf("bind", binds...))
 		}
 	case "refuse":
-		c.Refuse()
+		c.FailBinds()
 	case "refuse one":
 		if binds := c.InFlight(); len(binds) > 0 {
-			c.Refuse(r.oneOf("bind", binds...))
+			c.FailBinds(r.oneOf("bind", binds...))
 		}
 	case "start":
 		c.Start()

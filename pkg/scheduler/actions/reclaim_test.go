@@ -231,7 +231,7 @@ func TestReclaimEndsAtWhatQueuesDeserve(t *testing.T) {
 			for range tc.want {
 				decided := inNumbers(c.Cycle())
 				got = append(got, decided+"; "+holdings(c))
-				c.Confirm()
+				c.ConfirmBinds()
 				c.Start()
 				leave(c, true)
 			}

@@ -60,13 +60,13 @@ tiers:
 		},
 		"a gang that is completed in time is not degraded": {
 			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
-			happen: func(c *Cluster) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.Confirm(); c.Start() },
+			happen: func(c *Cluster) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.ConfirmBinds(); c.Start() },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := New(t, builtIn(t), tc.given, WithConfig(tc.config))
 			c.Cycle()
-			c.Confirm()
+			c.ConfirmBinds()
 			c.DeleteNode("n2")
 			c.Recreate(tc.lost...)
 			for range 3 {

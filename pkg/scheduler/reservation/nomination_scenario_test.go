@@ -21,8 +21,8 @@ func TestLostNominationsSlowEvictionsDown(t *testing.T) {
 	var evicted []int // by cycle
 	for i := range 24 {
 		evicted = append(evicted, strings.Count(c.Cycle(), "evict "))
-		if victims := c.Leaving(); len(victims) > 0 {
-			c.Gone(victims[0])
+		if victims := c.EvictionsInFlight(); len(victims) > 0 {
+			c.FinishEvictions(victims[0])
 			c.Add(Foreign(fmt.Sprint("foreign-", i), Running(1, "1cpu", "n1")))
 		}
 	}
@@ -73,7 +73,7 @@ func TestNominations(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"the preemptor gets them": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Gone(); c.Add(Group("q/other", 1, Pending(1, "2cpu", Priority(9)))) },
+			{happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Group("q/other", 1, Pending(1, "2cpu", Priority(9)))) },
 				want: `bind q/high-0 n1
 				       evict q/low-2 for q/other
 				       pipeline q/other-0 n1
@@ -106,12 +106,12 @@ func TestNominations(t *testing.T) {
 		},
 		"a job that lost them to a pod of another scheduler has a backoff before it evicts again": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
+			{happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-2 for q/high
 			        pipeline q/high-0 n1
 			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
-			{happens: func(c *Cluster) { c.Gone(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
+			{happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-1 for q/high
@@ -129,7 +129,7 @@ func TestNominations(t *testing.T) {
 		},
 		"the nomination ends when evictions are refused": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Spare() }, want: evicted},
+			{happens: func(c *Cluster) { c.FailEvictions() }, want: evicted},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (s *stream) minute() {
 			s.ends[words[1]] = s.now + s.life()
 		}
 	}
-	s.c.Confirm()
+	s.c.ConfirmBinds()
 	s.c.Start()
 }
 

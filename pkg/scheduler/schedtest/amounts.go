@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// amounts reads a list such as "2cpu 8Gi 1gpu 10pods example.com/fpga=2": a bare quantity is
-// memory, and gpu stands for nvidia.com/gpu.
+// amounts parses a list such as "2cpu 8Gi 1gpu 10pods example.com/fpga=2". A bare quantity is memory; gpu is an
+// abbreviation of nvidia.com/gpu.
 func amounts(text string) (v1.ResourceList, error) {
 	list := v1.ResourceList{}
 	for _, word := range strings.Fields(text) {
@@ -41,7 +41,7 @@ func nameAndNumber(word string) (v1.ResourceName, string) {
 	return v1.ResourceMemory, word
 }
 
-// amounts fails the test where a row spells amounts that cannot be read.
+// amounts fails the test if a row has amounts that cannot be parsed.
 func (c *Cluster) amounts(row, text string) v1.ResourceList {
 	c.t.Helper()
 	list, err := amounts(text)

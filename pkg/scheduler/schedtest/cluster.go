@@ -28,7 +28,7 @@ const (
 	defaultQueue  = "default"
 )
 
-// T is what a Cluster needs of a test; *testing.T and *rapid.T have it.
+// T is the part of a test that a Cluster needs; *testing.T and *rapid.T implement it.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -36,54 +36,52 @@ type T interface {
 	Context() context.Context
 }
 
-// Cluster plays the API server for a scheduler without clients. It is for one goroutine.
+// Cluster is a fake API server for a scheduler without clients. It is not safe for concurrent use.
 type Cluster struct {
 	t         T
 	informers informers.SharedInformerFactory
 	replicas  replicas
 
-	// What exists. Objects are never changed, only replaced.
+	// Existing objects. Objects are never modified, only replaced.
 	nodes  map[string]*v1.Node
 	queues map[string]*v1alpha1.Queue
 	groups map[string]*v1alpha1.PodGroup // by namespace/name
 	pods   map[types.UID]*v1.Pod
 
 	missing map[string]bool                // names declared as not existing: "node n", "queue q"
-	names   map[string]string              // of groups by namespace/name, and of pods by UID, as tests spell them
+	names   map[string]string              // spelling in tests, of groups by namespace/name, and of pods by UID
 	uids    map[string]types.UID           // of pods, by the name in tests
-	numbers map[string]int                 // of the next pod in a row, by its title
-	born    map[string]int                 // how often an object of that name was created
-	clock   *clocktesting.FakePassiveClock // steps on with each object that is created and each cycle
+	numbers map[string]int                 // of the next pod of a row, by its title
+	created map[string]int                 // number of objects created with that name
+	clock   *clocktesting.FakePassiveClock // advances with each created object and each cycle
 
-	inFlight []Bind             // decided and not answered
-	orphaned map[string]*v1.Pod // what was deleted, by the name in tests
-	leaving  []string           // pods whose eviction is decided and not answered
-	last     *cycle
-	restless bool
+	inFlight          []Bind             // decided, without a result yet
+	deletedPods       map[string]*v1.Pod // deleted pods, by the name in tests
+	evictionsInFlight []string           // pods whose eviction is decided, without a result yet
+	last              *cycle
+	skipConvergence   bool
 }
 
 // Option changes how a Cluster schedules.
 type Option func(*settings)
 
 type settings struct {
-	config   string
-	seed     int64
-	restless bool
+	config          string
+	seed            int64
+	skipConvergence bool
 }
 
 // WithConfig replaces the built-in configuration by a policy in YAML.
 func WithConfig(yaml string) Option { return func(s *settings) { s.config = yaml } }
 
-// Shuffled lets the second model hear of the objects in another order.
-func Shuffled(seed int64) Option { return func(s *settings) { s.seed = seed } }
+// WithShuffleSeed sets the seed for the order in which the second model receives the objects.
+func WithShuffleSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
-// Restless leaves out the checks that evictions come to an end, plan by plan: for tests of what
-// happens if they do not.
-func Restless() Option { return func(s *settings) { s.restless = true } }
+// WithoutConvergenceChecks disables the checks that each plan contributes to convergence, for tests of what happens without.
+func WithoutConvergenceChecks() Option { return func(s *settings) { s.skipConvergence = true } }
 
-// New makes a cluster of the rows, to be scheduled by the plugins and actions of the registry,
-// with the built-in configuration unless an option says otherwise. What is wrong with any of it
-// ends the test.
+// New creates a cluster from the rows, scheduled by the plugins and actions of the registry. The built-in
+// configuration applies unless an option changes it. Invalid rows or options fail the test.
 func New(t T, registry *framework.Registry, given []Row, options ...Option) *Cluster {
 	t.Helper()
 	s := settings{config: conf.DefaultYAML(), seed: 1}
@@ -95,20 +93,20 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 		t.Fatal(err)
 	}
 	c := &Cluster{
-		t:         t,
-		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		nodes:     map[string]*v1.Node{},
-		queues:    map[string]*v1alpha1.Queue{},
-		groups:    map[string]*v1alpha1.PodGroup{},
-		pods:      map[types.UID]*v1.Pod{},
-		missing:   map[string]bool{},
-		names:     map[string]string{},
-		uids:      map[string]types.UID{},
-		numbers:   map[string]int{},
-		born:      map[string]int{},
-		orphaned:  map[string]*v1.Pod{},
-		restless:  s.restless,
-		clock:     clocktesting.NewFakePassiveClock(dawn),
+		t:               t,
+		informers:       informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		nodes:           map[string]*v1.Node{},
+		queues:          map[string]*v1alpha1.Queue{},
+		groups:          map[string]*v1alpha1.PodGroup{},
+		pods:            map[types.UID]*v1.Pod{},
+		missing:         map[string]bool{},
+		names:           map[string]string{},
+		uids:            map[string]types.UID{},
+		numbers:         map[string]int{},
+		created:         map[string]int{},
+		deletedPods:     map[string]*v1.Pod{},
+		skipConvergence: s.skipConvergence,
+		clock:           clocktesting.NewFakePassiveClock(epoch),
 	}
 	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock, GangGrace: time.Minute}, s.seed)
 	c.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
@@ -116,13 +114,13 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 	return c
 }
 
-// Run schedules the rows for one cycle and returns the transcript.
+// Run runs one cycle over the rows and returns the transcript.
 func Run(t T, registry *framework.Registry, given []Row, options ...Option) string {
 	t.Helper()
 	return New(t, registry, given, options...).Cycle()
 }
 
-// Add declares more rows; the next cycle sees them.
+// Add declares more rows for the next cycle.
 func (c *Cluster) Add(rows ...Row) {
 	c.t.Helper()
 	for _, row := range rows {
@@ -130,12 +128,12 @@ func (c *Cluster) Add(rows ...Row) {
 	}
 }
 
-// dawn is the time from which rows count.
+// dawn is the creation time of the first object.
 //
 //nolint:gochecknoglobals // Go has no constants of struct types
-var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// meta makes metadata with a creation time of its own and a UID that tells incarnations apart.
+// meta returns metadata with a unique creation time and a UID that distinguishes objects of the same name.
 func (c *Cluster) meta(namespace, name string) metav1.ObjectMeta {
 	c.Wait(time.Second)
 	return metav1.ObjectMeta{
@@ -147,8 +145,8 @@ func (c *Cluster) meta(namespace, name string) metav1.ObjectMeta {
 
 func (c *Cluster) uid(namespace, name string) types.UID {
 	key := namespace + "/" + name
-	c.born[key]++
-	return types.UID(fmt.Sprintf("%s.%s.%d", namespace, name, c.born[key]))
+	c.created[key]++
+	return types.UID(fmt.Sprintf("%s.%s.%d", namespace, name, c.created[key]))
 }
 
 func mustParse(text string) *resource.Quantity {
@@ -161,49 +159,49 @@ func (c *Cluster) name(pod *v1.Pod, name string) {
 	c.uids[name] = pod.UID
 }
 
-// An event is something that all models hear of before the next cycle. Of events with one key
-// only the last counts where they are shuffled.
+// An event is a change that all models receive before the next cycle. In the shuffled model only the last event of a
+// key counts.
 type event struct {
 	key   string
 	apply func(*model.Cluster)
 }
 
-func (c *Cluster) tell(key string, apply func(*model.Cluster)) {
-	c.replicas.tell(event{key, apply})
+func (c *Cluster) enqueue(key string, apply func(*model.Cluster)) {
+	c.replicas.enqueue(event{key, apply})
 }
 
 func (c *Cluster) setNode(n *v1.Node) {
 	c.nodes[n.Name] = n
 	delete(c.missing, "node "+n.Name)
-	c.tell("node "+n.Name, func(m *model.Cluster) { m.Events().SetNode(n) })
+	c.enqueue("node "+n.Name, func(m *model.Cluster) { m.Events().SetNode(n) })
 }
 
 func (c *Cluster) setQueue(q *v1alpha1.Queue) {
 	c.queues[q.Name] = q
 	delete(c.missing, "queue "+q.Name)
-	c.tell("queue "+q.Name, func(m *model.Cluster) { m.Events().SetQueue(q) })
+	c.enqueue("queue "+q.Name, func(m *model.Cluster) { m.Events().SetQueue(q) })
 }
 
 func (c *Cluster) setGroup(g *v1alpha1.PodGroup) {
 	c.groups[g.Namespace+"/"+g.Name] = g
-	c.tell("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetPodGroup(g) })
+	c.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetPodGroup(g) })
 }
 
 func (c *Cluster) setPod(p *v1.Pod) {
 	c.pods[p.UID] = p
-	c.tell("pod "+string(p.UID), func(m *model.Cluster) { m.Events().SetPod(p) })
+	c.enqueue("pod "+string(p.UID), func(m *model.Cluster) { m.Events().SetPod(p) })
 }
 
 func (c *Cluster) setPriorityClass(class *schedulingv1.PriorityClass) {
-	c.tell("class "+class.Name, func(m *model.Cluster) { m.Events().SetPriorityClass(class) })
+	c.enqueue("class "+class.Name, func(m *model.Cluster) { m.Events().SetPriorityClass(class) })
 }
 
-// setNamespace also feeds the lister that upstream's plugins read namespaces from.
+// setNamespace also updates the lister from which kube-scheduler's plugins read namespaces.
 func (c *Cluster) setNamespace(ns *v1.Namespace) {
 	if err := c.informers.Core().V1().Namespaces().Informer().GetIndexer().Add(ns); err != nil {
 		c.t.Fatal(err)
 	}
-	c.tell("namespace "+ns.Name, func(m *model.Cluster) { m.Events().SetNamespace(ns) })
+	c.enqueue("namespace "+ns.Name, func(m *model.Cluster) { m.Events().SetNamespace(ns) })
 }
 
 // Pods returns the names of all pods, oldest first.
@@ -226,7 +224,7 @@ func (c *Cluster) PodsOn(node string) []string {
 	return names
 }
 
-// InFlight returns the names of pods whose bind has not been answered, in the order of decisions.
+// InFlight returns the names of pods whose bind has no result yet, in the order of decisions.
 func (c *Cluster) InFlight() []string {
 	names := make([]string, len(c.inFlight))
 	for i, b := range c.inFlight {

@@ -12,10 +12,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// A command of a script returns what it prints. Names that do not exist end the test.
+// A command of a script returns its output. Names that do not exist fail the test.
 type command func(c *Cluster, words []string) (string, error)
 
-// commands are the words of scripts:
+// commands are the commands of scripts:
 //
 //	node n1 4cpu 16Gi label=zone=a taint=k=v:NoSchedule unschedulable notready
 //	queue q 1 capability=4cpu,8Gi guarantee=1cpu
@@ -23,13 +23,13 @@ type command func(c *Cluster, words []string) (string, error)
 //	pods q/a 3 1cpu 1Gi       members of it; with on=n1 they run there; with gated, label=k=v, priority=9
 //	plain web 2 1cpu          pods without group; queue=q
 //	foreign web 2 1cpu on=n1  pods of another scheduler
-//	cycle                     runs one and prints the transcript
-//	waits                     prints who waits for what
-//	phase q/a                 prints the phase of a group
-//	held q                    prints what a queue holds
-//	confirm, refuse           answer binds, of the named pods or all
-//	start, succeed, fail      let pods run and end, the named ones or all
-//	release, delete           begin and end the deletion of pods
+//	cycle                     runs a cycle and prints the transcript
+//	waits                     prints the jobs that wait and their reasons
+//	phase q/a                 prints the phase of a PodGroup
+//	held q                    prints what a queue has allocated
+//	confirm, refuse           deliver bind results, of the named pods or all
+//	start, succeed, fail      change the phase of pods, the named ones or all
+//	release, delete           start and complete the deletion of pods
 //	recreate, ungate PODS     and relabel POD key=value
 //	delete-group, delete-node, delete-queue NAME
 func commands() map[string]command {
@@ -46,8 +46,8 @@ func commands() map[string]command {
 		"phase": printing((*Cluster).Phase),
 		"held":  printing((*Cluster).Held),
 
-		"confirm":  toPods((*Cluster).Confirm),
-		"refuse":   toPods((*Cluster).Refuse),
+		"confirm":  toPods((*Cluster).ConfirmBinds),
+		"refuse":   toPods((*Cluster).FailBinds),
 		"start":    toPods((*Cluster).Start),
 		"succeed":  toPods((*Cluster).Succeed),
 		"fail":     toPods((*Cluster).Fail),
@@ -114,7 +114,7 @@ func relabelCommand(c *Cluster, words []string) (string, error) {
 	return "", nil
 }
 
-// settingsOf splits words into plain ones and settings "name" or "name=value" of the given names.
+// settingsOf splits words into positional arguments and settings "name" or "name=value" of the given names.
 func settingsOf(words []string, names ...string) (plain []string, set map[string][]string) {
 	set = map[string][]string{}
 	for _, word := range words {
@@ -147,7 +147,7 @@ func nodeCommand(c *Cluster, words []string) (string, error) {
 	if set["notready"] != nil {
 		options = append(options, NotReady())
 	}
-	if old := c.nodes[plain[0]]; old != nil { // a change, not another node
+	if old := c.nodes[plain[0]]; old != nil { // an update of the node, not a new one
 		c.EditNode(plain[0], func(n *v1.Node) {
 			n.Status.Allocatable = c.amounts("node "+n.Name, strings.Join(plain[1:], " "))
 			n.Status.Allocatable[v1.ResourcePods] = *mustParse("110")
@@ -207,7 +207,7 @@ func groupCommand(c *Cluster, words []string) (string, error) {
 	return "", nil
 }
 
-// podsCommand reads "name count amounts settings" and adds the row.
+// podsCommand parses "name count amounts settings" and adds the row.
 func podsCommand(row func(string, ...Part) Row) command {
 	return func(c *Cluster, words []string) (string, error) {
 		plain, set := settingsOf(words, "on", "gated", "label", "priority", "queue")

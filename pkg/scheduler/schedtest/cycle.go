@@ -14,16 +14,16 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// Bind is a decision that went to the API server.
+// Bind is a bind that the scheduler decided.
 type Bind struct {
-	Pod, Node string // as the rows name them
+	Pod, Node string // as the rows spell them
 
 	uid             api.TaskID
 	queue, groupUID string
 	request         api.Resource
 }
 
-// cycle is what a session has decided and found out. It is the Effects of the session.
+// cycle records the decisions and the outcome of a session. It implements Effects.
 type cycle struct {
 	cluster *Cluster
 	model   *model.Cluster
@@ -37,10 +37,10 @@ type cycle struct {
 	decisions []string // lines
 	waits     []string // lines
 	phases    map[string]string
-	wake      time.Time // when the next session must be at the latest
+	wake      time.Time // latest time of the next session
 }
 
-// Commit records decisions, and that each is one that may be taken.
+// Commit records decisions and checks that each is valid.
 func (r *cycle) Commit(decisions []api.Decision) {
 	for _, d := range decisions {
 		name := r.cluster.podName(d.Task)
@@ -55,7 +55,7 @@ func (r *cycle) Commit(decisions []api.Decision) {
 		case api.Evict:
 			r.evict(d, name)
 		default:
-			r.fault("%s is to be bound although it waits for room", name)
+			r.fault("%s is bound although it waits for resources", name)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (r *cycle) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// observe reads what a session holds for waiting gangs and what it has to say, before it closes.
+// observe reads placements and verdicts from a session before it closes.
 func (r *cycle) observe(ssn *framework.Session) {
 	for _, t := range r.model.Tasks() {
 		switch {
@@ -122,13 +122,13 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	if outcome.Job != nil {
 		line(name, outcome.Job)
 	}
-	told := map[*api.Signature]bool{}
+	explained := map[*api.Signature]bool{}
 	tasks := slices.SortedFunc(slices.Values(j.Tasks), func(a, b *api.TaskInfo) int {
 		return api.CompareAge(a.Created, b.Created, a.Key, b.Key)
 	})
 	for _, t := range tasks {
-		if v := outcome.Tasks[t.Signature]; v != nil && t.Waiting() && !told[t.Signature] {
-			told[t.Signature] = true
+		if v := outcome.Tasks[t.Signature]; v != nil && t.Waiting() && !explained[t.Signature] {
+			explained[t.Signature] = true
 			line(r.cluster.podName(t), v)
 		}
 	}
@@ -138,11 +138,11 @@ func (r *cycle) transcript() string { return lines(r.decisions) }
 
 func lines(list []string) string { return strings.Join(list, "\n") }
 
-// Cycle applies what has happened, runs one session, and returns the decisions as sorted lines:
+// Cycle applies pending events, runs one session, and returns the decisions as sorted lines:
 //
 //	bind q/a-0 n1        goes to the API server
-//	pipeline q/a-1 n2    waits for room that is being released
-//	hold q/a-2 n3        has room, and waits for the rest of its gang
+//	pipeline q/a-1 n2    waits for resources that are being released
+//	hold q/a-2 n3        has a placement, and waits for the rest of its gang
 //	evict q/b-0 for q/a  goes to the API server
 func (c *Cluster) Cycle() string {
 	c.t.Helper()
@@ -150,34 +150,34 @@ func (c *Cluster) Cycle() string {
 	c.replicas.apply(c.t)
 	first := c.replicas.ordered.session(c.t, c)
 	second := c.replicas.shuffled.session(c.t, c)
-	said := func(r *cycle) string { return lines(r.decisions) + "\n" + lines(r.waits) }
-	if diff := cmp.Diff(said(first), said(second)); diff != "" {
+	output := func(r *cycle) string { return lines(r.decisions) + "\n" + lines(r.waits) }
+	if diff := cmp.Diff(output(first), output(second)); diff != "" {
 		c.t.Fatalf("the same objects in another order lead to other decisions:\n%s", diff)
 	}
-	c.launch(first)
+	c.replayCommitted(first)
 	c.inFlight = append(c.inFlight, first.binds...)
 	for _, t := range first.evicted {
-		c.leaving = append(c.leaving, c.podName(t))
+		c.evictionsInFlight = append(c.evictionsInFlight, c.podName(t))
 	}
 	c.last = first
 	return first.transcript()
 }
 
-// launch gives the still model what was committed, and nothing else, and compares: whatever a
-// session tried and did not commit must have left no trace.
-func (c *Cluster) launch(last *cycle) {
+// replayCommitted applies the committed decisions, and nothing else, to the model without sessions, and compares the models: a
+// session must leave no trace of statements that it did not commit.
+func (c *Cluster) replayCommitted(last *cycle) {
 	c.t.Helper()
-	still := c.replicas.still.model
+	sessionless := c.replicas.sessionless.model
 	for _, t := range last.evicted {
-		still.Ledger().MarkEvicting(still.Tasks()[t.ID])
+		sessionless.Ledger().MarkEvicting(sessionless.Tasks()[t.ID])
 	}
 	for _, b := range last.binds {
-		t := still.Tasks()[b.uid]
-		still.Ledger().Place(t, api.Allocated, still.Node(b.Node))
-		still.Ledger().AssumePod(t)
+		t := sessionless.Tasks()[b.uid]
+		sessionless.Ledger().Place(t, api.Allocated, sessionless.Node(b.Node))
+		sessionless.Ledger().AssumePod(t)
 	}
-	still.Events().Recompute()
-	want := audit.Dump(still)
+	sessionless.Events().Recompute()
+	want := audit.Dump(sessionless)
 	for _, r := range []*replica{c.replicas.ordered, c.replicas.shuffled} {
 		if diff := cmp.Diff(want, audit.Dump(r.model)); diff != "" {
 			c.t.Fatalf("the session has changed more (+) than its binds (-), %s:\n%s", r.title, diff)
@@ -185,9 +185,8 @@ func (c *Cluster) launch(last *cycle) {
 	}
 }
 
-// Waits returns why jobs waited at the end of the last cycle, as sorted lines
-// "waits q/a Reason: message"; members whose reason differs from that of their gang, or whose
-// gang has started, have lines of their own.
+// Waits returns why jobs waited at the end of the last cycle, as sorted lines "waits q/a Reason: message". Members
+// whose reason differs from that of their gang, or whose gang has started, have lines of their own.
 func (c *Cluster) Waits() string {
 	c.t.Helper()
 	if c.last == nil {
@@ -196,7 +195,7 @@ func (c *Cluster) Waits() string {
 	return lines(c.last.waits)
 }
 
-// Phase returns the phase of a group as of the end of the last cycle.
+// Phase returns the phase of a PodGroup at the end of the last cycle.
 func (c *Cluster) Phase(group string) string {
 	c.t.Helper()
 	g := c.group(group)
@@ -207,7 +206,7 @@ func (c *Cluster) Phase(group string) string {
 	return string(j.Phase())
 }
 
-// Held returns what a queue holds as of the end of the last cycle, in words.
+// Held returns what a queue has allocated at the end of the last cycle, formatted.
 func (c *Cluster) Held(queue string) string {
 	c.t.Helper()
 	m := c.replicas.ordered.model
@@ -218,20 +217,20 @@ func (c *Cluster) Held(queue string) string {
 	return m.Dims().Format(q.Allocated)
 }
 
-// State returns what is where as of the end of the last cycle, as sorted lines. Pods of a group that
-// ask for the same, with the same labels and priority, are equal in it.
+// State returns tasks by job, node and status at the end of the last cycle, as sorted lines. Pods of a group with the
+// same requests, labels and priority are indistinguishable in it.
 func (c *Cluster) State() string {
 	m := c.replicas.ordered.model
 	counts := map[string]int{}
 	for _, t := range m.Tasks() {
-		node, refused := "no node", ""
+		node, blocked := "no node", ""
 		if t.Node != nil {
 			node = t.Node.Name
 		}
 		if t.Status == api.Running && !t.Evictable() {
-			refused = " protected"
+			blocked = " blocked"
 		}
-		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", c.jobName(t.Job), m.Dims().Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, refused)]++
+		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", c.jobName(t.Job), m.Dims().Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, blocked)]++
 	}
 	var state []string
 	for line, n := range counts {
@@ -250,7 +249,7 @@ func (c *Cluster) podName(t *api.TaskInfo) string {
 
 func (c *Cluster) jobName(j *api.JobInfo) string {
 	if j == nil {
-		return "nobody"
+		return "no job"
 	}
 	if name := c.names[j.GroupName]; name != "" && !j.Shadow() {
 		return name
@@ -258,7 +257,7 @@ func (c *Cluster) jobName(j *api.JobInfo) string {
 	return strings.TrimPrefix(j.Key, "ns/")
 }
 
-// byNumbers orders lines so that a-2 comes before a-10.
+// byNumbers compares lines such that a-2 precedes a-10.
 func byNumbers(a, b string) int {
 	for a != "" && b != "" {
 		x, restA := chunk(a)
@@ -274,7 +273,7 @@ func byNumbers(a, b string) int {
 	return len(a) - len(b)
 }
 
-// chunk splits off the leading digits, or all before the next digit.
+// chunk splits off the leading digits, or everything before the next digit.
 func chunk(s string) (first, rest string) {
 	i := 1
 	for i < len(s) && isDigit(s[i]) == isDigit(s[0]) {

@@ -1,5 +1,5 @@
-// Package schedtest lets tests of actions and plugins be read as what they are about: a cluster,
-// row by row, and the transcript of what the scheduler decides about it.
+// Package schedtest runs scenario tests of actions and plugins: a cluster, declared row by row, and the transcript of
+// the scheduler's decisions.
 //
 //	given: Given(
 //		Node("n1", "2cpu 8Gi"),
@@ -9,14 +9,13 @@
 //	),
 //	want: `pipeline q/high-0 n1`,
 //
-// Names are identities: "q/low" is the group low in queue q, and its pods are q/low-0, q/low-1
-// and so on. Every object is created one second after the one before, so that all orders are
-// total. A row that names a queue or a node that no row above declares fails at once.
+// Names are identities: "q/low" is the PodGroup low in queue q, and its pods are q/low-0, q/low-1 and so on. Every
+// object is created one second after the previous one, so that all orders are total. A row that names a queue or a
+// node that no row above declares fails the test.
 //
-// A Cluster plays the API server: it hands the objects to the model, opens sessions with the
-// plugins and actions of a registry, and answers binds as the test tells it to. Unasked it
-// asserts what must hold in every case; see invariants.go. It does so with three models side by
-// side: one hears of the objects in the order of the rows, one in a shuffled order, and one
-// never sees a session. The first two must decide the same, and all three must be equal when
-// the session is closed.
+// A Cluster is a fake API server: it delivers the objects to the model, opens sessions with the plugins and actions
+// of a registry, and delivers bind and eviction results as the test requests. It checks invariants after each step;
+// see invariants.go. It keeps three models: one receives the objects in the order of the rows, one in a shuffled
+// order, and one never runs a session. The first two must make the same decisions, and all three must be equal after
+// the session.
 package schedtest

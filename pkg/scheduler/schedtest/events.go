@@ -13,22 +13,22 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// What happens between two cycles. Names are those of the rows.
+// Events between two cycles. Names are those of the rows.
 
-// Wait lets time pass. One second passes with each object that is created, and before each cycle.
+// Wait advances the clock. It also advances by one second for each created object and before each cycle.
 func (c *Cluster) Wait(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
 
-// WaitUntilDue lets as much time pass as the last session wanted to have the next one after.
+// WaitUntilDue advances the clock to the time at which the last session requested the next one.
 func (c *Cluster) WaitUntilDue() {
 	if c.last != nil && c.last.wake.After(c.clock.Now()) {
 		c.clock.SetTime(c.last.wake)
 	}
 }
 
-// Confirm lets the API server show binds: of the named pods, or all that are in flight.
-func (c *Cluster) Confirm(pods ...string) {
+// ConfirmBinds makes the API server show binds: of the named pods, or all that are in flight.
+func (c *Cluster) ConfirmBinds(pods ...string) {
 	c.t.Helper()
-	for _, b := range c.answered("Confirm", pods) {
+	for _, b := range c.takeInFlight("ConfirmBinds", pods) {
 		c.edit(b.Pod, func(p *v1.Pod) {
 			p.Spec.NodeName = b.Node
 			p.Annotations[v1alpha1.AnnotationQueue] = b.queue
@@ -37,16 +37,16 @@ func (c *Cluster) Confirm(pods ...string) {
 	}
 }
 
-// Refuse lets binds fail: of the named pods, or all that are in flight.
-func (c *Cluster) Refuse(pods ...string) {
+// FailBinds makes binds fail: of the named pods, or all that are in flight.
+func (c *Cluster) FailBinds(pods ...string) {
 	c.t.Helper()
-	for _, b := range c.answered("Refuse", pods) {
-		c.tell("bind "+string(b.uid), func(m *model.Cluster) { m.Ledger().BindFailed(b.uid, "why") })
+	for _, b := range c.takeInFlight("FailBinds", pods) {
+		c.enqueue("bind "+string(b.uid), func(m *model.Cluster) { m.Ledger().BindFailed(b.uid, "why") })
 	}
 }
 
-// answered takes binds off the list of those in flight.
-func (c *Cluster) answered(what string, pods []string) []Bind {
+// takeInFlight removes binds from the list of those in flight.
+func (c *Cluster) takeInFlight(what string, pods []string) []Bind {
 	c.t.Helper()
 	var taken, left []Bind
 	for _, b := range c.inFlight {
@@ -63,75 +63,75 @@ func (c *Cluster) answered(what string, pods []string) []Bind {
 	return taken
 }
 
-// Leaving returns the pods whose eviction is not answered.
-func (c *Cluster) Leaving() []string { return slices.Clone(c.leaving) }
+// EvictionsInFlight returns the pods whose eviction is in flight.
+func (c *Cluster) EvictionsInFlight() []string { return slices.Clone(c.evictionsInFlight) }
 
-// Again creates pods again that are gone, under the same names, as controllers do.
-func (c *Cluster) Again(pods ...string) {
+// CreateAgain creates deleted pods again under the same names, as controllers do.
+func (c *Cluster) CreateAgain(pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
-		c.reborn(c.orphaned[name], name)
+		c.createAgain(c.deletedPods[name], name)
 	}
 }
 
-// Gone lets pods end that were evicted: the named ones, or all.
-func (c *Cluster) Gone(pods ...string) {
+// FinishEvictions deletes evicted pods: the named ones, or all.
+func (c *Cluster) FinishEvictions(pods ...string) {
 	c.t.Helper()
-	c.Delete(c.evicted("Gone", pods)...)
+	c.Delete(c.takeEvictions("FinishEvictions", pods)...)
 }
 
-// Spare lets evictions be refused: of the named pods, or all.
-func (c *Cluster) Spare(pods ...string) {
+// FailEvictions makes evictions fail: of the named pods, or all.
+func (c *Cluster) FailEvictions(pods ...string) {
 	c.t.Helper()
-	for _, name := range c.evicted("Spare", pods) {
+	for _, name := range c.takeEvictions("FailEvictions", pods) {
 		id := api.TaskID(c.uids[name])
-		c.tell("eviction "+string(id), func(m *model.Cluster) { m.Ledger().EvictionFailed(id) })
+		c.enqueue("eviction "+string(id), func(m *model.Cluster) { m.Ledger().EvictionFailed(id) })
 	}
 }
 
-// Protect lets pods be left alone, as after an eviction that was refused; Pardon ends that.
-func (c *Cluster) Protect(pods ...string) { c.t.Helper(); c.protect(true, pods) }
+// BlockEviction blocks the eviction of pods, as after an eviction that failed.
+func (c *Cluster) BlockEviction(pods ...string) { c.t.Helper(); c.setEvictionBlocked(true, pods) }
 
-// Pardon undoes Protect.
-func (c *Cluster) Pardon(pods ...string) { c.t.Helper(); c.protect(false, pods) }
+// AllowEviction allows the eviction of pods again.
+func (c *Cluster) AllowEviction(pods ...string) { c.t.Helper(); c.setEvictionBlocked(false, pods) }
 
-// protect does nothing about pods that are gone meanwhile.
-func (c *Cluster) protect(protected bool, pods []string) {
+// setEvictionBlocked ignores pods that are deleted meanwhile.
+func (c *Cluster) setEvictionBlocked(blocked bool, pods []string) {
 	for _, name := range pods {
 		id := api.TaskID(c.uids[name])
-		c.tell("protection "+string(id), func(m *model.Cluster) { m.Ledger().SetEvictionBlocked(id, protected) })
+		c.enqueue("protection "+string(id), func(m *model.Cluster) { m.Ledger().SetEvictionBlocked(id, blocked) })
 	}
 }
 
-// evicted takes pods off the list of those whose eviction is not answered.
-func (c *Cluster) evicted(what string, pods []string) []string {
+// takeEvictions removes pods from the list of evictions in flight.
+func (c *Cluster) takeEvictions(what string, pods []string) []string {
 	c.t.Helper()
 	if len(pods) == 0 {
-		pods = slices.Clone(c.leaving)
+		pods = slices.Clone(c.evictionsInFlight)
 	}
 	for _, name := range pods {
-		at := slices.Index(c.leaving, name)
+		at := slices.Index(c.evictionsInFlight, name)
 		if at < 0 {
 			c.t.Fatalf("%s(%q): it is not being evicted", what, name)
 		}
-		c.leaving = slices.Delete(c.leaving, at, at+1)
+		c.evictionsInFlight = slices.Delete(c.evictionsInFlight, at, at+1)
 	}
 	return pods
 }
 
-// Start lets pods that have a node run: the named ones, or all.
+// Start sets the phase of bound pods to Running: the named ones, or all.
 func (c *Cluster) Start(pods ...string) {
 	c.t.Helper()
 	c.phase(v1.PodRunning, v1.PodPending, pods)
 }
 
-// Succeed lets pods end well: the named ones, or all that run.
+// Succeed sets the phase of pods to Succeeded: the named ones, or all that run.
 func (c *Cluster) Succeed(pods ...string) {
 	c.t.Helper()
 	c.phase(v1.PodSucceeded, v1.PodRunning, pods)
 }
 
-// Fail lets pods end badly: the named ones, or all that run.
+// Fail sets the phase of pods to Failed: the named ones, or all that run.
 func (c *Cluster) Fail(pods ...string) {
 	c.t.Helper()
 	c.phase(v1.PodFailed, v1.PodRunning, pods)
@@ -151,11 +151,10 @@ func (c *Cluster) phase(to, from v1.PodPhase, pods []string) {
 	}
 }
 
-// Release begins the deletion of pods; they hold their room until Delete.
+// Release starts the deletion of pods; they hold their resources until Delete.
 func (c *Cluster) Release(pods ...string) { c.Ending(0, pods...) }
 
-// Ending lets the API server show that pods are being deleted and should be gone after the grace
-// period.
+// Ending starts the deletion of pods with a grace period.
 func (c *Cluster) Ending(grace time.Duration, pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
@@ -166,7 +165,7 @@ func (c *Cluster) Ending(grace time.Duration, pods ...string) {
 	}
 }
 
-// Ungate lifts the scheduling gates of pods.
+// Ungate removes the scheduling gates of pods.
 func (c *Cluster) Ungate(pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
@@ -174,7 +173,7 @@ func (c *Cluster) Ungate(pods ...string) {
 	}
 }
 
-// Relabel changes a label of a pod; an empty value takes it off.
+// Relabel sets a label of a pod; an empty value removes it.
 func (c *Cluster) Relabel(pod, key, value string) {
 	c.t.Helper()
 	c.edit(pod, func(p *v1.Pod) {
@@ -184,16 +183,16 @@ func (c *Cluster) Relabel(pod, key, value string) {
 	})
 }
 
-// Delete removes pods for good. A bind of theirs that is in flight will never be answered.
+// Delete removes pods. A bind of theirs that is in flight gets no result.
 func (c *Cluster) Delete(pods ...string) {
 	c.t.Helper()
 	for _, name := range pods {
 		p := c.pod(name)
 		delete(c.pods, p.UID)
-		c.orphaned[name] = p
-		c.leaving = slices.DeleteFunc(c.leaving, func(leaving string) bool { return leaving == name })
+		c.deletedPods[name] = p
+		c.evictionsInFlight = slices.DeleteFunc(c.evictionsInFlight, func(pod string) bool { return pod == name })
 		c.inFlight = slices.DeleteFunc(c.inFlight, func(b Bind) bool { return b.Pod == name })
-		c.tell("pod "+string(p.UID), func(m *model.Cluster) { m.Events().DeletePod(p.UID) })
+		c.enqueue("pod "+string(p.UID), func(m *model.Cluster) { m.Events().DeletePod(p.UID) })
 	}
 }
 
@@ -203,11 +202,11 @@ func (c *Cluster) Recreate(pods ...string) {
 	for _, name := range pods {
 		p := c.pod(name)
 		c.Delete(name)
-		c.reborn(p, name)
+		c.createAgain(p, name)
 	}
 }
 
-func (c *Cluster) reborn(former *v1.Pod, name string) {
+func (c *Cluster) createAgain(former *v1.Pod, name string) {
 	p := former.DeepCopy()
 	p.ObjectMeta = c.meta(former.Namespace, former.Name)
 	p.Labels, p.OwnerReferences = former.Labels, former.OwnerReferences
@@ -222,7 +221,7 @@ func (c *Cluster) DeleteGroup(name string) {
 	g := c.group(name)
 	key := g.Namespace + "/" + g.Name
 	delete(c.groups, key)
-	c.tell("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeletePodGroup(key, g.UID) })
+	c.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeletePodGroup(key, g.UID) })
 }
 
 // DeleteNode removes a node; its pods stay.
@@ -232,7 +231,7 @@ func (c *Cluster) DeleteNode(name string) {
 		c.t.Fatalf("DeleteNode(%q): no such node", name)
 	}
 	delete(c.nodes, name)
-	c.tell("node "+name, func(m *model.Cluster) { m.Events().DeleteNode(name) })
+	c.enqueue("node "+name, func(m *model.Cluster) { m.Events().DeleteNode(name) })
 }
 
 // DeleteQueue removes a queue; its groups stay.
@@ -242,7 +241,7 @@ func (c *Cluster) DeleteQueue(name string) {
 		c.t.Fatalf("DeleteQueue(%q): no such queue", name)
 	}
 	delete(c.queues, name)
-	c.tell("queue "+name, func(m *model.Cluster) { m.Events().DeleteQueue(name) })
+	c.enqueue("queue "+name, func(m *model.Cluster) { m.Events().DeleteQueue(name) })
 }
 
 // EditNode changes a node.

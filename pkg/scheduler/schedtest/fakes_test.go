@@ -8,7 +8,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// act is an action made of a function.
+// act is an action implemented by a function.
 type act func(*framework.Session)
 
 func (act) Name() string { return "act" }
@@ -18,7 +18,7 @@ func (a act) Execute(_ context.Context, ssn *framework.Session) error {
 	return nil
 }
 
-// registryOf knows one action and no plugin.
+// registryOf returns a registry with one action and no plugin.
 func registryOf(t T, a act) *framework.Registry {
 	r := framework.NewRegistry()
 	if err := r.AddAction(a); err != nil {
@@ -29,7 +29,7 @@ func registryOf(t T, a act) *framework.Registry {
 
 var actAlone = WithConfig("actions: act\ntiers: []\n")
 
-// firstFit places every job as a whole on the first nodes by name that have room.
+// firstFit places every job as a whole on the first nodes, by name, with enough resources.
 func firstFit(ssn *framework.Session) {
 	for _, j := range ssn.Jobs() {
 		stmt := ssn.Statement()
@@ -45,7 +45,7 @@ func firstFit(ssn *framework.Session) {
 			continue
 		}
 		stmt.Discard()
-		ssn.Explain(j, &api.Verdict{Reason: "NoLuck", Detail: fmt.Sprintf("wants %d", j.MinMember)})
+		ssn.Explain(j, &api.Verdict{Reason: "Unplaced", Detail: fmt.Sprintf("needs %d", j.MinMember)})
 	}
 }
 
@@ -59,10 +59,10 @@ func firstNode(ssn *framework.Session, t *api.TaskInfo, when api.When) *api.Node
 	return best
 }
 
-// stopped is what a recorder panics with where a test would end.
+// stopped is the value with which a recorder panics where a test would end.
 type stopped struct{ text string }
 
-// recorder is a test that ends by a panic.
+// recorder is a T that ends by a panic.
 type recorder struct{}
 
 func (recorder) Helper() {}
@@ -73,7 +73,7 @@ func (recorder) Fatalf(format string, args ...any) { panic(stopped{fmt.Sprintf(f
 
 func (recorder) Context() context.Context { return context.Background() }
 
-// failure runs f and returns how the test in it ended; empty if it passed.
+// failure runs f and returns the failure of the test in it; empty if it passed.
 func failure(f func(T)) (text string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -6,24 +6,24 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// What must hold whatever the test is about:
+// Invariants of every scenario:
 //
-//   - the accounts of the model add up, after every event, action and session (replica.audit);
-//   - no node gives more than it has, now or once what is being released is gone (checkNodes);
-//   - nobody takes what is set aside for a gang (checkAside);
-//   - nobody takes the room of nominated pods of other schedulers that are not below him
+//   - the accounts of the model are consistent, after every event, action and session (replica.audit);
+//   - no node is overcommitted, now or once what is being released is gone (checkNode);
+//   - no task uses resources that are reserved for a gang (checkReserved);
+//   - no task uses resources of nominated pods of other schedulers that have at least its priority
 //     (checkNominated);
-//   - no queue exceeds its capability by what was placed (checkQueues);
+//   - no placement exceeds the capability of its queue (checkQueue);
 //   - no gang is bound below its minMember (checkGangs);
 //   - no eviction leaves a gang running below its minMember (checkEvictions);
-//   - nobody is told names of another namespace (checkDiscretion);
+//   - no message contains names of another namespace (checkDiscretion);
 //   - no task is decided twice or bound where its job may not run (cycle.Commit);
-//   - what was not committed is undone (Cluster.launch);
+//   - what was not committed is undone (Cluster.replayCommitted);
 //   - the same objects in any order lead to the same decisions (Cluster.Cycle).
 
-// check looks at the model after an action.
+// check checks the invariants after an action.
 func (r *cycle) check(action string) {
-	r.checkAside(action)
+	r.checkReserved(action)
 	for _, t := range r.model.Tasks() {
 		switch {
 		case t.Status == api.Allocated, t.Status == api.Binding && r.decided[t.ID]:
@@ -36,50 +36,50 @@ func (r *cycle) check(action string) {
 	}
 }
 
-// checkNode asks for what is left of the node in the dimensions that t takes.
+// checkNode checks that the node is not overcommitted in the dimensions that t requests.
 func (r *cycle) checkNode(action string, t *api.TaskInfo, left api.Resource) {
 	for i, n := range t.Request {
 		if n > 0 && left.At(i) < 0 {
-			r.fault("after %s: %s is placed on %s, which then has %s too little", action, r.cluster.podName(t), t.Node.Name,
+			r.fault("after %s: %s is placed on %s, which is overcommitted by %s", action, r.cluster.podName(t), t.Node.Name,
 				r.model.Dims().FormatOne(i, -left.At(i)))
 		}
 	}
 }
 
-// checkAside asks whether what is set aside on nodes is there.
-func (r *cycle) checkAside(action string) {
+// checkReserved checks that the reserved resources of nodes are available.
+func (r *cycle) checkReserved(action string) {
 	for _, n := range r.model.Nodes() {
 		if n == nil || n.Reserved.IsZero() {
 			continue
 		}
 		left := n.Idle.Plus(n.Releasing).Minus(n.Pipelined).Minus(n.Reserved)
-		for i, aside := range n.Reserved {
-			if aside > 0 && left.At(i) < 0 {
-				r.fault("after %s: of the %s set aside on %s %s is missing", action, r.model.Dims().FormatOne(i, aside), n.Name,
+		for i, reserved := range n.Reserved {
+			if reserved > 0 && left.At(i) < 0 {
+				r.fault("after %s: of the %s reserved on %s %s is missing", action, r.model.Dims().FormatOne(i, reserved), n.Name,
 					r.model.Dims().FormatOne(i, -left.At(i)))
 			}
 		}
 	}
 }
 
-// checkNominated asks whether a node still has what it keeps from tasks of the priority of d,
-// when its statement is committed. Statements with several priorities are not asked about: those
-// above may take what is kept from those below.
+// checkNominated checks, when a statement is committed, that the node still has what it reserves from tasks of the
+// priority of d. It skips statements with several priorities: tasks of higher priority may use what is reserved from
+// those of lower priority.
 func (r *cycle) checkNominated(statement []api.Decision, d api.Decision) {
 	for _, other := range statement {
 		if other.Task.Priority != d.Task.Priority {
 			return
 		}
 	}
-	room := d.Node.Available(d.Task.Priority, api.Now)
+	available := d.Node.Available(d.Task.Priority, api.Now)
 	for i, n := range d.Task.Request {
-		if n > 0 && room.At(i) < 0 {
-			r.fault("%s takes room on %s that is kept for a nominated pod", r.cluster.podName(d.Task), d.Node.Name)
+		if n > 0 && available.At(i) < 0 {
+			r.fault("%s uses resources on %s that are reserved for a nominated pod", r.cluster.podName(d.Task), d.Node.Name)
 		}
 	}
 }
 
-// checkQueue asks whether the queue of t is within its capability in the dimensions that t takes.
+// checkQueue checks that the queue of t is within its capability in the dimensions that t requests.
 func (r *cycle) checkQueue(action string, t *api.TaskInfo, held api.Resource) {
 	q := t.Job.Queue
 	for i, n := range t.Request {
@@ -90,7 +90,7 @@ func (r *cycle) checkQueue(action string, t *api.TaskInfo, held api.Resource) {
 	}
 }
 
-// holding adds up what members of a queue hold, without what waits for room.
+// holding returns the sum of what members of a queue hold, without pipelined tasks.
 func holding(q *api.QueueInfo) api.Resource {
 	var sum api.Resource
 	for _, j := range q.Jobs {
@@ -103,7 +103,7 @@ func holding(q *api.QueueInfo) api.Resource {
 	return sum
 }
 
-// checkGangs looks at what is bound once the session is over.
+// checkGangs checks the bound gangs after the session.
 func (r *cycle) checkGangs() {
 	for _, b := range r.binds {
 		if j := r.model.Tasks()[b.uid].Job; j.ReadyCount() < j.MinMember {
@@ -112,7 +112,7 @@ func (r *cycle) checkGangs() {
 	}
 }
 
-// checkEvictions looks at what evictions have left of gangs that could run before.
+// checkEvictions checks the gangs that evictions have reduced and that could run before.
 func (r *cycle) checkEvictions() {
 	gone := map[*api.JobInfo]int32{}
 	for _, t := range r.evicted {
@@ -125,11 +125,11 @@ func (r *cycle) checkEvictions() {
 	}
 }
 
-// checkDiscretion looks at what the owner of a job is told.
+// checkDiscretion checks a message for the owner of a job.
 func (r *cycle) checkDiscretion(j *api.JobInfo, message string) {
 	for _, t := range r.model.Tasks() {
 		if foreign := t.Pod.Namespace; foreign != j.Namespace && (strings.Contains(message, t.Pod.Name) || strings.Contains(message, foreign+"/")) {
-			r.fault("%s is told of namespace %s: %s", r.cluster.jobName(j), foreign, message)
+			r.fault("the message for %s mentions namespace %s: %s", r.cluster.jobName(j), foreign, message)
 		}
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// members are pods of one kind within a row.
+// members are pods of one kind in a row.
 type members struct {
 	count   int
 	request string
-	node    string // empty while they wait
+	node    string // empty for pending pods
 	change  func(*v1.Pod)
 	options []PodOption
 }
 
 func (m members) addTo(d *declaration) { d.members = append(d.members, m) }
 
-// Pending members wait for a node.
+// Pending members have no node.
 func Pending(count int, request string, options ...PodOption) Part {
 	return members{count, request, "", func(*v1.Pod) {}, options}
 }
 
-// BestEffort members wait and ask for nothing.
+// BestEffort members are pending and have no requests.
 func BestEffort(count int, options ...PodOption) Part { return Pending(count, "", options...) }
 
 // Gated members have a scheduling gate.
@@ -35,7 +35,7 @@ func Gated(count int, request string, options ...PodOption) Part {
 	}, options}
 }
 
-// Bound members have their node and do not run yet.
+// Bound members have a node and do not run yet.
 func Bound(count int, request, node string, options ...PodOption) Part {
 	return members{count, request, node, func(*v1.Pod) {}, options}
 }
@@ -45,7 +45,7 @@ func Running(count int, request, node string, options ...PodOption) Part {
 	return members{count, request, node, inPhase(v1.PodRunning), options}
 }
 
-// Releasing members run on a node and are being deleted.
+// Releasing members run on a node and are terminating.
 func Releasing(count int, request, node string, options ...PodOption) Part {
 	return members{count, request, node, func(p *v1.Pod) {
 		p.Status.Phase = v1.PodRunning
@@ -53,12 +53,12 @@ func Releasing(count int, request, node string, options ...PodOption) Part {
 	}, options}
 }
 
-// Succeeded members have ended well.
+// Succeeded members are in phase Succeeded.
 func Succeeded(count int, request, node string, options ...PodOption) Part {
 	return members{count, request, node, inPhase(v1.PodSucceeded), options}
 }
 
-// Failed members have ended badly.
+// Failed members are in phase Failed.
 func Failed(count int, request, node string, options ...PodOption) Part {
 	return members{count, request, node, inPhase(v1.PodFailed), options}
 }
@@ -67,8 +67,7 @@ func inPhase(phase v1.PodPhase) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Status.Phase = phase }
 }
 
-// addMembers creates the pods of a row. Those that have a node were bound by us, as their
-// annotations say.
+// addMembers creates the pods of a row. The annotations of pods with a node record that this scheduler bound them.
 func (c *Cluster) addMembers(row string, d *declaration) {
 	c.t.Helper()
 	for _, m := range d.members {
@@ -97,7 +96,7 @@ func (c *Cluster) addMembers(row string, d *declaration) {
 	}
 }
 
-// nameNew refuses a second pod of one name: no API server has two.
+// nameNew rejects a second pod with the same name, like an API server.
 func (c *Cluster) nameNew(row string, pod *v1.Pod, name string) {
 	c.t.Helper()
 	for _, other := range c.pods {

@@ -9,8 +9,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Part is what stands inside of a row of pods: members, options of the group, and pod options,
-// which then hold for all members.
+// Part is an element of a row of pods: members, an option of the group, or a pod option for all members of the row.
 type Part interface{ addTo(*declaration) }
 
 // PodOption changes the pods of one member list or, as a Part, of a whole row.
@@ -25,7 +24,7 @@ type NodeOption interface{ changeNode(*v1.Node) }
 // QueueOption changes a queue.
 type QueueOption func(*Cluster, *v1alpha1.Queue)
 
-// Mutate is the pod option for what has no word of its own here.
+// Mutate is the pod option for changes without an option of their own.
 type Mutate func(*v1.Pod)
 
 func (f Mutate) change(p *v1.Pod)     { f(p) }
@@ -45,21 +44,21 @@ func (l label) change(p *v1.Pod)      { p.Labels[l.key] = l.value }
 func (l label) addTo(d *declaration)  { d.all = append(d.all, l) }
 func (l label) changeNode(n *v1.Node) { n.Labels[l.key] = l.value }
 
-// Labelled is what Label returns: a label fits on pods and on nodes.
+// Labelled is the result of Label, an option of pods and of nodes.
 type Labelled interface {
 	PodOption
 	NodeOption
 }
 
-// Label puts a label on pods or on a node.
+// Label sets a label on pods or on a node.
 func Label(key, value string) Labelled { return label{key, value} }
 
-// Annotation puts an annotation on pods.
+// Annotation sets an annotation on pods.
 func Annotation(key, value string) PodOption {
 	return Mutate(func(p *v1.Pod) { p.Annotations[key] = value })
 }
 
-// Taint puts a taint "key=value:Effect" or "key:Effect" on a node.
+// Taint adds a taint "key=value:Effect" or "key:Effect" to a node.
 func Taint(text string) NodeOption {
 	return nodeOption(func(n *v1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint(text)) })
 }
@@ -75,28 +74,28 @@ func Unschedulable() NodeOption {
 	return nodeOption(func(n *v1.Node) { n.Spec.Unschedulable = true })
 }
 
-// NotReady lets a node report that it is not ready.
+// NotReady sets the Ready condition of a node to False.
 func NotReady() NodeOption {
 	return nodeOption(func(n *v1.Node) {
 		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse}}
 	})
 }
 
-// Capability caps a queue: "4cpu 8Gi".
+// Capability limits a queue: "4cpu 8Gi".
 func Capability(text string) QueueOption {
 	return func(c *Cluster, q *v1alpha1.Queue) {
 		q.Spec.Capability = c.amounts("Capability of queue "+q.Name, text)
 	}
 }
 
-// Guarantee gives a queue a floor.
+// Guarantee sets the guaranteed resources of a queue.
 func Guarantee(text string) QueueOption {
 	return func(c *Cluster, q *v1alpha1.Queue) {
 		q.Spec.Guarantee = c.amounts("Guarantee of queue "+q.Name, text)
 	}
 }
 
-// NotReclaimable lets a queue neither borrow nor give back.
+// NotReclaimable makes a queue neither borrow nor be reclaimed from.
 func NotReclaimable() QueueOption {
 	return func(_ *Cluster, q *v1alpha1.Queue) {
 		no := false
@@ -104,10 +103,10 @@ func NotReclaimable() QueueOption {
 	}
 }
 
-// Priority gives pods a priority.
+// Priority sets the priority of pods.
 func Priority(n int32) PodOption { return Mutate(func(p *v1.Pod) { p.Spec.Priority = &n }) }
 
-// Class names the PriorityClass of a group.
+// Class sets the PriorityClass of a group.
 func Class(name string) Part {
 	return groupOption(func(d *declaration) { d.class = name })
 }
@@ -117,20 +116,20 @@ func MinResources(text string) Part {
 	return groupOption(func(d *declaration) { d.minResources = text })
 }
 
-// In puts the pods of a row, and their group, in a namespace other than "ns".
+// In sets the namespace of the pods of a row and their group; the default is "ns".
 func In(namespace string) Part {
 	return groupOption(func(d *declaration) { d.namespace = namespace })
 }
 
-// OfQueue puts plain pods in a queue by label.
+// OfQueue sets the queue label of pods without a group.
 func OfQueue(name string) Part {
 	return groupOption(func(d *declaration) { d.queue = name })
 }
 
-// GangOf gives plain pods the annotation that lets that many of them start together.
+// GangOf sets the annotation of pods without a group that makes them a gang of that size.
 func GangOf(n string) PodOption { return Annotation(v1alpha1.AnnotationGroupMinMember, n) }
 
-// NodeSelector lets pods go only to nodes with a label.
+// NodeSelector restricts pods to nodes with a label.
 func NodeSelector(key, value string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		if p.Spec.NodeSelector == nil {
@@ -155,7 +154,7 @@ func nodeAffinityOf(p *v1.Pod) *v1.NodeAffinity {
 	return a.NodeAffinity
 }
 
-// RequireNode lets pods go only to the node of that name, by required node affinity.
+// RequireNode restricts pods to the node of that name, by required node affinity.
 func RequireNode(name string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		nodeAffinityOf(p).RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
@@ -164,7 +163,7 @@ func RequireNode(name string) PodOption {
 	})
 }
 
-// PreferNodes lets pods prefer nodes with a label.
+// PreferNodes gives pods preferred affinity to nodes with a label.
 func PreferNodes(weight int32, key, value string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		a := nodeAffinityOf(p)
@@ -175,7 +174,7 @@ func PreferNodes(weight int32, key, value string) PodOption {
 	})
 }
 
-// podTerm selects pods with the labels "key=value,…" within one domain of the topology.
+// podTerm selects pods with the labels "key=value,…" within one topology domain.
 func podTerm(topology, selector string) v1.PodAffinityTerm {
 	return v1.PodAffinityTerm{TopologyKey: topology, LabelSelector: labelSelector(selector)}
 }
@@ -189,7 +188,7 @@ func labelSelector(text string) *metav1.LabelSelector {
 	return s
 }
 
-// Near requires pods to be in one domain of the topology with pods that have the labels.
+// Near gives pods required affinity to pods with the labels.
 func Near(topology, selector string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		affinityOf(p).PodAffinity = &v1.PodAffinity{
@@ -198,7 +197,7 @@ func Near(topology, selector string) PodOption {
 	})
 }
 
-// PreferNear lets pods prefer domains of the topology where pods with the labels are.
+// PreferNear gives pods preferred affinity to pods with the labels.
 func PreferNear(weight int32, topology, selector string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		affinityOf(p).PodAffinity = &v1.PodAffinity{
@@ -207,7 +206,7 @@ func PreferNear(weight int32, topology, selector string) PodOption {
 	})
 }
 
-// Away forbids pods the domains of the topology where pods with the labels are.
+// Away gives pods required anti-affinity to pods with the labels.
 func Away(topology, selector string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		affinityOf(p).PodAntiAffinity = &v1.PodAntiAffinity{
@@ -216,7 +215,7 @@ func Away(topology, selector string) PodOption {
 	})
 }
 
-// Spread requires pods with the labels to be spread over a topology.
+// Spread gives pods a topology spread constraint over pods with the labels.
 func Spread(maxSkew int32, topology, selector string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
@@ -225,7 +224,7 @@ func Spread(maxSkew int32, topology, selector string) PodOption {
 	})
 }
 
-// Tolerate lets pods tolerate a taint "key=value:Effect" or "key:Effect".
+// Tolerate gives pods a toleration of a taint "key=value:Effect" or "key:Effect".
 func Tolerate(text string) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		t := taint(text)
@@ -237,7 +236,7 @@ func Tolerate(text string) PodOption {
 	})
 }
 
-// HostPort lets pods take a port of their node.
+// HostPort gives pods a host port.
 func HostPort(port int32) PodOption {
 	return Mutate(func(p *v1.Pod) {
 		c := &p.Spec.Containers[0]
@@ -256,7 +255,7 @@ func Init(text string) PodOption {
 	})
 }
 
-// Nominated says that the preemption of another scheduler has reserved room on a node.
+// Nominated sets the nominated node of pods of another scheduler.
 func Nominated(node string) PodOption {
 	return Mutate(func(p *v1.Pod) { p.Status.NominatedNodeName = node })
 }

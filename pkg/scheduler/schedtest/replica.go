@@ -12,25 +12,25 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// replica is one model of the cluster with what has been told and not been applied.
+// replica is one model of the cluster with the events that it has not applied.
 type replica struct {
-	title   string
-	model   *model.Cluster
-	profile *framework.Profile // nil for the one that sees no sessions
-	pending []event
-	debtors map[api.JobID]debtor
+	title     string
+	model     *model.Cluster
+	profile   *framework.Profile // nil for the model without sessions
+	pending   []event
+	cooldowns map[api.JobID]cooldown
 }
 
-// replicas are models of one cluster that must never differ.
+// replicas are models of one cluster that must stay equal.
 type replicas struct {
-	ordered, shuffled, still *replica
-	random                   *rand.Rand
+	ordered, shuffled, sessionless *replica
+	random                         *rand.Rand
 }
 
 func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
 	t.Helper()
 	replicaOf := func(title string, sessions bool) *replica {
-		r := &replica{title: title, debtors: map[api.JobID]debtor{}, model: model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
+		r := &replica{title: title, cooldowns: map[api.JobID]cooldown{}, model: model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
 		if sessions {
 			profile, err := registry.NewProfile(policy, handle)
 			if err != nil {
@@ -41,22 +41,22 @@ func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, 
 		return r
 	}
 	return replicas{
-		ordered:  replicaOf("with the objects in order", true),
-		shuffled: replicaOf("with the objects shuffled", true),
-		still:    replicaOf("without sessions", false),
-		random:   rand.New(rand.NewSource(seed)),
+		ordered:     replicaOf("with the objects in order", true),
+		shuffled:    replicaOf("with the objects shuffled", true),
+		sessionless: replicaOf("without sessions", false),
+		random:      rand.New(rand.NewSource(seed)),
 	}
 }
 
-func (rs *replicas) all() []*replica { return []*replica{rs.ordered, rs.shuffled, rs.still} }
+func (rs *replicas) all() []*replica { return []*replica{rs.ordered, rs.shuffled, rs.sessionless} }
 
-func (rs *replicas) tell(e event) {
+func (rs *replicas) enqueue(e event) {
 	for _, r := range rs.all() {
 		r.pending = append(r.pending, e)
 	}
 }
 
-// apply lets the models hear what has happened.
+// apply applies the pending events to the models.
 func (rs *replicas) apply(t T) {
 	t.Helper()
 	rs.shuffled.pending = rs.shuffle(rs.shuffled.pending)
@@ -70,7 +70,7 @@ func (rs *replicas) apply(t T) {
 	}
 }
 
-// shuffle keeps the last event of each key, in any order.
+// shuffle keeps the last event of each key, in random order.
 func (rs *replicas) shuffle(events []event) []event {
 	last := map[string]int{}
 	for i, e := range events {
@@ -93,12 +93,12 @@ func (r *replica) audit(t T, when string) {
 	}
 }
 
-// session runs the actions once and returns what came of it.
+// session runs the actions once and returns the recorded cycle.
 func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
 	ssn := r.profile.Open(r.model, result, logr.Discard(), func(ssn *framework.Session, decisions []api.Decision) {
-		r.watchPlan(ssn, decisions, result)
+		r.checkPlan(ssn, decisions, result)
 	})
 	r.audit(t, "after the session has opened")
 	for _, action := range ssn.Actions() {

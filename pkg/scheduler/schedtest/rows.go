@@ -14,13 +14,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// Row declares something that exists. Rows apply from top to bottom.
+// Row declares an object. Rows apply from top to bottom.
 type Row func(*Cluster)
 
 // Given lists rows.
 func Given(rows ...Row) []Row { return rows }
 
-// Rows makes one row of many.
+// Rows combines rows.
 func Rows(rows ...Row) Row {
 	return func(c *Cluster) {
 		for _, row := range rows {
@@ -29,8 +29,8 @@ func Rows(rows ...Row) Row {
 	}
 }
 
-// Node declares a ready node: Node("n1", "4cpu 16Gi"). Without an amount of pods it takes 110.
-// It has the label kubernetes.io/hostname.
+// Node declares a ready node: Node("n1", "4cpu 16Gi"). Without an amount of pods it allows 110. It has the label
+// kubernetes.io/hostname.
 func Node(name, allocatable string, options ...NodeOption) Row {
 	return func(c *Cluster) {
 		list := c.amounts(fmt.Sprintf("Node(%q)", name), allocatable)
@@ -61,12 +61,12 @@ func Nodes(count int, prefix, allocatable string, options ...NodeOption) Row {
 	}
 }
 
-// MissingNode says that pods name a node which does not exist.
+// MissingNode declares that pods name a node that does not exist.
 func MissingNode(name string) Row {
 	return func(c *Cluster) { c.missing["node "+name] = true }
 }
 
-// MissingQueue says that rows name a queue which does not exist.
+// MissingQueue declares that rows name a queue that does not exist.
 func MissingQueue(name string) Row {
 	return func(c *Cluster) { c.missing["queue "+name] = true }
 }
@@ -89,7 +89,7 @@ func PriorityClass(name string, value int32) Row {
 	}
 }
 
-// Budget declares a PodDisruptionBudget that allows so many evictions of pods with a label.
+// Budget declares a PodDisruptionBudget that allows that many evictions of pods with a label.
 func Budget(name string, allowed int32, key, value string) Row {
 	return func(c *Cluster) {
 		c.t.Helper()
@@ -98,7 +98,7 @@ func Budget(name string, allowed int32, key, value string) Row {
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
 			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
 		}
-		c.tell("budget "+name, func(m *model.Cluster) { m.Events().SetBudget(b) })
+		c.enqueue("budget "+name, func(m *model.Cluster) { m.Events().SetBudget(b) })
 	}
 }
 
@@ -133,7 +133,7 @@ func Group(name string, minMember int32, parts ...Part) Row {
 	}
 }
 
-// More adds pods to a group that is there; their numbers go on where those of the group end.
+// More adds pods to an existing group; their numbers continue those of the group.
 func More(name string, parts ...Part) Row {
 	row := fmt.Sprintf("More(%q)", name)
 	return func(c *Cluster) {
@@ -148,9 +148,9 @@ func More(name string, parts ...Part) Row {
 	}
 }
 
-// Lost declares pods that name a group which does not exist.
-func Lost(name string, parts ...Part) Row {
-	row := fmt.Sprintf("Lost(%q)", name)
+// MissingGroup declares pods of a group that does not exist.
+func MissingGroup(name string, parts ...Part) Row {
+	row := fmt.Sprintf("MissingGroup(%q)", name)
 	return func(c *Cluster) {
 		d := c.declare(row, name, parts)
 		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
@@ -159,14 +159,14 @@ func Lost(name string, parts ...Part) Row {
 	}
 }
 
-// Plain declares pods without group and without owner, each for itself: name-0, name-1, …
-// They are in the default queue unless OfQueue says otherwise.
+// Plain declares pods without a group and without a controller, each a job of its own: name-0, name-1, … They are in
+// the default queue unless OfQueue sets another.
 func Plain(name string, parts ...Part) Row {
 	row := fmt.Sprintf("Plain(%q)", name)
-	return func(c *Cluster) { c.addShadows(row, c.declare(row, name, parts)) }
+	return func(c *Cluster) { c.addPodsWithoutGroup(row, c.declare(row, name, parts)) }
 }
 
-// ReplicaSet declares pods without group that have a controller of that name.
+// ReplicaSet declares pods without a group that have a controller of that name.
 func ReplicaSet(name string, parts ...Part) Row {
 	row := fmt.Sprintf("ReplicaSet(%q)", name)
 	return func(c *Cluster) {
@@ -174,11 +174,11 @@ func ReplicaSet(name string, parts ...Part) Row {
 		yes := true
 		owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: c.uid("", "rs-"+name), Controller: &yes}
 		d.all = append(d.all, Mutate(func(p *v1.Pod) { p.OwnerReferences = []metav1.OwnerReference{owner} }))
-		c.addShadows(row, d)
+		c.addPodsWithoutGroup(row, d)
 	}
 }
 
-func (c *Cluster) addShadows(row string, d *declaration) {
+func (c *Cluster) addPodsWithoutGroup(row string, d *declaration) {
 	c.t.Helper()
 	if d.queue == "" {
 		c.needQueue(row, defaultQueue)
@@ -200,9 +200,9 @@ func Foreign(name string, parts ...Part) Row {
 	}
 }
 
-// declaration is a row of pods while it is read.
+// declaration is a row of pods during its evaluation.
 type declaration struct {
-	title     string // how the test spells it: "q/low"
+	title     string // spelling in the test: "q/low"
 	namespace string
 	queue     string
 	name      string

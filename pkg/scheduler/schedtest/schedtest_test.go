@@ -32,28 +32,28 @@ bind q/a-8 n1
 bind q/a-9 n1
 bind q/a-10 n1`,
 		},
-		"a gang that waits for room": {
+		"a gang that waits for resources": {
 			given: Given(Nodes(2, "n", "1cpu"), Queue("q", 1),
 				Group("q/old", 1, Releasing(1, "1cpu", "n2")), Group("q/new", 2, Pending(2, "1cpu"))),
 			want: `hold q/new-0 n1
 pipeline q/new-1 n2`,
 		},
-		"who waits": {
+		"waiting jobs": {
 			given: Given(Node("n1", "1cpu"), Queue("q", 1), Group("q/a", 2, Pending(2, "1cpu")), Plain("x", OfQueue("q"), Pending(1, "2cpu"))),
-			waits: `waits q/a NoLuck: wants 2
-waits x-0 NoLuck: wants 1`,
+			waits: `waits q/a Unplaced: needs 2
+waits x-0 Unplaced: needs 1`,
 		},
 		"amounts, labels and namespaces": {
 			given: Given(Node("n1", "1cpu 2gpu example.com/x=1 1Gi 1pods"), Queue("default", 1),
 				Plain("x", In("other"), Pending(1, "1gpu example.com/x=1 512Mi"), Pending(1, ""))),
 			want:  `bind x-0 n1`,
-			waits: `waits other/x-1 NoLuck: wants 1`,
+			waits: `waits other/x-1 Unplaced: needs 1`,
 		},
-		"a queue and a node that are missing": {
+		"a missing queue and a missing node": {
 			given: Given(MissingQueue("lost"), MissingNode("gone"), Queue("default", 1), Node("n1", "1cpu"),
 				Group("lost/a", 1, Pending(1, "1cpu")),
 				Group("default/b", 1, Running(1, "1cpu", "gone")),
-				Lost("default/none", Pending(1, "1cpu"))),
+				MissingGroup("default/none", Pending(1, "1cpu"))),
 			waits: `waits default/none GroupNotFound: PodGroup "none" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group
 waits lost/a QueueNotFound: queue "lost" does not exist; create it or name another queue`,
 		},
@@ -84,7 +84,7 @@ pipeline set-1 n1`,
 	}
 }
 
-func TestRowsThatCannotBe(t *testing.T) {
+func TestInvalidRows(t *testing.T) {
 	some := Rows(Node("n1", "1cpu"), Queue("q", 1), Group("q/a", 1, Pending(1, "1cpu")))
 	cases := map[string]struct {
 		row  Row
@@ -102,22 +102,22 @@ func TestRowsThatCannotBe(t *testing.T) {
 		"no default queue": {
 			Plain("x", Pending(1, "1cpu")), `Plain("x"): queue "default" is not declared; declare it above with Queue, or with MissingQueue`,
 		},
-		"amounts that cannot be read": {
+		"amounts that cannot be parsed": {
 			Node("n3", "4cpus"), `Node("n3"): amount "4cpus": quantities must match the regular expression`,
 		},
 		"an amount given twice": {
 			Node("n3", "4cpu 5cpu"), `Node("n3"): amounts "4cpu 5cpu": cpu is given twice`,
 		},
-		"a group of a name that is taken": {
+		"a group with the name of another group": {
 			Rows(Queue("r", 1), Group("r/a", 1)), `Group("r/a"): namespace ns has a group "a" already`,
 		},
-		"a pod of a name that is taken": {
+		"a pod with the name of another pod": {
 			Rows(Queue("default", 1), Plain("a", Pending(1, "1cpu"))), `Plain("a"): namespace ns has a pod "a-0" already`,
 		},
-		"more of a group that is not there": {
+		"more pods of a group that does not exist": {
 			More("q/b", Pending(1, "1cpu")), `More("q/b"): no such group; declare it with Group above`,
 		},
-		"a cap that cannot be read": {
+		"a capability that cannot be parsed": {
 			Queue("r", 1, Capability("much")), `Capability of queue r: amount "much": quantities must match`,
 		},
 	}
@@ -131,9 +131,9 @@ func TestRowsThatCannotBe(t *testing.T) {
 	}
 }
 
-// rob takes the room of as many pods as wait, of those that run the last ones by name. The queues
-// deserve so many cpus, in the order of their creation.
-func rob(deserved ...int64) act {
+// evictLast is an action that evicts one running pod, last name first, for each pending pod. The queues deserve the
+// given numbers of cpus, in the order of their creation.
+func evictLast(deserved ...int64) act {
 	return func(ssn *framework.Session) {
 		for i, cpus := range deserved {
 			ssn.SetDeserved(ssn.Cluster().SortedQueues()[i], api.Resource{cpus * 1000 * api.Parts(api.CPU)})
@@ -156,8 +156,8 @@ func rob(deserved ...int64) act {
 	}
 }
 
-// What the runner asserts unasked must be able to fail.
-func TestInvariantsCatchBadActions(t *testing.T) {
+// Each invariant must be able to fail.
+func TestInvariantViolations(t *testing.T) {
 	each := func(do func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session)) act {
 		return func(ssn *framework.Session) {
 			stmt := ssn.Statement()
@@ -174,35 +174,35 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 		act   act
 		want  string
 	}{
-		"more than a node has": {
+		"more than a node has available": {
 			given: Given(Node("n1", "1cpu"), Group("q/a", 1, Pending(2, "1cpu"))),
 			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
 				stmt.Allocate(task, ssn.Cluster().Node("n1"))
 			}),
-			want: "is placed on n1, which then has 1 cpu too little",
+			want: "is placed on n1, which is overcommitted by 1 cpu",
 		},
 		"more than a node will have": {
 			given: Given(Node("n1", "1cpu"), Group("q/old", 1, Releasing(1, "1cpu", "n1")), Group("q/a", 1, Pending(2, "1cpu"))),
 			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
 				stmt.Pipeline(task, ssn.Cluster().Node("n1"))
 			}),
-			want: "is placed on n1, which then has 1 cpu too little",
+			want: "is placed on n1, which is overcommitted by 1 cpu",
 		},
-		"what is kept for a nominated pod": {
+		"resources reserved for a nominated pod": {
 			given: Given(Node("n1", "1cpu"), Foreign("web", Nominated("n1"), Pending(1, "1cpu")), Group("q/a", 1, Pending(1, "1cpu"))),
 			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
 				stmt.Allocate(task, ssn.Cluster().Node("n1"))
 			}),
-			want: "q/a-0 takes room on n1 that is kept for a nominated pod",
+			want: "q/a-0 uses resources on n1 that are reserved for a nominated pod",
 		},
-		"more than a queue may have": {
+		"more than the capability of a queue": {
 			given: Given(Node("n1", "9cpu"), Queue("r", 1, Capability("1cpu")), Group("r/a", 1, Pending(2, "1cpu"))),
 			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
 				stmt.Allocate(task, ssn.Cluster().Node("n1"))
 			}),
 			want: "is placed, and queue r then holds 2 cpu of 1 cpu",
 		},
-		"more than a queue may have while it releases": {
+		"more than the capability of a queue while it releases": {
 			given: Given(Node("n1", "9cpu"), Queue("r", 1, Capability("1cpu")),
 				Group("r/old", 1, Releasing(1, "1cpu", "n1")), Group("r/a", 1, Pending(1, "1cpu"))),
 			act: each(func(stmt *framework.Statement, task *api.TaskInfo, ssn *framework.Session) {
@@ -219,7 +219,7 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 			},
 			want: "q/a-0 is bound, and its gang has 1 of 2 members",
 		},
-		"a task twice": {
+		"a task decided twice": {
 			given: Given(Node("n1", "9cpu"), Group("q/a", 1, Pending(1, "1cpu"))),
 			act: func(ssn *framework.Session) {
 				task := ssn.WaitingTasks(ssn.Jobs()[0])[0]
@@ -231,7 +231,7 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 			},
 			want: "q/a-0 is decided twice",
 		},
-		"a job that may not run": {
+		"a job that is not admissible": {
 			given: Given(Node("n1", "9cpu"), Terminating("far"), Group("q/b", 1, In("far"), Pending(1, "1cpu"))),
 			act: func(ssn *framework.Session) {
 				stmt := ssn.Statement()
@@ -242,39 +242,39 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 			},
 			want: "q/b-0 is bound although its job cannot be",
 		},
-		"what is neither committed nor undone": {
+		"a statement neither committed nor discarded": {
 			given: Given(Node("n1", "9cpu"), Group("q/a", 1, Pending(1, "1cpu"))),
 			act: func(ssn *framework.Session) {
 				ssn.Statement().Allocate(ssn.WaitingTasks(ssn.Jobs()[0])[0], ssn.Cluster().Node("n1"))
 			},
 			want: "the session has changed more (+) than its binds (-)",
 		},
-		"accounts spoilt": {
+		"inconsistent accounts": {
 			given: Given(Node("n1", "9cpu"), Group("q/a", 1, Pending(1, "1cpu"))),
 			act:   func(ssn *framework.Session) { ssn.Cluster().Node("n1").Idle.Add(api.Resource{1}) },
 			want:  "after action act, the model with the objects in order: the model contradicts itself",
 		},
-		"an eviction after which the shares are what they were": {
+		"an eviction that does not change the shares": {
 			given: Given(Node("n1", "1cpu"), Group("q/old", 1, Running(1, "1cpu", "n1")), Group("q/a", 1, Pending(1, "1cpu"))),
-			act:   rob(),
+			act:   evictLast(),
 			want:  `a plan for ns/a that evicts ["ns/old-0"] takes more than it leaves to jobs of the same priority`,
 		},
 		"an eviction within a job for a pod of equal priority": {
 			given: Given(Node("n1", "2cpu"), Group("q/a", 1, Running(2, "1cpu", "n1"), Pending(1, "1cpu"))),
-			act:   rob(),
+			act:   evictLast(),
 			want:  `is for tasks of the same job that do not rank higher`,
 		},
-		"an eviction for a queue that has more": {
+		"an eviction for a queue that holds more": {
 			given: Given(Node("n1", "4cpu"), Queue("r", 1), Group("q/old", 1, Running(2, "1cpu", "n1")), Group("r/a", 1, Running(2, "1cpu", "n1"), Pending(1, "1cpu"))),
-			act:   rob(1, 1),
+			act:   evictLast(1, 1),
 			want:  "takes more than it leaves to other queues, and more than its own deserves",
 		},
-		"an eviction of what a queue deserves": {
+		"an eviction of resources that a queue deserves": {
 			given: Given(Node("n1", "4cpu"), Queue("r", 1), Group("q/old", 1, Running(2, "1cpu", "n1")), Group("r/a", 1, Running(2, "1cpu", "n1"), Pending(1, "1cpu"))),
-			act:   rob(2, 3),
+			act:   evictLast(2, 3),
 			want:  "takes from queue q what that deserves",
 		},
-		"an order that hangs on chance": {
+		"an order that depends on the order of events": {
 			given: Given(Nodes(9, "n", "9cpu"), Group("q/a", 1, Pending(1, "1cpu"))),
 			act: func(ssn *framework.Session) {
 				stmt := ssn.Statement()
@@ -290,13 +290,13 @@ func TestInvariantsCatchBadActions(t *testing.T) {
 				Run(t, registryOf(t, tc.act), append(Given(Queue("q", 1)), tc.given...), actAlone)
 			})
 			if !strings.Contains(got, tc.want) {
-				t.Errorf("the runner says %q, want %q", got, tc.want)
+				t.Errorf("the runner reports %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestBindsAreAnsweredAsToldTo(t *testing.T) {
+func TestBindResults(t *testing.T) {
 	c := New(t, registryOf(t, firstFit), Given(Node("n1", "2cpu"), Queue("q", 1), Group("q/a", 1, Pending(2, "1cpu"))), actAlone)
 	expect := func(when, got, want string) {
 		t.Helper()
@@ -307,11 +307,11 @@ func TestBindsAreAnsweredAsToldTo(t *testing.T) {
 	expect("first", c.Cycle(), "bind q/a-0 n1\nbind q/a-1 n1")
 	expect("unanswered", c.Cycle(), "")
 	expect("in flight", strings.Join(c.InFlight(), " "), "q/a-0 q/a-1")
-	c.Confirm("q/a-0")
-	c.Refuse("q/a-1")
+	c.ConfirmBinds("q/a-0")
+	c.FailBinds("q/a-1")
 	expect("refused", c.Cycle(), "bind q/a-1 n1")
 	expect("phase", c.Phase("q/a"), "Running")
-	c.Confirm()
+	c.ConfirmBinds()
 	c.Start()
 	c.Succeed("q/a-0")
 	c.Add(More("q/a", Pending(1, "1cpu")))
@@ -321,7 +321,7 @@ func TestBindsAreAnsweredAsToldTo(t *testing.T) {
 	c.Recreate("q/a-2")
 	expect("recreated in flight", strings.Join(c.InFlight(), " "), "")
 	expect("recreated", c.Cycle(), "bind q/a-2 n1")
-	if got := failure(func(ft T) { c.t = ft; c.Confirm("q/a-0") }); !strings.Contains(got, "not all of these binds are in flight") {
+	if got := failure(func(ft T) { c.t = ft; c.ConfirmBinds("q/a-0") }); !strings.Contains(got, "not all of these binds are in flight") {
 		t.Errorf("confirming a bind that is not in flight: %q", got)
 	}
 }
@@ -368,7 +368,7 @@ pods q/b 1 1cpu gated
 ungate q/b-0
 cycle
 waits
-    waits q/b NoLuck: wants 1
+    waits q/b Unplaced: needs 1
 `
 	got := play(New(t, registryOf(t, firstFit), nil, actAlone), "test.txt", script)
 	if diff := cmp.Diff(want, got); diff != "" {

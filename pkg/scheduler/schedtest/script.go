@@ -10,11 +10,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
 
-// Scripts runs every file that matches the pattern as a test of its own.
+// Scripts runs every file that matches the pattern as a test.
 //
-// A script has one command a line; what the command prints follows it, indented. Lines that
-// start with # are comments. The flag -update rewrites the files, to be reviewed as text. The
-// commands are those of the table in commands.go.
+// A script has one command per line, followed by its indented output. Lines that start with # are comments. The flag
+// -update rewrites the files for review. The commands are those of the table in commands.go.
 func Scripts(t *testing.T, registry func(T) *framework.Registry, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -37,7 +36,7 @@ func Scripts(t *testing.T, registry func(T) *framework.Registry, pattern string)
 
 const indent = "    "
 
-// play runs a script and returns it with what its commands print now.
+// play runs a script and returns it with the current output of its commands.
 func play(c *Cluster, file, script string) string {
 	c.t.Helper()
 	var out strings.Builder
@@ -46,7 +45,7 @@ func play(c *Cluster, file, script string) string {
 		number++
 		line = strings.TrimRight(line, " \t\n")
 		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
-			continue // printed by the command above, the last time
+			continue // output of the command above, from the last update
 		}
 		out.WriteString(line + "\n")
 		words := strings.Fields(line)

@@ -12,13 +12,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 )
 
-// list is a request for all objects of a kind.
+// list requests all objects of a kind.
 type list struct {
 	resource string // as kubectl names it
 	page     pager.ListPageFunc
 }
 
-// FromCluster lists what is in a cluster, page by page. It asks for nothing else.
+// FromCluster lists the objects of a cluster, page by page. It only sends list requests.
 func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned.Interface, progress Progress) (*Objects, error) {
 	o := newObjects(progress)
 	for _, l := range lists(kube, batch) {
@@ -32,7 +32,7 @@ func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned
 	return o, nil
 }
 
-// lists has all kinds but Job, whose pods are there.
+// lists returns all kinds except Job, because the pods of Jobs exist in a cluster.
 func lists(kube kubernetes.Interface, batch versioned.Interface) []list {
 	core, storage, devices, groups := kube.CoreV1(), kube.StorageV1(), kube.ResourceV1(), batch.SchedulingV1alpha1()
 	return []list{

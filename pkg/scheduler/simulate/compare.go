@@ -9,25 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Comparison is what two configurations make of the same world. Its JSON is the output of "simulate --compare".
+// Comparison compares the results of two configurations for the same snapshot. Its JSON is the output of "simulate
+// --compare".
 type Comparison struct {
 	First       *Result     `json:"first"`
 	Second      *Result     `json:"second"`
 	Differences Differences `json:"differences"`
 }
 
-// Differences are what is not the same under both. All lists are sorted, and none is null.
+// Differences lists what differs between the results. All lists are sorted, and none is null.
 type Differences struct {
-	// Starts are groups of which not the same number of pods has come to run, the greatest difference first.
+	// Starts are groups of which the two configurations start a different number of pods, the greatest difference
+	// first.
 	Starts []Start `json:"starts"`
 	// EvictedByFirst and EvictedBySecond are pods that only one of the two evicts.
 	EvictedByFirst  []Eviction `json:"evictedByFirst"`
 	EvictedBySecond []Eviction `json:"evictedBySecond"`
-	// Shares are what queues hold at the end.
+	// Shares are the allocations of queues at the end.
 	Shares []Share `json:"shares"`
 }
 
-// Start is how many pods of a group run at the end that did not at the beginning.
+// Start is the number of pods of a group that run at the end and did not at the beginning.
 type Start struct {
 	Group  string `json:"group"`
 	Queue  string `json:"queue"`
@@ -35,7 +37,7 @@ type Start struct {
 	Second int    `json:"second"`
 }
 
-// Share is what a queue holds of a resource at the end.
+// Share is the allocation of a queue of one resource at the end.
 type Share struct {
 	Queue    string            `json:"queue"`
 	Resource v1.ResourceName   `json:"resource"`
@@ -43,7 +45,7 @@ type Share struct {
 	Second   resource.Quantity `json:"second"`
 }
 
-// Compare sets two results of one world side by side.
+// Compare compares two results of one snapshot.
 func Compare(first, second *Result) *Comparison {
 	return &Comparison{First: first, Second: second, Differences: Differences{
 		Starts:          differentStarts(first.Started(), second.Started()),
@@ -53,19 +55,19 @@ func Compare(first, second *Result) *Comparison {
 	}}
 }
 
-// None tells whether both come to the same.
+// None reports whether both results are equal.
 func (d *Differences) None() bool {
 	return len(d.Starts)+len(d.EvictedByFirst)+len(d.EvictedBySecond)+len(d.Shares) == 0
 }
 
-// Started is a group with its pods that have got a node and still have it at the end.
+// Started is a group with its pods that were bound and still have a node at the end.
 type Started struct {
 	Group, Queue string
 	Pods         int
 	Nodes        []string // sorted, each once
 }
 
-// Started sums up what is bound, by group.
+// Started returns the bound pods by group.
 func (r *Result) Started() []Started {
 	lost := map[string]int{} // the last cycle in which a pod was evicted
 	for _, e := range r.Evicted {
@@ -109,7 +111,7 @@ func differentStarts(first, second []Started) []Start {
 	return append([]Start{}, list...)
 }
 
-// onlyIn returns evictions of pods that the others do not evict.
+// onlyIn returns evictions of pods that are not in others.
 func onlyIn(evictions, others []Eviction) []Eviction {
 	also := map[string]bool{}
 	for _, e := range others {
@@ -126,7 +128,7 @@ func onlyIn(evictions, others []Eviction) []Eviction {
 
 func differentShares(first, second *Result) []Share {
 	list := []Share{}
-	for i, a := range first.Queues { // both have all queues of the world, by name
+	for i, a := range first.Queues { // both have all queues of the snapshot, by name
 		b := second.Queues[i]
 		for _, name := range named(a.AllocatedAfter, b.AllocatedAfter) {
 			one, other := a.AllocatedAfter[name], b.AllocatedAfter[name]

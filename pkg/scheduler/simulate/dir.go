@@ -24,8 +24,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// FromDir reads the objects in all .yaml, .yml and .json files of a directory and of those in it, or in one file. A file
-// may hold several documents, and lists. Fields that do not exist are refused.
+// FromDir reads the objects from all .yaml, .yml and .json files of a directory and its subdirectories, or from one
+// file. A file may contain several documents and lists. Unknown fields are rejected.
 func FromDir(dir string, progress Progress) (*Objects, error) {
 	files, err := objectFiles(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func FromDir(dir string, progress Progress) (*Objects, error) {
 	return d.objects, nil
 }
 
-// objectFiles lists files in the order of their names.
+// objectFiles returns files in the order of their names.
 func objectFiles(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func objectFiles(dir string) ([]string, error) {
 	return files, err
 }
 
-// decoder reads documents into objects.
+// decoder decodes documents into objects.
 type decoder struct {
 	objects    *Objects
 	yaml, json *jsonserializer.Serializer
@@ -103,7 +103,7 @@ func (d *decoder) file(path string) error {
 	return nil
 }
 
-// yamlDocuments leaves out those that say nothing.
+// yamlDocuments skips empty documents.
 func yamlDocuments(data []byte) ([][]byte, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var documents [][]byte
@@ -146,7 +146,7 @@ func jsonDocuments(data []byte) ([][]byte, error) {
 	}
 }
 
-// document adds an object, or all of a list.
+// document adds an object, or all objects of a list.
 func (d *decoder) document(serializer *jsonserializer.Serializer, document []byte, at string) error {
 	obj, kind, err := serializer.Decode(document, nil, nil)
 	switch {

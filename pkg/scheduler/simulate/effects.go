@@ -15,7 +15,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// Commit notes what is decided. It implements framework.Effects.
+// Commit records decisions. It implements framework.Effects.
 func (r *run) Commit(decisions []api.Decision) {
 	for _, d := range decisions {
 		switch d.Kind {
@@ -34,7 +34,7 @@ func (r *run) bind(d api.Decision) {
 		p.queue = string(job.Queue.ID)
 	}
 	r.binds = append(r.binds, p)
-	r.held[pod.UID] = d.External // never fulfilled: from now on they are taken
+	r.held[pod.UID] = d.External // never committed: they stay reserved
 	r.result.Bound = append(r.result.Bound, Binding{
 		Pod: d.Task.Key, Group: job.Key, Queue: p.queue, Node: p.node, Cycle: r.result.Cycles, Again: r.again[pod.UID],
 	})
@@ -49,8 +49,8 @@ func (r *run) evict(d api.Decision) {
 	})
 }
 
-// carryOut lets the model hear what came of the decisions of a cycle, and tells whether there was anything.
-func (r *run) carryOut() (changed bool) {
+// applyDecisions applies the results of the decisions of a cycle to the model, and reports whether there were any.
+func (r *run) applyDecisions() (changed bool) {
 	for _, p := range r.binds {
 		delete(r.lost, nameOf(p.pod))
 		r.cluster.Events().SetPod(p.running())
@@ -63,7 +63,7 @@ func (r *run) carryOut() (changed bool) {
 		delete(r.held, pod.UID)
 		r.lost[nameOf(pod)] = pod
 		if metav1.GetControllerOfNoCopy(pod) != nil {
-			r.cluster.Events().SetPod(r.comeback(pod))
+			r.cluster.Events().SetPod(r.recreated(pod))
 		}
 	}
 	if changed = len(r.binds)+len(r.victims) > 0; changed {
@@ -77,7 +77,7 @@ func (r *run) carryOut() (changed bool) {
 	return changed
 }
 
-// running returns the pod as the API server would show it a while after its binding.
+// running returns the pod as the API server shows it some time after its binding.
 func (p placement) running() *v1.Pod {
 	pod := *p.pod
 	pod.Spec.NodeName, pod.Status.Phase = p.node, v1.PodRunning
@@ -85,8 +85,8 @@ func (p placement) running() *v1.Pod {
 	return &pod
 }
 
-// comeback returns the pod that the controller of an evicted one makes in its place, under the same name for people.
-func (r *run) comeback(evicted *v1.Pod) *v1.Pod {
+// recreated returns the pod that the controller of an evicted pod creates in its place, with the same name.
+func (r *run) recreated(evicted *v1.Pod) *v1.Pod {
 	pod := *evicted
 	pod.UID = types.UID(fmt.Sprintf("%s/again-%d", evicted.UID, r.result.Cycles))
 	pod.CreationTimestamp = metav1.NewTime(r.snapshot.now.Add(time.Duration(r.result.Cycles))) // younger than all others
@@ -100,7 +100,7 @@ func (r *run) comeback(evicted *v1.Pod) *v1.Pod {
 	return &pod
 }
 
-// endDeletions lets pods go that were being deleted from the beginning.
+// endDeletions deletes the pods that were terminating from the beginning.
 func (r *run) endDeletions() (any bool) {
 	for _, obj := range r.snapshot.objects {
 		if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp != nil {
@@ -111,7 +111,7 @@ func (r *run) endDeletions() (any bool) {
 	return any
 }
 
-// recountBudgets lets disruption budgets count pods that were evicted and have not come to run again.
+// recountBudgets updates disruption budgets for pods that were evicted and do not run again.
 func (r *run) recountBudgets() {
 	for _, obj := range r.snapshot.objects {
 		budget, ok := obj.(*policyv1.PodDisruptionBudget)

@@ -14,16 +14,16 @@ import (
 //go:embed report.html
 var reportHTML string
 
-// maxHTMLRows is how many rows of a table a page shows; JSON has all.
+// maxHTMLRows limits the rows of a table on a page; JSON has all rows.
 const maxHTMLRows = 100
 
-// report is what the page shows: one result, or two and what is different.
+// report is the content of the page: one result, or two and their differences.
 type report struct {
 	Results     []*Result
 	Differences *Differences
 }
 
-// WriteHTML writes a page that needs no other files.
+// WriteHTML writes a page without external files.
 func (r *Result) WriteHTML(w io.Writer) error { return report{Results: []*Result{r}}.write(w) }
 
 // WriteHTML writes a page with the differences first, and then both results side by side.
@@ -48,7 +48,7 @@ func (r report) write(w io.Writer) error {
 	return page.Execute(w, r)
 }
 
-// rows are those of a table that are shown, and how many are not.
+// rows are the shown rows of a table and the number of omitted ones.
 type rows[T any] struct {
 	Rows []T
 	More int
@@ -59,19 +59,19 @@ func firstOf[T any](list []T) rows[T] {
 	return rows[T]{list[:shown], len(list) - shown}
 }
 
-// bar is what a queue holds of a resource, in parts of what all nodes have, up to barWidth.
+// bar is the allocation of a queue of one resource, as a fraction of the capacity of all nodes, scaled to barWidth.
 type bar struct {
-	Queue            string // empty if it is that of the bar above
+	Queue            string // empty if it equals that of the previous bar
 	Weight           int64
 	Resource         v1.ResourceName
 	Before, After    float64
-	Deserved, Capped float64 // below 0: nothing to show
+	Deserved, Capped float64 // negative: not drawn
 	Title            string
 
 	TextAfter, TextDeserved, TextAsked string
 }
 
-// barWidth is how long the bar of a queue is that holds everything.
+// barWidth is the length of the bar of a queue that holds everything.
 const barWidth = 320
 
 func (r *Result) bars() []bar {

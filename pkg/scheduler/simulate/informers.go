@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// still returns informers that show the objects and never change. They need not be started, and of other kinds they
-// show nothing.
-func still(objects []Object) informers.SharedInformerFactory {
+// staticInformers returns informers that serve the objects and never change. They need not be started. For other
+// kinds they serve no objects.
+func staticInformers(objects []Object) informers.SharedInformerFactory {
 	byKind := map[reflect.Type][]Object{}
 	for _, obj := range objects {
 		byKind[reflect.TypeOf(obj)] = append(byKind[reflect.TypeOf(obj)], obj)
@@ -27,9 +27,9 @@ func still(objects []Object) informers.SharedInformerFactory {
 	return factory
 }
 
-// staticInformer is an informer of objects that are all there from the beginning. Nobody runs it.
+// staticInformer is an informer whose objects are all present from the beginning. It is never run.
 type staticInformer struct {
-	cache.SharedIndexInformer // nil: what is not below is only for those who run informers
+	cache.SharedIndexInformer // nil: the methods not defined below are only for running informers
 	objects                   []Object
 	indexer                   cache.Indexer
 	done                      chan struct{}
@@ -42,12 +42,12 @@ func newStaticInformer(objects []Object) *staticInformer {
 	}
 	close(s.done)
 	for _, obj := range objects {
-		_ = s.indexer.Add(obj) // fails for what has no metadata
+		_ = s.indexer.Add(obj) // fails for objects without metadata
 	}
 	return s
 }
 
-// AddEventHandler tells the handler of all objects before it returns.
+// AddEventHandler calls the handler for all objects before it returns.
 func (s *staticInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	for _, obj := range s.objects {
 		handler.OnAdd(obj, true)
@@ -55,7 +55,7 @@ func (s *staticInformer) AddEventHandler(handler cache.ResourceEventHandler) (ca
 	return s, nil
 }
 
-// AddEventHandlerWithResyncPeriod is AddEventHandler: nothing is told twice.
+// AddEventHandlerWithResyncPeriod is AddEventHandler without resync.
 func (s *staticInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandler(handler)
 }
@@ -65,7 +65,7 @@ func (s *staticInformer) AddEventHandlerWithOptions(handler cache.ResourceEventH
 	return s.AddEventHandler(handler)
 }
 
-// RemoveEventHandler has nothing to do.
+// RemoveEventHandler does nothing.
 func (s *staticInformer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
 // AddIndexers implements cache.SharedIndexInformer.

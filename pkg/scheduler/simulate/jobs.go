@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// expandJobs makes the pods of Jobs that have none yet, as the Job controller would at first.
+// expandJobs creates the pods of Jobs that have none, as the Job controller does initially.
 func (s *Snapshot) expandJobs(o *Objects) error {
 	started := map[string]bool{} // by namespace and name of the Job
 	objects := o.sorted()
@@ -38,7 +38,7 @@ func (s *Snapshot) expandJobs(o *Objects) error {
 	return nil
 }
 
-// firstPods is how many pods a Job begins with.
+// firstPods returns the number of pods with which a Job starts.
 func firstPods(job *batchv1.Job) int {
 	for _, c := range job.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == v1.ConditionTrue {
@@ -70,7 +70,7 @@ func podOf(job *batchv1.Job, i int) *v1.Pod {
 	return pod
 }
 
-// with returns a new map with the entries of both; those of more count.
+// with returns a new map with the entries of both maps; more takes precedence.
 func with(entries, more map[string]string) map[string]string {
 	all := make(map[string]string, len(entries)+len(more))
 	maps.Copy(all, entries)

@@ -11,10 +11,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// notTried is the reason of jobs of which no session has said anything.
+// notTried is the reason of jobs without a verdict of any session.
 const notTried = "NotTried"
 
-// measureBefore notes how things stand before anything is decided.
+// measureBefore records the state before the first decision.
 func (r *run) measureBefore() {
 	dims := r.cluster.Dims()
 	capacity, used := r.sums()
@@ -34,7 +34,7 @@ func (r *run) measureBefore() {
 	slices.SortFunc(r.result.Queues, func(a, b Queue) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// measureAfter notes how things stand at the end, and why the rest waits.
+// measureAfter records the state at the end and the reasons of waiting pods.
 func (r *run) measureAfter() {
 	dims := r.cluster.Dims()
 	_, used := r.sums()
@@ -61,7 +61,7 @@ func (r *run) measureAfter() {
 	})
 }
 
-// sums adds up what nodes have, and what stands on them.
+// sums returns the capacity of the nodes and the requests of the pods on them.
 func (r *run) sums() (capacity, used api.Resource) {
 	for _, n := range r.cluster.Nodes() {
 		if n != nil {
@@ -73,7 +73,7 @@ func (r *run) sums() (capacity, used api.Resource) {
 	return capacity, used
 }
 
-// waiting says why members of a job wait: all for the reason of the job, but those of shapes that have their own.
+// waiting returns why members of a job wait: for the reason of the job, except signatures with a reason of their own.
 func (r *run) waiting(j *api.JobInfo) []Waiting {
 	type why struct{ reason, message string }
 	counts := map[why]int{}
@@ -99,10 +99,10 @@ func (r *run) waiting(j *api.JobInfo) []Waiting {
 	for why, n := range counts {
 		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: why.reason, Message: why.message})
 	}
-	return list // sorted with those of all others
+	return list // the caller sorts the list of all jobs
 }
 
-// named returns the resources that some of the lists name, in the order in which they are told.
+// named returns the resources in the lists, in the order of output.
 func named(lists ...v1.ResourceList) []v1.ResourceName {
 	all := v1.ResourceList{}
 	for _, list := range lists {

@@ -1,6 +1,6 @@
-// Package simulate answers "what if": it puts the objects of a cluster, or of files, into a model, runs sessions with a
-// configuration until nothing more is decided, and tells what would be bound, evicted, and left waiting. Nothing is
-// written anywhere: there are no effects but on the model.
+// Package simulate predicts scheduling: it loads the objects of a cluster, or of files, into a model, runs sessions
+// with a configuration until a session decides nothing, and returns what the scheduler would bind, evict, and leave
+// pending. It changes only its own model.
 package simulate
 
 import (
@@ -29,14 +29,14 @@ type Object interface {
 	metav1.Object
 }
 
-// kind is a kind of objects that scheduling depends on.
+// kind is a kind of objects that affects scheduling.
 type kind struct {
 	example    Object
 	namespaced bool
 }
 
-// kinds come in the order in which a model hears of them. From PersistentVolume on they are not in the model, and
-// plugins look them up.
+// kinds returns the kinds in the order in which a model receives them. From PersistentVolume on they are not in the
+// model; plugins read them from informers.
 func kinds() []kind {
 	return []kind{
 		{&v1.Namespace{}, false},
@@ -56,19 +56,19 @@ func kinds() []kind {
 		{&resourcev1.DeviceClass{}, false},
 		{&resourcev1.ResourceClaim{}, true},
 		{&resourcev1.ResourceSlice{}, false},
-		{&batchv1.Job{}, true}, // of which pods are made, see expand
+		{&batchv1.Job{}, true}, // pods are created from it, see expandJobs
 	}
 }
 
-// Progress hears how many objects have been read. It may be nil.
+// Progress receives the number of objects read so far. It may be nil.
 type Progress func(objects int)
 
-// Objects are what a simulation begins with.
+// Objects are the input of a simulation.
 type Objects struct {
 	kinds   map[reflect.Type]kind
 	ranks   map[reflect.Type]int
 	entries map[objectKey]entry
-	// ignored counts objects that mean nothing to scheduling, by apiVersion and kind.
+	// ignored counts objects that do not affect scheduling, by apiVersion and kind.
 	ignored  map[string]int
 	progress Progress
 }
@@ -78,7 +78,7 @@ type objectKey struct {
 	namespace, name string
 }
 
-// entry is an object and where it was read.
+// entry is an object and its location in the input.
 type entry struct {
 	Object
 	from string
@@ -95,14 +95,14 @@ func newObjects(progress Progress) *Objects {
 	return o
 }
 
-// add takes an object over that was read somewhere; it may be changed from then on.
+// add takes ownership of an object.
 func (o *Objects) add(obj runtime.Object, apiVersionAndKind, from string) error {
 	k, known := o.kinds[reflect.TypeOf(obj)]
 	if !known {
 		o.ignored[apiVersionAndKind]++
 		return nil
 	}
-	typed := obj.(Object) // as every kind of ours is
+	typed := obj.(Object) // every kind in kinds implements it
 	name := reflect.TypeOf(obj).Elem().Name()
 	switch {
 	case typed.GetName() == "":
@@ -131,8 +131,8 @@ func nameOf(obj Object) string {
 	return strings.TrimPrefix(obj.GetNamespace()+"/"+obj.GetName(), "/")
 }
 
-// Overlay adds the objects of another set, and replaces those of the same kind and name. What replaces an object keeps
-// its identity, as an update does.
+// Overlay adds the objects of another set and replaces objects of the same kind and name. A replaced object keeps its
+// identity, as in an update.
 func (o *Objects) Overlay(other *Objects) {
 	for key, e := range other.entries {
 		if before, there := o.entries[key]; there && e.GetUID() == "" {
@@ -146,7 +146,7 @@ func (o *Objects) Overlay(other *Objects) {
 	}
 }
 
-// sorted returns all objects, by kind and name.
+// sorted returns all objects by kind and name.
 func (o *Objects) sorted() []Object {
 	list := make([]Object, 0, len(o.entries))
 	for _, e := range o.entries {
@@ -159,7 +159,7 @@ func (o *Objects) sorted() []Object {
 	return list
 }
 
-// notes tells what was left out.
+// notes returns warnings about ignored objects.
 func (o *Objects) notes() []string {
 	if len(o.ignored) == 0 {
 		return nil

@@ -21,25 +21,25 @@ import (
 
 // Policy is a configuration to simulate.
 type Policy struct {
-	Name string // for people
+	Name string // for output
 	*conf.Configuration
-	// Registry has what the configuration names. No other simulation may use it.
+	// Registry has the plugins and actions of the configuration. It must not be shared with another simulation.
 	Registry *framework.Registry
 	Warnings []conf.Warning
 }
 
-// Options say how to simulate.
+// Options configure a simulation.
 type Options struct {
-	SchedulerName string        // pods with this spec.schedulerName are placed
-	DefaultQueue  string        // the queue of those who name none
+	SchedulerName string        // pods with this spec.schedulerName are scheduled
+	DefaultQueue  string        // the queue of pods and groups without one
 	GangGrace     time.Duration // see framework.Handle
-	Cycles        int           // how many sessions are run at most, but one is
-	// Progress hears after each session what has been decided so far. It may be nil.
+	Cycles        int           // maximum number of sessions; at least one runs
+	// Progress is called after each session with the decisions so far. It may be nil.
 	Progress func(cycle, bound, evicted int)
 }
 
-// Run runs sessions until one decides nothing. After each of them, pods that are bound run, and pods that are evicted or
-// were being deleted are gone; those that were evicted are back if they have a controller. The clock stands still.
+// Run runs sessions until one decides nothing. After each session, bound pods run, and pods that are evicted or were
+// terminating are deleted; evicted pods with a controller are created again. The clock does not advance.
 func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error) {
 	r, err := s.newRun(p, o)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error
 		if err := r.session(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		decided = r.carryOut()
+		decided = r.applyDecisions()
 		if o.Progress != nil {
 			o.Progress(r.result.Cycles, len(r.result.Bound), len(r.result.Evicted))
 		}
@@ -63,7 +63,7 @@ func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error
 	return r.result, nil
 }
 
-// run is one simulation. It is the Effects of its sessions.
+// run is one simulation. It implements Effects for its sessions.
 type run struct {
 	snapshot *Snapshot
 	cluster  *model.Cluster
@@ -74,13 +74,13 @@ type run struct {
 	binds   []placement // decided in this cycle
 	victims []*v1.Pod   // decided in this cycle
 
-	held    map[types.UID][]api.ExternalReservation // volumes and devices of pods that were bound
-	again   map[types.UID]bool                      // pods that have come back
+	held    map[types.UID][]api.ExternalReservation // volumes and devices of bound pods
+	again   map[types.UID]bool                      // pods that were created again
 	lost    map[string]*v1.Pod                      // evicted and not running again, by namespace and name
 	budgets map[*policyv1.PodDisruptionBudget]int32
 }
 
-// placement is a pod that is to be bound, and what its Binding would say.
+// placement is a pod to bind and the content of its Binding.
 type placement struct {
 	pod      *v1.Pod
 	node     string
@@ -90,7 +90,7 @@ type placement struct {
 
 func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	profile, err := p.Registry.NewProfile(p.Configuration, framework.Handle{
-		Informers: still(s.objects), Clock: stopped{s.now}, GangGrace: o.GangGrace,
+		Informers: staticInformers(s.objects), Clock: fixedClock{s.now}, GangGrace: o.GangGrace,
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	return r, nil
 }
 
-// notify lets the model hear of an object. What is not in the model is left to the plugins, which look it up.
+// notify delivers an object to the model. Kinds that are not in the model are read by plugins.
 func (r *run) notify(obj Object) {
 	switch obj := obj.(type) {
 	case *v1.Namespace:
@@ -148,13 +148,13 @@ func (r *run) session(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopped is a clock that does not move.
-type stopped struct{ now time.Time }
+// fixedClock is a clock that does not advance.
+type fixedClock struct{ now time.Time }
 
-var _ clock.PassiveClock = stopped{}
+var _ clock.PassiveClock = fixedClock{}
 
 // Now implements clock.PassiveClock.
-func (s stopped) Now() time.Time { return s.now }
+func (s fixedClock) Now() time.Time { return s.now }
 
 // Since implements clock.PassiveClock.
-func (s stopped) Since(t time.Time) time.Duration { return s.now.Sub(t) }
+func (s fixedClock) Since(t time.Time) time.Duration { return s.now.Sub(t) }

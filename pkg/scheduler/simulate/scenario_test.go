@@ -14,7 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate"
 )
 
-// The objects of the stories, as YAML.
+// The objects of the scenarios, as YAML.
 
 func node(name, cpu string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {kubernetes.io/hostname: %s}}\nstatus: {allocatable: {cpu: %q, memory: 64Gi, pods: \"110\"}}\n", name, name, cpu)
@@ -24,7 +24,7 @@ func queue(name string, weight int) string {
 	return fmt.Sprintf("apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: Queue\nmetadata: {name: %s}\nspec: {weight: %d}\n", name, weight)
 }
 
-// pod is one of cpu cores; more are lines of its metadata, or of its spec behind "spec: ".
+// pod requests cpu cores; more are lines of its metadata, or of its spec after "spec: ".
 func pod(name, queue, cpu string, more ...string) string {
 	meta, spec := []string{"name: " + name, "labels: {app: " + queue + ", scheduling.batch-scheduler.dev/queue: " + queue + "}"}, []string{"schedulerName: batch-scheduler"}
 	for _, line := range more {
@@ -38,7 +38,7 @@ func pod(name, queue, cpu string, more ...string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata:\n  " + strings.Join(meta, "\n  ") + "\nspec:\n  " + strings.Join(spec, "\n  ") + "\n"
 }
 
-const leaving = `deletionTimestamp: "2026-01-01T00:00:00Z"`
+const terminating = `deletionTimestamp: "2026-01-01T00:00:00Z"`
 
 func on(node string) string { return "spec: nodeName: " + node }
 
@@ -50,7 +50,7 @@ func claims(claim string) string {
 	return "spec: volumes: [{name: data, persistentVolumeClaim: {claimName: " + claim + "}}]"
 }
 
-// dir writes documents into a directory, all into one file.
+// dir writes documents into one file of a new directory.
 func dir(t *testing.T, documents ...string) string {
 	t.Helper()
 	d := t.TempDir()
@@ -60,8 +60,8 @@ func dir(t *testing.T, documents ...string) string {
 	return d
 }
 
-// told is a result as lines.
-func told(r *simulate.Result) string {
+// format formats a result as lines.
+func format(r *simulate.Result) string {
 	var lines []string
 	for _, b := range r.Bound {
 		again := ""
@@ -80,8 +80,8 @@ func told(r *simulate.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestStories are simulations with policies that evict.
-func TestStories(t *testing.T) {
+// TestScenarios runs simulations with policies that evict.
+func TestScenarios(t *testing.T) {
 	job := func(more string) string {
 		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec: {schedulerName: batch-scheduler, restartPolicy: Never, " +
 			"containers: [{name: main, image: busybox, resources: {limits: {cpu: \"1\"}}}]}\n" + more
@@ -114,7 +114,7 @@ status: {phase: Available}
 		given  []string
 		want   string
 	}{
-		"who is evicted comes back if there is a controller, and may find another place": {
+		"an evicted pod with a controller is created again and may get another node": {
 			policy: "testdata/preempt.yaml",
 			given: []string{
 				node("n1", "1"), node("n2", "1"), queue("q", 1), "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 5\n",
@@ -125,7 +125,7 @@ status: {phase: Available}
 2: bind default/a n2 again
 2: bind default/b n1`,
 		},
-		"or wait": {
+		"an evicted pod that is created again may stay pending": {
 			given: []string{
 				node("n1", "2"), node("n2", "1"), queue("rich", 1), queue("poor", 1),
 				pod("a", "rich", "1", on("n1"), ownedBy("set")), pod("b", "rich", "1", on("n1"), ownedBy("set")), pod("c", "rich", "1", on("n2"), ownedBy("set")),
@@ -135,7 +135,7 @@ status: {phase: Available}
 2: bind default/d n1
 1 of default/set wait: OverShare`,
 		},
-		"who has no controller is gone for good": {
+		"an evicted pod without a controller is not created again": {
 			given: []string{
 				node("n1", "2"), queue("rich", 1), queue("poor", 1),
 				pod("a", "rich", "1", on("n1")), pod("b", "rich", "1", on("n1")), pod("d", "poor", "1"),
@@ -143,7 +143,7 @@ status: {phase: Available}
 			want: `1: evict default/b for default/d, reclaimed
 2: bind default/d n1`,
 		},
-		"a budget counts pods that have not come back to run": {
+		"a budget counts evicted pods that do not run again": {
 			given: []string{
 				node("n1", "4"), queue("rich", 1), queue("poor", 1), budget(1),
 				pod("a", "rich", "1", on("n1"), ownedBy("set")), pod("b", "rich", "1", on("n1"), ownedBy("set")),
@@ -155,24 +155,24 @@ status: {phase: Available}
 1 of default/q wait: NotEnoughResources
 1 of default/set wait: OverShare`,
 		},
-		"pods that are being deleted are gone after the first cycle": {
-			given: []string{node("n1", "1"), queue("rich", 1), pod("a", "rich", "1", on("n1"), leaving), pod("b", "rich", "1")},
+		"terminating pods are deleted after the first cycle": {
+			given: []string{node("n1", "1"), queue("rich", 1), pod("a", "rich", "1", on("n1"), terminating), pod("b", "rich", "1")},
 			want:  "2: bind default/b n1",
 		},
-		"a Job without pods gets them": {
+		"pods are created for a Job without pods": {
 			given: []string{node("n1", "4"), queue("default", 1), job("  parallelism: 3\n  completions: 2\n")},
 			want:  "1: bind default/j-0 n1\n1: bind default/j-1 n1",
 		},
-		"a Job that has pods gets no others": {
+		"no pods are created for a Job that has pods": {
 			given: []string{node("n1", "4"), queue("default", 1), job("  parallelism: 3\n"),
 				strings.ReplaceAll(pod("j-x", "default", "1", ownedBy("j")), "ReplicaSet", "Job")},
 			want: "1: bind default/j-x n1",
 		},
-		"a Job that is suspended or has ended gets none": {
+		"no pods are created for a Job that is suspended or has ended": {
 			given: []string{node("n1", "4"), queue("default", 1), job("  suspend: true\n"),
 				strings.ReplaceAll(job("status: {conditions: [{type: Complete, status: \"True\"}]}\n"), "name: j}", "name: k}")},
 		},
-		"the higher priority class goes first, and without one the usual one": {
+		"the higher priority class is scheduled first, and the global default applies to pods without one": {
 			given: []string{
 				node("n1", "1"), queue("q", 1),
 				"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: usual}\nvalue: 5\nglobalDefault: true\n",
@@ -181,25 +181,25 @@ status: {phase: Available}
 			},
 			want: "1: bind default/b n1\n1 of default/a wait: NotEnoughResources",
 		},
-		"the volume that one pod takes is taken for others": {
+		"a volume bound for one pod is not available to others": {
 			given: []string{node("n1", "4"), node("n2", "4"), queue("q", 1), volume, claim("one"), claim("two"), pod("a", "q", "1", claims("one")), pod("b", "q", "1", claims("two"))},
 			want:  "1: bind default/a n2\n1 of default/b wait: Unschedulable",
 		},
-		"a group without pods waits": {
+		"a group without pods is pending": {
 			given: []string{node("n1", "4"), queue("default", 1), "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2}\n"},
 			want:  "0 of default/g wait: NotEnoughPods",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, told(run(t, world(t, dir(t, tc.given...)), gocmp.Or(tc.policy, reclaiming)))); diff != "" {
+			if diff := cmp.Diff(tc.want, format(run(t, snapshot(t, dir(t, tc.given...)), gocmp.Or(tc.policy, reclaiming)))); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheLimitOfCyclesIsTold(t *testing.T) {
-	s := world(t, dir(t, node("n1", "1"), queue("q", 1), pod("a", "q", "1")))
+func TestCycleLimitWarning(t *testing.T) {
+	s := snapshot(t, dir(t, node("n1", "1"), queue("q", 1), pod("a", "q", "1")))
 	result, err := s.Run(t.Context(), policy(t, ""), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 const reclaiming = "testdata/reclaim.yaml"
 
-// policy reads a policy file; an empty path stands for the built-in default.
+// policy reads a policy file; an empty path selects the built-in default.
 func policy(t *testing.T, path string) simulate.Policy {
 	t.Helper()
 	registry, err := builtin.NewRegistry()
@@ -40,8 +40,8 @@ func policy(t *testing.T, path string) simulate.Policy {
 	return p
 }
 
-// world reads a directory.
-func world(t *testing.T, dir string) *simulate.Snapshot {
+// snapshot reads the objects of a directory.
+func snapshot(t *testing.T, dir string) *simulate.Snapshot {
 	t.Helper()
 	objects, err := simulate.FromDir(dir, nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func world(t *testing.T, dir string) *simulate.Snapshot {
 	return s
 }
 
-// run simulates a world with a policy.
+// run simulates a snapshot with a policy.
 func run(t *testing.T, s *simulate.Snapshot, path string) *simulate.Result {
 	t.Helper()
 	result, err := s.Run(t.Context(), policy(t, path), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 20})
@@ -69,7 +69,7 @@ type outcome interface {
 	WriteHTML(io.Writer) error
 }
 
-// written returns an outcome in a format.
+// written returns a result in a format.
 func written(t *testing.T, o outcome, format string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -90,9 +90,9 @@ func written(t *testing.T, o outcome, format string) string {
 	return b.String()
 }
 
-// TestOutput holds what people and programs get to see: of one policy, and of two.
+// TestOutput compares the output for one policy and for two with golden files.
 func TestOutput(t *testing.T) {
-	s := world(t, "testdata/team")
+	s := snapshot(t, "testdata/team")
 	for name, o := range map[string]outcome{
 		"alone":    run(t, s, reclaiming),
 		"compared": simulate.Compare(run(t, s, ""), run(t, s, reclaiming)),
@@ -106,9 +106,9 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestTextFitsATerminal leaves out what comes from long names.
+// TestTextFitsATerminal ignores lines that are long because of names.
 func TestTextFitsATerminal(t *testing.T) {
-	for line := range strings.Lines(written(t, run(t, world(t, "testdata/team"), reclaiming), "txt")) {
+	for line := range strings.Lines(written(t, run(t, snapshot(t, "testdata/team"), reclaiming), "txt")) {
 		if len(strings.TrimSpace(line)) > 80 {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
@@ -132,19 +132,19 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := written(t, run(t, world(t, "testdata/team"), reclaiming), "json")
+	first := written(t, run(t, snapshot(t, "testdata/team"), reclaiming), "json")
 	for name, dir := range map[string]string{"the same files": "testdata/team", "files in another order": shuffled} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(first, written(t, run(t, world(t, dir), reclaiming), "json")); diff != "" {
+			if diff := cmp.Diff(first, written(t, run(t, snapshot(t, dir), reclaiming), "json")); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// TestWorldIsNotChanged runs two simulations of one world after each other.
-func TestWorldIsNotChanged(t *testing.T) {
-	s := world(t, "testdata/team")
+// TestSnapshotIsNotChanged runs two simulations of one snapshot one after the other.
+func TestSnapshotIsNotChanged(t *testing.T) {
+	s := snapshot(t, "testdata/team")
 	first := written(t, run(t, s, reclaiming), "json")
 	if diff := cmp.Diff(first, written(t, run(t, s, reclaiming), "json")); diff != "" {
 		t.Error(diff)

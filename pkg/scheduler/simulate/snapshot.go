@@ -17,16 +17,16 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache"
 )
 
-// Snapshot is a cluster as simulations find it. It is never written to, so many may begin with it.
+// Snapshot is the state of a cluster at the start of simulations. It is immutable, so simulations may share it.
 type Snapshot struct {
 	objects  []Object
 	now      time.Time
 	warnings []string
 }
 
-// NewSnapshot takes the objects over and fills in what the API server and controllers would have: the pods of Jobs that have
-// none, priorities, requests for which there is only a limit, phases, identities. Simulations run at the time now; if
-// that is zero, when the youngest of the objects was made.
+// NewSnapshot takes ownership of the objects and completes them like the API server and controllers: the pods of Jobs
+// without pods, priorities, requests from limits, phases, UIDs. Simulations run at the time now; if that is zero, at
+// the creation time of the youngest object.
 func NewSnapshot(o *Objects, now time.Time) (*Snapshot, error) {
 	s := &Snapshot{now: now, warnings: o.notes()}
 	if now.IsZero() {
@@ -70,7 +70,7 @@ func (s *Snapshot) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
 
-// youngest is when the last of the objects was made; some time in the past if none of them says.
+// youngest returns the creation time of the youngest object; a fixed time if no object has one.
 func youngest(objects []Object) time.Time {
 	last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, obj := range objects {
@@ -81,7 +81,7 @@ func youngest(objects []Object) time.Time {
 	return last
 }
 
-// identify gives an object what only the API server gives. Without a time of creation it is made now.
+// identify sets the fields that only the API server sets. An object without a creation time is created now.
 func (s *Snapshot) identify(obj Object) {
 	if obj.GetUID() == "" {
 		obj.SetUID(types.UID("simulated/" + reflect.TypeOf(obj).Elem().Name() + "/" + nameOf(obj)))
@@ -91,7 +91,7 @@ func (s *Snapshot) identify(obj Object) {
 	}
 }
 
-// completePod does what admission and defaulting do on the way of a pod into the API server.
+// completePod applies the admission and defaulting of the API server to a pod.
 func (s *Snapshot) completePod(pod *v1.Pod, classes *classes) {
 	if pod.Status.Phase == "" {
 		pod.Status.Phase = v1.PodPending
@@ -116,7 +116,7 @@ func (s *Snapshot) completePod(pod *v1.Pod, classes *classes) {
 	}
 }
 
-// requestLimits lets what is only limited be requested too.
+// requestLimits sets requests from limits where they are missing.
 func requestLimits(r *v1.ResourceRequirements) {
 	for name, limit := range r.Limits {
 		if _, given := r.Requests[name]; given {
@@ -132,7 +132,7 @@ func requestLimits(r *v1.ResourceRequirements) {
 // classes are the priority classes.
 type classes struct {
 	values map[string]int32
-	usual  int32 // of pods that name none
+	usual  int32 // of pods without a class
 }
 
 func newClasses(objects []Object) *classes {
@@ -158,7 +158,7 @@ func (c *classes) priority(name string) (value int32, known bool) {
 	return value, known
 }
 
-// checkForeign tells how many pods wait for other schedulers.
+// checkForeign returns warnings about pods that wait for other schedulers.
 func (s *Snapshot) checkForeign(schedulerName string) []string {
 	n, names := 0, map[string]bool{}
 	for _, obj := range s.objects {

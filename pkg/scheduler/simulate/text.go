@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// width is for how wide a terminal texts are.
+	// width is the terminal width for which texts are wrapped.
 	width = 80
-	// maxRows is how many rows of a table are written for people; JSON has all.
+	// maxRows limits the rows of a table in text output; JSON has all rows.
 	maxRows = 20
 )
 
@@ -31,7 +31,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	return p.err
 }
 
-// WriteText writes what is different first, then both results in short.
+// WriteText writes the differences first, then a summary of both results.
 func (c *Comparison) WriteText(w io.Writer) error {
 	p := &page{w: w}
 	p.line("First:  %s", c.First.Summary())
@@ -61,7 +61,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	return p.err
 }
 
-// PodsWaiting is how many pods are left waiting.
+// PodsWaiting returns the number of pending pods.
 func (r *Result) PodsWaiting() int {
 	n := 0
 	for _, w := range r.Waiting {
@@ -70,13 +70,13 @@ func (r *Result) PodsWaiting() int {
 	return n
 }
 
-// Summary is a result on one line.
+// Summary returns a result on one line.
 func (r *Result) Summary() string {
 	return fmt.Sprintf("%s: %s, %d bound, %d evicted, %d pending", r.Configuration,
 		text.Count(r.Cycles, "cycle", "cycles"), len(r.Bound), len(r.Evicted), r.PodsWaiting())
 }
 
-// page writes until something fails.
+// page writes lines until the first error.
 type page struct {
 	w   io.Writer
 	err error
@@ -88,14 +88,14 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
-// wrap writes a text in lines that fit the terminal, each indented.
+// wrap writes a text in indented lines that fit the terminal.
 func (p *page) wrap(words, indent string) {
 	for _, line := range text.Wrap(words, width-len(indent)) {
 		p.line("%s%s", indent, line)
 	}
 }
 
-// table writes rows below a title; nothing if there are none. Titles of columns of numbers begin with ">".
+// table writes rows below a title; it writes nothing without rows. Titles of numeric columns begin with ">".
 func (p *page) table(title string, header []string, rows int, row func(i int) []string) {
 	if rows == 0 {
 		return
@@ -128,7 +128,7 @@ func (p *page) summary(r *Result) {
 	}
 }
 
-// warningsOf writes those that the other result does not have.
+// warningsOf writes the warnings that the other result does not have.
 func (p *page) warningsOf(which string, r, other *Result) {
 	for _, warning := range r.Warnings {
 		if !slices.Contains(other.Warnings, warning) {
@@ -161,7 +161,7 @@ func (p *page) queues(r *Result) {
 	})
 }
 
-// share is one resource of a queue that it has to do with.
+// share is one resource of a queue.
 type share struct {
 	queue    *Queue
 	resource v1.ResourceName
@@ -190,7 +190,7 @@ func (p *page) started(r *Result) {
 	})
 }
 
-// someOf lists the first few.
+// someOf joins the first names.
 func someOf(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, " ")
@@ -205,7 +205,7 @@ func (p *page) evicted(title string, list []Eviction) {
 	})
 }
 
-// waiting writes messages below their groups, for they are long.
+// waiting writes messages below their groups because they are long.
 func (p *page) waiting(r *Result) {
 	if len(r.Waiting) == 0 {
 		return

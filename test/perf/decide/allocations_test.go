@@ -10,8 +10,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// TestQuestionsAllocateNothing asks what is asked for each task and node.
-func TestQuestionsAllocateNothing(t *testing.T) {
+// TestNoAllocations checks the functions that are called for each task and node.
+func TestNoAllocations(t *testing.T) {
 	w := fleetOf(50).build(itsOwn, inItsOwnBlocks)
 	profile, err := newProfile(clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour)), true)
 	if err != nil {
@@ -26,7 +26,7 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 	ssn.Nodes().Count(task)
 	for name, ask := range map[string]func(){
 		"filter":          func() { ssn.Filter(task.Signature, node) },
-		"room":            func() { node.Fits(task, api.Now) },
+		"resources":       func() { node.Fits(task, api.Now) },
 		"predicate":       func() { ssn.Predicate(task, node, api.Now) },
 		"score":           func() { ssn.NodeScore(task, node) },
 		"caps":            func() { ssn.Allocatable(job, task.Request, api.Now) },
@@ -46,8 +46,7 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestAllocationBudgets bounds what whole cycles allocate. Small clusters cost more for each pod than large
-// ones.
+// TestAllocationBudgets limits the allocations of whole cycles. Small clusters cost more per pod than large ones.
 func TestAllocationBudgets(t *testing.T) {
 	for name, test := range map[string]struct {
 		given  benchmark
@@ -57,7 +56,7 @@ func TestAllocationBudgets(t *testing.T) {
 	}{
 		"a pod of a gang that is placed": {gangs(50)[0], 0, 8, 500},
 		"a pod that has ended":           {running(20), 1, 140, 1},
-		"nothing new":                    {infeasible(50, "", "", 20, 0, 0, 0), 1, 160, 1},
+		"no change":                      {infeasible(50, "", "", 20, 0, 0, 0), 1, 160, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := trial{benchmark: test.given, ctx: t.Context(), fixture: test.given.build(), cost: make([][]cost, len(test.given.cycles))}
@@ -65,7 +64,7 @@ func TestAllocationBudgets(t *testing.T) {
 				t.Fatal(err)
 			}
 			runs := r.cost[test.cycle]
-			if got, _ := (limit{unit: allocations, per: test.per}).judge(runs); got.Value > test.budget {
+			if got, _ := (limit{unit: allocations, per: test.per}).check(runs); got.Value > test.budget {
 				t.Errorf("%.1f allocations, more than %.0f", got.Value, test.budget)
 			}
 		})

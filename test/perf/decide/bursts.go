@@ -2,16 +2,16 @@ package main
 
 import "fmt"
 
-// bursts are full clusters of low priority, in which one gang of high priority needs an eighth.
+// bursts are full clusters of low priority in which one gang of high priority needs an eighth of the capacity.
 func bursts(nodes int) []benchmark {
 	gang := job{name: "gang", queue: "a", class: high, min: nodes, size: nodes, gpus: 1}
-	surge := func(name, about string, min, size int) benchmark {
+	burst := func(name, about string, min, size int) benchmark {
 		victims := nodes
 		if min > 1 {
 			victims = (nodes + min - 1) / min * min // whole gangs
 		}
 		return benchmark{
-			name: "preempt-surge/" + name, about: about, evicts: true,
+			name: "preempt-burst/" + name, about: about, evicts: true,
 			build: func() *fixture {
 				w := newFixture(nodes)
 				w.addQueue("a", 1)
@@ -28,8 +28,8 @@ func bursts(nodes int) []benchmark {
 		}
 	}
 	return []benchmark{
-		surge("singles", "a gang takes an eighth of a full cluster from jobs of one pod", 1, 1),
-		surge("surplus", "the same from jobs of eight pods that need one", 1, 8),
-		surge("gangs", "the same from gangs of eight", 8, 8),
+		burst("singles", "a gang takes an eighth of a full cluster from jobs of one pod", 1, 1),
+		burst("surplus", "the same from jobs of eight pods that need one", 1, 8),
+		burst("gangs", "the same from gangs of eight", 8, 8),
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// converged are large clusters in which little happens, or nothing can.
+// converged are large clusters with little or nothing to decide.
 func converged(runningNodes, fullNodes int) []benchmark {
 	return []benchmark{
 		running(runningNodes),
-		infeasible(fullNodes, "D4/hopeless", "D4: gangs of 20 classes wait in a full cluster", fleetShapes, 20, 0.2, 5),
-		infeasible(fullNodes, "D4/own-classes", "D4: the same where every gang is a class of its own", hopelessGangs, 200, 0, 0),
+		infeasible(fullNodes, "D4/infeasible", "D4: gangs of 20 equivalence classes are pending in a full cluster", fleetSignatures, 20, 0.2, 5),
+		infeasible(fullNodes, "D4/own-classes", "D4: the same where every gang has its own equivalence class", infeasibleGangs, 200, 0, 0),
 	}
 }
 
-// running has ten running pods a node, and nothing to do: then one of them ends.
+// running has ten running pods per node and nothing to do; then one pod ends.
 func running(nodes int) benchmark {
 	return benchmark{
-		name: "D3/running", about: "D3: nothing waits, and one pod of ten a node has ended",
+		name: "D3/running", about: "D3: no pod is pending, and one pod ends; ten pods per node",
 		build: func() *fixture {
 			w := newFixture(nodes)
 			for q := range fleetQueues {
@@ -40,14 +40,14 @@ func running(nodes int) benchmark {
 	}
 }
 
-// podEnds lets one pod after the other come to its end, each of another gang.
-func podEnds(w, news *fixture, i int) { news.pods = append(news.pods, ended(w.pods[i*10])) }
+// podEnds ends one pod per cycle, each of another gang.
+func podEnds(w, update *fixture, i int) { update.pods = append(update.pods, ended(w.pods[i*10])) }
 
-const hopelessGangs = 200
+const infeasibleGangs = 200
 
-// infeasible is a cluster full of gangs of eight, evenly divided between the queues, in which gangs of 50 of
-// the same priority wait. In the second cycle nothing has changed, so that the scheduler opens no
-// session. In the third a pod has come to its end, and one would fit.
+// infeasible is a cluster full of gangs of eight, evenly distributed over the queues, with pending gangs of 50 of the
+// same priority. In the second cycle nothing has changed, so the scheduler opens no session. In the third cycle a pod
+// has ended, and a pod of a gang would fit.
 func infeasible(nodes int, name, about string, classes int, first, again, freed float64) benchmark {
 	return benchmark{
 		name: name, about: about,
@@ -59,9 +59,9 @@ func infeasible(nodes int, name, about string, classes int, first, again, freed 
 			for g := range nodes {
 				w.add(job{name: fmt.Sprintf("full-%05d", g), queue: queueName(g % fleetQueues), class: low, min: gpusPerNode, size: gpusPerNode, gpus: 1}.running())
 			}
-			for g := range hopelessGangs {
+			for g := range infeasibleGangs {
 				asks := amounts(0, 32, 1)
-				asks[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(2000+g*classes/hopelessGangs), resource.DecimalSI)
+				asks[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(2000+g*classes/infeasibleGangs), resource.DecimalSI)
 				w.add(job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: fleetGang, size: fleetGang, asks: asks})
 			}
 			return w

@@ -10,11 +10,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
-// cost is what each step of a cycle took.
+// cost is the cost of each step of a cycle.
 type cost struct {
 	times       map[string]time.Duration
 	allocations map[string]uint64 // on the heap
-	processor   time.Duration     // of all steps and threads: what is left of the time others took
+	processor   time.Duration     // of all steps and threads; excludes the time of other processes
 }
 
 func newCost() cost {
@@ -33,7 +33,7 @@ func (t *cost) measure(step string, do func()) {
 	t.allocations[step] += after.Mallocs - before.Mallocs
 }
 
-// processorTime is what the process has used so far; 0 if the system does not tell.
+// processorTime returns the processor time of the process so far; 0 if the system does not provide it.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -42,16 +42,16 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// limit bounds what some steps of a cycle take.
+// limit limits the cost of some steps of a cycle.
 type limit struct {
 	name  string
 	steps []string // actions; nil for the whole cycle, opening and closing the session included
-	most  float64  // 0: the figure is only told
+	most  float64  // 0: the figure has no bound
 	unit  unit
-	per   int // what the figure is divided by: pods; 0: it is not divided
+	per   int // divisor of the figure, such as a number of pods; 0: not divided
 }
 
-// unit is what is measured, and in what.
+// unit is the quantity and the unit of a figure.
 type unit int8
 
 const (
@@ -68,7 +68,7 @@ func (u unit) name(divided bool) string {
 	return name
 }
 
-// of sums up some steps, all if none is named.
+// of returns the sum over some steps, over all steps if none is named.
 func (u unit) of(t cost, steps []string) float64 {
 	sum := 0.0
 	for step, d := range t.times {
@@ -87,8 +87,8 @@ func (u unit) of(t cost, steps []string) float64 {
 	return sum
 }
 
-// judge compares the median with the bound.
-func (l limit) judge(runs []cost) (figure figures.Figure, spread string) {
+// check compares the median with the bound.
+func (l limit) check(runs []cost) (figure figures.Figure, spread string) {
 	var sorted []float64
 	for _, t := range runs {
 		sorted = append(sorted, l.unit.of(t, l.steps)/float64(max(l.per, 1)))

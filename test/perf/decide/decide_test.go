@@ -17,7 +17,7 @@ import (
 
 func silent(string, ...any) {}
 
-// TestSmall runs all benchmarks on a few nodes: the same decisions, whatever they take.
+// TestSmall runs all benchmarks on a few nodes and checks their decisions.
 func TestSmall(t *testing.T) {
 	for _, b := range small() {
 		t.Run(b.name, func(t *testing.T) {
@@ -41,23 +41,23 @@ func small() []benchmark {
 	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), simulating(gangs(50)[0])}, bursts(10), reclaims(12), backlogs(10))
 }
 
-// TestSizes holds the worlds to what the benchmarks are about.
+// TestSizes checks the sizes of the fixtures.
 func TestSizes(t *testing.T) {
 	type sizes struct{ Nodes, Running, Waiting int }
 	want := map[string]sizes{
-		"preempt-surge/singles": {10, 80, 10},
-		"preempt-surge/surplus": {10, 80, 10},
-		"preempt-surge/gangs":   {10, 80, 10},
+		"preempt-burst/singles": {10, 80, 10},
+		"preempt-burst/surplus": {10, 80, 10},
+		"preempt-burst/gangs":   {10, 80, 10},
 		"reclaim-big":           {12, 96, 3},
 		"reclaim-no/shares":     {12, 96, 4},
 		"reclaim-no/nodes":      {12, 96, 3},
-		"crowd/balanced":        {10, 80, 80},
-		"crowd/unbalanced":      {10, 80, 80},
-		"crowd/priority":        {10, 80, 80},
+		"backlog/balanced":      {10, 80, 80},
+		"backlog/unbalanced":    {10, 80, 80},
+		"backlog/priority":      {10, 80, 80},
 		"D1/gangs":              {50, 0, 500},
 		"D2/own-classes":        {50, 0, 500},
 		"D3/running":            {20, 200, 0},
-		"D4/hopeless":           {50, 400, 10_000},
+		"D4/infeasible":         {50, 400, 10_000},
 		"D4/own-classes":        {50, 400, 10_000},
 		"D5/anti-affinity":      {20, 0, 20},
 		"D5/spread":             {20, 0, 20},
@@ -76,12 +76,12 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestWanted has what must be decided in full size.
+// TestWanted checks the expected outcomes of the full sizes.
 func TestWanted(t *testing.T) {
 	want := map[string]string{
-		"preempt-surge/singles":     "1000 evicted, 0 bound, 1000 pipelined",
-		"preempt-surge/surplus":     "1000 evicted, 0 bound, 1000 pipelined",
-		"preempt-surge/gangs":       "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-burst/singles":     "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-burst/surplus":     "1000 evicted, 0 bound, 1000 pipelined",
+		"preempt-burst/gangs":       "1000 evicted, 0 bound, 1000 pipelined",
 		"reclaim-big":               "2000 evicted, 0 bound, 250 pipelined",
 		"reclaim-no/shares/first":   "0 evicted, 0 bound, 0 pipelined",
 		"reclaim-no/shares/again":   "0 evicted, 0 bound, 0 pipelined",
@@ -89,16 +89,16 @@ func TestWanted(t *testing.T) {
 		"reclaim-no/nodes/first":    "0 evicted, 0 bound, 0 pipelined",
 		"reclaim-no/nodes/again":    "0 evicted, 0 bound, 0 pipelined",
 		"reclaim-no/nodes/changed":  "0 evicted, 1 bound, 0 pipelined",
-		"crowd/balanced":            "0 evicted, 0 bound, 0 pipelined",
-		"crowd/unbalanced":          "2000 evicted, 0 bound, 2000 pipelined",
-		"crowd/priority":            "500 evicted, 0 bound, 500 pipelined",
+		"backlog/balanced":          "0 evicted, 0 bound, 0 pipelined",
+		"backlog/unbalanced":        "2000 evicted, 0 bound, 2000 pipelined",
+		"backlog/priority":          "500 evicted, 0 bound, 500 pipelined",
 		"D1/gangs":                  "0 evicted, 50000 bound, 0 pipelined",
 		"D2/own-classes":            "0 evicted, 50000 bound, 0 pipelined",
 		"D3/running/first":          "0 evicted, 0 bound, 0 pipelined",
 		"D3/running/changed":        "0 evicted, 0 bound, 0 pipelined",
-		"D4/hopeless/first":         "0 evicted, 0 bound, 0 pipelined",
-		"D4/hopeless/again":         "0 evicted, 0 bound, 0 pipelined",
-		"D4/hopeless/freed":         "0 evicted, 0 bound, 0 pipelined",
+		"D4/infeasible/first":       "0 evicted, 0 bound, 0 pipelined",
+		"D4/infeasible/again":       "0 evicted, 0 bound, 0 pipelined",
+		"D4/infeasible/freed":       "0 evicted, 0 bound, 0 pipelined",
 		"D4/own-classes/first":      "0 evicted, 0 bound, 0 pipelined",
 		"D4/own-classes/again":      "0 evicted, 0 bound, 0 pipelined",
 		"D4/own-classes/freed":      "0 evicted, 0 bound, 0 pipelined",
@@ -109,9 +109,9 @@ func TestWanted(t *testing.T) {
 		"D6/04000-nodes":            "0 evicted, 40000 bound, 0 pipelined",
 		"D6/08000-nodes":            "0 evicted, 80000 bound, 0 pipelined",
 		"D6/16000-nodes":            "0 evicted, 160000 bound, 0 pipelined",
-		"D8/start":                  "0 evicted, 0 bound, 0 pipelined", // it waits for one to be bound
-		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // whatever there is room for
-		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // whatever the page tells of
+		"D8/start":                  "0 evicted, 0 bound, 0 pipelined", // it waits for one pod to be bound
+		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
+		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}
 	got := map[string]string{}
 	all, err := benchmarks(t.TempDir())
@@ -132,7 +132,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestFaults has models that no session should leave behind.
+// TestFaults checks models that no session should leave.
 func TestFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		given []job
@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 		"a gang that waits": {[]job{{name: "a", queue: "q", class: low, min: 2, size: 2, gpus: 1}}, nil},
 		"an overfull node": {
 			[]job{{name: "a", queue: "q", class: low, min: 9, size: 9, gpus: 1, runs: true}},
-			[]string{"node-0000 gives more than it has of nvidia.com/gpu"},
+			[]string{"node-0000 is overcommitted of nvidia.com/gpu"},
 		},
 		"a gang in part": {
 			[]job{{name: "a", queue: "q", class: low, min: 2, size: 1, gpus: 1, runs: true}},
@@ -162,7 +162,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestWrongOutcome wants other things than those that happen.
+// TestWrongOutcome expects other outcomes than the actual ones.
 func TestWrongOutcome(t *testing.T) {
 	b := backlogs(10)[0]
 	b.cycles[0].want = outcome{"q0 low": {victims: 1}}
@@ -180,7 +180,7 @@ func TestWrongOutcome(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestLimitCheck(t *testing.T) {
 	bound := 20.0
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	var runs []cost
@@ -196,13 +196,13 @@ func TestJudge(t *testing.T) {
 	}{
 		"one step":                          {limit{steps: []string{"reclaim"}, most: 20}, figures.Figure{Value: 20, Unit: "ms", Bound: &bound, OK: true}},
 		"the whole cycle, too slow":         {limit{most: 20}, figures.Figure{Value: 21, Unit: "ms", Bound: &bound}},
-		"a time that is only told":          {limit{}, figures.Figure{Value: 21, Unit: "ms", OK: true}},
+		"a time without a bound":            {limit{}, figures.Figure{Value: 21, Unit: "ms", OK: true}},
 		"microseconds for each of ten pods": {limit{unit: microseconds, per: 10}, figures.Figure{Value: 2100, Unit: "µs/pod", OK: true}},
 		"allocations":                       {limit{unit: allocations, most: 20}, figures.Figure{Value: 2007, Unit: "allocations", Bound: &bound}},
-		"a step that was never gone":        {limit{steps: []string{"preempt"}, most: 20}, figures.Figure{Unit: "ms", Bound: &bound, OK: true}},
+		"a step that was not run":           {limit{steps: []string{"preempt"}, most: 20}, figures.Figure{Unit: "ms", Bound: &bound, OK: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := test.given.judge(runs)
+			got, _ := test.given.check(runs)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -210,7 +210,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestTooSlow goes through the program with a bound that nothing can keep.
+// TestTooSlow runs the program with a bound that is always exceeded.
 func TestTooSlow(t *testing.T) {
 	b := bursts(10)[0]
 	b.cycles[0].limits[0].most = 1e-6
@@ -224,7 +224,7 @@ func TestTooSlow(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0], "more than 1e-06") {
 		t.Errorf("problems: %q", problems)
 	}
-	if !strings.Contains(stdout.String(), "preempt-surge/singles/cycle") {
+	if !strings.Contains(stdout.String(), "preempt-burst/singles/cycle") {
 		t.Errorf("table:\n%s", stdout.String())
 	}
 	data, err := os.ReadFile(o.json)
@@ -244,8 +244,8 @@ func TestTooSlow(t *testing.T) {
 
 func TestList(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), strings.Fields("-list -run crowd/b"), &stdout, &stderr)
-	want := "crowd/balanced           every queue has what it deserves, so nothing is to be done\n"
+	code := run(t.Context(), strings.Fields("-list -run backlog/b"), &stdout, &stderr)
+	want := "backlog/balanced         every queue has what it deserves, so nothing is to be done\n"
 	if code != 0 || stdout.String() != want || stderr.Len() > 0 {
 		t.Errorf("code %d, output %q, errors %q", code, stdout.String(), stderr.String())
 	}
@@ -254,7 +254,7 @@ func TestList(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
 		"no repetition":       {"-repeat 0", "-repeat must be at least 1"},
-		"an argument":         {"crowd", `unexpected argument "crowd"`},
+		"an argument":         {"backlog", `unexpected argument "backlog"`},
 		"a broken expression": {"-run (", "-run: error parsing regexp"},
 		"nothing to run":      {"-run nothing", `no benchmark matches "nothing"`},
 		"a typing slip":       {"-lists", "flag provided but not defined: -lists"},

@@ -18,11 +18,11 @@ const (
 	namespace     = "default"
 	schedulerName = "batch-scheduler"
 
-	// gpusPerNode is how many GPUs a node has, and so how many pods of one GPU fill it.
+	// gpusPerNode is the number of GPUs of a node, and so the number of pods of one GPU that fill it.
 	gpusPerNode = 8
 )
 
-// The priority classes of all worlds.
+// The priority classes of all fixtures.
 const (
 	low      = "low"
 	high     = "high"
@@ -33,18 +33,18 @@ func priorityOf(class string) int32 {
 	return map[string]int32{low: 100, high: 1000, critical: 2_000_000_000}[class]
 }
 
-// fixture holds objects as the API server would show them. Every object is created one second after
-// the one before. Models read the objects and never write them, so one world serves many models.
+// fixture holds objects in the form of the API server. Every object is created one second after the previous one.
+// Models do not modify objects, so one fixture serves many models.
 type fixture struct {
 	clock   time.Time
 	queues  []*v1alpha1.Queue
 	nodes   []*v1.Node
 	groups  []*v1alpha1.PodGroup
 	pods    []*v1.Pod
-	running int // how many pods run
+	running int // number of running pods
 }
 
-// newFixture has that many equal nodes and nothing else.
+// newFixture returns a fixture with equal nodes.
 func newFixture(nodes int) *fixture {
 	w := &fixture{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	allocatable := amounts(64, 512, gpusPerNode)
@@ -63,7 +63,7 @@ func newFixture(nodes int) *fixture {
 	return w
 }
 
-// amounts lists cores, GiB and GPUs.
+// amounts returns a resource list of cores, GiB and GPUs.
 func amounts(cpus, gibibytes, gpus int64) v1.ResourceList {
 	list := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
@@ -83,7 +83,7 @@ func (w *fixture) meta(name string) metav1.ObjectMeta {
 	}
 }
 
-// gpus is how many GPUs the nodes have together.
+// gpus returns the number of GPUs of all nodes.
 func (w *fixture) gpus() int { return len(w.nodes) * gpusPerNode }
 
 func (w *fixture) addQueue(name string, weight int32) {
@@ -92,16 +92,16 @@ func (w *fixture) addQueue(name string, weight int32) {
 	w.queues = append(w.queues, queue)
 }
 
-// job is a PodGroup with its pods, which are all equal.
+// job is a PodGroup with equal pods.
 type job struct {
 	name, queue string
-	class       string // of the group and its pods; the system's classes are the pods' alone
+	class       string // of the group and its pods; system classes only of the pods
 	min, size   int
-	gpus        int64 // of each pod, with cpu and memory in proportion; 0: one core and no GPU
-	runs        bool  // on the nodes, one pod on each after the other; else all of it waits
+	gpus        int64 // per pod, with cpu and memory in proportion; 0: one core and no GPU
+	runs        bool  // on the nodes, round-robin; else all pods are pending
 
-	asks  v1.ResourceList // of each pod instead; nil: as gpus says
-	alter func(*v1.Pod)   // what else is special about the pods; nil: nothing
+	asks  v1.ResourceList // requests of each pod; nil: from gpus
+	alter func(*v1.Pod)   // further changes of the pods; nil: none
 }
 
 // single is a job of one pod with one GPU.
@@ -160,26 +160,26 @@ func newPod(meta metav1.ObjectMeta, j job) *v1.Pod {
 	return pod
 }
 
-// ended returns a pod as it is once it has come to its end.
+// ended returns the pod in phase Succeeded.
 func ended(pod *v1.Pod) *v1.Pod {
 	copied := *pod
 	copied.Status.Phase = v1.PodSucceeded
 	return &copied
 }
 
-// model returns a new model that has heard of everything.
+// model returns a new model with all objects.
 func (w *fixture) model() *model.Cluster {
 	c := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
 	c.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	for _, name := range []string{low, high, critical} {
 		c.Events().SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityOf(name)})
 	}
-	w.tell(c)
+	w.applyTo(c)
 	return c
 }
 
-// tell lets a model hear of the objects.
-func (w *fixture) tell(c *model.Cluster) {
+// applyTo adds the objects to a model.
+func (w *fixture) applyTo(c *model.Cluster) {
 	for _, q := range w.queues {
 		c.Events().SetQueue(q)
 	}

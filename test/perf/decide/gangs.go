@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	fleetQueues = 4
-	fleetShapes = 20
-	fleetBlocks = 50 // of nodes, told by the label "block"
+	fleetQueues     = 4
+	fleetSignatures = 20
+	fleetBlocks     = 50 // of nodes, distinguished by the label "block"
 )
 
-// fleet is an empty cluster and ten waiting pods a node, in gangs of 50 that all find room.
+// fleet is an empty cluster with ten pending pods per node, in gangs of 50 that all fit.
 type fleet struct{ nodes, gangs int }
 
 // fleetOf has one gang for every five nodes.
@@ -27,7 +27,7 @@ const fleetGang = 50
 
 func (f fleet) pods() int { return f.gangs * fleetGang }
 
-// build makes the gangs, of which the g-th asks for and is altered as told.
+// build creates the gangs; asks and alter return the requests and the changes of the g-th gang.
 func (f fleet) build(asks func(g int) v1.ResourceList, alter func(g int) func(*v1.Pod)) *fixture {
 	w := newFixture(f.nodes)
 	for i, n := range w.nodes {
@@ -46,7 +46,7 @@ func (f fleet) build(asks func(g int) v1.ResourceList, alter func(g int) func(*v
 	return w
 }
 
-// want has all pods bound.
+// want is the outcome with all pods bound.
 func (f fleet) want() outcome {
 	want := outcome{}
 	for g := range f.gangs {
@@ -56,20 +56,20 @@ func (f fleet) want() outcome {
 	return want
 }
 
-// oneOfFew gives gangs one of few shapes; each queue has gangs of all of them.
+// oneOfFew gives gangs one of a few signatures; each queue has gangs of all of them.
 func oneOfFew(g int) v1.ResourceList {
-	signature := int64(g / fleetQueues % fleetShapes)
+	signature := int64(g / fleetQueues % fleetSignatures)
 	return amounts(1+signature%5, 4+4*(signature/5), (signature%4)/3)
 }
 
-// itsOwn gives each gang a shape that no other has.
+// itsOwn gives each gang a unique signature.
 func itsOwn(g int) v1.ResourceList {
 	list := amounts(0, 8, 0)
 	list[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(2000+g), resource.DecimalSI)
 	return list
 }
 
-// inItsOwnBlocks lets each gang run in three of the blocks.
+// inItsOwnBlocks restricts each gang to three of the blocks.
 func inItsOwnBlocks(g int) func(*v1.Pod) {
 	block := func(i int) string { return strconv.Itoa(i % fleetBlocks) }
 	values := []string{block(g), block(g + 1 + g/fleetBlocks), block(g + fleetBlocks/2)}
@@ -86,7 +86,7 @@ func gangs(nodes int) []benchmark {
 	f := fleetOf(nodes)
 	return []benchmark{
 		{
-			name: "D1/gangs", about: "D1: gangs of 50 fill an empty cluster, ten pods a node, in 20 shapes and 4 queues",
+			name: "D1/gangs", about: "D1: gangs of 50 fill an empty cluster, ten pods per node, with 20 signatures and 4 queues",
 			build: func() *fixture { return f.build(oneOfFew, nil) },
 			cycles: []cycle{{want: f.want(), limits: []limit{
 				{name: "cycle", most: 500},
@@ -94,14 +94,14 @@ func gangs(nodes int) []benchmark {
 			}}},
 		},
 		{
-			name: "D2/own-classes", about: "D2: the same where every gang has a shape and a node affinity of its own",
+			name: "D2/own-classes", about: "D2: the same where every gang has its own signature and node affinity",
 			build:  func() *fixture { return f.build(itsOwn, inItsOwnBlocks) },
 			cycles: []cycle{{want: f.want(), limits: []limit{{name: "cycle", most: 2000}}}},
 		},
 	}
 }
 
-// growing is D1 in clusters of growing size: what a pod costs must not depend on it.
+// growing is D1 in clusters of growing size: the cost per pod must not depend on the size.
 func growing(sizes ...int) []benchmark {
 	var list []benchmark
 	for _, nodes := range sizes {
@@ -117,7 +117,7 @@ func growing(sizes ...int) []benchmark {
 	return list
 }
 
-// growthCosts picks what growing has measured, the smallest cluster first.
+// growthCosts returns the figures of growing, the smallest cluster first.
 func growthCosts(list []figures.Figure) []figures.Figure {
 	var costs []figures.Figure
 	for _, f := range list {
@@ -130,8 +130,7 @@ func growthCosts(list []figures.Figure) []figures.Figure {
 
 func growthName(nodes int) string { return fmt.Sprintf("D6/%05d-nodes", nodes) }
 
-// growth compares what a pod costs in the largest cluster with what it costs in the smallest, if both were
-// measured.
+// growth compares the cost per pod in the largest cluster with that in the smallest, if both were measured.
 func growth(list []figures.Figure) []figures.Figure {
 	costs := growthCosts(list)
 	if len(costs) < 2 {

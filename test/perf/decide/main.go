@@ -1,22 +1,20 @@
-// Decide measures how fast the scheduler decides, without a cluster.
+// Decide measures the speed of scheduling decisions without a cluster.
 //
 //	go run ./test/perf/decide -run reclaim
 //
-// It builds models of clusters in memory, opens sessions over them with the built-in plugins, and measures
-// what a cycle takes: opening the session, the actions, and closing it. Effects only record. Benchmarks of
-// evictions have all actions, the others those of the built-in configuration. Each benchmark is repeated on
-// a new model that no session has seen; the median counts. What was decided is checked too: a wrong
-// outcome fails whatever the time.
+// It builds models of clusters in memory, opens sessions over them with the built-in plugins, and measures a cycle:
+// opening the session, the actions, and closing it. Effects are only recorded. Benchmarks of evictions run all
+// actions, the others those of the built-in configuration. Each benchmark is repeated on a new model, and the median
+// counts. The decisions are checked too: a wrong outcome is a failure regardless of the time.
 //
-// A table of figures goes to standard output, what happens meanwhile to standard error. The exit
-// code is 1 if a figure is beyond its bound or an outcome is wrong. Bounds are for a machine with 2
-// cores that has nothing else to do.
+// A table of figures is written to standard output, progress to standard error. The exit code is 1 if a figure
+// exceeds its bound or an outcome is wrong. Bounds apply to an otherwise idle machine with 2 cores.
 //
-// In a CPU profile what is measured is labelled with the name of the benchmark and with the step of
-// the cycle, so that what builds and checks models can be left out:
+// Samples of a CPU profile are labelled with the name of the benchmark and the step of the cycle, so that the setup
+// and the checks of models can be excluded:
 //
-//	go run ./test/perf/decide -run crowd/balanced -repeat 1 -cpuprofile cpu.out
-//	go tool pprof -top -cum -tagfocus crowd/balanced cpu.out
+//	go run ./test/perf/decide -run backlog/balanced -repeat 1 -cpuprofile cpu.out
+//	go tool pprof -top -cum -tagfocus backlog/balanced cpu.out
 package main
 
 import (
@@ -36,7 +34,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
-// options are the flags as given.
+// options are the flags.
 type options struct {
 	run        *regexp.Regexp
 	list       bool
@@ -49,7 +47,7 @@ type options struct {
 	writeTrace string
 }
 
-// progress reports what is going on.
+// progress reports progress.
 type progress func(format string, args ...any)
 
 func main() {
@@ -99,7 +97,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return min(len(problems), 1)
 }
 
-// benchmarks are all there are, in their full size.
+// benchmarks returns all benchmarks in full size.
 func benchmarks(traceDir string) ([]benchmark, error) {
 	openb, err := trace(traceDir)
 	return slices.Concat(
@@ -138,7 +136,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// decide runs the benchmarks and returns what is not as it should be.
+// decide runs the benchmarks and returns their problems.
 func decide(ctx context.Context, chosen []benchmark, o options, stdout io.Writer, say progress) (problems []string, err error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no benchmark matches %q; -list lists them", o.run)
@@ -196,7 +194,7 @@ func startProfile(file string) (stop func(), err error) {
 	}
 	return func() {
 		pprof.StopCPUProfile()
-		_ = f.Close() // written by now
+		_ = f.Close() // already written
 	}, nil
 }
 

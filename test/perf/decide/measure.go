@@ -22,41 +22,40 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
-// benchmark is a world with one or more cycles in it.
+// benchmark is a fixture with one or more cycles.
 type benchmark struct {
 	name   string
-	about  string // in the list
-	skip   string // why it cannot be run here; empty: it can
+	about  string // for -list
+	skip   string // why it cannot run here; empty: it can
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
 	build  func() *fixture
-	whole  func(*fixture, context.Context) (cost, error) // run a whole program, and no single cycles; nil: run the cycles
+	whole  func(*fixture, context.Context) (cost, error) // runs a whole program instead of cycles; nil: run the cycles
 	cycles []cycle
 }
 
-// cycle is what a session must decide, and how fast.
+// cycle is one cycle with its expected decisions and cost.
 type cycle struct {
 	name    string  // part of the names of figures; empty if there is only one
-	arrives change  // what happens before; nil: nothing
-	again   int     // how many more times the same is to happen, and to be measured; checked is the last time
-	want    outcome // nil: whatever check lets pass
-	check   check   // what else must be true before the session closes; nil: nothing
+	arrives change  // change before the cycle; nil: none
+	again   int     // number of repetitions, all measured; the last one is checked
+	want    outcome // nil: any outcome that passes check
+	check   check   // further check before the session closes; nil: none
 	limits  []limit
 }
 
-// change adds to news what happens to a world, all of it younger than the rest. It is called with 0, 1
-// and so on for a cycle that is repeated.
-type change func(w, news *fixture, i int)
+// change adds changed objects to update, all of them younger than the fixture. It is called with 0, 1 and so on for
+// repeated cycles.
+type change func(w, update *fixture, i int)
 
-// check looks at a model and its open session's decisions: figures to tell, and what is wrong.
-type check func(*model.Cluster) (told []figures.Figure, wrong []string)
+// check checks a model and its open session; it returns figures and problems.
+type check func(*model.Cluster) (found []figures.Figure, wrong []string)
 
-// effects only records.
+// effects only records decisions.
 type effects struct{ decisions []api.Decision }
 
 func (e *effects) Commit(decisions []api.Decision) { e.decisions = append(e.decisions, decisions...) }
 
-// newProfile makes the built-in plugins in the built-in tiers, with the built-in actions or with all there
-// are.
+// newProfile builds the built-in plugins in the built-in tiers, with the built-in actions or with all actions.
 func newProfile(clock clock.PassiveClock, evicts bool) (*framework.Profile, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
@@ -75,13 +74,13 @@ func newProfile(clock clock.PassiveClock, evicts bool) (*framework.Profile, erro
 		framework.Handle{Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0), Clock: clock})
 }
 
-// measure runs a benchmark several times, each time on a new model with new plugins, which
-// remember nothing, and returns its figures: medians. Problems are outcomes that are wrong.
+// measure runs a benchmark several times, each time on a new model with new plugins, and returns its figures:
+// medians. Problems are wrong outcomes.
 func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list []figures.Figure, problems []string, err error) {
 	say("%s: %s", b.name, b.about)
 	w := b.build()
 	runs := make([][]cost, len(b.cycles)) // by cycle
-	var told []figures.Figure
+	var found []figures.Figure
 	for i := 0; i < repeat && len(problems) == 0; i++ {
 		r := trial{benchmark: b, ctx: ctx, fixture: w, cost: make([][]cost, len(b.cycles))}
 		if err := r.run(); err != nil {
@@ -93,18 +92,18 @@ func (b benchmark) measure(ctx context.Context, repeat int, say progress) (list 
 			say("%s: %d of %d took %.2f ms, and %.2f ms of processor time", b.figure(c, "cycle"), i+1, repeat,
 				milliseconds.of(first, nil), first.processor.Seconds()*1e3)
 		}
-		problems, told = r.wrong, r.records
+		problems, found = r.wrong, r.records
 	}
 	for n, c := range b.cycles {
 		for _, l := range c.limits {
-			figure, spread := l.judge(runs[n])
+			figure, spread := l.check(runs[n])
 			figure.Name = b.figure(c, l.name)
 			figure.OK = figure.OK && len(problems) == 0
 			say("%s: %s", figure.Name, spread)
 			list = append(list, figure)
 		}
 	}
-	return append(list, told...), problems, nil
+	return append(list, found...), problems, nil
 }
 
 // trial is one run of a benchmark.
@@ -129,7 +128,7 @@ func (r *trial) run() error {
 	return err
 }
 
-// cycles runs the cycles one after the other, a second apart, on one model.
+// cycles runs the cycles on one model, with one second between them.
 func (r *trial) cycles() error {
 	now := r.fixture.clock.Add(time.Hour)
 	clock := clocktesting.NewFakePassiveClock(now)
@@ -140,14 +139,14 @@ func (r *trial) cycles() error {
 	r.model = r.fixture.model()
 	for n, c := range r.benchmark.cycles {
 		for i := range 1 + c.again {
-			news := &fixture{clock: now}
+			update := &fixture{clock: now}
 			if c.arrives != nil {
-				c.arrives(r.fixture, news, i)
+				c.arrives(r.fixture, update, i)
 			}
 			if i == 0 {
 				runtime.GC()
 			}
-			took, err := r.cycle(c, i, news, profile)
+			took, err := r.cycle(c, i, update, profile)
 			if err != nil {
 				return err
 			}
@@ -162,7 +161,7 @@ func (r *trial) cycles() error {
 	return nil
 }
 
-// figure is the name of a figure.
+// figure returns the name of a figure.
 func (b benchmark) figure(c cycle, name string) string {
 	if c.name != "" {
 		name = c.name + "/" + name
@@ -170,15 +169,14 @@ func (b benchmark) figure(c cycle, name string) string {
 	return b.name + "/" + name
 }
 
-// cycle runs one cycle, which begins with hearing the news. The name of the benchmark labels what a CPU
-// profile has of it.
-func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile) (cost, error) {
-	// What records must not be measured: in full size the list alone would be copied for hundredths of the time.
+// cycle applies the update and runs one cycle. The name of the benchmark labels the samples of a CPU profile.
+func (r *trial) cycle(c cycle, i int, update *fixture, profile *framework.Profile) (cost, error) {
+	// Recording must not be measured: in full size, copying the list takes tens of milliseconds.
 	took, effects := newCost(), &effects{decisions: make([]api.Decision, 0, len(r.fixture.pods)-r.fixture.running)}
 	timed := func(step string, do func(context.Context)) {
 		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
 	}
-	timed("apply", func(context.Context) { news.tell(r.model) })
+	timed("apply", func(context.Context) { update.applyTo(r.model) })
 	if r.model.Generations().Model == r.generation { // the scheduler opens no session either
 		return took, nil
 	}
@@ -193,12 +191,12 @@ func (r *trial) cycle(c cycle, i int, news *fixture, profile *framework.Profile)
 	}
 	if i == c.again {
 		r.wrong = append(r.wrong, faults(r.model, effects.decisions, c.want)...)
-	} else if len(effects.decisions) > 0 { // a quick look, so as not to disturb the next one
+	} else if len(effects.decisions) > 0 { // without outcomeOf, which would disturb the next cycle
 		r.wrong = append(r.wrong, fmt.Sprintf("%d decisions in a cycle that is repeated", len(effects.decisions)))
 	}
 	if c.check != nil {
-		told, wrong := c.check(r.model)
-		r.records, r.wrong = append(r.records, told...), append(r.wrong, wrong...)
+		found, wrong := c.check(r.model)
+		r.records, r.wrong = append(r.records, found...), append(r.wrong, wrong...)
 	}
 	timed("close", func(context.Context) {
 		ssn.Close()

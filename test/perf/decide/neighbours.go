@@ -13,7 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
-// neighbours are gangs whose pods have a say in where the others may go.
+// neighbours are gangs whose pods restrict the nodes of each other.
 func neighbours(nodes int) []benchmark {
 	const zones = 10
 	app := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "main"}}
@@ -52,7 +52,7 @@ func neighbours(nodes int) []benchmark {
 	}
 }
 
-// uneven says by how much the tasks on nodes are not spread evenly over the values of a node label.
+// uneven returns a problem if the tasks on nodes are not evenly distributed over the values of a node label.
 func uneven(c *model.Cluster, label string) []string {
 	tasks := map[string]int{}
 	for _, n := range c.Nodes() {

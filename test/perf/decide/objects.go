@@ -13,7 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// writeTrace writes the world of the trace as files with API objects, for "batch-scheduler simulate --objects".
+// writeTrace writes the fixture of the trace as files for "batch-scheduler simulate --objects".
 func writeTrace(traceDir, dir string) error {
 	b, err := trace(traceDir)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// outcome counts what became of pods, by "queue class".
+// outcome counts decisions by "queue class" of the pod.
 type outcome map[string]counts
 
 type counts struct {
 	victims   int
 	bound     int
-	pipelined int // or placed on idle room, while others of the gang are pipelined
+	pipelined int // or allocated, while other members of the gang are pipelined
 }
 
 func (c counts) plus(o counts) counts {
@@ -27,7 +27,7 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d evicted, %d bound, %d pipelined", c.victims, c.bound, c.pipelined)
 }
 
-// outcomeOf counts what the decisions of a session and the open session itself have in store.
+// outcomeOf counts the decisions of a session and the tasks that the open session has placed.
 func outcomeOf(c *model.Cluster, decisions []api.Decision) outcome {
 	got := outcome{}
 	note := func(t *api.TaskInfo, one counts) {
@@ -50,8 +50,7 @@ func outcomeOf(c *model.Cluster, decisions []api.Decision) outcome {
 	return got
 }
 
-// faults says what is wrong with what a session has decided, before it closes. Nil wants nothing in
-// particular.
+// faults returns the problems of the decisions of a session before it closes. A nil outcome accepts all decisions.
 func faults(c *model.Cluster, decisions []api.Decision, want outcome) []string {
 	var list []string
 	if err := audit.Model(c); err != nil {
@@ -71,21 +70,21 @@ func faults(c *model.Cluster, decisions []api.Decision, want outcome) []string {
 	return append(append(list, overfull(c)...), partialGangs(c)...)
 }
 
-// overfull names nodes that give more than they have, now or once what is being released is gone.
+// overfull returns the nodes that are overcommitted, now or once what is being released is gone.
 func overfull(c *model.Cluster) []string {
 	var list []string
 	for _, n := range c.Nodes() {
 		future := n.Idle.Plus(n.Releasing).Minus(n.Pipelined)
 		for d := range c.Dims().Len() {
 			if n.Idle.At(d) < 0 || future.At(d) < 0 {
-				list = append(list, fmt.Sprintf("%s gives more than it has of %s", n.Name, c.Dims().Name(d)))
+				list = append(list, fmt.Sprintf("%s is overcommitted of %s", n.Name, c.Dims().Name(d)))
 			}
 		}
 	}
 	return list
 }
 
-// partialGangs names gangs of which some members are left or placed, but not enough.
+// partialGangs returns the gangs of which some members hold or have a placement, but too few.
 func partialGangs(c *model.Cluster) []string {
 	var list []string
 	for _, j := range c.SortedJobs() {

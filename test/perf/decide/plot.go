@@ -9,14 +9,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
-// The plot is a small one: sizes of clusters from left to right, each twice the one before, and what a pod
-// costs from bottom to top.
+// The plot shows the sizes of clusters from left to right, each twice the previous one, and the cost per pod from
+// bottom to top.
 const (
 	plotWidth, plotHeight = 480, 260
 	plotMargin            = 50
 )
 
-// writePlot draws the figures of D6 to a file, unless there are none.
+// writePlot draws the figures of D6 to a file, if there are any.
 func writePlot(file string, all []figures.Figure) error {
 	costs := growthCosts(all)
 	if file == "" || len(costs) == 0 {
@@ -55,7 +55,7 @@ func plot(costs []figures.Figure) string {
 `, plotWidth, plotHeight, plotWidth/2, plotMargin, plotMargin, plotHeight-plotMargin, plotWidth-plotMargin, strings.TrimSpace(line.String()), marks.String())
 }
 
-// sizeOf reads the number of nodes from the name of a figure.
+// sizeOf returns the number of nodes in the name of a figure.
 func sizeOf(f figures.Figure) string {
 	var nodes int
 	if _, err := fmt.Sscanf(f.Name, "D6/%d-nodes", &nodes); err != nil {

@@ -2,12 +2,12 @@ package main
 
 import "fmt"
 
-// reclaims are full clusters in which a gang of another queue asks for whole nodes.
+// reclaims are full clusters in which a gang of another queue requests whole nodes.
 func reclaims(nodes int) []benchmark {
 	return []benchmark{reclaimBig(nodes), reclaimNoShares(nodes), reclaimNoNodes(nodes)}
 }
 
-// wholeNodes is a gang of pods that take all GPUs of a node each.
+// wholeNodes is a gang whose pods request all GPUs of a node each.
 func wholeNodes(queue string, pods int) job {
 	return job{name: "gang", queue: queue, class: low, min: pods, size: pods, gpus: gpusPerNode}
 }
@@ -15,7 +15,7 @@ func wholeNodes(queue string, pods int) job {
 func reclaimBig(nodes int) benchmark {
 	pods := nodes / 4
 	return benchmark{
-		name: "reclaim-big", about: "a gang takes back a quarter of the cluster from a queue that has borrowed all of it", evicts: true,
+		name: "reclaim-big", about: "a gang reclaims a quarter of the cluster from a queue that has borrowed all of it", evicts: true,
 		build: func() *fixture {
 			w := newFixture(nodes)
 			w.addQueue("a", 1)
@@ -33,14 +33,14 @@ func reclaimBig(nodes int) benchmark {
 	}
 }
 
-// reclaimNoShares has four queues that hold a quarter more than they deserve each, which together
-// is a little less than the gang asks for. Each has nodes of its own, so nodes are no obstacle.
+// reclaimNoShares has four queues that each hold a quarter more than they deserve, which together is slightly less
+// than the gang requests. Each queue has its own nodes, so nodes are not the limit.
 func reclaimNoShares(nodes int) benchmark {
 	return benchmark{
-		name: "reclaim-no/shares", about: "a gang asks for a little more than all others have borrowed", evicts: true,
+		name: "reclaim-no/shares", about: "a gang requests slightly more than all other queues have borrowed", evicts: true,
 		build: func() *fixture {
 			w := newFixture(nodes)
-			w.addQueue("taker", 4)
+			w.addQueue("reclaimer", 4)
 			victimQueues := []string{"a", "b", "c", "d"}
 			for _, q := range victimQueues {
 				w.addQueue(q, 3)
@@ -49,20 +49,20 @@ func reclaimNoShares(nodes int) benchmark {
 			for i := range w.gpus() {
 				w.add(single(fmt.Sprintf("low-%05d", i), victimQueues[i%len(victimQueues)], low).running())
 			}
-			w.add(wholeNodes("taker", w.gpus()/4/gpusPerNode+1))
+			w.add(wholeNodes("reclaimer", w.gpus()/4/gpusPerNode+1))
 			return w
 		},
-		cycles: threeNoes(),
+		cycles: threeRejections(),
 	}
 }
 
-// reclaimNoNodes has a pod on each node that must not be evicted.
+// reclaimNoNodes has one pod per node that must not be evicted.
 func reclaimNoNodes(nodes int) benchmark {
 	return benchmark{
-		name: "reclaim-no/nodes", about: "enough was borrowed, but a pod on each node must stay, and the gang needs whole nodes", evicts: true,
+		name: "reclaim-no/nodes", about: "enough is borrowed, but one pod per node must not be evicted, and the gang needs whole nodes", evicts: true,
 		build: func() *fixture {
 			w := newFixture(nodes)
-			w.addQueue("taker", 1)
+			w.addQueue("reclaimer", 1)
 			w.addQueue("a", 1)
 			w.addQueue("other", 1)
 			for i := range nodes {
@@ -71,17 +71,16 @@ func reclaimNoNodes(nodes int) benchmark {
 			for i := range w.gpus() - nodes {
 				w.add(single(fmt.Sprintf("low-%05d", i), "a", low).running())
 			}
-			w.add(wholeNodes("taker", nodes/4))
+			w.add(wholeNodes("reclaimer", nodes/4))
 			return w
 		},
-		cycles: threeNoes(),
+		cycles: threeRejections(),
 	}
 }
 
-// threeNoes asks a second time when nothing has changed but that the first pod of another gang has
-// come, and a third time when a small pod has come for which there is room, so that nothing of what
-// was found out may count any more.
-func threeNoes() []cycle {
+// threeRejections runs a second cycle after the first pod of another gang has been created, and a third one after a
+// small pod that fits has been created, which invalidates the negative plan cache.
+func threeRejections() []cycle {
 	limits := func(milliseconds float64) []limit {
 		return []limit{
 			{name: "evictions", steps: []string{"reclaim", "preempt"}, most: milliseconds},
@@ -93,7 +92,7 @@ func threeNoes() []cycle {
 	incomplete := job{name: "incomplete", queue: "other", class: low, min: 2, size: 1}
 	return []cycle{
 		{name: "first", want: outcome{}, limits: limits(20)},
-		{name: "again", arrives: func(_, news *fixture, _ int) { news.add(incomplete) }, want: outcome{}, limits: limits(1)},
-		{name: "changed", arrives: func(_, news *fixture, _ int) { news.add(small) }, want: outcome{"other low": {bound: 1}}, limits: limits(20)},
+		{name: "again", arrives: func(_, update *fixture, _ int) { update.add(incomplete) }, want: outcome{}, limits: limits(1)},
+		{name: "changed", arrives: func(_, update *fixture, _ int) { update.add(small) }, want: outcome{"other low": {bound: 1}}, limits: limits(20)},
 	}
 }

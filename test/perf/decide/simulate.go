@@ -12,8 +12,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
 )
 
-// simulating has the command "batch-scheduler simulate" read the world of another benchmark from files, compare
-// the built-in policy with one that fills the fullest nodes first, and write the page about it.
+// simulating runs the command "batch-scheduler simulate" on the objects of another benchmark, compares the built-in
+// policy with one that prefers the fullest nodes, and writes the HTML page.
 func simulating(of benchmark) benchmark {
 	return benchmark{
 		name: "simulate", about: "two policies compared by batch-scheduler simulate, for " + of.about,
@@ -22,12 +22,12 @@ func simulating(of benchmark) benchmark {
 	}
 }
 
-// packing fills the fullest nodes first.
+// packing prefers the fullest nodes.
 const packing = `actions: allocate
 tiers: [{plugins: [{name: gang}, {name: predicates}, {name: nodeorder, arguments: {mostrequested.weight: 1}}]}]
 `
 
-// podsBound finds in the page how many pods are bound under each policy.
+// podsBound matches the number of bound pods of each policy in the page.
 var podsBound = regexp.MustCompile(`<td>pods bound</td><td class="n">(\d+)</td><td class="n">(\d+)</td>`)
 
 func (w *fixture) compare(ctx context.Context) (cost, error) {
@@ -57,7 +57,7 @@ func (w *fixture) compare(ctx context.Context) (cost, error) {
 	}
 	bound := podsBound.FindSubmatch(page.Bytes())
 	if bound == nil || string(bound[1]) == "0" || string(bound[2]) == "0" {
-		return took, fmt.Errorf("simulate tells of no pods that both policies bind: %q", bound)
+		return took, fmt.Errorf("the page of simulate has no pods that both policies bind: %q", bound)
 	}
 	return took, nil
 }

@@ -25,15 +25,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// starting is about the scheduler as it runs, behind clients that are fakes: its informers list 20 running
-// pods a node, and one pod waits. What counts is the time from when they have synced to the request that
-// binds that pod: all objects have to be put into a new model, and the first session finds nothing
-// remembered. The time that the informers take themselves, which is the API server's for the most part, is
-// only told.
+// starting runs the whole scheduler with fake clients: its informers list 20 running pods per node and one pending
+// pod. The bounded figure is the time from the sync of the informers to the request that binds the pod: all objects
+// are added to a new model, and the first session has no cached results. The time of the informers themselves, which
+// mostly depends on the API server, has no bound.
 func starting(nodes int) benchmark {
 	const perNode = 20
 	return benchmark{
-		name: "D8/start", about: "D8: from informers that have synced to the first decision, 20 running pods a node",
+		name: "D8/start", about: "D8: from synced informers to the first decision, 20 running pods per node",
 		whole: (*fixture).start,
 		build: func() *fixture {
 			w := newFixture(nodes)
@@ -54,10 +53,10 @@ func starting(nodes int) benchmark {
 	}
 }
 
-// waitingJob is the one to be bound.
+// waitingJob is the job to be bound.
 const waitingJob = "waiting"
 
-// start starts a scheduler, and stops it when it has bound a pod.
+// start starts a scheduler and stops it when it has bound a pod.
 func (w *fixture) start(ctx context.Context) (cost, error) {
 	runtime.GC()
 	ctx, stop := context.WithCancel(ctx)
@@ -92,7 +91,7 @@ func (w *fixture) start(ctx context.Context) (cost, error) {
 	return took, nil
 }
 
-// scheduler wires the scheduler as its program does. The name of the first pod that it binds goes to bound.
+// scheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound.
 func (w *fixture) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
@@ -121,7 +120,7 @@ func (w *fixture) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
 	})
 }
 
-// clients list the objects of the world without copying them.
+// clients list the objects of the fixture without copying them.
 func (w *fixture) clients() (*fake.Clientset, *batchfake.Clientset) {
 	kube := fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: priorityOf(low)})

@@ -20,9 +20,9 @@ import (
 
 const modelLabel = "gpu-model" // of nodes
 
-// trace is the cluster and the pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al., USENIX ATC '23). All
-// pods are there at once; those of equal shape that were created in the same second form a gang, and a
-// share of a GPU counts as a whole one.
+// trace is the cluster and the pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al., USENIX ATC '23). All pods
+// exist from the beginning; pods with equal requests that were created in the same second form a gang, and a fraction
+// of a GPU counts as a whole one.
 func trace(dir string) (benchmark, error) {
 	b := benchmark{
 		name: "D7/openb", about: "D7: all pods of the openb trace at once, on its 1,523 nodes",
@@ -45,13 +45,13 @@ func trace(dir string) (benchmark, error) {
 // row is one line of a table, by column.
 type row map[string]string
 
-// number returns a column that holds one; what is not one counts as zero.
+// number returns a numeric column; an invalid value counts as zero.
 func (r row) number(column string) int64 {
 	n, _ := strconv.ParseInt(r[column], 10, 64) // empty for nodes without GPUs
 	return n
 }
 
-// readTable reads a file of comma-separated values that begins with the names of its columns.
+// readTable reads a file of comma-separated values with a header.
 func readTable(file string) ([]row, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -103,7 +103,7 @@ func traceAmounts(r row, gpus int64) v1.ResourceList {
 	return list
 }
 
-// traceGangs collects pods of equal shape and second, in the order of the trace.
+// traceGangs groups pods with equal requests and creation time, in the order of the trace.
 func traceGangs(pods []row) [][]row {
 	var gangs [][]row
 	known := map[string]int{}
@@ -120,7 +120,7 @@ func traceGangs(pods []row) [][]row {
 	return gangs
 }
 
-// onModels lets pods run only on nodes with one of some models of GPU, as "A|B"; empty: on all.
+// onModels restricts pods to nodes with one of some GPU models, as "A|B"; empty: no restriction.
 func onModels(models string) func(*v1.Pod) {
 	if models == "" {
 		return nil
@@ -133,8 +133,8 @@ func onModels(models string) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Spec.Affinity = affinity }
 }
 
-// wellPacked tells how many GPUs were given away, and names single pods that wait although a node has room.
-func wellPacked(c *model.Cluster) (told []figures.Figure, wrong []string) {
+// wellPacked returns the number of allocated GPUs, and single pods that are pending although they fit on a node.
+func wellPacked(c *model.Cluster) (found []figures.Figure, wrong []string) {
 	gpu := c.Dims().Index("nvidia.com/gpu")
 	var given, bound int64
 	for _, t := range c.Tasks() {
@@ -142,7 +142,7 @@ func wellPacked(c *model.Cluster) (told []figures.Figure, wrong []string) {
 			given += t.Request.At(gpu)
 			bound++
 		} else if len(t.Job.Tasks) == 1 && hasAvailable(c, t) {
-			wrong = append(wrong, t.Key+" waits although there is room")
+			wrong = append(wrong, t.Key+" is pending although it fits")
 		}
 	}
 	return []figures.Figure{
@@ -151,7 +151,7 @@ func wellPacked(c *model.Cluster) (told []figures.Figure, wrong []string) {
 	}, wrong
 }
 
-// hasAvailable looks at all nodes, by nothing but what the trace says of pods.
+// hasAvailable checks all nodes, using only what the trace contains of pods.
 func hasAvailable(c *model.Cluster, t *api.TaskInfo) bool {
 	for _, n := range c.Nodes() {
 		if t.Signature.Admits(n.Node) && t.Request.Fits(n.Idle) {

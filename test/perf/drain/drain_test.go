@@ -11,7 +11,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// TestSmall measures a few pods, for all that is right but the time.
+// TestSmall measures a few pods and checks everything except the times.
 func TestSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")

@@ -1,24 +1,21 @@
-// Drain measures how fast the scheduler empties a queue of waiting gangs on a real API server, and
-// how fast that server could be drained at all.
+// Drain measures how fast the scheduler binds a backlog of gangs on a real API server, and how fast that API server
+// can bind pods at all.
 //
 //	go run ./test/perf/drain -nodes 500 -gangs 100 -size 50
 //
-// It starts a local cluster, installs config/, creates the gangs, and only then starts the
-// scheduler, as its own process under its own service account. It watches until every pod has
-// a node, then looks for gangs that are not whole and nodes that hold more than they have. For the
-// ceiling it creates the same pods on another cluster and has 64 plain clients, which do not think,
-// bind them one after the other, each over a connection of its own, with the credentials of the
-// scheduler, while one bare informer watches, since a scheduler must. Another one watches in both cases
-// and measures: both rates are from the first bind that it shows to the last.
+// It starts a local cluster, installs config/, creates the gangs, and then starts the scheduler as a separate process
+// under its own service account. It watches until every pod has a node, then checks for partial gangs and
+// overcommitted nodes. For the ceiling it creates the same pods on another cluster and lets 64 plain clients bind
+// them one after the other, each with its own connection and with the credentials of the scheduler, while one
+// informer watches, as a scheduler must. In both cases another informer measures: both rates are from the first bind
+// that it receives to the last.
 //
-// API server, scheduler and watch share the machine, and other programs may take their part of it. So
-// one rate says little; what counts is the ratio to the ceiling measured next to it, and the median of
-// several such pairs.
+// API server, scheduler and watch share the machine, possibly with other programs. A single rate therefore has little
+// meaning; the result is the ratio to the ceiling measured next to it, as the median of several such pairs.
 //
-// The result goes to standard output, what happens meanwhile to standard error. The exit code is 1
-// if not everything is bound in time, if something is bound that must not be, or with -at-least if
-// the ratio is less. With -json the figures are added to those in a file, and the table of all of
-// them is printed.
+// The result is written to standard output, progress to standard error. The exit code is 1 if not everything is bound
+// in time, if something is bound incorrectly, or with -at-least if the ratio is lower. With -json the figures are
+// added to those in a file, and the table of all of them is printed.
 package main
 
 import (
@@ -36,7 +33,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
-// options are the flags as given.
+// options are the flags.
 type options struct {
 	nodes, gangs, size int
 	nodeSpec           string

@@ -12,8 +12,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// measure does the whole measurement. Who comes first in a pair alternates, because a machine that
-// others use too gets slower or faster meanwhile.
+// measure runs all measurements. The order within a pair alternates, because the speed of a shared machine changes
+// over time.
 func measure(ctx context.Context, o options, say testbed.Progress) (*result, error) {
 	r := &result{
 		Pods: o.pods(), Nodes: o.nodes, Gangs: o.gangs, GangSize: o.size,
@@ -66,7 +66,7 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	if err != nil {
 		return err
 	}
-	defer s.Kill() // unless it has been stopped
+	defer s.Kill() // if it has not been stopped
 	waited := binds.Wait(limited, 1, s.Done())
 	before, err := look(b)
 	if err != nil {
@@ -84,15 +84,15 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 		return ctx.Err()
 	}
 	if waited != nil {
-		say("%v", waited) // the result says the rest
+		say("%v", waited) // the result contains the rest
 	}
-	tally := binds.Tell()
-	p.FirstBindSeconds = tally.First.Sub(started).Seconds()
+	counts := binds.Counts()
+	p.FirstBindSeconds = counts.First.Sub(started).Seconds()
 	usage, err := s.Usage()
 	if err != nil {
 		return err
 	}
-	if p.Scheduler, err = rateOf(b, tally, before, usage.CPU-start.CPU); err != nil {
+	if p.Scheduler, err = rateOf(b, counts, before, usage.CPU-start.CPU); err != nil {
 		return err
 	}
 	p.SchedulerCPU, p.SchedulerPeakSize = usage.CPU.Seconds(), usage.Peak
@@ -106,12 +106,12 @@ func drain(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.
 	return s.End()
 }
 
-// profiled is for how long a profile is taken: most of the time that binding all pods takes.
+// profiled is the length of a profile: most of the time in which all pods are bound.
 func (o options) profiled() time.Duration {
 	return time.Duration(o.pods()) * time.Second / 1500
 }
 
-// ceiling has plain clients bind the same pods.
+// ceiling lets plain clients bind the same pods.
 func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbed.Progress) error {
 	say("ceiling: creating %d pods", o.pods())
 	pods := testbed.Pods(testbed.Gangs(o.gangs, o.size))
@@ -128,7 +128,7 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err != nil {
 		return err
 	}
-	if err = b.WatchPods(limited, testbed.Sights{}); err != nil { // as a scheduler must, besides what measures
+	if err = b.WatchPods(limited, testbed.Sights{}); err != nil { // as a scheduler must, in addition to the measuring informer
 		return err
 	}
 	before, err := look(b)
@@ -143,17 +143,17 @@ func ceiling(ctx context.Context, b *testbed.Bed, o options, p *pair, say testbe
 	if err = binds.Wait(limited, o.pods(), b.Cluster.Done()); err != nil {
 		return err
 	}
-	if p.Ceiling, err = rateOf(b, binds.Tell(), before, 0); err != nil {
+	if p.Ceiling, err = rateOf(b, binds.Counts(), before, 0); err != nil {
 		return err
 	}
 	say("%.0f pods/s by plain clients", p.Ceiling.PodsPerSecond)
 	return profiled()
 }
 
-// taken is the time that processes have taken.
+// taken is the processor time of processes.
 type taken struct{ cluster, self time.Duration }
 
-// look reads what the cluster and this process have taken so far.
+// look reads the processor time of the cluster and of this process so far.
 func look(b *testbed.Bed) (taken, error) {
 	cluster, err := testbed.UsageOf(b.Cluster.PID())
 	if err != nil {
@@ -163,8 +163,8 @@ func look(b *testbed.Bed) (taken, error) {
 	return taken{cluster.CPU, self.CPU}, err
 }
 
-// rateOf tells how fast pods were bound, and what was taken since before, by a scheduler too.
-func rateOf(b *testbed.Bed, t testbed.Tally, before taken, scheduler time.Duration) (rate, error) {
+// rateOf returns how fast pods were bound, and the processor time used since before, including that of a scheduler.
+func rateOf(b *testbed.Bed, t testbed.BindCounts, before taken, scheduler time.Duration) (rate, error) {
 	after, err := look(b)
 	perPod := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(max(1, t.Count)) }
 	return rate{

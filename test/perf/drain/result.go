@@ -9,11 +9,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// result is what was measured, and with which settings.
+// result is the measurement and its settings.
 type result struct {
 	Pods         int     `json:"pods"`
 	CeilingRatio float64 `json:"ceiling_ratio"` // median
-	CPURatio     float64 `json:"cpu_ratio"`     // median of what the ceiling takes per pod, as a share of what we take
+	CPURatio     float64 `json:"cpu_ratio"`     // median of the processor time of the ceiling per pod, divided by that of the scheduler
 	Pairs        []pair  `json:"pairs"`
 
 	Nodes              int  `json:"nodes"`
@@ -42,12 +42,12 @@ type rate struct {
 	Bound         int     `json:"bound"`
 	PodsPerSecond float64 `json:"pods_per_second"`
 	ClusterCPU    float64 `json:"cluster_cpu_ms_per_pod"` // of API server and storage
-	ClientCPU     float64 `json:"client_cpu_ms_per_pod"`  // of who binds and who watches
+	ClientCPU     float64 `json:"client_cpu_ms_per_pod"`  // of the binding and the watching clients
 }
 
 func (r rate) cpu() float64 { return r.ClusterCPU + r.ClientCPU }
 
-// problem says what was bound wrongly, not at all, or slower than the ratio; empty if all is well.
+// problem describes what was bound incorrectly, not at all, or too slowly; empty if nothing was.
 func (r *result) problem(atLeast float64) string {
 	for _, p := range r.Pairs {
 		switch {
@@ -63,7 +63,7 @@ func (r *result) problem(atLeast float64) string {
 	return ""
 }
 
-// sum sets the ratio that counts.
+// sum sets the medians.
 func (r *result) sum() {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -82,8 +82,8 @@ func (r *result) middle(of func(pair) float64) pair {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// figures are both rates of the middle pair, and the ratios. That of the rates must be at least that
-// much; that of the CPU says what it would be on a machine that nobody else uses.
+// figures are both rates of the middle pair, and the ratios. The ratio of the rates must be at least atLeast; the
+// ratio of the CPU times estimates it for a machine without other load.
 func (r *result) figures(atLeast float64) []figures.Figure {
 	name := fmt.Sprintf("drain/%d-pods/", r.Pods)
 	p := r.middle(pair.ratio)

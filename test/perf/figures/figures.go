@@ -1,5 +1,5 @@
-// Package figures is what the programs in test/perf hand in: what was measured, and whether it is
-// good enough. All of them add to one file and print one table.
+// Package figures collects the results of the programs in test/perf: what was measured, and whether it is within its
+// bound. All of them add to one file and print one table.
 package figures
 
 import (
@@ -14,17 +14,17 @@ import (
 	"text/tabwriter"
 )
 
-// Figure is one thing that was measured.
+// Figure is one measured value.
 type Figure struct {
 	Name  string   `json:"name"`
 	Value float64  `json:"value"`
 	Unit  string   `json:"unit"`
-	Bound *float64 `json:"bound"` // nil if any value will do
-	OK    bool     `json:"ok"`    // within the bound, and the outcome of what was measured was right
+	Bound *float64 `json:"bound"` // nil: no bound
+	OK    bool     `json:"ok"`    // within the bound, and the outcome was correct
 }
 
-// Add adds figures to the JSON array in a file, which it makes if there is none, and returns all of
-// them. A figure takes the place of an earlier one of its name.
+// Add adds figures to the JSON array in a file, which it creates if necessary, and returns all of them. A figure
+// replaces an earlier one with the same name.
 func Add(file string, list []Figure) ([]Figure, error) {
 	all, err := read(file)
 	if err != nil {
@@ -63,7 +63,7 @@ func read(file string) ([]Figure, error) {
 	return list, nil
 }
 
-// Table prints figures, one a line.
+// Table prints one figure per line.
 func Table(w io.Writer, list []Figure) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "name\tvalue\tunit\tbound\tok")

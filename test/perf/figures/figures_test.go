@@ -13,13 +13,13 @@ func TestAdd(t *testing.T) {
 	bound := 2.0
 	a, again, b := Figure{Name: "a", Value: 1, Unit: "ms"}, Figure{Name: "a", Value: 3, Unit: "ms", Bound: &bound}, Figure{Name: "b", Unit: "ms", OK: true}
 	for name, test := range map[string]struct {
-		given [][]Figure // one call after the other
+		given [][]Figure // one per call
 		want  []Figure
 	}{
-		"the first figure makes the file":           {[][]Figure{{a}}, []Figure{a}},
-		"more come after":                           {[][]Figure{{a}, {b}}, []Figure{a, b}},
-		"a figure measured again takes its place":   {[][]Figure{{a, b}, {again}}, []Figure{again, b}},
-		"nothing new leaves the others as they are": {[][]Figure{{a}, nil}, []Figure{a}},
+		"the first figure creates the file":        {[][]Figure{{a}}, []Figure{a}},
+		"more figures are appended":                {[][]Figure{{a}, {b}}, []Figure{a, b}},
+		"a figure replaces one with the same name": {[][]Figure{{a, b}, {again}}, []Figure{again, b}},
+		"an empty list changes nothing":            {[][]Figure{{a}, nil}, []Figure{a}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "new", "figures.json")
@@ -37,7 +37,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-func TestAddToWhatIsNoList(t *testing.T) {
+func TestAddToInvalidFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "figures.json")
 	if err := os.WriteFile(file, []byte(`{"pods": 1}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// TestSmall makes all measurements with a few pods, for all that is right but what they take.
+// TestSmall runs all measurements with a few pods and checks everything except the values.
 func TestSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -28,7 +28,7 @@ func TestSmall(t *testing.T) {
 		want []string
 	}{
 		"idle":   {idle{nodes: 4, size: 8, gangs: 2}, []string{"plain-median", "plain-p99", "median", "p99"}},
-		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "offered", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
+		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "rate", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
 		"memory": {memory{nodes: 10, pods: 200, churned: 50}, []string{"resident", "resident-peak", "in-use", "in-use-growth", "churned"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,13 +68,13 @@ func TestStarts(t *testing.T) {
 		given []func(*starts)
 		want  outcome
 	}{
-		"a gang starts with its last pod":   {[]func(*starts){created(0, 10), bound(0, 0, 30), bound(0, 1, 50)}, outcome{[]float64{40}, 0}},
-		"half a gang has not started":       {[]func(*starts){created(0, 10), bound(0, 0, 30)}, outcome{nil, 1}},
-		"pods count once the gang is whole": {[]func(*starts){bound(0, 0, 30), created(1, 40)}, outcome{nil, 2}},
-		"the watch is before the answer":    {[]func(*starts){bound(0, 0, 30), bound(0, 1, 35), created(0, 40)}, outcome{[]float64{0}, 0}},
-		"the answer is between the binds":   {[]func(*starts){bound(0, 0, 30), created(0, 32), bound(0, 1, 35)}, outcome{[]float64{3}, 0}},
-		"latencies are sorted":              {[]func(*starts){created(0, 0), created(1, 0), bound(0, 0, 9), bound(0, 1, 9), bound(1, 0, 5), bound(1, 1, 5)}, outcome{[]float64{5, 9}, 0}},
-		"strangers do not count":            {[]func(*starts){func(s *starts) { s.see(&corev1.Pod{}, noon) }}, outcome{}},
+		"a gang starts with its last pod":      {[]func(*starts){created(0, 10), bound(0, 0, 30), bound(0, 1, 50)}, outcome{[]float64{40}, 0}},
+		"half a gang has not started":          {[]func(*starts){created(0, 10), bound(0, 0, 30)}, outcome{nil, 1}},
+		"pods count once the gang is complete": {[]func(*starts){bound(0, 0, 30), created(1, 40)}, outcome{nil, 2}},
+		"the watch is ahead of the response":   {[]func(*starts){bound(0, 0, 30), bound(0, 1, 35), created(0, 40)}, outcome{[]float64{0}, 0}},
+		"the response is between the binds":    {[]func(*starts){bound(0, 0, 30), created(0, 32), bound(0, 1, 35)}, outcome{[]float64{3}, 0}},
+		"latencies are sorted":                 {[]func(*starts){created(0, 0), created(1, 0), bound(0, 0, 9), bound(0, 1, 9), bound(1, 0, 5), bound(1, 1, 5)}, outcome{[]float64{5, 9}, 0}},
+		"other pods do not count":              {[]func(*starts){func(s *starts) { s.see(&corev1.Pod{}, noon) }}, outcome{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStarts()
@@ -101,13 +101,13 @@ func TestQuantile(t *testing.T) {
 		share float64
 		want  float64
 	}{
-		"one value":         {[]float64{7}, 0.5, 7},
-		"lower of two":      {[]float64{1, 2}, 0.5, 1},
-		"median":            {hundred, 0.5, 50},
-		"p99 of a hundred":  {hundred, 0.99, 99},
-		"p99 of fifty":      {hundred[:50], 0.99, 50},
-		"greatest":          {hundred, 1, 100},
-		"as little as none": {hundred, 0, 1},
+		"one value":          {[]float64{7}, 0.5, 7},
+		"lower of two":       {[]float64{1, 2}, 0.5, 1},
+		"median":             {hundred, 0.5, 50},
+		"p99 of a hundred":   {hundred, 0.99, 99},
+		"p99 of fifty":       {hundred[:50], 0.99, 50},
+		"greatest":           {hundred, 1, 100},
+		"a quantile of zero": {hundred, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := quantile(test.given, test.share); got != test.want {

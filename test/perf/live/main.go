@@ -1,16 +1,15 @@
-// Live measures the scheduler while it lives with a real API server: how soon a gang starts on an
-// idle cluster, how it keeps up with gangs that come and go, and how much memory it takes.
+// Live measures the running scheduler with a real API server: how soon a gang starts on an idle cluster, how many
+// arriving and ending gangs the scheduler sustains, and how much memory it uses.
 //
 //	go run ./test/perf/live -run idle
 //
-// Each measurement has a local cluster of its own and the scheduler as its own process under its
-// own service account. Times are as a client sees them: from the answer to the creation of a
-// gang's last pod until a watch shows that the last of its pods has a node.
+// Each measurement has its own local cluster and the scheduler as a separate process under its own service account.
+// Times are those of a client: from the response to the creation of a gang's last pod until a watch shows the last of
+// its pods with a node.
 //
-// A table of figures goes to standard output, what happens meanwhile to standard error. The exit
-// code is 1 if a figure is beyond its bound or something was bound that must not be. Bounds are
-// for a machine with 2 cores, which API server, kubelets, scheduler and this program share, and that
-// has nothing else to do.
+// A table of figures is written to standard output, progress to standard error. The exit code is 1 if a figure
+// exceeds its bound or something is bound incorrectly. Bounds apply to an otherwise idle machine with 2 cores, which
+// API server, kubelets, scheduler and this program share.
 package main
 
 import (
@@ -31,7 +30,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// options are the flags as given.
+// options are the flags.
 type options struct {
 	run      *regexp.Regexp
 	list     bool
@@ -41,13 +40,13 @@ type options struct {
 	profiles string
 }
 
-// measurement is one that can be chosen by its name, in its full and its short form.
+// measurement is a measurement with its name, in full and short form.
 type measurement struct {
 	name, about string
 	run         func(context.Context, bench) ([]figures.Figure, error)
 }
 
-// bench is what a measurement is made with.
+// bench is the environment of a measurement.
 type bench struct {
 	short    bool
 	churn    time.Duration

@@ -13,17 +13,17 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// starts knows when gangs were complete and when all of their pods had nodes.
+// starts records when gangs were complete and when all of their pods had nodes.
 type starts struct {
 	mu      sync.Mutex
 	gangs   map[string]*start
-	waiting int // pods of complete gangs that have no node
+	waiting int // pending pods of complete gangs
 }
 
-// start is one gang on its way.
+// start is the start of one gang.
 type start struct {
 	size, bound     int
-	complete, ended time.Time // zero if that has not come yet
+	complete, ended time.Time // zero if not reached yet
 	over            chan struct{}
 }
 
@@ -47,7 +47,7 @@ func (s *starts) created(g testbed.Gang, at time.Time) {
 	s.waiting += gang.size - gang.bound
 }
 
-// see is called once for each pod that has got a node.
+// see is called once for each pod that was bound.
 func (s *starts) see(pod *corev1.Pod, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,15 +65,15 @@ func (s *starts) see(pod *corev1.Pod, at time.Time) {
 	}
 }
 
-// backlog is how many pods of complete gangs wait for a node.
+// backlog returns the number of pending pods of complete gangs.
 func (s *starts) backlog() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting
 }
 
-// latencies are the times that gangs took from complete to bound, sorted, in milliseconds. A gang
-// whose last bind was seen before the answer to its last creation took none.
+// latencies are the times of gangs from complete to bound, sorted, in milliseconds; zero if the last bind was seen
+// before the response to the last creation.
 func (s *starts) latencies() []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *starts) latencies() []float64 {
 	return list
 }
 
-// quantile is the least of the sorted values that is not exceeded by that share of them.
+// quantile returns the smallest of the sorted values such that this share of them does not exceed it.
 func quantile(sorted []float64, share float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
@@ -100,7 +100,7 @@ func atMost(name string, value float64, unit string, bound float64) figures.Figu
 	return figures.Figure{Name: name, Value: value, Unit: unit, Bound: &bound, OK: value <= bound}
 }
 
-// told is a figure without a bound.
-func told(name string, value float64, unit string) figures.Figure {
+// unbounded is a figure without a bound.
+func unbounded(name string, value float64, unit string) figures.Figure {
 	return figures.Figure{Name: name, Value: value, Unit: unit, OK: true}
 }

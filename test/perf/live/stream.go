@@ -18,10 +18,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
 )
 
-// stream is gangs that come one after the other, run for a while, end, and are deleted. First plain
-// clients show how many whole lives of pods this cluster can take per second: they create pods that end
-// as soon as they run, bind them, and delete them when their kubelets have run and ended them. Gangs then
-// come at a share of that rate.
+// stream is a sequence of gangs that arrive, run for a while, end, and are deleted. First plain clients measure how
+// many pod lifecycles per second this cluster sustains: they create pods that end as soon as they run, bind them, and
+// delete them when their kubelets have run and ended them. Gangs then arrive at a fraction of that rate.
 type stream struct {
 	nodes, lives, seconds int
 	share                 float64
@@ -30,17 +29,17 @@ type stream struct {
 const (
 	// runTime is how long the pods of the stream run.
 	runTime = 10 * time.Second
-	// window is how many pods plain clients have alive at a time.
+	// window is the number of pods that plain clients have at a time.
 	window = 512
-	// deleters is how many pods are deleted at the same time.
+	// deleters is the number of concurrent deletions.
 	deleters = 8
-	// lastPatience is how long the last gangs may take to start.
-	lastPatience = 30 * time.Second
-	// sampling is how often the backlog is looked at.
+	// lastTimeout is the maximum time for the last gangs to start.
+	lastTimeout = 30 * time.Second
+	// sampling is the period of backlog samples.
 	sampling = 100 * time.Millisecond
 )
 
-// sizes are those of the gangs, in turn.
+// sizes are the sizes of the gangs, in rotation.
 func sizes() []int { return []int{4, 8, 16, 32} }
 
 func (m stream) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
@@ -68,7 +67,7 @@ func (m stream) measure(ctx context.Context, b bench) ([]figures.Figure, error) 
 		if list, err = f.measure(ctx, time.Duration(m.seconds)*time.Second, b); err != nil {
 			return err
 		}
-		list = append([]figures.Figure{told("ceiling", ceiling, "lives/s")}, list...)
+		list = append([]figures.Figure{unbounded("ceiling", ceiling, "lives/s")}, list...)
 		if err = profiled(); err != nil {
 			return err
 		}
@@ -77,8 +76,8 @@ func (m stream) measure(ctx context.Context, b bench) ([]figures.Figure, error) 
 	return list, err
 }
 
-// ceiling is how many pods per second plain clients lead through their lives. Many more pods than clients
-// are alive at a time, because no client waits for a kubelet. The first and the last fifth do not count.
+// ceiling returns the number of pod lifecycles per second of plain clients. Many more pods than clients exist at a
+// time, because no client waits for a kubelet. The first and the last fifth are ignored.
 func (m stream) ceiling(ctx context.Context, bed *testbed.Bed, b bench) (float64, error) {
 	b.say("plain clients lead %d pods through their lives", m.lives)
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,7 +107,7 @@ func (m stream) ceiling(ctx context.Context, bed *testbed.Bed, b bench) (float64
 		return failed
 	}
 	err = clients.Do(ctx, 2*len(pods), func(ctx context.Context, client kubernetes.Interface, _ int) error {
-		select { // a life ends or begins, and ends come first
+		select { // deletions have precedence
 		case pod := <-ended:
 			return bury(ctx, pod)
 		default:
@@ -117,7 +116,7 @@ func (m stream) ceiling(ctx context.Context, bed *testbed.Bed, b bench) (float64
 		case pod := <-ended:
 			return bury(ctx, pod)
 		case i := <-fresh:
-			failed := bed.Create(ctx, pods[i:i+1]) // as who submits; the scheduler may not
+			failed := bed.Create(ctx, pods[i:i+1]) // as the user; the scheduler may not create pods
 			if failed == nil {
 				failed = testbed.Bind(ctx, client, pods[i].Name, fmt.Sprintf("node-%d", i%m.nodes))
 			}
@@ -133,7 +132,7 @@ func (m stream) ceiling(ctx context.Context, bed *testbed.Bed, b bench) (float64
 	return float64(last-first) / over[last].Sub(over[first]).Seconds(), nil
 }
 
-// flow is a stream that flows.
+// flow is a running stream.
 type flow struct {
 	bed    *testbed.Bed
 	starts *starts
@@ -141,14 +140,14 @@ type flow struct {
 	ended  chan *corev1.Pod
 
 	mu   sync.Mutex
-	left map[string]int // pods of a gang that have not been deleted
+	left map[string]int // existing pods by gang
 }
 
-// measure lets gangs come for a while, and tells how it went.
+// measure creates gangs for a while and returns the figures.
 func (f *flow) measure(ctx context.Context, d time.Duration, b bench) ([]figures.Figure, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f.ended = make(chan *corev1.Pod, 2*int(f.rate*d.Seconds())+100) // room for all, so that the watch never waits
+	f.ended = make(chan *corev1.Pod, 2*int(f.rate*d.Seconds())+100) // large enough that the watch never blocks
 	err := f.bed.WatchPods(ctx, testbed.Sights{
 		Bound: func(pod *corev1.Pod) { f.starts.see(pod, time.Now()) },
 		Ended: func(pod *corev1.Pod) { f.ended <- pod },
@@ -174,16 +173,16 @@ func (f *flow) measure(ctx context.Context, d time.Duration, b bench) ([]figures
 	b.say("%d gangs with %d pods came; they started after %.0f ms at the median, %.0f at most", count, pods, quantile(latencies, 0.5), quantile(latencies, 1))
 	growth := mean(backlog[len(backlog)*3/4:]) - mean(backlog[len(backlog)/4:len(backlog)/2])
 	return []figures.Figure{
-		told("offered", float64(pods)/d.Seconds(), "pods/s"),
-		told("latency-median", quantile(latencies, 0.5), "ms"),
+		unbounded("rate", float64(pods)/d.Seconds(), "pods/s"),
+		unbounded("latency-median", quantile(latencies, 0.5), "ms"),
 		atMost("latency-p99", quantile(latencies, 0.99), "ms", 500),
-		told("backlog", mean(backlog), "pods"),
+		unbounded("backlog", mean(backlog), "pods"),
 		atMost("backlog-growth", growth, "pods", float64(sizes()[len(sizes())-1])),
 	}, nil
 }
 
-// submit has gangs come at their times, whether or not earlier ones have been created, and waits until
-// all have started.
+// submit creates gangs at their times, whether or not earlier ones have been created, and waits until all have
+// started.
 func (f *flow) submit(ctx context.Context, d time.Duration) (gangs, pods int, err error) {
 	var coming sync.WaitGroup
 	var mu sync.Mutex
@@ -210,7 +209,7 @@ func (f *flow) submit(ctx context.Context, d time.Duration) (gangs, pods int, er
 	return gangs, pods, errors.Join(append(errs, context.Cause(ctx))...)
 }
 
-// come has a gang come, and waits until it has started.
+// come creates a gang and waits until it has started.
 func (f *flow) come(ctx context.Context, gang testbed.Gang) error {
 	f.mu.Lock()
 	f.left[gang.Name] = gang.Size
@@ -220,7 +219,7 @@ func (f *flow) come(ctx context.Context, gang testbed.Gang) error {
 		return err
 	}
 	f.starts.created(gang, time.Now())
-	limited, cancel := context.WithTimeout(ctx, lastPatience)
+	limited, cancel := context.WithTimeout(ctx, lastTimeout)
 	defer cancel()
 	select {
 	case <-over:
@@ -230,7 +229,7 @@ func (f *flow) come(ctx context.Context, gang testbed.Gang) error {
 	}
 }
 
-// delete deletes pods that have ended, and with the last of a gang its group.
+// delete deletes pods that have ended, and with the last pod of a gang its group.
 func (f *flow) delete(ctx context.Context, fail context.CancelCauseFunc) {
 	for {
 		select {
@@ -248,7 +247,7 @@ func (f *flow) delete(ctx context.Context, fail context.CancelCauseFunc) {
 	}
 }
 
-// last tells whether there is nothing left of a gang but its group.
+// last reports whether a gang has no pods left.
 func (f *flow) last(gang string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -256,7 +255,7 @@ func (f *flow) last(gang string) bool {
 	return f.left[gang] == 0
 }
 
-// sample looks at the backlog again and again.
+// sample reads the backlog periodically.
 func (f *flow) sample(ctx context.Context, d time.Duration) []int {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -17,15 +17,15 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// creators is how many objects are created at the same time.
+// creators is the number of concurrent creations.
 const creators = 16
 
-// Gang is a group of equal pods of 1 cpu, all of which start together.
+// Gang is a group of equal pods of 1 cpu that start together.
 type Gang struct {
 	Name        string
 	Size        int
 	Annotations map[string]string // of the pods
-	// Furnished pods have more to them than a scheduler needs, as real ones do.
+	// Furnished pods have typical fields that a scheduler does not need.
 	Furnished bool
 }
 
@@ -78,7 +78,7 @@ func (b *Bed) Submit(ctx context.Context, gangs ...Gang) error {
 	return b.Create(ctx, Pods(gangs))
 }
 
-// furnish gives a pod what pods usually have.
+// furnish adds typical fields to a pod.
 func furnish(pod *corev1.Pod) {
 	main := &pod.Spec.Containers[0]
 	main.Command = []string{"/usr/bin/python3", "-m", "train", "--config=/etc/train/config.yaml"}
@@ -91,7 +91,7 @@ func furnish(pod *corev1.Pod) {
 	}
 }
 
-// Remove deletes the pods of gangs at once, and their groups. It does not mind what is gone already.
+// Remove deletes the pods of gangs without a grace period, and their groups. It ignores objects that do not exist.
 func (b *Bed) Remove(ctx context.Context, gangs ...Gang) error {
 	pods := Pods(gangs)
 	if err := each(ctx, len(pods), func(i int) error { return b.Delete(ctx, pods[i].Name) }); err != nil {
@@ -121,8 +121,7 @@ func (b *Bed) createGroups(ctx context.Context, gangs []Gang) error {
 	return each(ctx, len(gangs), func(i int) error { return b.createGroup(ctx, gangs[i]) })
 }
 
-// createGroup applies a group: unlike a create, the API server does not hold that back when the
-// kind is new.
+// createGroup applies a group: the API server delays a create, but not an apply, while the kind is new.
 func (b *Bed) createGroup(ctx context.Context, g Gang) error {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "PodGroup",
@@ -137,7 +136,7 @@ func (b *Bed) createGroup(ctx context.Context, g Gang) error {
 	return err
 }
 
-// Create creates pods in their order, several at a time.
+// Create creates pods in order, several at a time.
 func (b *Bed) Create(ctx context.Context, pods []*corev1.Pod) error {
 	return each(ctx, len(pods), func(i int) error {
 		_, err := b.Client.CoreV1().Pods(Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
@@ -157,27 +156,27 @@ func each(ctx context.Context, count int, f func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// Findings are what is bound that must not be.
+// Findings counts what is bound incorrectly.
 type Findings struct {
-	PartialGangs       int `json:"partial_gangs"`       // some pods have a node, but fewer than the gang needs
-	OvercommittedNodes int `json:"overcommitted_nodes"` // pods ask for more than there is
+	PartialGangs       int `json:"partial_gangs"`       // some pods have a node, but fewer than minMember
+	OvercommittedNodes int `json:"overcommitted_nodes"` // requests of pods exceed the capacity
 	RejectedPods       int `json:"rejected_pods"`       // by kubelets
 }
 
-// Problem says what is wrong; empty if nothing is.
+// Problem describes the first finding; empty if there is none.
 func (f Findings) Problem() string {
 	switch {
 	case f.PartialGangs > 0:
 		return fmt.Sprintf("%d gangs are bound in part", f.PartialGangs)
 	case f.OvercommittedNodes > 0:
-		return fmt.Sprintf("%d nodes hold more than they have", f.OvercommittedNodes)
+		return fmt.Sprintf("%d nodes are overcommitted", f.OvercommittedNodes)
 	case f.RejectedPods > 0:
 		return fmt.Sprintf("%d pods were rejected by their nodes", f.RejectedPods)
 	}
 	return ""
 }
 
-// Inspect looks at what was bound of the gangs.
+// Inspect checks the bound pods of the gangs.
 func (b *Bed) Inspect(ctx context.Context, gangs []Gang) (Findings, error) {
 	pods, err := b.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -216,8 +215,7 @@ func partialGangs(pods []corev1.Pod, gangs []Gang) int {
 	return partial
 }
 
-// overcommitted counts nodes whose pods ask for more than there is of anything, their number
-// included.
+// overcommitted counts nodes whose pods request more than the capacity of any resource, including the number of pods.
 func overcommitted(nodes []corev1.Node, pods []corev1.Pod) int {
 	used := map[string]corev1.ResourceList{}
 	for i := range pods {

@@ -11,14 +11,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// plainClients is how many there are.
+// plainClients is the number of plain clients.
 const plainClients = 64
 
-// Plain are plain clients: they do not think. Each has a connection of its own, and is to the API
-// server who the scheduler is.
+// Plain are clients that bind without scheduling. Each has its own connection and the identity of the scheduler.
 type Plain []kubernetes.Interface
 
-// PlainClients makes clients, and has each make its connection.
+// PlainClients returns clients with established connections.
 func (b *Bed) PlainClients(ctx context.Context) (Plain, error) {
 	p := make(Plain, plainClients)
 	for i := range p {
@@ -37,8 +36,7 @@ func (b *Bed) PlainClients(ctx context.Context) (Plain, error) {
 	})
 }
 
-// Do does something with each of count things, each client with one at a time, and returns the
-// first error.
+// Do calls do for each of count items, each client with one item at a time, and returns the first error.
 func (p Plain) Do(ctx context.Context, count int, do func(ctx context.Context, client kubernetes.Interface, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -64,14 +62,14 @@ func (p Plain) Do(ctx context.Context, count int, do func(ctx context.Context, c
 	return context.Cause(ctx)
 }
 
-// Bind binds pods, to one node of the testbed after the other.
+// Bind binds pods to the nodes of the testbed, round-robin.
 func (p Plain) Bind(ctx context.Context, pods []*corev1.Pod, nodes int) error {
 	return p.Do(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
 		return Bind(ctx, client, pods[i].Name, nodeName(i%nodes))
 	})
 }
 
-// nodeName is the name that the local cluster gives to a node.
+// nodeName is the name of a node of the local cluster.
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // Bind binds a pod.

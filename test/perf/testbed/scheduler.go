@@ -14,19 +14,19 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// stopPatience is how long the scheduler may take to stop.
-const stopPatience = time.Minute
+// stopTimeout is how long the scheduler may take to stop.
+const stopTimeout = time.Minute
 
-// readyPatience is how long it may take to start.
-const readyPatience = 2 * time.Minute
+// readyTimeout is how long the scheduler may take to start.
+const readyTimeout = 2 * time.Minute
 
-// Scheduler is a scheduler that runs on a testbed, whose insides can be read.
+// Scheduler is a scheduler on a testbed, with access to its profiles and process statistics.
 type Scheduler struct {
 	*scheduler.Scheduler
 	bed *Bed
 }
 
-// StartScheduler starts a scheduler, one at a time, and does not wait until it is ready.
+// StartScheduler starts a scheduler and does not wait until it is ready. Only one may run at a time.
 func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) {
 	s, err := scheduler.Start(ctx, b.Cluster, scheduler.Options{Dir: b.dir, Args: append(slices.Clone(b.reader.Args), "--profiling")})
 	if err != nil {
@@ -35,9 +35,9 @@ func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) {
 	return &Scheduler{Scheduler: s, bed: b}, nil
 }
 
-// Ready returns when the scheduler has seen everything that there is.
+// Ready returns when the caches of the scheduler have synced.
 func (s *Scheduler) Ready(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, readyPatience, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := s.bed.reader.Get(ctx, "/readyz")
 		select {
 		case <-s.Done():
@@ -48,9 +48,9 @@ func (s *Scheduler) Ready(ctx context.Context) error {
 	})
 }
 
-// End stops the scheduler. The error tells of faults that its log tells of.
+// End stops the scheduler. The error reports faults in its log.
 func (s *Scheduler) End() error {
-	if err := s.Stop(stopPatience); err != nil {
+	if err := s.Stop(stopTimeout); err != nil {
 		return err
 	}
 	faults, err := s.Faults()
@@ -58,23 +58,23 @@ func (s *Scheduler) End() error {
 		return err
 	}
 	if len(faults) > 0 {
-		return fmt.Errorf("the scheduler's log tells of %d faults, first: %s", len(faults), faults[0])
+		return fmt.Errorf("the scheduler's log contains %d faults, first: %s", len(faults), faults[0])
 	}
 	return nil
 }
 
-// Usage reads what the scheduler takes.
+// Usage reads the resource usage of the scheduler.
 func (s *Scheduler) Usage() (Usage, error) { return UsageOf(s.PID()) }
 
-// Profile takes a CPU profile of the given time of the scheduler and of the cluster, and then one
-// of their memory, if profiles are asked for. The files are named after what is measured. It
-// returns at once, and a function that waits.
+// Profile takes a CPU profile of the given length of the scheduler and of the cluster, and then one of their memory,
+// if profiles are enabled. The files are named after the measurement. It returns a function that waits for the
+// profiles.
 func (s *Scheduler) Profile(ctx context.Context, name string, d time.Duration) (wait func() error) {
 	scheduler, cluster := s.bed.profile(ctx, s.bed.reader.Get, name+"-scheduler", d), s.bed.Profile(ctx, name, d)
 	return func() error { return errors.Join(scheduler(), cluster()) }
 }
 
-// Profile does so for the cluster alone.
+// Profile does the same for the cluster only.
 func (b *Bed) Profile(ctx context.Context, name string, d time.Duration) (wait func() error) {
 	return b.profile(ctx, b.get, name+"-cluster", d)
 }
@@ -92,7 +92,7 @@ func (b *Bed) profile(ctx context.Context, get func(context.Context, string) ([]
 	return func() error { return <-taken }
 }
 
-// get returns what the API server answers on a path.
+// get sends a GET request for a path to the API server.
 func (b *Bed) get(ctx context.Context, path string) ([]byte, error) {
 	return b.Client.Discovery().RESTClient().Get().RequestURI(path).DoRaw(ctx)
 }
@@ -108,7 +108,7 @@ func save(ctx context.Context, get func(context.Context, string) ([]byte, error)
 	return os.WriteFile(file, body, 0o644)
 }
 
-// LiveHeap returns how many bytes of memory are in use after a collection of garbage.
+// LiveHeap returns the bytes of memory in use after a garbage collection.
 func (s *Scheduler) LiveHeap(ctx context.Context) (int64, error) {
 	if _, err := s.bed.reader.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (s *Scheduler) LiveHeap(ctx context.Context) (int64, error) {
 	}
 	bytes, ok := metrics["go_memstats_heap_alloc_bytes"]
 	if !ok {
-		return 0, errors.New("the metrics of the scheduler do not tell its memory")
+		return 0, errors.New("the metrics of the scheduler do not contain its memory")
 	}
 	return int64(bytes), nil
 }

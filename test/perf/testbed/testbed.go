@@ -1,6 +1,6 @@
-// Package testbed is where the programs in test/perf measure the scheduler on a real API server:
-// a local cluster with config/ installed, gangs to put on it, a watch that sees pods get their
-// nodes, plain clients to compare with, and the scheduler as a process that can be looked into.
+// Package testbed runs the measurements of test/perf on a real API server: a local cluster with config/ installed,
+// gangs, a watch that observes binds, plain clients for comparison, and the scheduler as a process whose usage can be
+// read.
 package testbed
 
 import (
@@ -19,18 +19,17 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// Namespace is where the pods are.
+// Namespace is the namespace of the pods.
 const Namespace = "default"
 
-// Progress reports what is going on.
+// Progress reports progress.
 type Progress func(format string, args ...any)
 
-// Options say what a testbed is like.
+// Options configure a testbed.
 type Options struct {
 	Cluster cluster.Options
 
-	// Profiles is a directory that receives profiles of the scheduler and of the cluster; empty:
-	// none are taken.
+	// Profiles is a directory that receives profiles of the scheduler and of the cluster; empty: no profiles.
 	Profiles string
 
 	Progress Progress
@@ -39,17 +38,17 @@ type Options struct {
 // Bed is a local cluster for one measurement.
 type Bed struct {
 	Cluster *cluster.Cluster
-	// Client and Batch are an administrator's.
+	// Client and Batch have the permissions of an administrator.
 	Client kubernetes.Interface
 	Batch  versioned.Interface
 
 	options Options
-	dir     string // of what is thrown away in the end
+	dir     string // temporary files
 	account string // path of a kubeconfig for the scheduler's service account
 	reader  *scheduler.Reader
 }
 
-// Use opens a testbed, has it used, and closes it.
+// Use opens a testbed, calls use, and closes the testbed.
 func Use(ctx context.Context, o Options, use func(*Bed) error) (err error) {
 	b, err := open(ctx, o)
 	if err != nil {
@@ -98,15 +97,15 @@ func (b *Bed) close() error {
 	return errors.Join(err, os.RemoveAll(b.dir))
 }
 
-// protobuf has a client of the core API speak it.
+// protobuf sets the content type of clients of the core API.
 func protobuf(config *rest.Config) *rest.Config {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return config
 }
 
-// asScheduler returns the configuration of a client that is to the API server who the scheduler
-// is: what it costs to find that out is the same then.
+// asScheduler returns the configuration of a client with the identity of the scheduler, so that authentication and
+// authorization cost the same.
 func (b *Bed) asScheduler() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.account)
 	if err != nil {

@@ -28,13 +28,13 @@ func TestInspection(t *testing.T) {
 		want    Findings
 		problem string
 	}{
-		"whole gangs within the room":      {given: []corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("b", 1, 0), on("b", 1, 1)}},
-		"a gang that waits is not partial": {given: []corev1.Pod{on("", 0, 0), on("", 0, 1)}},
-		"half a gang":                      {[]corev1.Pod{on("a", 0, 0), on("", 0, 1)}, Findings{PartialGangs: 1}, "1 gangs are bound in part"},
-		"more cpu than there is": {[]corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("a", 1, 0), on("b", 1, 1)},
-			Findings{OvercommittedNodes: 1}, "1 nodes hold more than they have"},
-		"more pods than there may be": {[]corev1.Pod{on("b", 0, 0), on("b", 0, 1), on("b", 1, 0), on("a", 1, 1)},
-			Findings{OvercommittedNodes: 1}, "1 nodes hold more than they have"},
+		"complete gangs within the capacity": {given: []corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("b", 1, 0), on("b", 1, 1)}},
+		"a pending gang is not partial":      {given: []corev1.Pod{on("", 0, 0), on("", 0, 1)}},
+		"half a gang":                        {[]corev1.Pod{on("a", 0, 0), on("", 0, 1)}, Findings{PartialGangs: 1}, "1 gangs are bound in part"},
+		"more cpu than the capacity": {[]corev1.Pod{on("a", 0, 0), on("a", 0, 1), on("a", 1, 0), on("b", 1, 1)},
+			Findings{OvercommittedNodes: 1}, "1 nodes are overcommitted"},
+		"more pods than the capacity": {[]corev1.Pod{on("b", 0, 0), on("b", 0, 1), on("b", 1, 0), on("a", 1, 1)},
+			Findings{OvercommittedNodes: 1}, "1 nodes are overcommitted"},
 		"a pod that its node rejects": {[]corev1.Pod{rejected, on("b", 0, 1)}, Findings{RejectedPods: 1}, "1 pods were rejected by their nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func newNode(name, cpu, pods string) corev1.Node {
 	}
 }
 
-// TestSmall watches two pods on a real API server: one that is bound, and one that is bound already.
+// TestSmall watches two pods on a real API server: one is bound during the watch, one before it.
 func TestSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -86,7 +86,7 @@ func TestSmall(t *testing.T) {
 		if err = binds.Wait(t.Context(), 2, nil); err != nil {
 			return err
 		}
-		if got := binds.Tell().Count; got != 2 {
+		if got := binds.Counts().Count; got != 2 {
 			t.Errorf("%d pods were bound, want 2", got)
 		}
 		if err = b.Remove(t.Context(), early, late); err != nil {
@@ -109,12 +109,12 @@ func TestSmall(t *testing.T) {
 func TestRate(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
-		given Tally
+		given BindCounts
 		want  float64
 	}{
-		"nothing":     {Tally{}, 0},
-		"one pod":     {Tally{1, noon, noon}, 0},
-		"two seconds": {Tally{3000, noon, noon.Add(2 * time.Second)}, 1500},
+		"nothing":     {BindCounts{}, 0},
+		"one pod":     {BindCounts{1, noon, noon}, 0},
+		"two seconds": {BindCounts{3000, noon, noon.Add(2 * time.Second)}, 1500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.given.PerSecond(); got != test.want {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Usage is what a process takes, as Linux tells it.
+// Usage is the resource usage of a process, as reported by Linux.
 type Usage struct {
 	CPU      time.Duration // user and system, since its start
 	Resident int64         // bytes, now
-	Peak     int64         // bytes, at most since its start
+	Peak     int64         // bytes, maximum since its start
 }
 
 // ticks per second of the times in /proc, the same on all systems that Go runs on.
 const ticks = 100
 
-// UsageOf reads what a process takes.
+// UsageOf reads the usage of a process.
 func UsageOf(pid int) (Usage, error) {
 	var u Usage
 	dir := "/proc/" + strconv.Itoa(pid)
@@ -26,7 +26,7 @@ func UsageOf(pid int) (Usage, error) {
 	if err != nil {
 		return u, err
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may hold anything
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may contain any character
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return u, fmt.Errorf("%s/stat has %d fields", dir, len(fields))
@@ -46,11 +46,11 @@ func UsageOf(pid int) (Usage, error) {
 	return u, nil
 }
 
-// kibibytes finds an amount in a list of names and amounts, and returns it in bytes.
+// kibibytes returns an amount from a list of names and amounts, in bytes.
 func kibibytes(status, name string) int64 {
 	for line := range strings.Lines(status) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name {
-			n, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel has written it
+			n, _ := strconv.ParseInt(fields[1], 10, 64) // written by the kernel
 			return n * 1024
 		}
 	}

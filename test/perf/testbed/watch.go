@@ -16,20 +16,20 @@ import (
 // reportPeriod is how often progress is reported.
 const reportPeriod = 5 * time.Second
 
-// Sights are called when a watch shows that something has happened to a pod, once for each pod. What
-// had happened before the watch began is not told. Nil is for what nobody wants to know.
+// Sights are called once for each pod when a watch shows an event; events before the start of the watch are not
+// reported. Nil callbacks are skipped.
 type Sights struct {
 	Bound func(*corev1.Pod) // it has a node
 	Ended func(*corev1.Pod) // its containers have ended
 }
 
-// WatchPods watches until ctx ends. It returns when all pods that there are have been seen. It is
-// one informer and nothing else, the least that a scheduler needs.
+// WatchPods watches until ctx ends. It returns when all existing pods have been received. It uses a single informer,
+// the minimum that a scheduler needs.
 func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 	factory := informers.NewSharedInformerFactory(b.Client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	var synced atomic.Bool
-	turn := func(before, after *corev1.Pod) {
+	transition := func(before, after *corev1.Pod) {
 		if !synced.Load() {
 			return
 		}
@@ -41,8 +41,8 @@ func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
 		}
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { turn(nil, obj.(*corev1.Pod)) },
-		UpdateFunc: func(old, obj any) { turn(old.(*corev1.Pod), obj.(*corev1.Pod)) },
+		AddFunc:    func(obj any) { transition(nil, obj.(*corev1.Pod)) },
+		UpdateFunc: func(old, obj any) { transition(old.(*corev1.Pod), obj.(*corev1.Pod)) },
 	})
 	if err != nil {
 		return err
@@ -59,23 +59,23 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Binds counts pods that get their nodes, as everybody who watches sees it.
+// Binds counts binds as a watch shows them.
 type Binds struct {
 	say Progress
 
 	mu      sync.Mutex
-	tally   Tally
+	counts  BindCounts
 	changed chan struct{}
 }
 
-// Tally is how many pods have a node, and when the first and the last of them got it.
-type Tally struct {
+// BindCounts is the number of bound pods, and the times of the first and the last bind.
+type BindCounts struct {
 	Count       int
 	First, Last time.Time
 }
 
 // PerSecond is the rate from the first bind to the last.
-func (t Tally) PerSecond() float64 {
+func (t BindCounts) PerSecond() float64 {
 	if seconds := t.Last.Sub(t.First).Seconds(); seconds > 0 {
 		return float64(t.Count) / seconds
 	}
@@ -91,31 +91,30 @@ func (b *Bed) WatchBinds(ctx context.Context) (*Binds, error) {
 func (w *Binds) add(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.Last = now
-	if w.tally.Count == 0 {
-		w.tally.First = now
+	w.counts.Last = now
+	if w.counts.Count == 0 {
+		w.counts.First = now
 	}
-	w.tally.Count++
+	w.counts.Count++
 	select {
 	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Tell returns what has been seen so far.
-func (w *Binds) Tell() Tally {
+// Counts returns the current counts.
+func (w *Binds) Counts() BindCounts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.tally
+	return w.counts
 }
 
-// Wait returns when count pods have nodes. It returns an error if that does not come to pass:
-// because ctx has ended, or what is to bind them.
+// Wait returns when count pods have nodes, or an error when ctx ends or ended is closed.
 func (w *Binds) Wait(ctx context.Context, count int, ended <-chan struct{}) error {
 	report := time.NewTicker(reportPeriod)
 	defer report.Stop()
 	for {
-		now := w.Tell()
+		now := w.Counts()
 		if now.Count >= count {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Bad flags are refused before anything is started, in one line.
+// Invalid flags are rejected before anything is started, in one line.
 func TestBadFlags(t *testing.T) {
 	foreign := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(foreign, []byte(kubeconfig("production")), 0o600); err != nil {
@@ -18,18 +18,18 @@ func TestBadFlags(t *testing.T) {
 		given []string
 		want  string
 	}{
-		"an unknown flag":         {[]string{"--node-count=3"}, "unknown flag: --node-count (see localcluster --help)"},
-		"not a number":            {[]string{"--nodes=many"}, `invalid argument "many" for "--nodes" flag`},
-		"an argument":             {[]string{"start"}, `unknown command "start" for "localcluster"`},
-		"fewer than no nodes":     {[]string{"--nodes=-1"}, "--nodes: -1 is not in 0 to 20000"},
-		"too many nodes together": {[]string{"--node=count=15000", "--node=count=15000"}, "all nodes together: 30000 is not in 0 to 20000"},
-		"no such port":            {[]string{"--port=65536"}, "--port: 65536 is not in 0 to 65535"},
-		"too many zones":          {[]string{"--zones=27"}, "--zones: 27 is not in 0 to 26"},
-		"nobody to do the work":   {[]string{"--kubelet-parallelism=0"}, "--kubelet-parallelism: 0 is not in 1 to 64"},
-		"jobs that end too early": {[]string{"--job-run-time=-1s"}, "--job-run-time: -1s is negative"},
-		"a misspelt node":         {[]string{"--node=cpus=4"}, `--node: node "cpus=4": "cpus" is not a resource`},
-		"somebody's kubeconfig":   {[]string{"--kubeconfig=" + foreign}, "exists and is not from a local cluster"},
-		"a kubeconfig nowhere":    {[]string{"--kubeconfig=/nowhere/config"}, "--kubeconfig: there is no directory /nowhere"},
+		"an unknown flag":                   {[]string{"--node-count=3"}, "unknown flag: --node-count (see localcluster --help)"},
+		"not a number":                      {[]string{"--nodes=many"}, `invalid argument "many" for "--nodes" flag`},
+		"an argument":                       {[]string{"start"}, `unknown command "start" for "localcluster"`},
+		"negative node count":               {[]string{"--nodes=-1"}, "--nodes: -1 is not in 0 to 20000"},
+		"too many nodes together":           {[]string{"--node=count=15000", "--node=count=15000"}, "all nodes together: 30000 is not in 0 to 20000"},
+		"no such port":                      {[]string{"--port=65536"}, "--port: 65536 is not in 0 to 65535"},
+		"too many zones":                    {[]string{"--zones=27"}, "--zones: 27 is not in 0 to 26"},
+		"no parallelism":                    {[]string{"--kubelet-parallelism=0"}, "--kubelet-parallelism: 0 is not in 1 to 64"},
+		"jobs that end too early":           {[]string{"--job-run-time=-1s"}, "--job-run-time: -1s is negative"},
+		"a misspelt node":                   {[]string{"--node=cpus=4"}, `--node: node "cpus=4": "cpus" is not a resource`},
+		"kubeconfig of another cluster":     {[]string{"--kubeconfig=" + foreign}, "exists and is not from a local cluster"},
+		"kubeconfig in a missing directory": {[]string{"--kubeconfig=/nowhere/config"}, "--kubeconfig: there is no directory /nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -48,7 +48,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-func TestVersionNamesWhatIsLinked(t *testing.T) {
+func TestVersion(t *testing.T) {
 	var out bytes.Buffer
 	command := NewCommand(Streams{})
 	command.SetArgs([]string{"--version"})
@@ -63,15 +63,15 @@ func TestVersionNamesWhatIsLinked(t *testing.T) {
 
 func TestCheckKubeconfig(t *testing.T) {
 	for name, test := range map[string]struct {
-		given string // content; empty: there is no such file
+		given string // content; empty: the file does not exist
 		fails bool
 	}{
-		"no file":                         {"", false},
-		"one of a local cluster":          {kubeconfig("localcluster"), false},
-		"one of another cluster":          {kubeconfig("production"), true},
-		"one of a local cluster and more": {kubeconfig("localcluster", "production"), true},
-		"an empty file":                   {"\n", false},
-		"something that is no kubeconfig": {"hello", true},
+		"no file":                            {"", false},
+		"of a local cluster":                 {kubeconfig("localcluster"), false},
+		"of another cluster":                 {kubeconfig("production"), true},
+		"of a local cluster and another one": {kubeconfig("localcluster", "production"), true},
+		"an empty file":                      {"\n", false},
+		"not a kubeconfig":                   {"hello", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "config")
@@ -87,7 +87,7 @@ func TestCheckKubeconfig(t *testing.T) {
 	}
 }
 
-func TestKubeconfigIsWrittenForItsOwnerAndRemovedUnlessReplaced(t *testing.T) {
+func TestKubeconfigFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config")
 	ours, theirs := []byte("ours"), []byte("theirs")
@@ -112,7 +112,7 @@ func TestKubeconfigIsWrittenForItsOwnerAndRemovedUnlessReplaced(t *testing.T) {
 	}
 }
 
-func TestExplainAddsTheEndOfTheLog(t *testing.T) {
+func TestExplain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	lines := strings.Repeat("early\n", 100) + strings.Repeat("late\n", tailLines)
 	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {

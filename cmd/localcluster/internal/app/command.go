@@ -1,5 +1,4 @@
-// Package app is the command line of localcluster: its flags, and the order in which a
-// cluster comes up and goes down.
+// Package app is the command line of localcluster: its flags, and the order in which a cluster starts and stops.
 package app
 
 import (
@@ -17,9 +16,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/nodes"
 )
 
-// Streams are what the command reads and writes.
+// Streams are the standard streams of the command.
 type Streams struct {
-	// In is watched for its end, if asked for.
+	// In is read until its end if --stop-on-stdin-close is set.
 	In io.Reader
 
 	// Out receives one line when the cluster is ready.
@@ -63,7 +62,7 @@ const example = `  # Three nodes, kubeconfig in the state directory
   # Two pools: cpu-0 to cpu-19, and gpu-0 to gpu-3
   localcluster --node name=cpu,count=20,cpu=64 --node name=gpu,count=4,nvidia.com/gpu=8`
 
-// NewCommand returns the command. It prints no errors; the caller does.
+// NewCommand returns the command. The caller prints errors.
 func NewCommand(streams Streams) *cobra.Command {
 	options := newOptions()
 	command := &cobra.Command{
@@ -119,15 +118,15 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.DurationVar(&o.jobRunTime, "job-run-time", o.jobRunTime, "how long pods of Jobs run that have no annotation of their own")
 	flags.BoolVar(&o.unthrottled, "unthrottled", o.unthrottled,
 		"switch off the API server's flow control and its limits on requests in flight, for benchmarks")
-	flags.BoolVar(&o.profiling, "profiling", o.profiling, "have the API server serve profiles of this whole process on /debug/pprof/, for those who are authorized")
+	flags.BoolVar(&o.profiling, "profiling", o.profiling, "have the API server serve profiles of this whole process on /debug/pprof/, for authorized clients")
 	flags.BoolVar(&o.stopOnStdinClose, "stop-on-stdin-close", o.stopOnStdinClose,
 		"stop when standard input ends, so that the cluster does not outlive the process that holds the other end")
 	flags.StringVar(&o.logFile, "log-file", o.logFile, "write the logs of all parts to this `file` (default: a file in the state directory)")
 	flags.IntVarP(&o.verbosity, "v", "v", o.verbosity, "verbosity of the logs of the Kubernetes parts, 0 to 10")
-	flags.Bool("version", false, "print what was linked in and stop") // else cobra takes up the one Kubernetes registers
+	flags.Bool("version", false, "print what was linked in and stop") // otherwise cobra uses the flag that Kubernetes registers
 }
 
-// version names what was linked in.
+// version returns the versions of the linked components.
 func version() string {
 	parts := []string{"localcluster"}
 	if info, ok := debug.ReadBuildInfo(); ok {

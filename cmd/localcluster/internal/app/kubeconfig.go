@@ -13,8 +13,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/controlplane"
 )
 
-// checkKubeconfig refuses to replace a file that localcluster did not write: it may be the
-// only way into somebody's real clusters.
+// checkKubeconfig returns an error if the file was not written by localcluster: it may be the only copy of
+// credentials.
 func checkKubeconfig(path string) error {
 	if path == "" {
 		return nil
@@ -30,7 +30,7 @@ func checkKubeconfig(path string) error {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil // made for us by mktemp, as like as not
+		return nil // probably created by mktemp for this purpose
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil || len(config.Contexts) != 1 || config.Contexts[controlplane.ContextName] == nil {
@@ -39,7 +39,7 @@ func checkKubeconfig(path string) error {
 	return nil
 }
 
-// writeKubeconfig puts the file in place whole: who waits for it never reads a part of it.
+// writeKubeconfig creates the file atomically: a process that waits for it never reads a part of it.
 func writeKubeconfig(path string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-") // mode 0600
 	if err != nil {
@@ -55,9 +55,9 @@ func writeKubeconfig(path string, data []byte) error {
 	return nil
 }
 
-// removeKubeconfig removes the file if it is still the one that was written.
+// removeKubeconfig removes the file if it has not been replaced.
 func removeKubeconfig(path string, data []byte) {
 	if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, data) {
-		_ = os.Remove(path) // nobody can use it any more anyway
+		_ = os.Remove(path) // its cluster has ended
 	}
 }

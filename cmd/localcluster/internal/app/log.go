@@ -10,17 +10,17 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// tailLines is how many lines of the log go with an error.
+// tailLines is the number of log lines in errors.
 const tailLines = 15
 
-// logFile is where everything in the process logs.
+// logFile is the log of all components in the process.
 type logFile struct {
 	path string
 	file *os.File
 }
 
-// openLog sends the logs of all parts, and what they write to standard error, to the file.
-// It can be called once in a process.
+// openLog redirects the logs and the standard error of all components to the file. It can be called once in a
+// process.
 func openLog(path string, verbosity int) (*logFile, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
@@ -40,7 +40,7 @@ func openLog(path string, verbosity int) (*logFile, error) {
 	return &logFile{path: path, file: file}, nil
 }
 
-// explain adds the end of the log to an error, because the parts say there what is wrong.
+// explain adds the last lines of the log to an error, because components log the cause there.
 func (l *logFile) explain(err error) error {
 	data, readErr := os.ReadFile(l.path)
 	if readErr != nil || len(data) == 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/nodes"
 )
 
-// maxNodes bounds the nodes, so that a slip of the finger does not fill the memory.
+// maxNodes limits the number of nodes, so that a typing error does not exhaust the memory.
 const maxNodes = 20000
 
-// options are the flags as given.
+// options are the flags.
 type options struct {
 	kubeconfig string
 	port       int
@@ -41,8 +41,7 @@ func newOptions() *options {
 	}
 }
 
-// validate checks everything that can be checked before anything is started, and returns
-// the nodes to create, or the first fault.
+// validate checks everything that can be checked before a start. It returns the nodes to create, or the first error.
 func (o *options) validate() (nodes.Plan, error) {
 	for _, err := range []error{
 		inRange("--port", o.port, 0, 65535),

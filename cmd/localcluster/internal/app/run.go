@@ -21,8 +21,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/statedir"
 )
 
-// run brings a cluster up, says so, waits for ctx to end or for a part to fail, and takes
-// everything down again.
+// run starts a cluster, reports that it is ready, waits for ctx to end or for a component to fail, and stops the
+// cluster.
 func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err error) {
 	begin := time.Now()
 	if err = checkKubeconfig(o.kubeconfig); err != nil {
@@ -78,8 +78,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 	}
 }
 
-// prepare makes the state directory, clears away those of dead clusters, and sends all logs
-// to a file.
+// prepare creates the state directory, removes those of dead clusters, and redirects all logs to a file.
 func (o *options) prepare(now time.Time) (*statedir.Dir, *logFile, error) {
 	dir, err := o.openState()
 	if err != nil {
@@ -94,7 +93,7 @@ func (o *options) prepare(now time.Time) (*statedir.Dir, *logFile, error) {
 		return nil, nil, errors.Join(err, dir.Close())
 	}
 	if _, err := statedir.Sweep("", now); err != nil {
-		fmt.Fprintln(log.file, err) // another user's problem, or the next start's
+		fmt.Fprintln(log.file, err) // it does not affect this cluster
 	}
 	return dir, log, nil
 }
@@ -135,7 +134,7 @@ func (o *options) startKubelets(ctx context.Context, client kubernetes.Interface
 	})
 }
 
-// stdinClosed returns a channel that is closed when in ends, or nil if nobody asked.
+// stdinClosed returns a channel that is closed when in ends, or nil if the option is off.
 func (o *options) stdinClosed(in io.Reader) <-chan struct{} {
 	if !o.stopOnStdinClose {
 		return nil
@@ -148,7 +147,7 @@ func (o *options) stdinClosed(in io.Reader) <-chan struct{} {
 	return closed
 }
 
-// unlessStopped returns no error when ctx ended: then the error is only its echo.
+// unlessStopped returns nil when ctx has ended: then err is a consequence of that.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

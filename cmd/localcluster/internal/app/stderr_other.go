@@ -9,7 +9,7 @@ func Stderr() *os.File {
 	return os.Stderr
 }
 
-// redirectStderr leaves standard error alone: some parts will write a few lines there.
+// redirectStderr does nothing: some components write a few lines to standard error.
 func redirectStderr(*os.File) error {
 	return nil
 }

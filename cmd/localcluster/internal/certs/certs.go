@@ -1,5 +1,5 @@
-// Package certs makes the certificates of one local cluster: an authority that lives as
-// long as the cluster's state, and what it signs for the API server and for its clients.
+// Package certs creates the certificates of one local cluster: an authority that exists as long as the cluster's
+// state, and the certificates of the API server and of its clients.
 package certs
 
 import (
@@ -17,12 +17,10 @@ import (
 	"time"
 )
 
-// lifetime is how long every certificate is valid. A local cluster is not meant to live
-// that long.
+// lifetime is the validity of every certificate. A local cluster is not meant to run that long.
 const lifetime = 365 * 24 * time.Hour
 
-// skew is how far before its making a certificate begins to be valid, for clients whose
-// clocks are a little behind.
+// skew is how long before its creation a certificate is valid, for clients with a slow clock.
 const skew = time.Hour
 
 // Authority signs the certificates of one cluster.
@@ -39,8 +37,8 @@ type Pair struct {
 	Key         []byte
 }
 
-// NewAuthority makes an authority with a new key, PEM encoded: its certificate, valid from one
-// hour before now for a year, and its key.
+// NewAuthority returns a new authority, PEM encoded: its certificate, valid from one hour before now for a year, and
+// its key.
 func NewAuthority(now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,8 +62,8 @@ func NewAuthority(now time.Time) ([]byte, error) {
 	return append(encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)...), nil
 }
 
-// LoadAuthority reads what NewAuthority has made. What it signs is valid from one hour before
-// now for a year, but no longer than its own certificate.
+// LoadAuthority parses the result of NewAuthority. Certificates that it signs are valid from one hour before now for
+// a year, but not longer than its own certificate.
 func LoadAuthority(data []byte, now time.Time) (*Authority, error) {
 	pair, err := tls.X509KeyPair(data, data)
 	if err != nil {
@@ -79,13 +77,13 @@ func LoadAuthority(data []byte, now time.Time) (*Authority, error) {
 	}, nil
 }
 
-// Certificate returns the authority's own certificate, PEM encoded: what clients verify
-// the API server with, and the API server its clients.
+// Certificate returns the authority's own certificate, PEM encoded, with which clients verify the API server and the
+// API server its clients.
 func (a *Authority) Certificate() []byte {
 	return a.pem
 }
 
-// Server returns a pair for a server that is reached under the given names and addresses.
+// Server returns a pair for a server with the given names and addresses.
 func (a *Authority) Server(names []string, addresses []net.IP) (Pair, error) {
 	template, err := newTemplate(a.now, pkix.Name{CommonName: "kube-apiserver"})
 	if err != nil {
@@ -98,7 +96,7 @@ func (a *Authority) Server(names []string, addresses []net.IP) (Pair, error) {
 	return a.sign(template)
 }
 
-// Client returns a pair that the API server takes for the given user and groups.
+// Client returns a pair that authenticates the given user and groups to the API server.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	template, err := newTemplate(a.now, pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -109,8 +107,8 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.sign(template)
 }
 
-// ServiceAccountKey returns a new key for the tokens of service accounts, PEM encoded in
-// the one form ("EC PRIVATE KEY") that kube-apiserver reads for both signing and verifying.
+// ServiceAccountKey returns a new key for service account tokens, PEM encoded in the only form ("EC PRIVATE KEY")
+// that kube-apiserver reads for both signing and verifying.
 func ServiceAccountKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -23,14 +23,14 @@ func TestServerAndClientVerifyEachOther(t *testing.T) {
 	server := serve(t, ours)
 	for name, test := range map[string]struct {
 		roots, signer *certs.Authority
-		name          string // under which the server is called
-		want          string // of the error; empty: accepted
+		name          string // with which the client calls the server
+		want          string // part of the error; empty: accepted
 	}{
-		"both of one authority":       {ours, ours, "127.0.0.1", ""},
-		"under another of its names":  {ours, ours, "localhost", ""},
-		"a server of another":         {theirs, ours, "127.0.0.1", "certificate signed by unknown authority"},
-		"a client of another":         {ours, theirs, "127.0.0.1", "remote error: tls"},
-		"a server under a false name": {ours, ours, "example.com", "certificate is valid for localhost, not example.com"},
+		"the same authority":               {ours, ours, "127.0.0.1", ""},
+		"another of its names":             {ours, ours, "localhost", ""},
+		"the server has another authority": {theirs, ours, "127.0.0.1", "certificate signed by unknown authority"},
+		"the client has another authority": {ours, theirs, "127.0.0.1", "remote error: tls"},
+		"a wrong server name":              {ours, ours, "example.com", "certificate is valid for localhost, not example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := get(t, server, test.name, test.roots, test.signer)
@@ -44,13 +44,13 @@ func TestServerAndClientVerifyEachOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff("admin of [system:masters]", got); diff != "" {
-				t.Errorf("who the server sees (-want +got):\n%s", diff)
+				t.Errorf("identity of the client (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What an authority has signed is good for the same one when it is loaded again, as after a restart.
+// Certificates stay valid when the authority is loaded again, as after a restart.
 func TestAuthorityIsLoadedAgain(t *testing.T) {
 	data, err := certs.NewAuthority(moment())
 	if err != nil {
@@ -63,11 +63,11 @@ func TestAuthorityIsLoadedAgain(t *testing.T) {
 	}
 	_, err = certs.LoadAuthority(data, moment().AddDate(1, 0, 1))
 	if err == nil || !strings.Contains(err.Error(), "begin with an empty state directory") {
-		t.Errorf("of an authority that has run out: got error %v", err)
+		t.Errorf("expired authority: got error %v", err)
 	}
 }
 
-func TestAClientCertificateServesNobody(t *testing.T) {
+func TestClientCertificateIsNotForServers(t *testing.T) {
 	a := authority(t)
 	pair, err := a.Client("admin")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestAClientCertificateServesNobody(t *testing.T) {
 		Roots: pool(t, a), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, CurrentTime: moment(),
 	})
 	if err == nil {
-		t.Error("a client certificate passes for a server's")
+		t.Error("a client certificate is accepted as a server certificate")
 	}
 }
 
@@ -89,7 +89,7 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-func TestServiceAccountKeyIsInTheFormTheAPIServerReads(t *testing.T) {
+func TestServiceAccountKeyFormat(t *testing.T) {
 	data, err := certs.ServiceAccountKey()
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestServiceAccountKeyIsInTheFormTheAPIServerReads(t *testing.T) {
 }
 
 func moment() time.Time {
-	return time.Now() // the TLS handshakes of the test go by the real clock
+	return time.Now() // TLS handshakes use the real clock
 }
 
 func authority(t *testing.T) *certs.Authority {
@@ -125,7 +125,7 @@ func load(t *testing.T, data []byte) *certs.Authority {
 	return a
 }
 
-// serve starts a server that demands client certificates and answers with whom it sees.
+// serve starts a server that requires client certificates and responds with the identity of the client.
 func serve(t *testing.T, a *certs.Authority) (url string) {
 	t.Helper()
 	pair, err := a.Server([]string{"localhost"}, []net.IP{net.ParseIP("127.0.0.1")})
@@ -136,7 +136,7 @@ func serve(t *testing.T, a *certs.Authority) (url string) {
 		subject := r.TLS.PeerCertificates[0].Subject
 		_, _ = w.Write([]byte(subject.CommonName + " of [" + strings.Join(subject.Organization, " ") + "]"))
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes are what is tested
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes are expected
 	server.TLS = &tls.Config{
 		Certificates: []tls.Certificate{keyPair(t, pair)},
 		ClientAuth:   tls.RequireAndVerifyClientCert,

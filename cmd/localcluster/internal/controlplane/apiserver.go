@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	apiServerPatience = 60 * time.Second
+	apiServerTimeout  = 60 * time.Second
 	apiServerInterval = 20 * time.Millisecond
 )
 
-// startAPIServer starts kube-apiserver and returns when it is ready. It goes by options
-// rather than by the cobra command, which would install signal handlers of its own.
+// startAPIServer starts kube-apiserver and returns when it is ready. It uses the options directly, because the cobra
+// command would install its own signal handlers.
 func (p *ControlPlane) startAPIServer() error {
 	options := apioptions.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
@@ -47,7 +47,7 @@ func (p *ControlPlane) startAPIServer() error {
 	if err != nil {
 		return err
 	}
-	return p.poll("kube-apiserver", apiServerInterval, apiServerPatience, func(ctx context.Context) error {
+	return p.poll("kube-apiserver", apiServerInterval, apiServerTimeout, func(ctx context.Context) error {
 		body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").DoRaw(ctx)
 		if err != nil && len(body) > 0 {
 			return errors.Join(err, errors.New(string(body)))
@@ -58,7 +58,7 @@ func (p *ControlPlane) startAPIServer() error {
 
 func (p *ControlPlane) apiServerArgs() []string {
 	dir := p.config.Dir
-	_, port, _ := net.SplitHostPort(p.config.Listener.Addr().String()) // an address of our own making
+	_, port, _ := net.SplitHostPort(p.config.Listener.Addr().String()) // a valid address
 	args := []string{
 		"--etcd-servers=unix://" + dir.Join(etcdSocket),
 		"--bind-address=127.0.0.1",
@@ -75,7 +75,7 @@ func (p *ControlPlane) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + dir.Join(accountKeyFile),
 		"--service-cluster-ip-range=" + serviceCIDR,
 		"--profiling=" + strconv.FormatBool(p.config.Profiling),
-		// Without these two a stop waits a minute for clients that watch.
+		// Without these two a stop waits a minute for clients with watches.
 		"--shutdown-send-retry-after=true",
 		"--shutdown-watch-termination-grace-period=1s",
 		"--disable-admission-plugins=" + p.disabledAdmission(),
@@ -90,9 +90,8 @@ func (p *ControlPlane) apiServerArgs() []string {
 	return args
 }
 
-// disabledAdmission names the admission plugins that would wait for a controller that does
-// not run: the taint of a new node is removed by the node lifecycle controller, service
-// accounts are made by the controller manager.
+// disabledAdmission returns the admission plugins that depend on a controller that does not run: the node lifecycle
+// controller removes the taint of a new node, and the controller manager creates service accounts.
 func (p *ControlPlane) disabledAdmission() string {
 	if p.config.ControllerManager {
 		return "TaintNodesByCondition"

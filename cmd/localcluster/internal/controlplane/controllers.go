@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	controllersPatience = 30 * time.Second
+	controllersTimeout  = 30 * time.Second
 	controllersInterval = 20 * time.Millisecond
 )
 
-// startControllerManager starts kube-controller-manager and returns when the namespace
-// default has its service account: before, every pod without another one is refused.
+// startControllerManager starts kube-controller-manager and returns when the namespace default has its service
+// account: before that, pods without another service account are rejected.
 func (p *ControlPlane) startControllerManager() error {
 	options, err := cmoptions.NewKubeControllerManagerOptions()
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *ControlPlane) startControllerManager() error {
 	if err != nil {
 		return err
 	}
-	return p.poll("kube-controller-manager", controllersInterval, controllersPatience, func(ctx context.Context) error {
+	return p.poll("kube-controller-manager", controllersInterval, controllersTimeout, func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
@@ -73,8 +73,8 @@ func (p *ControlPlane) controllerManagerArgs(kubeconfig string) []string {
 	}
 }
 
-// controllers are those that batch work needs. The node lifecycle controller is not among
-// them: the simulated kubelets send no heartbeats, and it would declare all nodes lost.
+// controllers are the controllers that batch workloads need. The node lifecycle controller is excluded: the simulated
+// kubelets send no heartbeats, and it would mark all nodes as unreachable.
 func controllers() []string {
 	return []string{
 		"serviceaccount-controller",
@@ -92,7 +92,7 @@ func controllers() []string {
 	}
 }
 
-// startScheduler starts kube-scheduler. It is ready when it schedules; nobody waits for it.
+// startScheduler starts kube-scheduler and does not wait until it is ready.
 func (p *ControlPlane) startScheduler() error {
 	options := schedoptions.NewOptions()
 	kubeconfig, err := p.writeKubeconfig("system:kube-scheduler")

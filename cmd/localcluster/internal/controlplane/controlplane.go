@@ -1,9 +1,7 @@
-// Package controlplane runs etcd, kube-apiserver and, on request, kube-controller-manager
-// and kube-scheduler inside this process. All are the unchanged code of their projects; the
-// one TCP listener is the API server's.
+// Package controlplane runs etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler in this
+// process. All are the unchanged code of their projects; the only TCP listener is the API server's.
 //
-// The parts keep feature gates, metrics and logging in globals: one control plane per
-// process, started once.
+// The components keep feature gates, metrics and logging in globals: a process can start one control plane, once.
 package controlplane
 
 import (
@@ -20,35 +18,32 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/statedir"
 )
 
-// Config says what to start.
+// Config configures a control plane.
 type Config struct {
-	// Dir holds the data of etcd, keys and certificates. What it holds already is gone on from.
+	// Dir holds the data of etcd, keys and certificates. Existing data is reused.
 	Dir *statedir.Dir
 
-	// Listener is where the API server listens, on a loopback address. The control plane
-	// closes it.
+	// Listener is the loopback listener of the API server. The control plane closes it.
 	Listener net.Listener
 
-	// LogFile is where etcd logs. The other parts log through klog.
+	// LogFile is the log file of etcd. The other components log through klog.
 	LogFile string
 
-	// ControllerManager starts the controllers that batch work needs: service accounts,
-	// namespaces, garbage collection, Jobs, ReplicaSets, Deployments, disruption budgets,
-	// pod garbage collection, resource claims.
+	// ControllerManager starts the controllers that batch workloads need: service accounts, namespaces, garbage
+	// collection, Jobs, ReplicaSets, Deployments, disruption budgets, pod garbage collection, resource claims.
 	ControllerManager bool
 
-	// Scheduler starts the stock kube-scheduler under its own name, default-scheduler.
+	// Scheduler starts kube-scheduler under its own name, default-scheduler.
 	Scheduler bool
 
-	// Unthrottled switches off the API server's flow control and its limits on requests in
-	// flight.
+	// Unthrottled disables the API server's flow control and its limits on requests in flight.
 	Unthrottled bool
 
-	// Profiling has the API server serve profiles of this process.
+	// Profiling makes the API server serve profiles of this process.
 	Profiling bool
 }
 
-// ControlPlane is a control plane that runs.
+// ControlPlane is a running control plane.
 type ControlPlane struct {
 	config     Config
 	authority  *certs.Authority
@@ -60,15 +55,14 @@ type ControlPlane struct {
 	failed chan error
 }
 
-// Start returns when all parts serve and pods can be created. It takes no context because
-// it must not be cut short: an API server that is stopped before it is ready ends the
-// process on the spot. For the same reason nothing is stopped when Start fails; the process
-// is expected to report the error and end.
+// Start returns when all components serve and pods can be created. It has no context because it cannot be
+// interrupted: an API server that is stopped before it is ready terminates the process. For the same reason nothing
+// is stopped when Start fails; the caller must report the error and exit.
 func Start(c Config) (*ControlPlane, error) {
 	p := &ControlPlane{
 		config: c,
 		url:    "https://" + c.Listener.Addr().String(),
-		failed: make(chan error, 4), // one per part, so that none waits for a reader
+		failed: make(chan error, 4), // one per component, so that none blocks
 	}
 	if err := p.writeKeys(); err != nil {
 		return nil, err
@@ -92,12 +86,12 @@ func (p *ControlPlane) parts() []func() error {
 	return parts
 }
 
-// URL is where the API server is reached.
+// URL returns the URL of the API server.
 func (p *ControlPlane) URL() string {
 	return p.url
 }
 
-// Kubeconfig returns a kubeconfig for an administrator, with certificates and key inside.
+// Kubeconfig returns a kubeconfig for an administrator with embedded credentials.
 func (p *ControlPlane) Kubeconfig() []byte {
 	return p.kubeconfig
 }
@@ -111,12 +105,12 @@ func (p *ControlPlane) Client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Failed delivers the error of a part that ended without being asked to.
+// Failed receives the error of a component that ended unexpectedly.
 func (p *ControlPlane) Failed() <-chan error {
 	return p.failed
 }
 
-// Stop stops all parts, the last started first, and returns when they have ended.
+// Stop stops all components in the reverse order of their start and returns when they have ended.
 func (p *ControlPlane) Stop() {
 	for i := len(p.stops) - 1; i >= 0; i-- {
 		p.stops[i]()
@@ -124,7 +118,7 @@ func (p *ControlPlane) Stop() {
 	p.stops = nil
 }
 
-// run runs a part on a goroutine of its own until Stop.
+// run runs a component on its own goroutine until Stop.
 func (p *ControlPlane) run(name string, part func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -145,10 +139,9 @@ func (p *ControlPlane) run(name string, part func(context.Context) error) {
 	})
 }
 
-// poll asks until the answer is nil, a part fails, or the time is over; then it returns the
-// last answer.
-func (p *ControlPlane) poll(what string, interval, patience time.Duration, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// poll calls ask until it returns nil, a component fails, or the timeout is over; then it returns the last error.
+func (p *ControlPlane) poll(what string, interval, timeout time.Duration, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -161,7 +154,7 @@ func (p *ControlPlane) poll(what string, interval, patience time.Duration, ask f
 		case failure := <-p.failed:
 			return failure
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not ready after %s: %w", what, patience, err)
+			return fmt.Errorf("%s: not ready after %s: %w", what, timeout, err)
 		case <-ticker.C:
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/certs"
 )
 
-// ContextName is the name of cluster, user and context in every kubeconfig written here.
+// ContextName is the name of cluster, user and context in all kubeconfigs of the local cluster.
 const ContextName = "localcluster"
 
 // Files in the state directory.
@@ -25,16 +25,14 @@ const (
 	accountKeyFile = "sa.key"
 )
 
-// serviceCIDR is the range of service addresses; its first is the API server's, under the
-// name kubernetes.default.
+// serviceCIDR is the range of service addresses; the first one is the API server's, with the name kubernetes.default.
 const (
 	serviceCIDR    = "10.0.0.0/16"
 	serviceAddress = "10.0.0.1"
 )
 
-// writeKeys writes what the parts read from files, and makes the administrator's
-// credentials. What credentials are checked by outlives a restart: the authority, and the key
-// of the tokens of service accounts.
+// writeKeys writes the key files of the components and creates the administrator's credentials. The authority and the
+// key of service account tokens are kept across restarts, so that credentials stay valid.
 func (p *ControlPlane) writeKeys() error {
 	now := time.Now()
 	data, err := p.config.Dir.Keep(authorityFile, func() ([]byte, error) { return certs.NewAuthority(now) })
@@ -77,7 +75,7 @@ func (p *ControlPlane) writeKeys() error {
 	return nil
 }
 
-// kubeconfigFor returns a kubeconfig by which a client is the given user.
+// kubeconfigFor returns a kubeconfig for the given user.
 func (p *ControlPlane) kubeconfigFor(user string, groups ...string) ([]byte, error) {
 	pair, err := p.authority.Client(user, groups...)
 	if err != nil {
@@ -101,8 +99,7 @@ func (p *ControlPlane) kubeconfigFor(user string, groups ...string) ([]byte, err
 	return data, nil
 }
 
-// writeKubeconfig writes a kubeconfig for a part of the control plane into the state
-// directory and returns its path.
+// writeKubeconfig writes a kubeconfig for a component into the state directory and returns its path.
 func (p *ControlPlane) writeKubeconfig(user string) (string, error) {
 	data, err := p.kubeconfigFor(user)
 	if err != nil {

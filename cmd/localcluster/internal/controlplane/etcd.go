@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	etcdSocket   = "etcd.sock"
-	etcdPeer     = "peer.sock"
-	etcdPatience = 30 * time.Second
-	etcdQuota    = 8 << 30 // bytes
+	etcdSocket  = "etcd.sock"
+	etcdPeer    = "peer.sock"
+	etcdTimeout = 30 * time.Second
+	etcdQuota   = 8 << 30 // bytes
 )
 
-// startEtcd starts etcd and returns when it serves. It listens on unix sockets in the state
-// directory only, because it knows no users: who reaches it reads everything.
+// startEtcd starts etcd and returns when it serves. It listens only on unix sockets in the state directory, because
+// it has no authentication.
 func (p *ControlPlane) startEtcd() error {
 	c := embed.NewConfig()
 	c.Name = "localcluster"
 	c.Dir = p.config.Dir.Join("etcd")
 	c.ListenClientUrls = []url.URL{{Scheme: "unix", Path: p.config.Dir.Join(etcdSocket)}}
-	// The peer listener takes its path from Host. The advertised URLs keep their defaults:
-	// they must name host and port, and nobody dials them, as there is one member.
+	// The peer listener takes its path from Host. The advertised URLs keep their defaults: they must have host and
+	// port, and they are not used by a single member.
 	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: p.config.Dir.Join(etcdPeer)}}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.TickMs, c.ElectionMs = 10, 100 // a lone member is elected sooner
-	c.UnsafeNoFsync = true           // nothing here outlives the process
+	c.TickMs, c.ElectionMs = 10, 100 // speeds up the election of a single member
+	c.UnsafeNoFsync = true           // the data is not needed after a crash of the machine
 	c.QuotaBackendBytes = etcdQuota
 	c.LogLevel = "error"
 	c.LogOutputs = []string{p.config.LogFile}
@@ -42,7 +42,7 @@ func (p *ControlPlane) startEtcd() error {
 		return nil
 	case err := <-server.Err():
 		return fmt.Errorf("etcd: %w", err)
-	case <-time.After(etcdPatience):
-		return fmt.Errorf("etcd: not ready after %s", etcdPatience)
+	case <-time.After(etcdTimeout):
+		return fmt.Errorf("etcd: not ready after %s", etcdTimeout)
 	}
 }

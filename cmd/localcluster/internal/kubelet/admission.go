@@ -17,23 +17,22 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Verdict is whether a kubelet admits a pod and, if not, why.
+// Verdict is the decision of a kubelet about a pod.
 type Verdict struct {
 	Admitted bool
 
-	// Reason is one word such as OutOfcpu, Message a sentence; both empty when admitted.
+	// Reason is one word such as OutOfcpu, Message a sentence; both are empty for admitted pods.
 	Reason, Message string
 }
 
-// admission admits pods to nodes by the rules of the real kubelet. It is safe for
-// concurrent use; pods of one node wait for each other.
+// admission admits pods to nodes with the rules of the real kubelet. It is safe for concurrent use; decisions for one
+// node are serialized.
 //
-// It keeps no watch on pods. It knows which pods it admitted, and learns that some of them
-// are gone when it is about to refuse another for their sake: then it asks the API server
-// for the pods and the node as they are now. So it never refuses a pod for one that had
-// ended or was deleted before that pod came, nor for a node that has grown since.
+// It does not watch pods. It records the pods that it admitted. Before it rejects a pod it reads the current pods and
+// the node from the API server and forgets pods that have ended. So it never rejects a pod because of a pod that had
+// ended or was deleted before, or because of an outdated capacity.
 type admission struct {
-	ctx    context.Context // bounds the questions to the API server
+	ctx    context.Context // for requests to the API server
 	client kubernetes.Interface
 	nodes  corelisters.NodeLister
 
@@ -41,19 +40,19 @@ type admission struct {
 	ledgers map[string]*nodeAdmission // by node name
 }
 
-// nodeAdmission is what a kubelet has decided about pods that have not ended, as far as it knows.
+// nodeAdmission records the decisions about pods of one node that have not ended.
 type nodeAdmission struct {
 	mu       sync.Mutex
 	admitted map[types.UID]*corev1.Pod
-	refused  map[types.UID]Verdict
+	rejected map[types.UID]Verdict
 }
 
 func newAdmission(ctx context.Context, client kubernetes.Interface, nodes corelisters.NodeLister) *admission {
 	return &admission{ctx: ctx, client: client, nodes: nodes, ledgers: map[string]*nodeAdmission{}}
 }
 
-// admit decides about a pod that is bound to a node. The first answer for a pod stands,
-// because kwok may ask twice.
+// admit decides about a pod that is bound to a node. The first decision for a pod is final, because kwok may ask
+// twice.
 func (a *admission) admit(pod *corev1.Pod) Verdict {
 	l := a.ledger(pod.Spec.NodeName)
 	l.mu.Lock()
@@ -61,7 +60,7 @@ func (a *admission) admit(pod *corev1.Pod) Verdict {
 	if _, ok := l.admitted[pod.UID]; ok {
 		return Verdict{Admitted: true}
 	}
-	if verdict, ok := l.refused[pod.UID]; ok {
+	if verdict, ok := l.rejected[pod.UID]; ok {
 		return verdict
 	}
 	verdict := l.admit(pod, a.cachedNode)
@@ -72,7 +71,7 @@ func (a *admission) admit(pod *corev1.Pod) Verdict {
 	if verdict.Admitted {
 		l.admitted[pod.UID] = trim(pod)
 	} else {
-		l.refused[pod.UID] = verdict
+		l.rejected[pod.UID] = verdict
 	}
 	return verdict
 }
@@ -82,13 +81,13 @@ func (a *admission) ledger(node string) *nodeAdmission {
 	defer a.mu.Unlock()
 	l, ok := a.ledgers[node]
 	if !ok {
-		l = &nodeAdmission{admitted: map[types.UID]*corev1.Pod{}, refused: map[types.UID]Verdict{}}
+		l = &nodeAdmission{admitted: map[types.UID]*corev1.Pod{}, rejected: map[types.UID]Verdict{}}
 		a.ledgers[node] = l
 	}
 	return l
 }
 
-// admit asks the real kubelet's code.
+// admit runs the real kubelet's admission.
 func (l *nodeAdmission) admit(pod *corev1.Pod, node func(name string) (*corev1.Node, error)) Verdict {
 	handler := lifecycle.NewPredicateAdmitHandler(
 		func(context.Context, bool) (*corev1.Node, error) { return node(pod.Spec.NodeName) },
@@ -97,18 +96,18 @@ func (l *nodeAdmission) admit(pod *corev1.Pod, node func(name string) (*corev1.N
 	)
 	result := handler.Admit(&lifecycle.PodAdmitAttributes{
 		Pod:       pod,
-		OtherPods: slices.Collect(maps.Values(l.admitted)), // their order does not matter
+		OtherPods: slices.Collect(maps.Values(l.admitted)), // in any order
 	})
 	return Verdict{Admitted: result.Admit, Reason: result.Reason, Message: result.Message}
 }
 
-// forgetEnded drops from the ledger what the API server no longer has, or has as ended.
+// forgetEnded removes pods that the API server does not have or that have ended.
 func (a *admission) forgetEnded(node string, l *nodeAdmission) {
 	pods, err := a.client.CoreV1().Pods(metav1.NamespaceAll).List(a.ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {
-		klog.ErrorS(err, "A simulated kubelet decides with what it knew before", "node", node)
+		klog.ErrorS(err, "Reading pods of a node failed", "node", node)
 		return
 	}
 	active := map[types.UID]bool{}
@@ -117,10 +116,10 @@ func (a *admission) forgetEnded(node string, l *nodeAdmission) {
 		active[pods.Items[i].UID] = phase != corev1.PodSucceeded && phase != corev1.PodFailed
 	}
 	maps.DeleteFunc(l.admitted, func(uid types.UID, _ *corev1.Pod) bool { return !active[uid] })
-	maps.DeleteFunc(l.refused, func(uid types.UID, _ Verdict) bool { return !active[uid] })
+	maps.DeleteFunc(l.rejected, func(uid types.UID, _ Verdict) bool { return !active[uid] })
 }
 
-// cachedNode returns the node as the informer last saw it; a new node it may not have seen.
+// cachedNode returns the node from the informer, which may not have a new node yet.
 func (a *admission) cachedNode(name string) (*corev1.Node, error) {
 	node, err := a.nodes.Get(name)
 	if err != nil {
@@ -129,7 +128,7 @@ func (a *admission) cachedNode(name string) (*corev1.Node, error) {
 	return withLabels(node), nil
 }
 
-// freshNode returns the node as the API server has it.
+// freshNode returns the node from the API server.
 func (a *admission) freshNode(name string) (*corev1.Node, error) {
 	node, err := a.client.CoreV1().Nodes().Get(a.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -138,15 +137,14 @@ func (a *admission) freshNode(name string) (*corev1.Node, error) {
 	return withLabels(node), nil
 }
 
-// withLabels copies what the kubelet's code may write to: it sets a missing label for the
-// operating system.
+// withLabels copies a node because the kubelet's code sets a missing label for the operating system.
 func withLabels(node *corev1.Node) *corev1.Node {
 	shallow := *node
 	shallow.Labels = maps.Clone(node.Labels)
 	return &shallow
 }
 
-// trim keeps of a pod what counts for the admission of others.
+// trim returns the fields of a pod that affect the admission of others.
 func trim(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels},

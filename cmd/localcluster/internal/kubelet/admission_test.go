@@ -18,26 +18,26 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The node of these tests has 4 cpus, 2 GPUs and room for 3 pods. The first pod is admitted
-// and runs; what is asked is what becomes of the second.
+// The node of these tests has 4 cpus, 2 GPUs and capacity for 3 pods. The first pod is admitted and runs; the test
+// checks the decision about the second.
 func TestAdmit(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, second *corev1.Pod
 		want          string // reason; empty: admitted
 	}{
-		"what is left exactly":       {newPod("a", cpu("3")), newPod("b", cpu("1")), ""},
-		"a little more than is left": {newPod("a", cpu("3")), newPod("b", cpu("1001m")), "OutOfcpu"},
+		"exactly the available cpu":            {newPod("a", cpu("3")), newPod("b", cpu("1")), ""},
+		"slightly more than the available cpu": {newPod("a", cpu("3")), newPod("b", cpu("1001m")), "OutOfcpu"},
 		"an extended resource": {
 			newPod("a", request("nvidia.com/gpu", "1")), newPod("b", request("nvidia.com/gpu", "2")), "OutOfnvidia.com/gpu",
 		},
 		"an extended resource the node does not know": {
-			newPod("a"), newPod("b", request("example.com/fpga", "1")), "", // left to the scheduler by design
+			newPod("a"), newPod("b", request("example.com/fpga", "1")), "", // the kubelet ignores it by design
 		},
-		"a host port that is taken":      {newPod("a", hostPort(80)), newPod("b", hostPort(80)), "NodePorts"},
+		"a host port in use":             {newPod("a", hostPort(80)), newPod("b", hostPort(80)), "NodePorts"},
 		"another host port":              {newPod("a", hostPort(80)), newPod("b", hostPort(81)), ""},
 		"a label the node does not have": {newPod("a"), newPod("b", selector("disk", "ssd")), "NodeAffinity"},
 		"a label the node has":           {newPod("a"), newPod("b", selector("disk", "hdd")), ""},
-		"nothing but one of the pods":    {newPod("a", cpu("4")), newPod("b"), ""},
+		"no requests":                    {newPod("a", cpu("4")), newPod("b"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newTestAdmission(t, newNode(), test.first, test.second)
@@ -58,19 +58,19 @@ func TestAdmit(t *testing.T) {
 func TestAdmitLooksTwiceBeforeItRefuses(t *testing.T) {
 	ended := newPod("a", cpu("4"))
 	ended.Status.Phase = corev1.PodSucceeded
-	refused := newPod("a", cpu("5"))
+	rejectedPod := newPod("a", cpu("5"))
 	for name, test := range map[string]struct {
-		first *corev1.Pod   // admitted, or refused, before
-		now   []*corev1.Pod // what the API server has meanwhile
+		first *corev1.Pod   // already admitted or rejected
+		now   []*corev1.Pod // current pods in the API server
 		want  string
 	}{
-		"the first pod is still there":       {newPod("a", cpu("4")), []*corev1.Pod{newPod("a", cpu("4"))}, "OutOfcpu"},
-		"the first pod is gone":              {newPod("a", cpu("4")), nil, ""},
-		"the first pod has ended":            {newPod("a", cpu("4")), []*corev1.Pod{ended}, ""},
-		"another pod took the name":          {newPod("a", cpu("4")), []*corev1.Pod{withUID(newPod("a", cpu("4")), "other")}, ""},
-		"the first pod was refused anyway":   {refused, []*corev1.Pod{refused}, ""},
-		"a pod that was never asked about":   {newPod("a"), []*corev1.Pod{newPod("a"), newPod("c", cpu("4"))}, ""},
-		"the API server does not answer now": {newPod("a", cpu("4")), []*corev1.Pod{broken()}, "OutOfcpu"},
+		"the first pod still exists":        {newPod("a", cpu("4")), []*corev1.Pod{newPod("a", cpu("4"))}, "OutOfcpu"},
+		"the first pod is deleted":          {newPod("a", cpu("4")), nil, ""},
+		"the first pod has ended":           {newPod("a", cpu("4")), []*corev1.Pod{ended}, ""},
+		"another pod has the name":          {newPod("a", cpu("4")), []*corev1.Pod{withUID(newPod("a", cpu("4")), "other")}, ""},
+		"the first pod was rejected":        {rejectedPod, []*corev1.Pod{rejectedPod}, ""},
+		"a pod without an earlier decision": {newPod("a"), []*corev1.Pod{newPod("a"), newPod("c", cpu("4"))}, ""},
+		"the API server returns an error":   {newPod("a", cpu("4")), []*corev1.Pod{broken()}, "OutOfcpu"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newTestAdmission(t, newNode(), test.now...)
@@ -89,11 +89,11 @@ func TestAdmitGoesByTheNodeAsItIsNow(t *testing.T) {
 		cached, current *corev1.Node
 		want            string
 	}{
-		"the node has grown":                {small, grown, ""},
-		"the node is not in the cache yet":  {nil, grown, ""},
-		"the node is as small as it was":    {small, small, "OutOfcpu"},
-		"the node is gone and was in cache": {small, nil, "InvalidNodeInfo"},
-		"there is no node":                  {nil, nil, "InvalidNodeInfo"},
+		"the capacity has increased":           {small, grown, ""},
+		"the node is not in the cache yet":     {nil, grown, ""},
+		"the capacity is unchanged":            {small, small, "OutOfcpu"},
+		"the node is deleted but in the cache": {small, nil, "InvalidNodeInfo"},
+		"the node does not exist":              {nil, nil, "InvalidNodeInfo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newTestAdmission(t, test.current)
@@ -122,7 +122,7 @@ func BenchmarkAdmit(b *testing.B) {
 	ledger := a.ledger(pod.Spec.NodeName)
 	for b.Loop() {
 		if !a.admit(pod).Admitted {
-			b.Fatal("refused")
+			b.Fatal("rejected")
 		}
 		delete(ledger.admitted, pod.UID)
 	}
@@ -165,7 +165,7 @@ func withUID(pod *corev1.Pod, uid types.UID) *corev1.Pod {
 	return pod
 }
 
-// broken stands for an API server that fails to list pods.
+// broken makes the API server return an error for lists of pods.
 func broken() *corev1.Pod { return newPod("broken") }
 
 func newNode() *corev1.Node {
@@ -183,8 +183,7 @@ func roomy() *corev1.Node {
 	return node
 }
 
-// newTestAdmission returns an admission before an API server that has the node, which may
-// be nil, and the pods.
+// newTestAdmission returns an admission for an API server with the node, which may be nil, and the pods.
 func newTestAdmission(t testing.TB, node *corev1.Node, pods ...*corev1.Pod) *admission {
 	client := fake.NewClientset()
 	if node != nil {

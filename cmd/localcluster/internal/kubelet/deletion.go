@@ -10,9 +10,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// deletingByUID is a client that ends a pod only if it is the one that is terminating, as real
-// kubelets do. kwok deletes by name alone, and so would delete a pod that was made anew under
-// the name of one that has just gone.
+// deletingByUID is a client that deletes a pod only if it is terminating, as real kubelets do. kwok deletes by name
+// only, and so would delete a pod that was created with the name of a deleted one.
 type deletingByUID struct{ kubernetes.Interface }
 
 func (c deletingByUID) CoreV1() typedcorev1.CoreV1Interface {
@@ -27,7 +26,7 @@ func (c deletingCore) Pods(namespace string) typedcorev1.PodInterface {
 
 type deletingPods struct{ typedcorev1.PodInterface }
 
-// Delete answers NotFound if the pod of that name is not terminating.
+// Delete returns NotFound if the pod of that name is not terminating.
 func (c deletingPods) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
 	pod, err := c.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

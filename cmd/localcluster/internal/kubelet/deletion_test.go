@@ -18,10 +18,10 @@ func TestDeletingByUID(t *testing.T) {
 	terminating.DeletionTimestamp, terminating.Finalizers = ptr.To(metav1.Now()), []string{"example.com/test"}
 	for name, tc := range map[string]struct {
 		given       *corev1.Pod
-		wantDeletes []string // UIDs that were asked for
+		wantDeletes []string // UIDs in delete requests
 	}{
-		"a terminating pod is deleted, and no other of its name": {given: &terminating, wantDeletes: []string{"uid"}},
-		"a pod that is not terminating stays":                    {given: &pod},
+		"a terminating pod is deleted with its UID as precondition": {given: &terminating, wantDeletes: []string{"uid"}},
+		"a pod that is not terminating is not deleted":              {given: &pod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewSimpleClientset(tc.given)

@@ -1,15 +1,13 @@
-// Package kubelet simulates the kubelets of all nodes of a cluster. Pods that are bound to
-// a node start, end and go away as their annotations say (see package annotation), but no
-// container ever runs.
+// Package kubelet simulates the kubelets of all nodes of a cluster. Pods that are bound to a node start, end and are
+// deleted according to their annotations (see package annotation), but no container runs.
 //
-// The machinery is kwok's: it watches pods and plays stages on them, each a selector, a
-// delay and a change. What the changes say is decided here, in Go, and admission is decided
-// by the code of the real kubelet: a pod that does not fit its node is rejected with the
-// reason a real node gives (OutOfcpu, NodePorts, NodeAffinity, ...), which makes the
-// mistakes of a scheduler visible.
+// kwok watches pods and applies stages to them, each with a selector, a delay and a patch. Go code of this package
+// computes the patches, and the code of the real kubelet decides about admission: a pod that does not fit its node is
+// rejected with the reason of a real node (OutOfcpu, NodePorts, NodeAffinity, ...), which makes scheduler errors
+// visible.
 //
-// Unlike real ones these kubelets post no heartbeats and no node status, serve no logs,
-// restart no container, and run pods whatever the conditions of their node say.
+// Unlike real ones these kubelets send no heartbeats and no node status, serve no logs, restart no containers, and
+// run pods whatever the conditions of their node.
 package kubelet
 
 import (
@@ -27,29 +25,26 @@ import (
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 )
 
-// Config says how the kubelets behave.
+// Config configures the kubelets.
 type Config struct {
-	// Client reads pods and nodes, writes their status and deletes pods. It should have no
-	// rate limit.
+	// Client reads pods and nodes, writes their status and deletes pods. It should have no rate limit.
 	Client kubernetes.Interface
 
-	// Clock gives the moments in the status of pods.
+	// Clock returns the times in the status of pods.
 	Clock clock.Clock
 
-	// Log receives what kwok has to say, one JSON object a line.
+	// Log receives the log of kwok, one JSON object per line.
 	Log io.Writer
 
-	// Parallelism is how many pods change state at the same time over all nodes, at least
-	// one. Four serve about 600 pods a second; more takes the API server away from the
-	// scheduler under test.
+	// Parallelism is the number of pods that change state concurrently on all nodes, at least one. Four process about
+	// 600 pods per second; more would take API server capacity from the scheduler under test.
 	Parallelism int
 
-	// JobRunTime is how long a pod of a Job runs that does not say so itself.
+	// JobRunTime is how long a pod of a Job without an annotation runs.
 	JobRunTime time.Duration
 }
 
-// Start starts a kubelet for every node there is or will be, whoever creates it, and
-// returns. They stop when ctx ends.
+// Start starts a kubelet for every existing and future node and returns. They stop when ctx ends.
 func Start(ctx context.Context, c Config) error {
 	factory := informers.NewSharedInformerFactory(c.Client, 0)
 	nodes := factory.Core().V1().Nodes()
@@ -71,7 +66,7 @@ func Start(ctx context.Context, c Config) error {
 		NodeIP:         "127.0.0.1",
 		CIDR:           "10.128.0.0/9",
 		LocalStages: map[internalversion.StageResourceRef][]*internalversion.Stage{
-			nodeRef(): nil, // nodes are created complete; without the key kwok would not look at them
+			nodeRef(): nil, // nodes are created complete; without the key kwok would ignore them
 			podRef():  stages(),
 		},
 		PodPlayStageParallelism:   parallelism,

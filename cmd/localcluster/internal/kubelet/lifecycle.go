@@ -17,15 +17,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 )
 
-// podLifecycle decides what becomes of pods.
+// podLifecycle computes the status of pods.
 type podLifecycle struct {
 	clock      clock.PassiveClock
 	jobRunTime time.Duration
 	admission  *admission
 }
 
-// patch is what is merged into a pod. The UID makes the API server refuse it when another
-// pod has taken the name meanwhile.
+// patch is merged into a pod. With the UID the API server rejects it if another pod has the name meanwhile.
 type patch struct {
 	Metadata patchMeta        `json:"metadata"`
 	Status   corev1.PodStatus `json:"status"`
@@ -35,16 +34,16 @@ type patchMeta struct {
 	UID types.UID `json:"uid"`
 }
 
-// behaviour is what a pod's annotations ask for.
+// behaviour is the content of a pod's annotations.
 type behaviour struct {
-	ends     bool // by itself
+	ends     bool // without deletion
 	runFor   time.Duration
 	exitCode int32
 }
 
-// functions returns what the templates of the stages call. Their argument is a pod as
-// generic JSON, their result a patch as JSON. A template that fails is not tried again by
-// kwok, so these fail only on what is not a pod.
+// functions returns the functions of the stage templates. Their argument is a pod as generic JSON, their result a
+// patch as JSON. kwok does not retry a template that fails, so these functions fail only for objects that are not
+// pods.
 func (l *podLifecycle) functions() template.FuncMap {
 	return template.FuncMap{
 		startFunc:  l.change(l.start),
@@ -70,7 +69,7 @@ func (l *podLifecycle) change(status func(*corev1.Pod) corev1.PodStatus) func(an
 	}
 }
 
-// start admits a pod to its node and says that it runs, or says why it does not.
+// start admits a pod to its node and returns the status of a running or of a rejected pod.
 func (l *podLifecycle) start(pod *corev1.Pod) corev1.PodStatus {
 	now := metav1.NewTime(l.clock.Now())
 	behaviour, err := l.behaviour(pod)
@@ -83,11 +82,11 @@ func (l *podLifecycle) start(pod *corev1.Pod) corev1.PodStatus {
 	return running(pod, now, behaviour)
 }
 
-// finish says that a pod's containers have ended by themselves.
+// finish returns the status of a pod whose containers have ended.
 func (l *podLifecycle) finish(pod *corev1.Pod) corev1.PodStatus {
 	behaviour, err := l.behaviour(pod)
 	if err != nil {
-		behaviour.exitCode = 0 // the annotations were sound when the pod started
+		behaviour.exitCode = 0 // the annotations were valid when the pod started
 	}
 	return finished(pod, metav1.NewTime(l.clock.Now()), behaviour.exitCode)
 }
@@ -127,7 +126,7 @@ func duration(name, value string) (time.Duration, error) {
 	return d, nil
 }
 
-// address returns a pod's address, always the same for the same pod.
+// address returns a pod's address, which depends only on its UID.
 func address(uid types.UID) string {
 	h := fnv.New32a()
 	h.Write([]byte(uid)) // never fails

@@ -22,17 +22,17 @@ func TestOneStageAtATime(t *testing.T) {
 	until := corev1.PodCondition{Type: runsUntil, Status: corev1.ConditionTrue, Message: moment().Add(time.Minute).Format(time.RFC3339Nano)}
 	for name, test := range map[string]struct {
 		given podOption
-		want  string // stage, and its delay
+		want  string // the stage and its delay
 	}{
-		"bound":                          {phase(corev1.PodPending), "start 0s"},
-		"bound and deleted":              {having(phase(corev1.PodPending), deleted), "delete 0s"},
-		"running for ever":               {phase(corev1.PodRunning), ""},
-		"running for a minute":           {having(phase(corev1.PodRunning), conditions(until)), "finish 1m0s"},
-		"running and deleted":            {having(phase(corev1.PodRunning), conditions(until), deleted), "delete 0s"},
-		"deleted, and slow to terminate": {having(phase(corev1.PodRunning), deleted, annotated(annotation.TerminateAfter, "3s")), "delete 3s"},
-		"succeeded":                      {having(phase(corev1.PodSucceeded), conditions(until)), ""},
-		"failed":                         {having(phase(corev1.PodFailed), conditions(until)), ""},
-		"failed and deleted":             {having(phase(corev1.PodFailed), deleted), "delete 0s"},
+		"bound":                       {phase(corev1.PodPending), "start 0s"},
+		"bound and deleted":           {having(phase(corev1.PodPending), deleted), "delete 0s"},
+		"running without end":         {phase(corev1.PodRunning), ""},
+		"running for a minute":        {having(phase(corev1.PodRunning), conditions(until)), "finish 1m0s"},
+		"running and deleted":         {having(phase(corev1.PodRunning), conditions(until), deleted), "delete 0s"},
+		"deleted with TerminateAfter": {having(phase(corev1.PodRunning), deleted, annotated(annotation.TerminateAfter, "3s")), "delete 3s"},
+		"succeeded":                   {having(phase(corev1.PodSucceeded), conditions(until)), ""},
+		"failed":                      {having(phase(corev1.PodFailed), conditions(until)), ""},
+		"failed and deleted":          {having(phase(corev1.PodFailed), deleted), "delete 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod("a", test.given)
@@ -62,18 +62,18 @@ func TestStart(t *testing.T) {
 	type outcome struct {
 		Phase  corev1.PodPhase
 		Reason string
-		Until  string // when it ends by itself, after the start
+		Until  string // end of the containers, after the start
 	}
 	for name, test := range map[string]struct {
 		given podOption
 		want  outcome
 	}{
-		"runs on":                          {having(), outcome{Phase: corev1.PodRunning}},
-		"runs for a while":                 {annotated(annotation.RunFor, "90s"), outcome{Phase: corev1.PodRunning, Until: "1m30s"}},
+		"runs without end":                 {having(), outcome{Phase: corev1.PodRunning}},
+		"runs for a duration":              {annotated(annotation.RunFor, "90s"), outcome{Phase: corev1.PodRunning, Until: "1m30s"}},
 		"ends at once":                     {annotated(annotation.RunFor, "0s"), outcome{Phase: corev1.PodRunning, Until: "0s"}},
 		"a pod of a Job":                   {ownedBy("Job"), outcome{Phase: corev1.PodRunning, Until: "5s"}},
-		"a pod of a Job that says so":      {having(ownedBy("Job"), annotated(annotation.RunFor, "1h")), outcome{Phase: corev1.PodRunning, Until: "1h0m0s"}},
-		"a pod of something else":          {ownedBy("ReplicaSet"), outcome{Phase: corev1.PodRunning}},
+		"a pod of a Job with annotation":   {having(ownedBy("Job"), annotated(annotation.RunFor, "1h")), outcome{Phase: corev1.PodRunning, Until: "1h0m0s"}},
+		"a pod of another owner":           {ownedBy("ReplicaSet"), outcome{Phase: corev1.PodRunning}},
 		"does not fit":                     {cpu("5"), outcome{Phase: corev1.PodFailed, Reason: "OutOfcpu"}},
 		"a duration without unit":          {annotated(annotation.RunFor, "30"), outcome{Phase: corev1.PodFailed, Reason: "InvalidAnnotation"}},
 		"a negative duration":              {annotated(annotation.TerminateAfter, "-1s"), outcome{Phase: corev1.PodFailed, Reason: "InvalidAnnotation"}},
@@ -97,7 +97,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-func TestARunningPodLooksLikeOne(t *testing.T) {
+func TestRunningStatus(t *testing.T) {
 	pod := newPod("a", func(pod *corev1.Pod) {
 		pod.Spec.InitContainers = []corev1.Container{
 			{Name: "init"},
@@ -118,7 +118,7 @@ func TestARunningPodLooksLikeOne(t *testing.T) {
 	diff(t, "init containers", []string{"init ended", "sidecar runs"}, states(status.InitContainerStatuses))
 	diff(t, "containers", []string{"main runs"}, states(status.ContainerStatuses))
 	if status.PodIP == "" || len(status.PodIPs) != 1 || status.PodIPs[0].IP != status.PodIP {
-		t.Errorf("addresses %q and %v, want one and the same", status.PodIP, status.PodIPs)
+		t.Errorf("addresses %q and %v, want the same", status.PodIP, status.PodIPs)
 	}
 }
 
@@ -128,10 +128,10 @@ func TestFinish(t *testing.T) {
 		phase corev1.PodPhase
 		code  int32
 	}{
-		"well":              {having(), corev1.PodSucceeded, 0},
-		"well, and says so": {annotated(annotation.ExitCode, "0"), corev1.PodSucceeded, 0},
-		"badly":             {annotated(annotation.ExitCode, "137"), corev1.PodFailed, 137},
-		"with annotations spoilt after the start": {annotated(annotation.ExitCode, "x"), corev1.PodSucceeded, 0},
+		"well":             {having(), corev1.PodSucceeded, 0},
+		"with exit code 0": {annotated(annotation.ExitCode, "0"), corev1.PodSucceeded, 0},
+		"badly":            {annotated(annotation.ExitCode, "137"), corev1.PodFailed, 137},
+		"with annotations that became invalid after the start": {annotated(annotation.ExitCode, "x"), corev1.PodSucceeded, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := newTestLives(t).finish(newPod("a", test.given))
@@ -143,7 +143,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-func TestAPatchIsForOnePodAlone(t *testing.T) {
+func TestPatchHasUID(t *testing.T) {
 	pod := newPod("a")
 	generic := map[string]any{}
 	data, err := json.Marshal(pod)
@@ -170,7 +170,7 @@ func TestAPatchIsForOnePodAlone(t *testing.T) {
 	}
 }
 
-func TestAddressesAreInTheRangeOfPodsAndStay(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	seen := map[string]types.UID{}
 	for i := range 1000 {
 		uid := types.UID(strings.Repeat("x", i))

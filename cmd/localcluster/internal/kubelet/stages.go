@@ -7,12 +7,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 )
 
-// runsUntil is the pod condition in which a kubelet notes when the pod's containers will
-// end. It is written once, when they start, so that later changes to the pod do not start
-// the time anew.
+// runsUntil is the pod condition with the end time of the pod's containers. It is written once, when they start, so
+// that later changes of the pod do not restart the delay.
 const runsUntil = "localcluster.batch-scheduler.dev/RunsUntil"
 
-// The names of the functions that the templates of the stages call.
+// The names of the functions of the stage templates.
 const (
 	startFunc  = "Start"
 	finishFunc = "Finish"
@@ -26,16 +25,16 @@ func podRef() internalversion.StageResourceRef {
 	return internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}
 }
 
-// stages returns the life of a pod. At most one stage selects a pod at any time; kwok would
-// choose between several by chance.
+// stages returns the lifecycle of a pod. At most one stage selects a pod at any time; kwok would choose randomly
+// between several.
 func stages() []*internalversion.Stage {
 	return []*internalversion.Stage{
 		stage("start", internalversion.StageSpec{
-			Selector: all(lacks(deletion), in(".status.phase", "Pending")),
+			Selector: all(without(deletion), in(".status.phase", "Pending")),
 			Steps:    patchStatus(startFunc),
 		}),
 		stage("finish", internalversion.StageSpec{
-			Selector: all(lacks(deletion), in(".status.phase", "Running"), has(endMoment)),
+			Selector: all(without(deletion), in(".status.phase", "Running"), has(endMoment)),
 			Delay:    from(endMoment),
 			Steps:    patchStatus(finishFunc),
 		}),
@@ -47,7 +46,7 @@ func stages() []*internalversion.Stage {
 	}
 }
 
-// Where the stages look in a pod, in jq.
+// jq expressions for fields of a pod.
 const (
 	deletion  = ".metadata.deletionTimestamp"
 	endMoment = `.status.conditions // [] | .[] | select(.type == "` + runsUntil + `") | .message`
@@ -66,7 +65,7 @@ func has(key string) internalversion.MatchExpression {
 	return match(key, internalversion.SelectorOpExists)
 }
 
-func lacks(key string) internalversion.MatchExpression {
+func without(key string) internalversion.MatchExpression {
 	return match(key, internalversion.SelectorOpDoesNotExist)
 }
 
@@ -80,15 +79,15 @@ func match(key string, operator internalversion.SelectorOperator, values ...stri
 	}
 }
 
-// from delays a stage until the moment, or by the duration, that the jq expression finds;
-// not at all if it finds nothing.
+// from delays a stage until the time, or by the duration, that the jq expression returns; no delay if it returns
+// nothing.
 func from(expression string) *internalversion.StageDelay {
 	return &internalversion.StageDelay{DurationFrom: &internalversion.ExpressionFrom{
 		JQ: &internalversion.ExpressionJQ{Expression: expression},
 	}}
 }
 
-// patchStatus merges what the named function returns for the pod into the pod's status.
+// patchStatus merges the result of the named function into the pod's status.
 func patchStatus(function string) []internalversion.StageStep {
 	return []internalversion.StageStep{{Patch: &internalversion.StagePatch{
 		Subresource: "status",

@@ -7,11 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hostAddress is the address of every node: there is only this machine.
+// hostAddress is the address of every node.
 const hostAddress = "127.0.0.1"
 
-// rejected is the status of a pod that its kubelet did not admit. The pod stays as it is
-// until somebody deletes it.
+// rejected is the status of a pod that its kubelet did not admit. The pod keeps it until it is deleted.
 func rejected(now metav1.Time, v Verdict) corev1.PodStatus {
 	return corev1.PodStatus{
 		Phase:     corev1.PodFailed,
@@ -21,7 +20,7 @@ func rejected(now metav1.Time, v Verdict) corev1.PodStatus {
 	}
 }
 
-// running is the status of a pod whose containers have just started, all at once.
+// running is the status of a pod whose containers have just started.
 func running(pod *corev1.Pod, now metav1.Time, b behaviour) corev1.PodStatus {
 	status := corev1.PodStatus{
 		Phase:     corev1.PodRunning,
@@ -58,8 +57,8 @@ func running(pod *corev1.Pod, now metav1.Time, b behaviour) corev1.PodStatus {
 	return status
 }
 
-// finished is the status of a pod whose containers have ended with the given code. Sidecars
-// are stopped then and always end well.
+// finished is the status of a pod whose containers have ended with the given code. Sidecars are stopped then and
+// always exit with 0.
 func finished(pod *corev1.Pod, now metav1.Time, exitCode int32) corev1.PodStatus {
 	status := corev1.PodStatus{Phase: corev1.PodSucceeded}
 	if exitCode != 0 {
@@ -85,8 +84,7 @@ func finished(pod *corev1.Pod, now metav1.Time, exitCode int32) corev1.PodStatus
 	return status
 }
 
-// conditionTypes are the conditions of a pod that runs and is ready; whoever owns a
-// readiness gate is taken to be content.
+// conditionTypes are the conditions of a pod that runs and is ready; readiness gates are always true.
 func conditionTypes(pod *corev1.Pod) []corev1.PodConditionType {
 	kinds := []corev1.PodConditionType{
 		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
@@ -116,7 +114,7 @@ func terminated(start, end metav1.Time, exitCode int32) corev1.ContainerState {
 	}}
 }
 
-// sidecar tells whether an init container runs as long as the pod does.
+// sidecar reports whether an init container runs as long as the pod.
 func sidecar(c corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

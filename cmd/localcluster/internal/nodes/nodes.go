@@ -1,7 +1,7 @@
 // Package nodes describes the nodes of a local cluster and creates them.
 //
-// A node is created complete, with capacity, addresses and a Ready condition, in one write:
-// nobody sees it half made, and whatever a test sets on it later stays as set.
+// A node is created complete, with capacity, addresses and a Ready condition, in one write: it is never visible
+// without them, and later changes by tests are not overwritten.
 package nodes
 
 import (
@@ -17,23 +17,22 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// MaxZones is how many zones there can be: zone-a to zone-z.
+// MaxZones is the maximum number of zones: zone-a to zone-z.
 const MaxZones = 26
 
-// creators is how many nodes are created at the same time.
+// creators is the number of concurrent creations.
 const creators = 8
 
-// Plan is what nodes a cluster gets.
+// Plan describes the nodes of a cluster.
 type Plan struct {
-	// Pools are created in order. Two pools without a name of their own share "node" and
-	// are numbered through.
+	// Pools are created in order. Pools without a name use "node" and are numbered consecutively.
 	Pools []Pool
 
-	// Zones is over how many zones all nodes are dealt out in turn; 0 labels none.
+	// Zones is the number of zones to which all nodes are distributed, round-robin; 0: no zone labels.
 	Zones int
 }
 
-// Size is how many nodes there are in all pools.
+// Size returns the number of nodes in all pools.
 func (p Plan) Size() int {
 	size := 0
 	for _, pool := range p.Pools {
@@ -42,7 +41,7 @@ func (p Plan) Size() int {
 	return size
 }
 
-// Build returns the nodes of the plan, in order. The conditions carry the given moment.
+// Build returns the nodes of the plan, in order. Now is the time of their conditions.
 func (p Plan) Build(now metav1.Time) []*corev1.Node {
 	var built []*corev1.Node
 	numbers := map[string]int{}
@@ -60,8 +59,7 @@ func (p Plan) Build(now metav1.Time) []*corev1.Node {
 	return built
 }
 
-// Create creates the nodes that do not exist yet, several at a time, and returns the first
-// failure.
+// Create creates the nodes that do not exist yet, several at a time, and returns the first error.
 func Create(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -22,11 +22,11 @@ func TestParsePool(t *testing.T) {
 		given string
 		want  nodes.Pool
 	}{
-		"what is not named is taken from the default": {
+		"missing resources have default values": {
 			given: "cpu=4",
 			want:  pool("node", 7, "cpu", "4", "memory", "256Gi", "pods", "110"),
 		},
-		"extended resources, also none of them": {
+		"extended resources, also zero": {
 			given: "nvidia.com/gpu=8,example.com/nic=0",
 			want:  pool("node", 7, "cpu", "32", "memory", "256Gi", "pods", "110", "nvidia.com/gpu", "8", "example.com/nic", "0"),
 		},
@@ -51,23 +51,23 @@ func TestParsePool(t *testing.T) {
 	}
 }
 
-func TestParsePoolRefuses(t *testing.T) {
+func TestParsePoolErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		given string
 		want  string
 	}{
-		"nothing":                  {"", `"" is not of the form resource=quantity`},
-		"a resource without value": {"cpu", `"cpu" is not of the form resource=quantity`},
-		"an empty value":           {"cpu=", `"cpu=" is not of the form resource=quantity`},
-		"the same twice":           {"cpu=1,cpu=2", "cpu is given twice"},
-		"a misspelt resource":      {"mem=4Gi", `"mem" is not a resource`},
-		"a misspelt quantity":      {"memory=4Gib", "memory=4Gib: want a quantity"},
-		"a negative quantity":      {"cpu=-1", "cpu=-1 is negative"},
-		"a negative count":         {"count=-1", `count "-1" is not a whole number`},
-		"half a node":              {"count=1.5", `count "1.5" is not a whole number`},
-		"a name that is no name":   {"name=Big_Node", `name "Big_Node"`},
-		"a bad huge page size":     {"hugepages-big=1Gi", `"hugepages-big" is not a resource`},
-		"a bad extended name":      {"example.com/a/b=1", `"example.com/a/b" is not a resource`},
+		"nothing":                      {"", `"" is not of the form resource=quantity`},
+		"a resource without value":     {"cpu", `"cpu" is not of the form resource=quantity`},
+		"an empty value":               {"cpu=", `"cpu=" is not of the form resource=quantity`},
+		"a duplicate resource":         {"cpu=1,cpu=2", "cpu is given twice"},
+		"a misspelt resource":          {"mem=4Gi", `"mem" is not a resource`},
+		"a misspelt quantity":          {"memory=4Gib", "memory=4Gib: want a quantity"},
+		"a negative quantity":          {"cpu=-1", "cpu=-1 is negative"},
+		"a negative count":             {"count=-1", `count "-1" is not a whole number`},
+		"a fractional count":           {"count=1.5", `count "1.5" is not a whole number`},
+		"an invalid name":              {"name=Big_Node", `name "Big_Node"`},
+		"an invalid huge page size":    {"hugepages-big=1Gi", `"hugepages-big" is not a resource`},
+		"an invalid extended resource": {"example.com/a/b=1", `"example.com/a/b" is not a resource`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := nodes.ParsePool(test.given, 1)
@@ -88,11 +88,11 @@ func TestBuildNamesAndZones(t *testing.T) {
 			nodes.Plan{Pools: []nodes.Pool{{Name: "node", Count: 2}}},
 			[]string{"node-0", "node-1"},
 		},
-		"zones are dealt out in turn over all pools": {
+		"zones are assigned round-robin over all pools": {
 			nodes.Plan{Zones: 2, Pools: []nodes.Pool{{Name: "a", Count: 3}, {Name: "b", Count: 2}}},
 			[]string{"a-0 zone-a", "a-1 zone-b", "a-2 zone-a", "b-0 zone-b", "b-1 zone-a"},
 		},
-		"pools of one name are numbered through": {
+		"pools with the same name are numbered consecutively": {
 			nodes.Plan{Pools: []nodes.Pool{{Name: "node", Count: 1}, {Name: "gpu", Count: 1}, {Name: "node", Count: 1}}},
 			[]string{"node-0", "gpu-0", "node-1"},
 		},
@@ -112,7 +112,7 @@ func TestBuildNamesAndZones(t *testing.T) {
 	}
 }
 
-func TestANodeIsComplete(t *testing.T) {
+func TestNodeIsComplete(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	plan := nodes.Plan{Pools: []nodes.Pool{pool("node", 1, "cpu", "4", "pods", "10")}}
 	node := plan.Build(now)[0]
@@ -137,10 +137,10 @@ func TestANodeIsComplete(t *testing.T) {
 	}
 }
 
-func TestCreateReportsTheNodeThatFails(t *testing.T) {
+func TestCreateError(t *testing.T) {
 	plan := nodes.Plan{Pools: []nodes.Pool{{Name: "node", Count: 20}}}
 	built := plan.Build(metav1.Time{})
-	client := fake.NewClientset(built[5]) // one that exists is no failure
+	client := fake.NewClientset(built[5]) // an existing node is not an error
 	client.PrependReactor("create", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		name := action.(clienttesting.CreateAction).GetObject().(*corev1.Node).Name
 		return name == "node-13", nil, errors.New("no more nodes")

@@ -12,17 +12,17 @@ import (
 
 // Pool is a number of equal nodes.
 type Pool struct {
-	// Name begins the names of the nodes: "gpu" makes gpu-0, gpu-1 and so on.
+	// Name is the prefix of the node names: "gpu" gives gpu-0, gpu-1 and so on.
 	Name string
 
-	// Count is how many nodes there are.
+	// Count is the number of nodes.
 	Count int
 
-	// Resources is the capacity of each node, and all of it is allocatable.
+	// Resources is the capacity and the allocatable amount of each node.
 	Resources corev1.ResourceList
 }
 
-// DefaultSpec is the capacity of a node where its pool says nothing else.
+// DefaultSpec is the default capacity of a node.
 const DefaultSpec = "cpu=32,memory=256Gi,pods=110"
 
 const (
@@ -31,9 +31,9 @@ const (
 	countKey    = "count"
 )
 
-// ParsePool reads a pool from a list such as "cpu=32,memory=256Gi,nvidia.com/gpu=8". Every
-// key is a resource except name (default "node") and count (default as given). What the
-// list does not name of cpu, memory and pods is taken from DefaultSpec.
+// ParsePool parses a pool from a list such as "cpu=32,memory=256Gi,nvidia.com/gpu=8". Every key is a resource except
+// name (default "node") and count (default: the argument). Missing values of cpu, memory and pods are taken from
+// DefaultSpec.
 func ParsePool(spec string, count int) (Pool, error) {
 	pool := Pool{Name: defaultName, Count: count, Resources: corev1.ResourceList{}}
 	if err := pool.read(DefaultSpec); err != nil {
@@ -82,8 +82,8 @@ func (p *Pool) set(key, value string) error {
 	return p.setResource(corev1.ResourceName(key), value)
 }
 
-// setResource refuses what the API server would refuse, or would take and nobody means: a
-// misspelt "mem" is an extended resource to nobody but the reader.
+// setResource rejects what the API server would reject, and names without a domain that it would accept as extended
+// resources, such as a misspelt "mem".
 func (p *Pool) setResource(name corev1.ResourceName, value string) error {
 	if !known(name) {
 		return fmt.Errorf("%q is not a resource: want cpu, memory, pods, ephemeral-storage, hugepages-<size> or a name with a domain such as nvidia.com/gpu", name)

@@ -1,6 +1,6 @@
-// Package statedir keeps the directories in which local clusters hold their state: one per
-// process and readable by its owner alone. Those that are made for one run are removed at its
-// end, and swept by the next cluster when a process died without removing its own.
+// Package statedir manages the state directories of local clusters: one per process, readable only by its owner.
+// Temporary ones are removed at the end of the process, or by a later cluster if the process died without removing
+// its own.
 package statedir
 
 import (
@@ -16,29 +16,28 @@ import (
 )
 
 const (
-	// prefix is short because etcd's unix sockets live inside: a socket's whole path may
-	// have about a hundred bytes.
+	// prefix is short because etcd's unix sockets are inside: the path of a socket is limited to about a hundred
+	// bytes.
 	prefix   = "localcluster-"
 	lockName = "lock"
 
-	// settle is how old a directory must be before it can count as abandoned: younger
-	// ones may belong to a process that has not locked its own yet.
-	settle = 10 * time.Second
+	// minAge is the minimum age of an abandoned directory: younger ones may belong to a process that has not locked
+	// its own yet.
+	minAge = 10 * time.Second
 
-	// longest is how long the path of a directory may be for sockets to fit into it.
+	// longest is the maximum length of the path of a directory such that sockets fit.
 	longest = 80
 )
 
-// Dir is the state directory of this process. The kernel releases its lock when the
-// process ends, however it ends, and so tells a live directory from an abandoned one.
+// Dir is the state directory of this process. The kernel releases its lock when the process ends, which distinguishes
+// directories in use from abandoned ones.
 type Dir struct {
 	Path string
 	lock *os.File
 	kept bool
 }
 
-// New makes a directory under parent, or under the system's directory for temporary files
-// if parent is empty.
+// New creates a directory under parent, or under the system's directory for temporary files if parent is empty.
 func New(parent string) (*Dir, error) {
 	path, err := os.MkdirTemp(parent, prefix) // mode 0700
 	if err != nil {
@@ -51,16 +50,16 @@ func New(parent string) (*Dir, error) {
 	return &Dir{Path: path, lock: lock}, nil
 }
 
-// Open opens a directory that stays when it is closed, and makes it if there is none. It
-// fails while another process has it open, and if there is something in it that was not
-// opened before: who gives a wrong path must not find files of a cluster among his own.
+// Open opens a directory that is kept on Close, and creates it if it does not exist. It fails if another process has
+// it open, and if it contains files but was never a state directory: a wrong path must not mix files of a cluster
+// with others.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	if len(path) > longest {
-		return nil, fmt.Errorf("the path of %s has more than %d bytes: sockets inside would have no room for theirs", path, longest)
+		return nil, fmt.Errorf("the path of %s has more than %d bytes: the paths of its sockets would be too long", path, longest)
 	}
 	if err = os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func (d *Dir) Join(name string) string {
 	return filepath.Join(d.Path, name)
 }
 
-// Write writes a file that only the owner of the process can read, and returns its path.
+// Write writes a file that only its owner can read, and returns its path.
 func (d *Dir) Write(name string, data []byte) (string, error) {
 	path := d.Join(name)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -98,8 +97,7 @@ func (d *Dir) Write(name string, data []byte) (string, error) {
 	return path, nil
 }
 
-// Keep returns what the named file holds. If there is none it is written first, with what
-// create returns.
+// Keep returns the content of the named file. If the file does not exist, Keep writes the result of create first.
 func (d *Dir) Keep(name string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(d.Join(name))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +110,7 @@ func (d *Dir) Keep(name string, create func() ([]byte, error)) ([]byte, error) {
 	return data, err
 }
 
-// Close gives the directory back. One that was made by New is removed with everything in it.
+// Close releases the directory. A directory of New is removed with its content.
 func (d *Dir) Close() error {
 	var err error
 	if !d.kept {
@@ -121,9 +119,8 @@ func (d *Dir) Close() error {
 	return errors.Join(err, d.lock.Close())
 }
 
-// Sweep removes the directories under parent (as in New) that belonged to processes of
-// this user which no longer live, and returns their paths. It leaves alone whatever it is
-// not sure of.
+// Sweep removes the directories under parent (as in New) of dead processes of this user, and returns their paths. It
+// keeps directories whose state is unclear.
 func Sweep(parent string, now time.Time) ([]string, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -147,7 +144,7 @@ func Sweep(parent string, now time.Time) ([]string, error) {
 
 func abandoned(path string, now time.Time) bool {
 	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < settle {
+	if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < minAge {
 		return false
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
@@ -158,7 +155,7 @@ func abandoned(path string, now time.Time) bool {
 		return true // its process died before it could lock it
 	}
 	if err != nil {
-		return false // its process lives
+		return false // its process is alive
 	}
 	return lock.Close() == nil
 }

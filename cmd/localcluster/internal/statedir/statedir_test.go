@@ -12,7 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/statedir"
 )
 
-func TestOnlyTheOwnerCanLookInside(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	dir, err := statedir.New(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestOnlyTheOwnerCanLookInside(t *testing.T) {
 	}
 }
 
-func TestRemoveTakesEverything(t *testing.T) {
+func TestCloseRemovesContent(t *testing.T) {
 	parent := t.TempDir()
 	dir, err := statedir.New(parent)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestRemoveTakesEverything(t *testing.T) {
 	}
 }
 
-func TestOpenKeepsWhatThereIs(t *testing.T) {
+func TestOpenKeepsContent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	made := 0
 	for range 2 {
@@ -71,7 +71,7 @@ func TestOpenKeepsWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "taken")
 	dir, err := statedir.Open(taken)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	if left := entries(t, photos); len(left) != 1 {
-		t.Errorf("a refused directory holds %v now", left)
+		t.Errorf("a rejected directory contains %v now", left)
 	}
 }
 
@@ -103,13 +103,13 @@ func TestSweep(t *testing.T) {
 		after time.Duration
 		swept bool
 	}{
-		"an abandoned directory goes":                   {abandoned, time.Minute, true},
-		"one that was never locked goes":                {unlocked, time.Minute, true},
-		"a young one stays, it may be about to be used": {unlocked, time.Second, false},
-		"one in use stays, however old":                 {inUse, 24 * time.Hour, false},
-		"a file of the name stays":                      {file, time.Minute, false},
-		"a link of the name stays":                      {link, time.Minute, false},
-		"another directory stays":                       {foreign, time.Minute, false},
+		"an abandoned directory is removed":            {abandoned, time.Minute, true},
+		"a directory that was never locked is removed": {unlocked, time.Minute, true},
+		"a young directory is kept":                    {unlocked, time.Second, false},
+		"a directory in use is kept at any age":        {inUse, 24 * time.Hour, false},
+		"a file with the prefix is kept":               {file, time.Minute, false},
+		"a link with the prefix is kept":               {link, time.Minute, false},
+		"a directory without the prefix is kept":       {foreign, time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
@@ -141,7 +141,7 @@ func inUse(t *testing.T, parent string) {
 	t.Cleanup(func() { _ = dir.Close() })
 }
 
-// abandoned is what a killed process leaves: the lock file without the lock.
+// abandoned is the directory of a killed process: the lock file exists, but is not locked.
 func abandoned(t *testing.T, parent string) {
 	unlocked(t, parent)
 	if err := os.WriteFile(filepath.Join(parent, "localcluster-1", "lock"), nil, 0o600); err != nil {

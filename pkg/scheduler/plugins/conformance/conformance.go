@@ -1,4 +1,4 @@
-// Package conformance is the plugin that protects the cluster's own pods from eviction.
+// Package conformance is the plugin that protects system pods from eviction.
 package conformance
 
 import (
@@ -27,28 +27,27 @@ type plugin struct{}
 func (plugin) Name() string { return Name }
 
 func (plugin) OnSessionOpen(ssn *framework.Session) {
-	ssn.AddPreemptableFn(Name, protectSystem)
-	ssn.AddReclaimableFn(Name, protectSystem)
-	ssn.AddNonEvictableFn(Name, ofSystem)
+	ssn.AddPreemptableFn(Name, rejectSystemPods)
+	ssn.AddReclaimableFn(Name, rejectSystemPods)
+	ssn.AddNonEvictableFn(Name, isSystem)
 }
 
 func (plugin) OnSessionClose(*framework.Session) {}
 
-// The priority classes of the cluster's own pods; k8s.io/kubernetes/pkg/apis/scheduling has
-// them as internal constants.
+// The priority classes of system pods; k8s.io/kubernetes/pkg/apis/scheduling has them as internal constants.
 const (
 	clusterCritical = "system-cluster-critical"
 	nodeCritical    = "system-node-critical"
 )
 
-func protectSystem(_ *api.Claim, unit api.Unit) api.Vote {
-	if slices.ContainsFunc(unit.Tasks, ofSystem) {
+func rejectSystemPods(_ *api.Claim, unit api.Unit) api.Vote {
+	if slices.ContainsFunc(unit.Tasks, isSystem) {
 		return api.Reject
 	}
 	return api.Abstain
 }
 
-func ofSystem(t *api.TaskInfo) bool {
+func isSystem(t *api.TaskInfo) bool {
 	class := t.Pod.Spec.PriorityClassName
 	return t.Pod.Namespace == metav1.NamespaceSystem || class == clusterCritical || class == nodeCritical
 }

@@ -1,5 +1,5 @@
-// Package drf is the plugin that serves the job with the smallest dominant share first
-// (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
+// Package drf is the plugin that orders jobs by dominant share, smallest first (Ghodsi et al., "Dominant Resource
+// Fairness", NSDI 2011).
 package drf
 
 import (
@@ -23,14 +23,14 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// OnSessionOpen registers the order by dominant share: the greatest part of the usable total
-// that a job holds in any one dimension. The model keeps the sums, so nothing is counted here.
+// OnSessionOpen registers the order by dominant share: the largest fraction of the usable total that a job holds in
+// any dimension. The model maintains the sums.
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims().Dominant(held, ssn.Nodes().Total()) }
 	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
 	ssn.AddPreemptableFn(Name, func(claim *api.Claim, unit api.Unit) api.Vote {
 		if claim.Job == unit.Job {
-			return api.Abstain // a job's own tasks are a matter of their priorities
+			return api.Abstain // within a job, task priorities decide
 		}
 		before, after := share(claim.JobHeld), share(claim.JobHeld.Plus(claim.Request))
 		if api.Fairer(before, after, share(unit.Job.Allocated.Minus(unit.Request))) {

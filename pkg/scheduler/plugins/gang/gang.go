@@ -1,5 +1,5 @@
-// Package gang is the plugin that starts the minMember tasks of a job together or not at all,
-// and keeps what has started whole.
+// Package gang is the plugin that starts the minMember tasks of a job together or not at all, and protects running
+// gangs from partial eviction.
 package gang
 
 import (
@@ -27,28 +27,28 @@ type plugin struct{}
 func (plugin) Name() string { return Name }
 
 func (plugin) OnSessionOpen(ssn *framework.Session) {
-	ssn.AddJobValidFn(Name, enoughPods)
+	ssn.AddJobValidFn(Name, rejectTooFewPods)
 	ssn.AddJobReadyFn(Name, (*api.JobInfo).Ready)
 	ssn.AddJobPipelinedFn(Name, (*api.JobInfo).Pipelined)
-	ssn.AddJobOrderFn(Name, degradedFirst)
-	ssn.AddPreemptableFn(Name, keepWhole)
-	ssn.AddReclaimableFn(Name, keepWhole)
+	ssn.AddJobOrderFn(Name, compareDegraded)
+	ssn.AddPreemptableFn(Name, rejectPartialEviction)
+	ssn.AddReclaimableFn(Name, rejectPartialEviction)
 }
 
 func (plugin) OnSessionClose(*framework.Session) {}
 
-// enoughPods refuses jobs that have fewer usable members than must start together. It blocks
-// new placements only; members that run stay.
-func enoughPods(j *api.JobInfo) *api.Verdict {
+// rejectTooFewPods rejects jobs that have fewer usable members than must start together. It blocks only new
+// placements; running members stay.
+func rejectTooFewPods(j *api.JobInfo) *api.Verdict {
 	if have := j.ValidCount(); have < j.MinMember {
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: have, Gated: j.Gated()}
 	}
 	return nil
 }
 
-// degradedFirst lets gangs that hold room without being able to start go first: they waste it.
-// Then come jobs that have not started, then jobs that only want more.
-func degradedFirst(a, b *api.JobInfo) int { return cmp.Compare(urgency(a), urgency(b)) }
+// compareDegraded orders degraded gangs, which hold resources but cannot start, first. Jobs that have not started
+// come next, then jobs that only need surplus members.
+func compareDegraded(a, b *api.JobInfo) int { return cmp.Compare(urgency(a), urgency(b)) }
 
 func urgency(j *api.JobInfo) int {
 	switch {
@@ -60,10 +60,10 @@ func urgency(j *api.JobInfo) int {
 	return 2
 }
 
-// keepWhole rejects giving up a unit that would leave its gang running without being complete.
-func keepWhole(_ *api.Claim, unit api.Unit) api.Vote {
-	gone := int32(len(unit.Tasks))
-	if unit.Job.Holding() > gone && unit.Job.ReadyCount()-gone < unit.Job.MinMember {
+// rejectPartialEviction rejects a victim unit whose eviction would leave its gang running but incomplete.
+func rejectPartialEviction(_ *api.Claim, unit api.Unit) api.Vote {
+	evicted := int32(len(unit.Tasks))
+	if unit.Job.Holding() > evicted && unit.Job.ReadyCount()-evicted < unit.Job.MinMember {
 		return api.Reject
 	}
 	return api.Abstain

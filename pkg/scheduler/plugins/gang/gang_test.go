@@ -18,35 +18,35 @@ func TestUrgency(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, second *api.JobInfo
 	}{
-		"a gang that holds room without being able to start goes before one that holds none": {
+		"a degraded gang precedes a gang that holds no resources": {
 			first: gangOf(3, 1, 2, 0), second: gangOf(3, 0, 3, 0),
 		},
-		"a gang that has not started goes before one that wants surplus": {
+		"a gang that has not started precedes a gang that needs surplus members": {
 			first: gangOf(3, 0, 3, 0), second: gangOf(1, 1, 1, 0),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if n := degradedFirst(tc.first, tc.second); n >= 0 {
+			if n := compareDegraded(tc.first, tc.second); n >= 0 {
 				t.Errorf("first against second: got %d, want a negative number", n)
 			}
-			if n := degradedFirst(tc.second, tc.first); n <= 0 {
+			if n := compareDegraded(tc.second, tc.first); n <= 0 {
 				t.Errorf("second against first: got %d, want a positive number", n)
 			}
-			if n := degradedFirst(tc.first, tc.first); n != 0 {
+			if n := compareDegraded(tc.first, tc.first); n != 0 {
 				t.Errorf("first against itself: got %d, want 0", n)
 			}
 		})
 	}
 }
 
-func TestEnoughPods(t *testing.T) {
+func TestRejectTooFewPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given *api.JobInfo
 		want  *api.Verdict
 	}{
-		"all wait":                  {given: gangOf(3, 0, 3, 0)},
-		"some run, the others wait": {given: gangOf(3, 1, 2, 0)},
-		"one is missing": {
+		"all are pending":                  {given: gangOf(3, 0, 3, 0)},
+		"some run, the others are pending": {given: gangOf(3, 1, 2, 0)},
+		"one member is missing": {
 			given: gangOf(3, 1, 1, 0),
 			want:  &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: 3, Have: 2},
 		},
@@ -56,35 +56,35 @@ func TestEnoughPods(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, enoughPods(tc.given)); diff != "" {
+			if diff := cmp.Diff(tc.want, rejectTooFewPods(tc.given)); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestKeepWhole(t *testing.T) {
+func TestRejectPartialEviction(t *testing.T) {
 	for name, tc := range map[string]struct {
 		minMember, running, unit int
 		want                     api.Vote
 	}{
-		"one of a surplus may go":               {minMember: 2, running: 3, unit: 1, want: api.Abstain},
-		"one of a gang without surplus stays":   {minMember: 2, running: 2, unit: 1, want: api.Reject},
-		"a gang may go as a whole":              {minMember: 2, running: 2, unit: 2, want: api.Abstain},
-		"surplus and gang may go together":      {minMember: 2, running: 3, unit: 3, want: api.Abstain},
-		"but not so that one of three is left":  {minMember: 2, running: 3, unit: 2, want: api.Reject},
-		"the only member of a gang of one goes": {minMember: 1, running: 1, unit: 1, want: api.Abstain},
+		"a surplus member":                   {minMember: 2, running: 3, unit: 1, want: api.Abstain},
+		"a member of a gang without surplus": {minMember: 2, running: 2, unit: 1, want: api.Reject},
+		"a whole gang":                       {minMember: 2, running: 2, unit: 2, want: api.Abstain},
+		"surplus and gang together":          {minMember: 2, running: 3, unit: 3, want: api.Abstain},
+		"two of three members":               {minMember: 2, running: 3, unit: 2, want: api.Reject},
+		"the only member of a gang of one":   {minMember: 1, running: 1, unit: 1, want: api.Abstain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := gangOf(tc.minMember, tc.running, 0, 0)
-			if got := keepWhole(nil, api.Unit{Job: job, Tasks: job.Tasks[:tc.unit]}); got != tc.want {
+			if got := rejectPartialEviction(nil, api.Unit{Job: job, Tasks: job.Tasks[:tc.unit]}); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
 	}
 }
 
-// gangOf returns a job with so many members that run, wait, and are gated.
+// gangOf returns a job with the given numbers of running, pending and gated members.
 func gangOf(minMember, running, waiting, gated int) *api.JobInfo {
 	cluster := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
 	cluster.Events().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})

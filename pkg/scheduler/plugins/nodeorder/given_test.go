@@ -16,9 +16,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-const ours = "batch-scheduler"
+const schedulerName = "batch-scheduler"
 
-// given is a cluster and the weights; scorers that are not named have weight zero.
+// given is a cluster and the weights of the scorers; the weight of a missing scorer is zero.
 type given struct {
 	weights map[string]string
 	nodes   []*v1.Node
@@ -34,7 +34,7 @@ func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 }
 
 func newCluster(nodes []*v1.Node, pods []*v1.Pod) *model.Cluster {
-	cluster := model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
 	for _, n := range nodes {
 		cluster.Events().SetNode(n)
 	}
@@ -67,7 +67,7 @@ func profile(t testing.TB, weights map[string]string) *framework.Profile {
 	return profile
 }
 
-// scores returns the scores of all nodes for a pod, in thousandths so that tables stay readable.
+// scores returns the scores of all nodes for a pod, in thousandths to keep tables readable.
 func scores(ssn *framework.Session, pod string) map[string]int {
 	task := taskNamed(ssn.Cluster(), pod)
 	got := map[string]int{}
@@ -96,10 +96,10 @@ func taskNamed(cluster api.ClusterView, name string) *api.TaskInfo {
 
 type change[T any] func(*T)
 
-// amounts is a list of resources; for nodes what there is, for pods what they ask for.
-type amounts map[v1.ResourceName]string
+// resourceAmounts is a list of resources: the capacity of a node or the requests of a pod.
+type resourceAmounts map[v1.ResourceName]string
 
-func (a amounts) list() v1.ResourceList {
+func (a resourceAmounts) list() v1.ResourceList {
 	list := v1.ResourceList{}
 	for name, amount := range a {
 		list[name] = resource.MustParse(amount)
@@ -107,7 +107,7 @@ func (a amounts) list() v1.ResourceList {
 	return list
 }
 
-func node(name string, has amounts, changes ...change[v1.Node]) *v1.Node {
+func node(name string, has resourceAmounts, changes ...change[v1.Node]) *v1.Node {
 	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}}}
 	n.Status.Allocatable = has.list()
 	for _, c := range changes {
@@ -132,11 +132,11 @@ func hasImage(size int64, names ...string) change[v1.Node] {
 	}
 }
 
-// pod waits unless a change puts it on a node.
-func pod(name string, asks amounts, changes ...change[v1.Pod]) *v1.Pod {
+// pod is pending unless a change sets its node.
+func pod(name string, requests resourceAmounts, changes ...change[v1.Pod]) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
-	p.Spec.SchedulerName = ours
-	p.Spec.Containers = []v1.Container{{Name: "main", Image: "app", Resources: v1.ResourceRequirements{Requests: asks.list()}}}
+	p.Spec.SchedulerName = schedulerName
+	p.Spec.Containers = []v1.Container{{Name: "main", Image: "app", Resources: v1.ResourceRequirements{Requests: requests.list()}}}
 	for _, c := range changes {
 		c(p)
 	}
@@ -189,14 +189,14 @@ func weighted(weight int32, selector *metav1.LabelSelector, topology string) v1.
 	return v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: v1.PodAffinityTerm{LabelSelector: selector, TopologyKey: topology}}
 }
 
-// likes and dislikes are preferred terms of pod affinity and anti-affinity.
-func likes(terms ...v1.WeightedPodAffinityTerm) change[v1.Pod] {
+// preferredAffinity and preferredAntiAffinity are preferred terms of pod affinity and anti-affinity.
+func preferredAffinity(terms ...v1.WeightedPodAffinityTerm) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		affinity(p).PodAffinity = &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}
 	}
 }
 
-func dislikes(terms ...v1.WeightedPodAffinityTerm) change[v1.Pod] {
+func preferredAntiAffinity(terms ...v1.WeightedPodAffinityTerm) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		affinity(p).PodAntiAffinity = &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}
 	}

@@ -4,44 +4,43 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// counts keeps, for every shape that has preferences about other pods, how many pods they select
-// in which topology domains. They are built when a session first asks, then follow the model's
-// journal, node by node.
+// counts holds, for every signature with preferences for other pods, the number of selected pods in each topology
+// domain. It builds the counts of a signature on first use and then updates them from the model's journal, node by node.
 type counts struct {
-	comparison bool // tolerations may use the operators Lt and Gt
-	cluster    api.ClusterView
-	shapes     map[*api.Signature]*neighbours
+	comparison  bool // tolerations may use the operators Lt and Gt
+	cluster     api.ClusterView
+	bySignature map[*api.Signature]*neighbours
 }
 
 func (c *counts) open(cluster api.ClusterView) {
 	if c.cluster != cluster {
-		c.cluster, c.shapes = cluster, map[*api.Signature]*neighbours{}
+		c.cluster, c.bySignature = cluster, map[*api.Signature]*neighbours{}
 	}
-	for _, n := range c.shapes {
+	for _, n := range c.bySignature {
 		n.asked = false
 	}
 }
 
-// close forgets shapes that the session did not ask about.
+// close drops signatures that the session did not use.
 func (c *counts) close() {
-	for signature, n := range c.shapes {
+	for signature, n := range c.bySignature {
 		if !n.asked || signature.Unreferenced() {
-			delete(c.shapes, signature)
+			delete(c.bySignature, signature)
 		}
 	}
 }
 
 func (c *counts) of(signature *api.Signature) *neighbours {
-	n := c.shapes[signature]
+	n := c.bySignature[signature]
 	if n == nil {
 		n = &neighbours{cluster: c.cluster, terms: preferredTerms(signature), spread: softConstraints(signature, c.comparison)}
-		c.shapes[signature] = n
+		c.bySignature[signature] = n
 	}
 	n.asked = true
 	return n
 }
 
-// neighbours is what a shape prefers about other pods, with the counts that this needs.
+// neighbours holds the pod preferences of a signature and their counts.
 type neighbours struct {
 	cluster api.ClusterView
 	terms   []term
@@ -83,16 +82,16 @@ func (b *neighbours) clear() {
 func (b *neighbours) recount(index int, n *api.NodeInfo) {
 	for i := range b.terms {
 		t := &b.terms[i]
-		t.domains.set(index, t.census(b.cluster, n))
+		t.domains.set(index, t.contribution(b.cluster, n))
 	}
 	for i := range b.spread {
 		c := &b.spread[i]
-		c.domains.set(index, c.census(n))
+		c.domains.set(index, c.contribution(n))
 	}
 }
 
-// census is what one node adds to a count. An absent one adds nothing, not even its domain.
-type census struct {
+// contribution is what one node adds to a count. An absent one adds nothing, not even its domain.
+type contribution struct {
 	present bool
 	domain  string // value of the topology label
 	pods    int64
@@ -100,7 +99,7 @@ type census struct {
 
 // domains counts pods per value of a topology label.
 type domains struct {
-	byNode []census // by node index
+	byNode []contribution // by node index
 	total  map[string]*domain
 	// least is the smallest number of pods in any domain, when leastKnown.
 	least      int64
@@ -110,9 +109,9 @@ type domains struct {
 type domain struct{ nodes, pods int64 }
 
 // set replaces what the node with that index adds.
-func (d *domains) set(index int, c census) {
+func (d *domains) set(index int, c contribution) {
 	for index >= len(d.byNode) {
-		d.byNode = append(d.byNode, census{})
+		d.byNode = append(d.byNode, contribution{})
 	}
 	old := d.byNode[index]
 	if old == c {

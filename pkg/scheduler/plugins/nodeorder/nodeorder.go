@@ -1,13 +1,12 @@
-// Package nodeorder is the plugin that says how good a node is for a task.
+// Package nodeorder is the plugin that scores nodes for a task.
 //
-// It is a sum of scorers, each with a weight. A scorer answers between zero and api.OneScore from
-// the task and the node alone, never relative to the nodes that happen to be feasible; only what
-// is about other pods (podaffinity, podtopologyspread) reads more than the node. What counts is
-// what pods ask for: kube-scheduler's stand-in requests for pods that ask for nothing are not
-// used, so such a pod takes no room here.
+// A score is a sum of scorers, each with a weight. A scorer returns a value from zero to api.OneScore that depends on
+// the task and the node only, never on the set of feasible nodes; only the scorers for pod affinity and topology
+// spread (podaffinity, podtopologyspread) read other pods. Scorers use the requests of pods. kube-scheduler's default
+// requests for pods without requests are not used: such pods count as zero.
 //
-// A scorer that has nothing to say about a task (no preference, no constraint) is not asked for
-// any node, and one of weight zero never is.
+// A scorer that does not apply to a task (no preference, no constraint) is not called for it, and a scorer of weight
+// zero is never called.
 package nodeorder
 
 import (
@@ -25,16 +24,16 @@ const Name = "nodeorder"
 // MaxWeight is the largest weight of a scorer.
 const MaxWeight = 100
 
-// Arguments are the weights of the scorers, from 0 (never asked) to MaxWeight.
+// Arguments are the weights of the scorers, from 0 (never called) to MaxWeight.
 type Arguments struct {
-	// LeastRequested prefers nodes with the largest share of free room, MostRequested those with
-	// the smallest, BalancedResource those whose resources are used in equal shares.
+	// LeastRequested prefers nodes with the largest fraction of free resources, MostRequested those with the
+	// smallest, BalancedResource those whose resources are used in equal fractions.
 	LeastRequested, MostRequested, BalancedResource int64
-	// NodeAffinity and PodAffinity are about preferred terms of the pod.
+	// NodeAffinity and PodAffinity use the preferred terms of the pod.
 	NodeAffinity, PodAffinity int64
 	// TaintToleration avoids taints of effect PreferNoSchedule that the pod does not tolerate.
 	TaintToleration int64
-	// PodTopologySpread is about constraints that say ScheduleAnyway.
+	// PodTopologySpread uses constraints whose whenUnsatisfiable is ScheduleAnyway.
 	PodTopologySpread int64
 	// ImageLocality prefers nodes that have the pod's images.
 	ImageLocality int64
@@ -52,7 +51,7 @@ func (a *Arguments) SetDefaults() {
 	}
 }
 
-// weight is one argument with its name in files, and what a node is good for by it.
+// weight is one argument with its name in files and its scorer.
 type weight struct {
 	key   string
 	value *int64
@@ -61,8 +60,8 @@ type weight struct {
 
 func (a *Arguments) weights() []weight {
 	return []weight{
-		{"leastrequested.weight", &a.LeastRequested, "prefers nodes with more room"},
-		{"mostrequested.weight", &a.MostRequested, "prefers nodes with less room"},
+		{"leastrequested.weight", &a.LeastRequested, "prefers nodes with more free resources"},
+		{"mostrequested.weight", &a.MostRequested, "prefers nodes with fewer free resources"},
 		{"balancedresource.weight", &a.BalancedResource, "prefers nodes whose resources are used evenly"},
 		{"nodeaffinity.weight", &a.NodeAffinity, "prefers nodes by preferred node affinity (the built-in policy says 2)"},
 		{"podaffinity.weight", &a.PodAffinity, "prefers nodes by preferred affinity between pods"},
@@ -93,19 +92,19 @@ func Spec() framework.PluginSpec {
 	}
 }
 
-// plugin lives as long as the configuration.
+// plugin exists as long as the configuration.
 type plugin struct {
-	scorers []scorer // those with a weight
+	scorers []scorer // scorers with a positive weight
 	counted *counts
 }
 
 // scorer is one aspect of a node.
 type scorer struct {
 	weight int64
-	// applies tells whether the scorer has an opinion about tasks of a shape.
+	// applies reports whether the scorer applies to tasks with a signature.
 	applies func(*api.Signature) bool
-	// score answers between 0 and api.OneScore.
-	score func(*question, *api.NodeInfo) api.Score
+	// score returns a value from 0 to api.OneScore.
+	score func(*scoreState, *api.NodeInfo) api.Score
 }
 
 func newPlugin(a Arguments) *plugin {
@@ -114,7 +113,7 @@ func newPlugin(a Arguments) *plugin {
 	for _, s := range []scorer{
 		{a.LeastRequested, always, leastRequested},
 		{a.MostRequested, always, mostRequested},
-		{a.BalancedResource, asksForSomething, balancedResource},
+		{a.BalancedResource, requestsResources, balancedResource},
 		{a.NodeAffinity, prefersNodes, nodeAffinity},
 		{a.TaintToleration, always, softTaints(comparison)},
 		{a.PodAffinity, prefersPods, podAffinity},
@@ -134,45 +133,45 @@ func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	p.counted.open(ssn.Cluster())
-	q := &question{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted}
+	q := &scoreState{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted}
 	ssn.AddNodeOrderFn(Name, q.score)
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) { p.counted.close() }
 
-// question is what a session asks: how good nodes are for tasks of a shape. One shape is usually
-// asked about for many nodes in a row, so what depends on it alone is found once.
-type question struct {
+// scoreState is the scoring state of one session. Callers usually score many nodes in a row for one signature, so
+// what depends on the signature only is computed once.
+type scoreState struct {
 	scorers []scorer
 	cluster api.ClusterView
 	counted *counts
 
-	shape      *api.Signature
-	asked      []scorer // those that apply
-	dimensions []int    // that the resource scorers look at
+	signature  *api.Signature
+	active     []scorer // scorers that apply to the signature
+	dimensions []int    // dimensions that the resource scorers use
 	neighbours *neighbours
-	free       []api.Score // of the node that is asked about; see weigh
+	free       []api.Score // of the current node; see computeFree
 }
 
-// score sums the weighted scores. It allocates nothing for plain tasks.
-func (q *question) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
-	if t.Signature != q.shape {
-		q.turnTo(t.Signature)
+// score returns the sum of the weighted scores. It does not allocate for tasks without pod preferences.
+func (q *scoreState) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
+	if t.Signature != q.signature {
+		q.setSignature(t.Signature)
 	}
-	q.weigh(n)
+	q.computeFree(n)
 	var sum api.Score
-	for i := range q.asked {
-		sum += api.Score(q.asked[i].weight) * q.asked[i].score(q, n)
+	for i := range q.active {
+		sum += api.Score(q.active[i].weight) * q.active[i].score(q, n)
 	}
 	return sum
 }
 
-func (q *question) turnTo(signature *api.Signature) {
-	q.shape, q.neighbours = signature, nil
-	q.asked = q.asked[:0]
+func (q *scoreState) setSignature(signature *api.Signature) {
+	q.signature, q.neighbours = signature, nil
+	q.active = q.active[:0]
 	for i := range q.scorers {
 		if q.scorers[i].applies(signature) {
-			q.asked = append(q.asked, q.scorers[i])
+			q.active = append(q.active, q.scorers[i])
 		}
 	}
 	q.dimensions = append(q.dimensions[:0], api.CPU, api.Memory)

@@ -23,8 +23,8 @@ func TestScores(t *testing.T) {
 		zoneKey = v1.LabelTopologyZone
 		mib     = 1 << 20
 	)
-	four := amounts{"cpu": "4", "memory": "8Gi", gpu: "4"}
-	nothing := amounts{}
+	four := resourceAmounts{"cpu": "4", "memory": "8Gi", gpu: "4"}
+	nothing := resourceAmounts{}
 	zones := []*v1.Node{
 		node("a1", four, label(zoneKey, "a")), node("a2", four, label(zoneKey, "a")),
 		node("b1", four, label(zoneKey, "b")), node("nowhere", four),
@@ -36,69 +36,69 @@ func TestScores(t *testing.T) {
 		pods    []*v1.Pod
 		want    map[string]int
 	}{
-		"least requested is the mean of what stays free": {
+		"least requested is the mean of the free fractions": {
 			weights: only("leastrequested"),
 			nodes:   []*v1.Node{node("empty", four), node("used", four)},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1", "memory": "2Gi"}), pod("r", amounts{"cpu": "2", "memory": "2Gi"}, on("used"))},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1", "memory": "2Gi"}), pod("r", resourceAmounts{"cpu": "2", "memory": "2Gi"}, on("used"))},
 			want:    map[string]int{"empty": 750, "used": 375}, // (3/4 + 6/8)/2, (1/4 + 4/8)/2
 		},
-		"most requested is the opposite": {
+		"most requested is the mean of the used fractions": {
 			weights: only("mostrequested"),
 			nodes:   []*v1.Node{node("empty", four), node("used", four)},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1", "memory": "2Gi"}), pod("r", amounts{"cpu": "2", "memory": "2Gi"}, on("used"))},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1", "memory": "2Gi"}), pod("r", resourceAmounts{"cpu": "2", "memory": "2Gi"}, on("used"))},
 			want:    map[string]int{"empty": 250, "used": 625},
 		},
-		"extended resources count for those who ask for them": {
+		"extended resources count for pods that request them": {
 			weights: only("leastrequested"),
 			nodes:   []*v1.Node{node("empty", four), node("used", four)},
-			pods:    []*v1.Pod{pod("p", amounts{gpu: "1"}), pod("r", amounts{gpu: "3"}, on("used"))},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{gpu: "1"}), pod("r", resourceAmounts{gpu: "3"}, on("used"))},
 			want:    map[string]int{"empty": 916, "used": 666}, // (1 + 1 + 3/4)/3, (1 + 1 + 0)/3
 		},
-		"and not for the others": {
+		"extended resources do not count for other pods": {
 			weights: only("leastrequested"),
 			nodes:   []*v1.Node{node("empty", four), node("used", four)},
-			pods:    []*v1.Pod{pod("p", nothing), pod("r", amounts{gpu: "3"}, on("used"))},
+			pods:    []*v1.Pod{pod("p", nothing), pod("r", resourceAmounts{gpu: "3"}, on("used"))},
 			want:    map[string]int{"empty": 1000, "used": 1000},
 		},
-		"pods that ask for nothing take no room": {
+		"pods without requests use no resources": {
 			weights: only("leastrequested"),
 			nodes:   []*v1.Node{node("n", four)},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "2", "memory": "4Gi"}), pod("r", nothing, on("n"))},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "2", "memory": "4Gi"}), pod("r", nothing, on("n"))},
 			want:    map[string]int{"n": 500},
 		},
-		"an over-full node has nothing free": {
+		"an overcommitted node has no free resources": {
 			weights: only("leastrequested"),
 			nodes:   []*v1.Node{node("n", four)},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1"}), pod("r", amounts{"cpu": "9", "memory": "9Gi"}, on("n"))},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1"}), pod("r", resourceAmounts{"cpu": "9", "memory": "9Gi"}, on("n"))},
 			want:    map[string]int{"n": 0},
 		},
-		"a node without a resource is judged by the others": {
+		"a dimension that the node does not have is ignored": {
 			weights: map[string]string{"leastrequested": "1", "mostrequested": "1", "balancedresource": "1"},
-			nodes:   []*v1.Node{node("bare", nothing), node("cpus", amounts{"cpu": "4"})},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1"})},
+			nodes:   []*v1.Node{node("bare", nothing), node("cpus", resourceAmounts{"cpu": "4"})},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1"})},
 			want:    map[string]int{"bare": 1000, "cpus": 2000}, // bare is balanced only
 		},
-		"balance is about what will be used": {
+		"balance includes the requests of the pod": {
 			weights: only("balancedresource"),
 			nodes:   []*v1.Node{node("empty", four), node("cpus", four), node("memory", four)},
 			pods: []*v1.Pod{
-				pod("p", amounts{"cpu": "1"}), pod("r", amounts{"cpu": "1"}, on("cpus")), pod("s", amounts{"memory": "2Gi"}, on("memory")),
+				pod("p", resourceAmounts{"cpu": "1"}), pod("r", resourceAmounts{"cpu": "1"}, on("cpus")), pod("s", resourceAmounts{"memory": "2Gi"}, on("memory")),
 			},
 			want: map[string]int{"empty": 750, "cpus": 500, "memory": 1000},
 		},
 		"balance is the difference between the extremes": {
 			weights: only("balancedresource"),
 			nodes:   []*v1.Node{node("n", four)},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "1", "memory": "6Gi", gpu: "2"})},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1", "memory": "6Gi", gpu: "2"})},
 			want:    map[string]int{"n": 500}, // used are 1/4, 3/4 and 1/2
 		},
-		"pods that ask for nothing do not care about balance": {
+		"balance does not apply to pods without requests": {
 			weights: only("balancedresource"),
 			nodes:   []*v1.Node{node("empty", four), node("cpus", four)},
-			pods:    []*v1.Pod{pod("p", nothing), pod("r", amounts{"cpu": "1"}, on("cpus"))},
+			pods:    []*v1.Pod{pod("p", nothing), pod("r", resourceAmounts{"cpu": "1"}, on("cpus"))},
 			want:    map[string]int{"empty": 0, "cpus": 0},
 		},
-		"preferred node affinity is a share of its own weights": {
+		"preferred node affinity is a fraction of the pod's own weights": {
 			weights: only("nodeaffinity"),
 			nodes:   []*v1.Node{node("both", four, label("disk", "ssd"), label("net", "fast")), node("one", four, label("disk", "ssd")), node("none", four)},
 			pods:    []*v1.Pod{pod("p", nothing, prefers(30, "disk", "ssd"), prefers(10, "net", "fast"))},
@@ -110,7 +110,7 @@ func TestScores(t *testing.T) {
 			pods:    []*v1.Pod{pod("p", nothing, tolerates("a"))},
 			want:    map[string]int{"none": 1000, "one": 500, "two": 333},
 		},
-		"hard taints are no matter of taste": {
+		"taints of effect NoSchedule do not count": {
 			weights: only("tainttoleration"),
 			nodes: []*v1.Node{node("n", four, func(n *v1.Node) {
 				n.Spec.Taints = []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoSchedule}}
@@ -118,34 +118,34 @@ func TestScores(t *testing.T) {
 			pods: []*v1.Pod{pod("p", nothing)},
 			want: map[string]int{"n": 1000},
 		},
-		"preferred pod affinity holds in the whole domain": {
+		"preferred pod affinity is satisfied in the whole domain": {
 			weights: only("podaffinity"),
 			nodes:   zones,
-			pods:    []*v1.Pod{pod("p", nothing, likes(weighted(1, apps("x"), zoneKey))), pod("r", nothing, app("x"), on("a1"))},
+			pods:    []*v1.Pod{pod("p", nothing, preferredAffinity(weighted(1, apps("x"), zoneKey))), pod("r", nothing, app("x"), on("a1"))},
 			want:    map[string]int{"a1": 1000, "a2": 1000, "b1": 0, "nowhere": 0},
 		},
-		"preferred pod anti-affinity holds where there is nobody": {
+		"preferred pod anti-affinity is satisfied in a domain without matching pods": {
 			weights: only("podaffinity"),
 			nodes:   zones,
-			pods:    []*v1.Pod{pod("p", nothing, dislikes(weighted(1, apps("x"), zoneKey))), pod("r", nothing, app("x"), on("a1"))},
+			pods:    []*v1.Pod{pod("p", nothing, preferredAntiAffinity(weighted(1, apps("x"), zoneKey))), pod("r", nothing, app("x"), on("a1"))},
 			want:    map[string]int{"a1": 0, "a2": 0, "b1": 1000, "nowhere": 1000},
 		},
-		"preferred pod terms are a share of their own weights": {
+		"preferred pod terms are a fraction of the pod's own weights": {
 			weights: only("podaffinity"),
 			nodes:   zones,
 			pods: []*v1.Pod{
-				pod("p", nothing, likes(weighted(60, apps("x"), zoneKey), weighted(20, apps("y"), zoneKey)), dislikes(weighted(20, apps("z"), v1.LabelHostname))),
+				pod("p", nothing, preferredAffinity(weighted(60, apps("x"), zoneKey), weighted(20, apps("y"), zoneKey)), preferredAntiAffinity(weighted(20, apps("z"), v1.LabelHostname))),
 				pod("r", nothing, app("x"), on("a1")), pod("s", nothing, app("y"), on("b1")), pod("t", nothing, app("z"), on("a1")),
 			},
 			want: map[string]int{"a1": 600, "a2": 800, "b1": 400, "nowhere": 200},
 		},
-		"waiting pods attract nobody": {
+		"pending pods do not satisfy preferred affinity": {
 			weights: only("podaffinity"),
 			nodes:   []*v1.Node{node("n", four)},
-			pods:    []*v1.Pod{pod("p", nothing, app("x"), likes(weighted(1, apps("x"), v1.LabelHostname)))},
+			pods:    []*v1.Pod{pod("p", nothing, app("x"), preferredAffinity(weighted(1, apps("x"), v1.LabelHostname)))},
 			want:    map[string]int{"n": 0},
 		},
-		"the emptiest domain is best": {
+		"the domain with the fewest pods has the best score": {
 			weights: only("podtopologyspread"),
 			nodes:   append(zones, node("c1", four, label(zoneKey, "c"))),
 			pods: []*v1.Pod{
@@ -154,13 +154,13 @@ func TestScores(t *testing.T) {
 			},
 			want: map[string]int{"a1": 500, "a2": 500, "b1": 1000, "c1": 1000, "nowhere": 0},
 		},
-		"pods that are being deleted are not spread over": {
+		"terminating pods do not count for spread": {
 			weights: only("podtopologyspread"),
 			nodes:   zones,
 			pods:    []*v1.Pod{pod("p", nothing, app("x"), spreads(spread)), pod("r", nothing, app("x"), on("a1"), deleted)},
 			want:    map[string]int{"a1": 1000, "a2": 1000, "b1": 1000, "nowhere": 0},
 		},
-		"nodes that the pod tolerates not are counted unless its policy says otherwise": {
+		"nodes with taints that the pod does not tolerate count unless its policy honors taints": {
 			weights: only("podtopologyspread"),
 			nodes:   []*v1.Node{node("a1", four, label(zoneKey, "a")), node("b1", four, label(zoneKey, "b"), func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "t", Effect: v1.TaintEffectNoSchedule}} })},
 			pods: []*v1.Pod{
@@ -183,7 +183,7 @@ func TestScores(t *testing.T) {
 		"weights multiply and add up": {
 			weights: map[string]string{"leastrequested": "3", "tainttoleration": "10"},
 			nodes:   []*v1.Node{node("n", four, softTaint("a"))},
-			pods:    []*v1.Pod{pod("p", amounts{"cpu": "2", "memory": "4Gi"})},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "2", "memory": "4Gi"})},
 			want:    map[string]int{"n": 6500},
 		},
 	}
@@ -195,15 +195,15 @@ func TestScores(t *testing.T) {
 	}
 }
 
-func TestCountsFollowTheModel(t *testing.T) {
-	four := amounts{"cpu": "4", "memory": "8Gi"}
+func TestCountsAreUpdatedIncrementally(t *testing.T) {
+	four := resourceAmounts{"cpu": "4", "memory": "8Gi"}
 	zone := func(name string) change[v1.Node] { return label(v1.LabelTopologyZone, name) }
 	cluster := newCluster(
 		[]*v1.Node{node("a1", four, zone("a")), node("b1", four, zone("b"))},
 		[]*v1.Pod{
-			pod("p", amounts{}, app("x"), likes(weighted(1, apps("x"), v1.LabelTopologyZone)),
+			pod("p", resourceAmounts{}, app("x"), preferredAffinity(weighted(1, apps("x"), v1.LabelTopologyZone)),
 				spreads(v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, LabelSelector: apps("x")})),
-			pod("q", amounts{}, app("x")),
+			pod("q", resourceAmounts{}, app("x")),
 		})
 	profile := profile(t, map[string]string{"podaffinity": "2", "podtopologyspread": "1"})
 	ssn := profile.Open(cluster, nil, logr.Discard())
@@ -216,7 +216,7 @@ func TestCountsFollowTheModel(t *testing.T) {
 	expect(t, map[string]int{"a1": 1000, "b1": 1000}, scores(ssn, "p"))
 	ssn.Close()
 
-	cluster.Events().SetPod(pod("q", amounts{}, app("x"), on("b1")))
+	cluster.Events().SetPod(pod("q", resourceAmounts{}, app("x"), on("b1")))
 	cluster.Events().SetNode(node("a1", four, zone("b"))) // moves to the other zone
 	cluster.Events().SetNode(node("c1", four, zone("c")))
 	ssn = profile.Open(cluster, nil, logr.Discard())
@@ -228,37 +228,37 @@ func TestCountsFollowTheModel(t *testing.T) {
 	expect(t, map[string]int{"a1": 3000, "b1": 3000}, scores(ssn, "p"))
 	ssn.Close()
 
-	// After a failed cycle the model is built anew.
+	// The model is rebuilt after a failed cycle.
 	former := taskNamed(cluster, "p").Pod
-	cluster = newCluster([]*v1.Node{node("d1", four, zone("d")), node("e1", four, zone("e"))}, []*v1.Pod{former, pod("r", amounts{}, app("x"), on("e1"))})
+	cluster = newCluster([]*v1.Node{node("d1", four, zone("d")), node("e1", four, zone("e"))}, []*v1.Pod{former, pod("r", resourceAmounts{}, app("x"), on("e1"))})
 	ssn = profile.Open(cluster, nil, logr.Discard())
 	expect(t, map[string]int{"d1": 1000, "e1": 2500}, scores(ssn, "p"))
 	ssn.Close()
 }
 
-func TestEachTaskIsJudgedByItsOwnShape(t *testing.T) {
-	four := amounts{"cpu": "4", "memory": "8Gi"}
+func TestScoresUseTheSignatureOfTheTask(t *testing.T) {
+	four := resourceAmounts{"cpu": "4", "memory": "8Gi"}
 	ssn, _ := given{
 		weights: only("nodeaffinity"),
 		nodes:   []*v1.Node{node("n1", four, label("disk", "ssd")), node("n2", four)},
-		pods:    []*v1.Pod{pod("p", amounts{}, prefers(1, "disk", "ssd")), pod("q", amounts{})},
+		pods:    []*v1.Pod{pod("p", resourceAmounts{}, prefers(1, "disk", "ssd")), pod("q", resourceAmounts{})},
 	}.open(t)
 	expect(t, map[string]int{"n1": 1000, "n2": 0}, scores(ssn, "p"))
 	expect(t, map[string]int{"n1": 0, "n2": 0}, scores(ssn, "q"))
 	expect(t, map[string]int{"n1": 1000, "n2": 0}, scores(ssn, "p"))
 }
 
-func TestScoringAllocatesNothing(t *testing.T) {
+func TestScoreAllocations(t *testing.T) {
 	all := map[string]string{}
 	for _, w := range new(Arguments).weights() {
 		all[w.key[:len(w.key)-len(".weight")]] = "1"
 	}
 	ssn, cluster := given{
 		weights: all,
-		nodes:   []*v1.Node{node("n", amounts{"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "8"}, softTaint("a"), hasImage(1, "b"))},
+		nodes:   []*v1.Node{node("n", resourceAmounts{"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "8"}, softTaint("a"), hasImage(1, "b"))},
 		pods: []*v1.Pod{
-			pod("p", amounts{"cpu": "1", "nvidia.com/gpu": "1"}, tolerates("b")), pod("q", amounts{"memory": "1Gi"}, app("x")),
-			pod("r", amounts{}, on("n")),
+			pod("p", resourceAmounts{"cpu": "1", "nvidia.com/gpu": "1"}, tolerates("b")), pod("q", resourceAmounts{"memory": "1Gi"}, app("x")),
+			pod("r", resourceAmounts{}, on("n")),
 		},
 	}.open(t)
 	p, q, n := taskNamed(cluster, "p"), taskNamed(cluster, "q"), cluster.Node("n")

@@ -21,7 +21,7 @@ type term struct {
 	domains domains
 }
 
-// preferredTerms parses the terms of a shape. What cannot be parsed selects nothing.
+// preferredTerms parses the terms of a signature. A term that cannot be parsed selects no pods.
 func preferredTerms(s *api.Signature) []term {
 	var terms []term
 	add := func(preferred []v1.WeightedPodAffinityTerm, anti bool) {
@@ -45,17 +45,16 @@ func preferredTerms(s *api.Signature) []term {
 	return terms
 }
 
-// census counts the pods on a node that the term selects; a node without the topology label is
-// in no domain.
-func (t *term) census(cluster api.ClusterView, n *api.NodeInfo) census {
+// contribution returns the number of pods on a node that the term selects. A node without the topology label belongs to no domain.
+func (t *term) contribution(cluster api.ClusterView, n *api.NodeInfo) contribution {
 	if n == nil {
-		return census{}
+		return contribution{}
 	}
 	value, present := n.Node.Labels[t.TopologyKey]
 	if !present {
-		return census{}
+		return contribution{}
 	}
-	c := census{present: true, domain: value}
+	c := contribution{present: true, domain: value}
 	for _, task := range n.Tasks {
 		labels, _ := cluster.NamespaceLabels(task.Pod.Namespace)
 		if t.Matches(task.Pod, labels) {
@@ -65,10 +64,9 @@ func (t *term) census(cluster api.ClusterView, n *api.NodeInfo) census {
 	return c
 }
 
-// podAffinity is the weight of the preferred terms that the node satisfies, as a share of the
-// weight of all: an affinity term when the node's domain holds a pod that it selects, an
-// anti-affinity term when it holds none.
-func podAffinity(q *question, n *api.NodeInfo) api.Score {
+// podAffinity returns the weight of the preferred terms that the node satisfies, as a fraction of the weight of all
+// terms: an affinity term if the node's domain has a pod that the term selects, an anti-affinity term if it has none.
+func podAffinity(q *scoreState, n *api.NodeInfo) api.Score {
 	q.neighbours.sync()
 	var satisfied, all int64
 	for i := range q.neighbours.terms {

@@ -12,17 +12,17 @@ import (
 
 func prefersNodes(s *api.Signature) bool { return s.Preferred != nil && s.PreferredWeight > 0 }
 
-// nodeAffinity is the weight of the preferred node affinity terms that the node matches, as a
-// share of the weight of all.
-func nodeAffinity(q *question, n *api.NodeInfo) api.Score {
-	return share(q.shape.Preferred.Score(n.Node), q.shape.PreferredWeight)
+// nodeAffinity returns the weight of the preferred node affinity terms that the node matches, as a fraction of the
+// weight of all terms.
+func nodeAffinity(q *scoreState, n *api.NodeInfo) api.Score {
+	return share(q.signature.Preferred.Score(n.Node), q.signature.PreferredWeight)
 }
 
-// softTaints scores 1/(1+taints): one for a node without taints of effect PreferNoSchedule that
-// the task does not tolerate, a half with one of them, and so on.
-func softTaints(comparison bool) func(*question, *api.NodeInfo) api.Score {
+// softTaints scores 1/(1+taints): 1 for a node without taints of effect PreferNoSchedule that the task does not
+// tolerate, 1/2 for a node with one of them, and so on.
+func softTaints(comparison bool) func(*scoreState, *api.NodeInfo) api.Score {
 	log := klog.Background()
-	return func(q *question, n *api.NodeInfo) api.Score {
+	return func(q *scoreState, n *api.NodeInfo) api.Score {
 		if !n.SoftTaints() {
 			return api.OneScore
 		}
@@ -30,7 +30,7 @@ func softTaints(comparison bool) func(*question, *api.NodeInfo) api.Score {
 		for i := range n.Node.Spec.Taints {
 			taint := &n.Node.Spec.Taints[i]
 			if taint.Effect == v1.TaintEffectPreferNoSchedule &&
-				!corev1helpers.TolerationsTolerateTaint(log, q.shape.Exemplar.Tolerations, taint, comparison) {
+				!corev1helpers.TolerationsTolerateTaint(log, q.signature.Exemplar.Tolerations, taint, comparison) {
 				count++
 			}
 		}
@@ -38,18 +38,18 @@ func softTaints(comparison bool) func(*question, *api.NodeInfo) api.Score {
 	}
 }
 
-// The sizes between which images matter, as kube-scheduler has them: below the first their
-// download costs next to nothing, above the second, per container, more makes no difference.
+// The image sizes between which the score grows, with kube-scheduler's values: below the first the download costs
+// almost nothing, above the second (per container) the score does not grow.
 const (
 	smallImages   = 23 << 20   // bytes, all images of the pod together
 	largeOneImage = 1000 << 20 // bytes
 )
 
-// imageLocality is the size of the pod's images that the node has, scaled between the two
-// limits. Unlike kube-scheduler it does not ask how many other nodes have the image too.
-func imageLocality(q *question, n *api.NodeInfo) api.Score {
+// imageLocality returns the size of the pod's images that the node has, scaled between the two limits. Unlike
+// kube-scheduler it ignores how many other nodes have the image.
+func imageLocality(q *scoreState, n *api.NodeInfo) api.Score {
 	var size, containers int64
-	for _, list := range [][]v1.Container{q.shape.Exemplar.InitContainers, q.shape.Exemplar.Containers} {
+	for _, list := range [][]v1.Container{q.signature.Exemplar.InitContainers, q.signature.Exemplar.Containers} {
 		for i := range list {
 			size += imageSize(n.Node, list[i].Image)
 			containers++
@@ -61,8 +61,8 @@ func imageLocality(q *question, n *api.NodeInfo) api.Score {
 	return share(size-smallImages, largeOneImage*containers-smallImages)
 }
 
-// imageSize returns the bytes of an image on a node, zero if the node does not have it. Names
-// without tag mean the tag latest, which is how nodes list them.
+// imageSize returns the bytes of an image on a node, zero if the node does not have it. A name without a tag stands
+// for the tag latest, which is how nodes list it.
 func imageSize(node *v1.Node, name string) int64 {
 	latest := strings.LastIndex(name, ":") <= strings.LastIndex(name, "/")
 	for i := range node.Status.Images {

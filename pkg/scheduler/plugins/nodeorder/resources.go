@@ -6,22 +6,21 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// The resource scorers look at cpu and memory, and at each extended resource that the task asks
-// for: a node is judged as it will be once the task is on it. A dimension of which the node has
-// nothing is left out.
+// The resource scorers use cpu, memory, and each extended resource that the task requests. They score a node as it is
+// after the placement. A dimension of which the node has no capacity is ignored.
 
-// weigh notes the share of each resource that stays free on n, for all resource scorers.
-func (q *question) weigh(n *api.NodeInfo) {
+// computeFree stores the fraction of each resource that stays free on n, for all resource scorers.
+func (q *scoreState) computeFree(n *api.NodeInfo) {
 	q.free = q.free[:0]
 	for _, i := range q.dimensions {
 		if whole := n.Allocatable.At(i); whole > 0 {
-			q.free = append(q.free, share(n.Idle.At(i)-q.shape.Request.At(i), whole))
+			q.free = append(q.free, share(n.Idle.At(i)-q.signature.Request.At(i), whole))
 		}
 	}
 }
 
-// leastRequested is the mean share that stays free.
-func leastRequested(q *question, _ *api.NodeInfo) api.Score {
+// leastRequested returns the mean fraction that stays free.
+func leastRequested(q *scoreState, _ *api.NodeInfo) api.Score {
 	if len(q.free) == 0 {
 		return 0
 	}
@@ -32,20 +31,20 @@ func leastRequested(q *question, _ *api.NodeInfo) api.Score {
 	return sum / api.Score(len(q.free))
 }
 
-// mostRequested is the mean share that is used.
-func mostRequested(q *question, n *api.NodeInfo) api.Score {
+// mostRequested returns the mean fraction that is used.
+func mostRequested(q *scoreState, n *api.NodeInfo) api.Score {
 	if len(q.free) == 0 {
 		return 0
 	}
 	return api.OneScore - leastRequested(q, n)
 }
 
-// asksForSomething: pods that ask for nothing unbalance nothing.
-func asksForSomething(s *api.Signature) bool { return !s.BestEffort }
+// requestsResources reports whether the pod has requests; balance does not apply to pods without.
+func requestsResources(s *api.Signature) bool { return !s.BestEffort }
 
-// balancedResource is one less the difference between the shares in which the most and the least
-// used resource are used. A node with a single resource is balanced.
-func balancedResource(q *question, _ *api.NodeInfo) api.Score {
+// balancedResource returns one minus the difference between the used fractions of the most and the least used
+// resource. A node with a single resource is balanced.
+func balancedResource(q *scoreState, _ *api.NodeInfo) api.Score {
 	least, most := api.OneScore, api.Score(0)
 	for _, free := range q.free {
 		least, most = min(least, free), max(most, free)
@@ -53,8 +52,8 @@ func balancedResource(q *question, _ *api.NodeInfo) api.Score {
 	return api.OneScore - max(most-least, 0)
 }
 
-// share returns part/whole, cut to 0..1. The whole must be positive; the product with a million
-// needs more than 64 bits for memory above 8 TiB.
+// share returns part/whole, limited to 0..1. The whole must be positive. The product with a million needs more than
+// 64 bits for memory above 8 TiB.
 func share(part, whole int64) api.Score {
 	if part <= 0 {
 		return 0

@@ -19,20 +19,20 @@ func prefersSpread(s *api.Signature) bool {
 	return false
 }
 
-// constraint is a topology spread constraint that says ScheduleAnyway.
+// constraint is a topology spread constraint whose whenUnsatisfiable is ScheduleAnyway.
 type constraint struct {
 	key        string
 	selector   labels.Selector
-	shape      *api.Signature
-	keys       []string // of all constraints: a node that lacks one of them is not counted
-	byAffinity bool     // only nodes that the shape's node affinity admits are counted
-	byTaints   bool     // only nodes whose taints it tolerates are
+	signature  *api.Signature
+	keys       []string // of all constraints: a node without one of them does not count
+	byAffinity bool     // only nodes that the node affinity of the signature admits count
+	byTaints   bool     // only nodes whose taints the signature tolerates count
 	comparison bool
 	domains    domains
 }
 
-// softConstraints parses the constraints of a shape. What cannot be parsed selects nothing. Label
-// keys to match (matchLabelKeys) are not looked at: API servers write them into the selector.
+// softConstraints parses the constraints of a signature. A constraint that cannot be parsed selects no pods.
+// matchLabelKeys is ignored because the API server merges these keys into the selector.
 func softConstraints(s *api.Signature, comparison bool) []constraint {
 	var constraints []constraint
 	var keys []string
@@ -51,7 +51,7 @@ func softConstraints(s *api.Signature, comparison bool) []constraint {
 			selector = labels.Nothing()
 		}
 		constraints = append(constraints, constraint{
-			key: c.TopologyKey, selector: selector, shape: s, keys: keys, comparison: comparison,
+			key: c.TopologyKey, selector: selector, signature: s, keys: keys, comparison: comparison,
 			byAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor,
 			byTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor,
 		})
@@ -59,25 +59,25 @@ func softConstraints(s *api.Signature, comparison bool) []constraint {
 	return constraints
 }
 
-// census counts the pods on a node that the constraint selects. As in kube-scheduler, pods that
-// are being deleted do not count, and an empty selector counts none.
-func (c *constraint) census(n *api.NodeInfo) census {
+// contribution returns the number of pods on a node that the constraint selects. As in kube-scheduler, terminating pods do not count,
+// and an empty selector selects no pods.
+func (c *constraint) contribution(n *api.NodeInfo) contribution {
 	if n == nil || !c.counts(n.Node) {
-		return census{}
+		return contribution{}
 	}
-	result := census{present: true, domain: n.Node.Labels[c.key]}
+	result := contribution{present: true, domain: n.Node.Labels[c.key]}
 	if c.selector.Empty() {
 		return result
 	}
 	for _, task := range n.Tasks {
-		if task.Status != api.Releasing && task.Pod.Namespace == c.shape.Namespace && c.selector.Matches(labels.Set(task.Pod.Labels)) {
+		if task.Status != api.Releasing && task.Pod.Namespace == c.signature.Namespace && c.selector.Matches(labels.Set(task.Pod.Labels)) {
 			result.pods++
 		}
 	}
 	return result
 }
 
-// counts tells whether a node is one of those over which the constraint spreads.
+// counts reports whether a node is one of those over which the constraint spreads.
 func (c *constraint) counts(node *v1.Node) bool {
 	for _, key := range c.keys {
 		if _, present := node.Labels[key]; !present {
@@ -85,22 +85,22 @@ func (c *constraint) counts(node *v1.Node) bool {
 		}
 	}
 	if c.byAffinity {
-		if !c.shape.Admits(node) {
+		if !c.signature.Admits(node) {
 			return false
 		}
 	}
 	if c.byTaints {
-		_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, c.shape.Exemplar.Tolerations,
+		_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, c.signature.Exemplar.Tolerations,
 			func(t *v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule }, c.comparison)
 		return !repelled
 	}
 	return true
 }
 
-// topologySpread is the mean over the constraints of 1/(1+surplus), the surplus being the pods
-// in the node's domain beyond those in the emptiest one. A node that lacks a topology label of
-// any of the constraints scores zero.
-func topologySpread(q *question, n *api.NodeInfo) api.Score {
+// topologySpread returns the mean over the constraints of 1/(1+surplus), where the surplus is the number of pods in
+// the node's domain beyond those in the domain with the fewest. A node without the topology label of any of the
+// constraints scores zero.
+func topologySpread(q *scoreState, n *api.NodeInfo) api.Score {
 	q.neighbours.sync()
 	var sum api.Score
 	for i := range q.neighbours.spread {

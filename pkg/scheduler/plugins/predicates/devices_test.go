@@ -22,7 +22,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// What is said of nodes without the devices of a claim.
+// Verdicts for nodes without the devices of a claim.
 const (
 	noDevice  = "cannot allocate all claims"
 	elsewhere = "resourceclaim not available on the node"
@@ -35,48 +35,48 @@ func TestDevices(t *testing.T) {
 		pod     *v1.Pod
 		want    map[string]string
 	}{
-		"nobody has written the claim": {
-			pod: pod("p", using("one")), want: both(`could not find ResourceClaim "default/one"`),
+		"the claim does not exist": {
+			pod: pod("p", usesClaim("one")), want: both(`could not find ResourceClaim "default/one"`),
 		},
-		"the claim is not made from its template yet": {
+		"the claim is not created from its template yet": {
 			pod: pod("p", fromTemplate("")), want: both(`pod "default/p": ResourceClaim not created yet`),
 		},
-		"the claim is made from its template": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), ownedBy("p", wants("p-gpu", 1))},
+		"the claim is created from its template": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), ownedBy("p", deviceClaim("p-gpu", 1))},
 			pod:     pod("p", fromTemplate("p-gpu")), want: map[string]string{"n1": fits, "n2": noDevice},
 		},
-		"the claim is made for another pod": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), ownedBy("q", wants("q-gpu", 1))},
+		"the claim is created for another pod": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), ownedBy("q", deviceClaim("q-gpu", 1))},
 			pod:     pod("p", fromTemplate("q-gpu")), want: both("ResourceClaim default/q-gpu was not created for Pod default/p (Pod is not owner)"),
 		},
 		"the claim is for devices of a class that does not exist": {
-			objects: []runtime.Object{gpus("n1", "a"), wants("one", 1)},
-			pod:     pod("p", using("one")), want: both("request gpu: device class gpu does not exist"),
+			objects: []runtime.Object{gpus("n1", "a"), deviceClaim("one", 1)},
+			pod:     pod("p", usesClaim("one")), want: both("request gpu: device class gpu does not exist"),
 		},
 		"one node has enough devices": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b", "c"), wants("one", 2)},
-			pod:     pod("p", using("one")), want: map[string]string{"n1": noDevice, "n2": fits},
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b", "c"), deviceClaim("one", 2)},
+			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": noDevice, "n2": fits},
 		},
-		"two claims share out the devices of a node": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b", "c"), wants("one", 1), wants("two", 1)},
-			pod:     pod("p", using("one"), using("two")), want: map[string]string{"n1": noDevice, "n2": fits},
+		"two claims use the devices of a node": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b", "c"), deviceClaim("one", 1), deviceClaim("two", 1)},
+			pod:     pod("p", usesClaim("one"), usesClaim("two")), want: map[string]string{"n1": noDevice, "n2": fits},
 		},
-		"a device belongs to another claim": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), wants("one", 1), allocated("n1", "a", wants("two", 1))},
-			pod:     pod("p", using("one")), want: map[string]string{"n1": noDevice, "n2": fits},
+		"a device is allocated to another claim": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1), allocated("n1", "a", deviceClaim("two", 1))},
+			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": noDevice, "n2": fits},
 		},
-		"the claim has its device": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), allocated("n1", "a", wants("one", 1))},
-			pod:     pod("p", using("one")), want: map[string]string{"n1": fits, "n2": elsewhere},
+		"the claim is allocated": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), allocated("n1", "a", deviceClaim("one", 1))},
+			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": fits, "n2": elsewhere},
 		},
-		"devices that are attached later are not given away": {
-			objects: []runtime.Object{gpuClass(), attachedLater(gpus("n1", "a")), wants("one", 1)},
-			pod:     pod("p", using("one")), want: both(noDevice),
+		"devices with binding conditions are not allocated": {
+			objects: []runtime.Object{gpuClass(), attachedLater(gpus("n1", "a")), deviceClaim("one", 1)},
+			pod:     pod("p", usesClaim("one")), want: both(noDevice),
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inStore(t, tt.objects, []*v1.Pod{tt.pod}, func(t *testing.T, s *store) {
+			runWithAPIServer(t, tt.objects, []*v1.Pod{tt.pod}, func(t *testing.T, s *fakeAPIServer) {
 				ssn, _ := s.given.openWith(t, s.profile)
 				expect(t, tt.want, verdicts(ssn, "p", api.Now))
 			})
@@ -84,22 +84,22 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestDevicesAreReadFirst asks before the informers have started.
-func TestDevicesAreReadFirst(t *testing.T) {
+// TestClaimsBeforeInformersSync runs the filter before the informers have started.
+func TestClaimsBeforeInformersSync(t *testing.T) {
 	unread := "resource claims are not synced yet"
 	g := given{
-		nodes: []*v1.Node{node("n1")}, pods: []*v1.Pod{pod("p", using("one"))},
+		nodes: []*v1.Node{node("n1")}, pods: []*v1.Pod{pod("p", usesClaim("one"))},
 		handle: framework.Handle{Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)},
 	}
 	ssn, _ := g.open(t)
 	expect(t, map[string]string{"n1": unread}, verdicts(ssn, "p", api.Now))
 }
 
-// TestFulfilDevices places the pods p on n1 and q on n2, or where their claims let them, and has all of their
-// devices given to them; what has failed is cancelled, and what was placed with it.
-func TestFulfilDevices(t *testing.T) {
-	apart := []*v1.Pod{pod("p", using("one")), pod("q", using("two"))}
-	shared := []*v1.Pod{pod("p", using("one")), pod("q", using("one"))}
+// TestCommitDevices places the pods p on n1 and q on n2, or where their claims permit, and commits all reservations.
+// Reservations that fail, and those made with them, are released.
+func TestCommitDevices(t *testing.T) {
+	apart := []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))}
+	shared := []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("one"))}
 	broken := errors.New("no space left")
 	statusOf := func(name string) func(string, string) error {
 		return func(resource, claim string) error {
@@ -112,9 +112,9 @@ func TestFulfilDevices(t *testing.T) {
 	tests := map[string]struct {
 		pods   []*v1.Pod
 		nodes  []string
-		devise func(*store) // what the API server does
-		want   []string     // errors
-		claims []string     // then
+		devise func(*fakeAPIServer) // faults of the API server
+		want   []string             // errors
+		claims []string             // the claims afterwards
 	}{
 		"two claims": {
 			pods: apart, nodes: []string{"n1", "n2"}, want: []string{"", ""},
@@ -124,21 +124,21 @@ func TestFulfilDevices(t *testing.T) {
 			pods: shared, nodes: []string{"n1", "n1"}, want: []string{"", ""},
 			claims: []string{"one: n1/a for p q", "two: nothing"},
 		},
-		"one is refused": {
-			pods: apart, nodes: []string{"n1", "n2"}, devise: func(s *store) { s.refuse = statusOf("two") },
+		"one update fails": {
+			pods: apart, nodes: []string{"n1", "n2"}, devise: func(s *fakeAPIServer) { s.updateErr = statusOf("two") },
 			want:   []string{"", "claim two of pod q on node n2: add allocation and reservation to claim default/two: no space left"},
 			claims: []string{"one: nothing", "two: nothing"},
 		},
-		"the shared one is refused": {
-			pods: shared, nodes: []string{"n1", "n1"}, devise: func(s *store) { s.refuse = statusOf("one") },
+		"the update of the shared claim fails": {
+			pods: shared, nodes: []string{"n1", "n1"}, devise: func(s *fakeAPIServer) { s.updateErr = statusOf("one") },
 			want: []string{
 				"claim one of pod p on node n1: add allocation and reservation to claim default/one: no space left",
 				"claim one of pod q on node n1: a claim that it shares is not allocated for pod p",
 			},
 			claims: []string{"one: nothing", "two: nothing"},
 		},
-		"one was given away meanwhile": {
-			pods: apart, nodes: []string{"n1", "n2"}, devise: func(s *store) {
+		"one device is allocated to another claim meanwhile": {
+			pods: apart, nodes: []string{"n1", "n2"}, devise: func(s *fakeAPIServer) {
 				_, err := s.kube.ResourceV1().ResourceClaims("default").UpdateStatus(s.t.Context(), usedBy("x", allocated("n2", "b", s.resourceClaim("two"))), metav1.UpdateOptions{})
 				if err != nil {
 					s.t.Fatal(err)
@@ -150,8 +150,8 @@ func TestFulfilDevices(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), wants("one", 1), wants("two", 1)}
-			inStore(t, objects, tt.pods, func(t *testing.T, s *store) {
+			objects := []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1), deviceClaim("two", 1)}
+			runWithAPIServer(t, objects, tt.pods, func(t *testing.T, s *fakeAPIServer) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				for i, p := range tt.pods {
@@ -160,15 +160,15 @@ func TestFulfilDevices(t *testing.T) {
 				if tt.devise != nil {
 					tt.devise(s)
 				}
-				got, failed := s.fulfil(stmt.Decisions())
+				got, failed := s.commitAll(stmt.Decisions())
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("errors (-want +got):\n%s", diff)
 				}
 				if failed {
-					s.refuse = nil
+					s.updateErr = nil
 					stmt.Discard()
 				}
-				if diff := cmp.Diff(tt.claims, []string{s.holds("one"), s.holds("two")}); diff != "" {
+				if diff := cmp.Diff(tt.claims, []string{s.describeAllocation("one"), s.describeAllocation("two")}); diff != "" {
 					t.Errorf("claims (-want +got):\n%s", diff)
 				}
 			})
@@ -176,26 +176,26 @@ func TestFulfilDevices(t *testing.T) {
 	}
 }
 
-// TestLostAnswer has the API server take a claim, or not, and its answer get lost.
-func TestLostAnswer(t *testing.T) {
+// TestDeviceUpdateTimeout lets the API server apply the update of a claim, or not, and lose the response.
+func TestDeviceUpdateTimeout(t *testing.T) {
 	for name, taken := range map[string]bool{"the claim was written": true, "the claim was not written": false} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{gpuClass(), gpus("n1", "a"), wants("one", 1), wants("two", 1)}
-			inStore(t, objects, []*v1.Pod{pod("p", using("one")), pod("q", using("two"))}, func(t *testing.T, s *store) {
+			objects := []runtime.Object{gpuClass(), gpus("n1", "a"), deviceClaim("one", 1), deviceClaim("two", 1)}
+			runWithAPIServer(t, objects, []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))}, func(t *testing.T, s *fakeAPIServer) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
-				s.refuse = func(resource, name string) error {
+				s.updateErr = func(resource, name string) error {
 					if resource != "resourceclaims/status" {
 						return nil
 					}
-					s.refuse = nil
+					s.updateErr = nil
 					if taken {
-						s.put(usedBy("p", allocated("n1", "a", wants(name, 1))))
+						s.setResourceClaim(usedBy("p", allocated("n1", "a", deviceClaim(name, 1))))
 					}
 					return apierrors.NewTimeoutError("no answer", 0)
 				}
-				if got, failed := s.fulfil(stmt.Decisions()); !failed {
+				if got, failed := s.commitAll(stmt.Decisions()); !failed {
 					t.Errorf("no error, %v", got)
 				}
 				later, _ := s.given.openWith(t, s.profile)
@@ -203,7 +203,7 @@ func TestLostAnswer(t *testing.T) {
 				stmt.Discard()
 				later, _ = s.given.openWith(t, s.profile)
 				expect(t, map[string]string{"n1": fits, "n2": noDevice}, verdicts(later, "q", api.Now))
-				if diff := cmp.Diff("one: nothing", s.holds("one")); diff != "" {
+				if diff := cmp.Diff("one: nothing", s.describeAllocation("one")); diff != "" {
 					t.Errorf("claim (-want +got):\n%s", diff)
 				}
 			})
@@ -211,18 +211,18 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// put writes a claim behind the back of clients.
-func (s *store) put(claim *resourcev1.ResourceClaim) {
-	s.stamp(claim)
+// setResourceClaim changes a claim without the clients of the scheduler.
+func (s *fakeAPIServer) setResourceClaim(claim *resourcev1.ResourceClaim) {
+	s.setResourceVersion(claim)
 	if err := s.kube.Tracker().Update(resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), claim, "default"); err != nil {
 		s.t.Error(err)
 	}
 }
 
-// TestDevicesOutliveTheConfiguration looks what a plugin knows that a reload has made.
-func TestDevicesOutliveTheConfiguration(t *testing.T) {
-	objects := []runtime.Object{gpuClass(), gpus("n1", "a"), wants("one", 1), wants("two", 1)}
-	inStore(t, objects, []*v1.Pod{pod("p", using("one")), pod("q", using("two"))}, func(t *testing.T, s *store) {
+// TestDevicesSurviveReload checks what a plugin knows after a reload has replaced it.
+func TestDevicesSurviveReload(t *testing.T) {
+	objects := []runtime.Object{gpuClass(), gpus("n1", "a"), deviceClaim("one", 1), deviceClaim("two", 1)}
+	runWithAPIServer(t, objects, []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))}, func(t *testing.T, s *fakeAPIServer) {
 		spec := Spec()
 		reload := func() *framework.Session {
 			ssn, _ := s.given.openWith(t, s.given.profileOf(t, spec))
@@ -235,8 +235,8 @@ func TestDevicesOutliveTheConfiguration(t *testing.T) {
 	})
 }
 
-// fulfil fulfils all reservations at once, and tells the errors and whether there are any.
-func (s *store) fulfil(decisions []api.Decision) (errs []string, failed bool) {
+// commitAll commits all reservations concurrently and returns the errors and whether there are any.
+func (s *fakeAPIServer) commitAll(decisions []api.Decision) (errs []string, failed bool) {
 	errs = make([]string, len(decisions))
 	var running sync.WaitGroup
 	for i, d := range decisions {
@@ -251,7 +251,7 @@ func (s *store) fulfil(decisions []api.Decision) (errs []string, failed bool) {
 	return errs, strings.Join(errs, "") != ""
 }
 
-func (s *store) resourceClaim(name string) *resourcev1.ResourceClaim {
+func (s *fakeAPIServer) resourceClaim(name string) *resourcev1.ResourceClaim {
 	s.t.Helper()
 	claim, err := s.kube.ResourceV1().ResourceClaims("default").Get(s.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -260,8 +260,8 @@ func (s *store) resourceClaim(name string) *resourcev1.ResourceClaim {
 	return claim
 }
 
-// holds tells which device a claim has, and for whom.
-func (s *store) holds(name string) string {
+// describeAllocation returns the device of a claim and its consumers.
+func (s *fakeAPIServer) describeAllocation(name string) string {
 	status := s.resourceClaim(name).Status
 	if status.Allocation == nil {
 		return name + ": nothing"
@@ -274,14 +274,14 @@ func (s *store) holds(name string) string {
 	return fmt.Sprintf("%s: %s/%s for %s", name, device.Pool, device.Device, strings.Join(users, " "))
 }
 
-// using lets a pod use a claim for devices.
-func using(name string) change[v1.Pod] {
+// usesClaim adds a resource claim to a pod.
+func usesClaim(name string) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, v1.PodResourceClaim{Name: name, ResourceClaimName: &name})
 	}
 }
 
-// fromTemplate lets a pod use a claim that is made for it, or has been.
+// fromTemplate adds a claim template to a pod; made is the name of the claim created from it, if any.
 func fromTemplate(made string) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
@@ -297,7 +297,7 @@ func gpuClass() *resourcev1.DeviceClass {
 	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}
 }
 
-// gpus are the devices of a node, or those that all nodes reach.
+// gpus are the devices of a node, or devices that all nodes can access.
 func gpus(node string, names ...string) *resourcev1.ResourceSlice {
 	pool := resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "gpus-" + node}, Spec: resourcev1.ResourceSliceSpec{Driver: driver, Pool: pool, NodeName: &node}}
@@ -310,7 +310,7 @@ func gpus(node string, names ...string) *resourcev1.ResourceSlice {
 	return slice
 }
 
-// attachedLater has devices attached once they are allocated.
+// attachedLater gives devices binding conditions.
 func attachedLater(slice *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	for i := range slice.Spec.Devices {
 		slice.Spec.Devices[i].BindingConditions = []string{"Attached"}
@@ -318,8 +318,8 @@ func attachedLater(slice *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	return slice
 }
 
-// wants is a claim for so many devices of the class gpu.
-func wants(name string, count int64) *resourcev1.ResourceClaim {
+// deviceClaim is a claim for count devices of the class gpu.
+func deviceClaim(name string, count int64) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid("resourceclaim-" + name)},
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
@@ -334,7 +334,7 @@ func ownedBy(pod string, claim *resourcev1.ResourceClaim) *resourcev1.ResourceCl
 	return claim
 }
 
-// allocated gives a claim a device of a node.
+// allocated allocates a device of a node to a claim.
 func allocated(node, device string, claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	claim.Status.Allocation = &resourcev1.AllocationResult{
 		Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{

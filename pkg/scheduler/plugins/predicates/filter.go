@@ -8,9 +8,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// filter answers from a shape and a node object alone. Its refusals are made once and shared.
+// filter runs the checks that depend on a signature and a node object only. Each *api.Unfit is built once and shared.
 type filter struct {
-	// comparison tells whether tolerations may use the operators Lt and Gt.
+	// comparison reports whether tolerations may use the operators Lt and Gt.
 	comparison bool
 	pressures  []pressure
 	log        logr.Logger
@@ -43,9 +43,8 @@ func newFilter(a Arguments, comparison bool) *filter {
 	return f
 }
 
-// unfit returns why no task of the shape may ever go to the node as it is, or nil. The reason
-// that a person would look into first comes first: a cordoned node is told as cordoned, although
-// it is tainted as well.
+// unfit returns why no task with the signature fits on the node, or nil. The most specific reason comes first: a
+// cordoned node is reported as cordoned although it is tainted as well.
 func (f *filter) unfit(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	tolerations := s.Exemplar.Tolerations
 	if !n.Ready() && !f.tolerates(tolerations, noSchedule(lifecycleTaint(n.Node))) {
@@ -71,8 +70,8 @@ func (f *filter) unfit(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	return nil
 }
 
-// lifecycleTaint is the taint that the node lifecycle controller gives a node that is not ready:
-// one kind for nodes that say so, another for nodes that have gone silent.
+// lifecycleTaint returns the taint that the node lifecycle controller adds to a node that is not ready: one key for
+// nodes that report it, another for nodes that stopped reporting.
 func lifecycleTaint(node *v1.Node) string {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown {
@@ -94,7 +93,7 @@ func (f *filter) tolerates(tolerations []v1.Toleration, taint *v1.Taint) bool {
 	return corev1helpers.TolerationsTolerateTaint(f.log, tolerations, taint, f.comparison)
 }
 
-// taint returns the refusal for a taint; there are as many as there are different taints.
+// taint returns the shared result for a taint; there are as many as there are different taints.
 func (f *filter) taint(taint *v1.Taint) *api.Unfit {
 	key := taintKey{taint.Key, taint.Value, taint.Effect}
 	unfit := f.taints[key]

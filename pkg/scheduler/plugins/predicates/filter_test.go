@@ -10,41 +10,41 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
-func TestNodeObjects(t *testing.T) {
+func TestNodeFilters(t *testing.T) {
 	tests := map[string]struct {
 		arguments conf.Arguments
 		node      *v1.Node
 		pod       *v1.Pod
 		want      string
 	}{
-		"a plain pod goes to a plain node": {
+		"a pod and a node without constraints": {
 			node: node("n"), pod: pod("p"), want: fits,
 		},
 		"a node without conditions is ready": {
 			node: node("n", condition(v1.NodeDiskPressure, v1.ConditionFalse)), pod: pod("p"), want: fits,
 		},
-		"a node that says it is not ready": {
+		"a node whose Ready condition is False": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)), pod: pod("p"), want: "node(s) were not ready",
 		},
-		"a node that has gone silent": {
+		"a node whose Ready condition is Unknown": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)), pod: pod("p"), want: "node(s) were not ready",
 		},
-		"who tolerates the taint of a node that is not ready goes there": {
+		"a pod that tolerates the taint of a node that is not ready": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)),
 			pod:  pod("p", tolerates(v1.TaintNodeNotReady, "", v1.TolerationOpExists, v1.TaintEffectNoSchedule)), want: fits,
 		},
-		"who tolerates eviction only does not": {
+		"a pod that tolerates only NoExecute": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionFalse)),
 			pod:  pod("p", tolerates(v1.TaintNodeNotReady, "", v1.TolerationOpExists, v1.TaintEffectNoExecute)), want: "node(s) were not ready",
 		},
-		"who tolerates the taint of a silent node goes there": {
+		"a pod that tolerates the taint of an unreachable node": {
 			node: node("n", condition(v1.NodeReady, v1.ConditionUnknown)),
 			pod:  pod("p", tolerates(v1.TaintNodeUnreachable, "", v1.TolerationOpExists, v1.TaintEffectNoSchedule)), want: fits,
 		},
-		"cordoned is told before the taint that comes with it": {
+		"cordoned is reported before the taint of cordoned nodes": {
 			node: node("n", cordoned, taint(v1.TaintNodeUnschedulable, "", v1.TaintEffectNoSchedule)), pod: pod("p"), want: "node(s) were unschedulable",
 		},
-		"who tolerates everything goes to a cordoned node": {
+		"a pod that tolerates everything fits on a cordoned node": {
 			node: node("n", cordoned), pod: pod("p", tolerates("", "", v1.TolerationOpExists, "")), want: fits,
 		},
 		"a taint": {
@@ -53,7 +53,7 @@ func TestNodeObjects(t *testing.T) {
 		"a taint without value": {
 			node: node("n", taint("gpu", "", v1.TaintEffectNoExecute)), pod: pod("p"), want: "node(s) had untolerated taint {gpu:NoExecute}",
 		},
-		"the first taint that is not tolerated is told": {
+		"the first taint that is not tolerated is reported": {
 			node: node("n", taint("a", "", v1.TaintEffectNoSchedule), taint("b", "", v1.TaintEffectNoSchedule)),
 			pod:  pod("p", tolerates("a", "", v1.TolerationOpExists, "")), want: "node(s) had untolerated taint {b:NoSchedule}",
 		},
@@ -65,11 +65,11 @@ func TestNodeObjects(t *testing.T) {
 			node: node("n", taint("dedicated", "infra", v1.TaintEffectNoSchedule)),
 			pod:  pod("p", tolerates("dedicated", "batch", "", "")), want: "node(s) had untolerated taint {dedicated=infra:NoSchedule}",
 		},
-		"comparing tolerations are off as in kube-scheduler": {
+		"comparison operators of tolerations are off as in kube-scheduler": {
 			node: node("n", taint("level", "5", v1.TaintEffectNoSchedule)),
 			pod:  pod("p", tolerates("level", "3", "Gt", "")), want: "node(s) had untolerated taint {level=5:NoSchedule}",
 		},
-		"a soft taint refuses nobody": {
+		"a taint of effect PreferNoSchedule rejects no pods": {
 			node: node("n", taint("dedicated", "infra", v1.TaintEffectPreferNoSchedule)), pod: pod("p"), want: fits,
 		},
 		"a node selector that matches": {
@@ -95,24 +95,24 @@ func TestNodeObjects(t *testing.T) {
 		"affinity to another name": {
 			node: node("n"), pod: pod("p", requires(nameTerm(v1.NodeSelectorOpIn, "m"))), want: "node(s) didn't match Pod's node affinity/selector",
 		},
-		"pressure is left to taints by default": {
+		"pressure conditions are ignored by default": {
 			node: node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue), condition(v1.NodeDiskPressure, v1.ConditionTrue),
 				condition(v1.NodePIDPressure, v1.ConditionTrue)),
 			pod: pod("p"), want: fits,
 		},
-		"memory pressure where the arguments ask for it": {
+		"memory pressure, enabled by arguments": {
 			arguments: conf.Arguments{"predicate.MemoryPressureEnable": "true"},
 			node:      node("n", condition(v1.NodeMemoryPressure, v1.ConditionTrue)), pod: pod("p"), want: "node(s) had memory pressure",
 		},
-		"disk pressure where the arguments ask for it": {
+		"disk pressure, enabled by arguments": {
 			arguments: conf.Arguments{"predicate.DiskPressureEnable": "true", "predicate.MemoryPressureEnable": "true"},
 			node:      node("n", condition(v1.NodeDiskPressure, v1.ConditionTrue)), pod: pod("p"), want: "node(s) had disk pressure",
 		},
-		"process pressure where the arguments ask for it": {
+		"PID pressure, enabled by arguments": {
 			arguments: conf.Arguments{"predicate.PIDPressureEnable": "true"},
 			node:      node("n", condition(v1.NodePIDPressure, v1.ConditionTrue)), pod: pod("p"), want: "node(s) had pid pressure",
 		},
-		"no pressure where the arguments ask for it": {
+		"no pressure, enabled by arguments": {
 			arguments: conf.Arguments{"predicate.PIDPressureEnable": "true"},
 			node:      node("n", condition(v1.NodePIDPressure, v1.ConditionFalse)), pod: pod("p"), want: fits,
 		},
@@ -125,18 +125,18 @@ func TestNodeObjects(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreShared(t *testing.T) {
+func TestUnfitIsShared(t *testing.T) {
 	ssn, cluster := given{
 		nodes: []*v1.Node{node("a", taint("gpu", "", v1.TaintEffectNoSchedule)), node("b", taint("gpu", "", v1.TaintEffectNoSchedule))},
 		pods:  []*v1.Pod{pod("p")},
 	}.open(t)
 	signature := taskNamed(cluster, "p").Signature
 	if ssn.Filter(signature, cluster.Node("a")) != ssn.Filter(signature, cluster.Node("b")) {
-		t.Error("two nodes with the same taint give two refusals")
+		t.Error("two nodes with the same taint return different *api.Unfit")
 	}
 }
 
-func TestAskingAllocatesNothing(t *testing.T) {
+func TestFilterAllocations(t *testing.T) {
 	tests := map[string]struct {
 		node *v1.Node
 		pod  *v1.Pod
@@ -172,10 +172,10 @@ func TestArguments(t *testing.T) {
 		given conf.Arguments
 		want  string
 	}{
-		"none are needed":     {},
-		"kube-batch's":        {given: conf.Arguments{"predicate.MemoryPressureEnable": "true", "predicate.DiskPressureEnable": "false", "predicate.PIDPressureEnable": "true"}},
-		"neither true nor no": {given: conf.Arguments{"predicate.DiskPressureEnable": "maybe"}, want: `[predicate.DiskPressureEnable]: Invalid value: "maybe": must be true or false`},
-		"a typing error":      {given: conf.Arguments{"predicate.MemoryPresureEnable": "true"}, want: `[predicate.MemoryPresureEnable]: Forbidden: no such argument; did you mean "predicate.MemoryPressureEnable"?`},
+		"no arguments":   {},
+		"kube-batch's":   {given: conf.Arguments{"predicate.MemoryPressureEnable": "true", "predicate.DiskPressureEnable": "false", "predicate.PIDPressureEnable": "true"}},
+		"not a boolean":  {given: conf.Arguments{"predicate.DiskPressureEnable": "maybe"}, want: `[predicate.DiskPressureEnable]: Invalid value: "maybe": must be true or false`},
+		"a typing error": {given: conf.Arguments{"predicate.MemoryPresureEnable": "true"}, want: `[predicate.MemoryPresureEnable]: Forbidden: no such argument; did you mean "predicate.MemoryPressureEnable"?`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestArguments(t *testing.T) {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("complaint (-want +got):\n%s", diff)
+				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
 	}

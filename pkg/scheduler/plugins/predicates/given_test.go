@@ -17,7 +17,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// given is a cluster; all pods without a node are ours and wait.
+// given is a cluster; the scheduler under test is responsible for all pods without a node.
 type given struct {
 	nodes      []*v1.Node
 	pods       []*v1.Pod
@@ -26,7 +26,7 @@ type given struct {
 	handle     framework.Handle
 }
 
-const ours = "batch-scheduler"
+const schedulerName = "batch-scheduler"
 
 // open opens a session over the cluster with this plugin alone.
 func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
@@ -36,7 +36,7 @@ func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 
 func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Session, *model.Cluster) {
 	t.Helper()
-	cluster := model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
 	for name, labels := range g.namespaces {
 		cluster.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
@@ -72,10 +72,10 @@ func (g given) profileOf(t testing.TB, spec framework.PluginSpec) *framework.Pro
 	return profile
 }
 
-// fits is what verdicts have for a node without refusal.
+// fits is the verdict for a node that is not rejected.
 const fits = ""
 
-// verdicts returns what the filters, then the predicates say to a pod, by node.
+// verdicts returns the results of the filters and then of the predicates for a pod, by node.
 func verdicts(ssn *framework.Session, pod string, when api.When) map[string]string {
 	task := taskNamed(ssn.Cluster(), pod)
 	got := map[string]string{}
@@ -148,14 +148,14 @@ func taint(key, value string, effect v1.TaintEffect) change[v1.Node] {
 	}
 }
 
-// pod waits unless a change puts it on a node. A name may be preceded by a namespace.
+// pod is pending unless a change sets its node. The name may have a namespace as prefix.
 func pod(name string, changes ...change[v1.Pod]) *v1.Pod {
 	namespace, base, found := strings.Cut(name, "/")
 	if !found {
 		namespace, base = "default", name
 	}
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: base, UID: uid(name)}}
-	p.Spec.SchedulerName = ours
+	p.Spec.SchedulerName = schedulerName
 	p.Spec.Containers = []v1.Container{{Name: "main", Image: "image"}}
 	for _, c := range changes {
 		c(p)
@@ -163,7 +163,7 @@ func pod(name string, changes ...change[v1.Pod]) *v1.Pod {
 	return p
 }
 
-// on lets a pod run on a node, started by another scheduler.
+// on makes a pod run on a node, started by another scheduler.
 func on(name string) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		p.Spec.NodeName, p.Spec.SchedulerName, p.Status.Phase = name, "default-scheduler", v1.PodRunning
@@ -197,7 +197,7 @@ func affinity(p *v1.Pod) *v1.Affinity {
 	return p.Spec.Affinity
 }
 
-// avoids and joins are required terms over a topology.
+// avoids and joins are required terms of pod anti-affinity and affinity over a topology key.
 func avoids(selector *metav1.LabelSelector, topology string, namespaces ...string) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		affinity(p).PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{

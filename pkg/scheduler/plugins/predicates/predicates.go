@@ -1,25 +1,23 @@
-// Package predicates is the plugin that says where a task cannot go, verdict for verdict as the default filters of
-// kube-scheduler do.
+// Package predicates is the plugin that filters nodes for a task, with the same results as the default filters of
+// kube-scheduler.
 //
-// What a shape and a node object decide alone (readiness, cordons, taints, selectors and node
-// affinity) is answered by code of this package, once per shape and version of a node: the
-// framework remembers it. Host ports are answered from the model's own list. Everything that
-// depends on other pods, on volumes or on devices is put to kube-scheduler's plugins themselves,
-// but only about tasks that use such a feature or that an existing pod may have something to say
-// about.
+// Checks that depend only on a pod signature and a node object (readiness, cordons, taints, selectors and node
+// affinity) are implemented here and run once per signature and generation of a node: the framework caches the
+// result. Host ports are checked against the model's own list. Everything that depends on other pods, on volumes or
+// on devices is delegated to kube-scheduler's plugins, but only for tasks that use such a feature or that the
+// affinity terms of an existing pod may affect.
 //
 // It differs from kube-scheduler in three points, each on purpose:
-//   - A node whose Ready condition is False or Unknown is refused at once. kube-scheduler waits
-//     for the taint that the node lifecycle controller adds a moment later; whoever tolerates
-//     that taint is let through here too.
+//   - A node whose Ready condition is False or Unknown is rejected at once. kube-scheduler waits
+//     for the taint that the node lifecycle controller adds a moment later. A pod that tolerates
+//     that taint is admitted here too.
 //   - Topology spread has no default constraints: pods without constraints of their own are not
-//     spread by what services and controllers select them.
-//   - Of resource claims, those are not supported that a scheduler makes for extended resources,
-//     nor are devices with binding conditions: such pods find no room.
+//     spread by the selectors of services and controllers.
+//   - Resource claims that a scheduler creates for extended resources and devices with binding
+//     conditions are not supported: such pods stay pending.
 //
-// Claims that wait for their first consumer are bound with their pods, and so are resource claims:
-// what kube-scheduler's plugin chooses for a placement is reserved with it, and written when the
-// placement is carried out.
+// Claims that wait for their first consumer are bound with their pods, and so are resource claims: the plugin runs
+// kube-scheduler's Reserve for a placement when the session makes it, and PreBind when the placement is committed.
 package predicates
 
 import (
@@ -39,16 +37,17 @@ import (
 // Name of the plugin in configurations.
 const Name = "predicates"
 
-// Arguments of the plugin; what kube-batch has is named as there.
+// Arguments of the plugin; arguments that kube-batch has keep their names.
 type Arguments struct {
-	// MemoryPressure, DiskPressure and PIDPressure refuse nodes that report the condition. The
+	// MemoryPressure, DiskPressure and PIDPressure reject nodes that report the condition. The
 	// node lifecycle controller also taints such nodes, so this matters only without it.
 	MemoryPressure, DiskPressure, PIDPressure bool
-	// VolumeBindTimeout is how long claims of either kind may take to be bound before their pods are placed anew.
+	// VolumeBindTimeout is how long binding the volumes and devices of a gang may take before the gang is scheduled
+	// again.
 	VolumeBindTimeout time.Duration
 }
 
-// maxBindTimeoutSeconds is a day: nobody waits longer for a volume.
+// maxBindTimeoutSeconds is a day, which is longer than any provisioner needs.
 const maxBindTimeoutSeconds = 24 * 60 * 60
 
 func decode(d *conf.Decoder) Arguments {
@@ -58,22 +57,21 @@ func decode(d *conf.Decoder) Arguments {
 		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false, "the same for process ids"),
 
 		VolumeBindTimeout: time.Second * time.Duration(d.Int("predicate.VolumeBindTimeoutSeconds", 600, 1, maxBindTimeoutSeconds,
-			"how many seconds the claims of a gang, for volumes or devices, may take to be bound before it is placed anew")),
+			"how many seconds the claims of a gang, for volumes or devices, may take to be bound before the gang is scheduled again")),
 	}
 }
 
 // Spec registers the plugin.
 //
-// The handle's informers serve volumes: persistent volumes and claims, storage classes, CSI
-// nodes, drivers and capacities, and volume attachments; and devices: resource claims and
-// slices, and device classes. Making the plugin asks for them, so their factory must be started
-// afterwards, also when a reload made the plugin. Without informers, tasks with volumes or
-// resource claims fit nowhere.
+// The plugin requests informers for volumes (persistent volumes and claims, storage classes, CSI nodes, drivers and
+// capacities, volume attachments) and for devices (resource claims and slices, device classes) from the handle's
+// factory. The caller must start the factory after it builds the plugin, also after a reload. Without informers,
+// tasks with volumes or resource claims fit on no node.
 func Spec() framework.PluginSpec {
-	var devices *upstream.Devices // those of the last plugin
+	var devices *upstream.Devices // shared by successive plugins
 	return framework.PluginSpec{
 		New: func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
-			if handle.Informers != nil && !devices.Of(handle.Informers) {
+			if handle.Informers != nil && !devices.UsesInformers(handle.Informers) {
 				var err error
 				if devices, err = upstream.NewDevices(handle.Informers); err != nil {
 					return nil, err
@@ -86,7 +84,7 @@ func Spec() framework.PluginSpec {
 	}
 }
 
-// plugin lives as long as the configuration.
+// plugin exists as long as the configuration.
 type plugin struct {
 	filter    *filter
 	runner    *upstream.FilterRunner
@@ -95,7 +93,7 @@ type plugin struct {
 
 func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) (*plugin, error) {
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	judge, err := upstream.NewFilterRunner(upstream.Options{
+	runner, err := upstream.NewFilterRunner(upstream.Options{
 		Informers: handle.Informers, Devices: devices, Kube: handle.Kube, Features: features, BindTimeout: a.VolumeBindTimeout,
 	})
 	if err != nil {
@@ -103,7 +101,7 @@ func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) 
 	}
 	return &plugin{
 		filter:    newFilter(a, features.EnableTaintTolerationComparisonOperators),
-		runner:    judge,
+		runner:    runner,
 		portTaken: &api.Unfit{Reason: api.HostPortTaken},
 	}, nil
 }
@@ -113,7 +111,7 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	p.filter.log = ssn.Log
 	p.runner.Open(ssn.Cluster(), ssn.Log)
-	n := &neighbours{plugin: p, cluster: ssn.Cluster()}
+	n := &podDependent{plugin: p, cluster: ssn.Cluster()}
 	ssn.AddFilterFn(Name, p.filter.unfit)
 	ssn.AddPredicateFn(Name, n.unfit)
 	ssn.AddReserveFn(Name, n.reserve)
@@ -122,51 +120,51 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 
 func (p *plugin) OnSessionClose(*framework.Session) { p.runner.Close() }
 
-// neighbours answers for one session what depends on what stands on a node.
-type neighbours struct {
+// podDependent runs, for one session, the checks that depend on the pods on a node.
+type podDependent struct {
 	*plugin
 	cluster api.ClusterView
 
-	// The last task asked about: one task is usually asked about many nodes in a row, and the
-	// terms that classes are made of stand still within a session.
-	task   *api.TaskInfo
-	class  *api.EquivalenceClass
-	upward bool // the class has to be put to kube-scheduler's plugins
+	// The last task. Callers usually check many nodes in a row for one task, and the affinity terms that define
+	// equivalence classes do not change within a session.
+	task        *api.TaskInfo
+	class       *api.EquivalenceClass
+	runUpstream bool // kube-scheduler's plugins must run for the class
 }
 
-// unfit returns why t cannot go to n given its neighbours, or nil. It allocates nothing for
-// tasks that nobody else has a say about.
-func (s *neighbours) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
+// unfit returns why t does not fit on n given the pods there, or nil. It does not allocate for tasks that no other
+// pod affects.
+func (s *podDependent) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
 	if n.PortConflict(t, when) {
 		return s.portTaken
 	}
 	if t != s.task {
 		s.task, s.class = t, s.cluster.ClassOf(t)
-		s.upward = s.class.AffectedByPods() || t.Signature.HasExternalResources()
+		s.runUpstream = s.class.AffectedByPods() || t.Signature.HasExternalResources()
 	}
-	if !s.upward {
+	if !s.runUpstream {
 		return nil
 	}
 	return s.runner.Unfit(s.class, t.Pod, n, when)
 }
 
-// reserve sets the volumes aside that t takes on n.
-func (s *neighbours) reserve(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
+// reserve reserves the volumes of t on n.
+func (s *podDependent) reserve(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
 	if !t.Signature.Volumes {
 		return nil
 	}
 	return s.runner.Reserve(t.Pod, n)
 }
 
-// reserveDevices sets the devices aside that t takes on n.
-func (s *neighbours) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
+// reserveDevices reserves the devices of t on n.
+func (s *podDependent) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
 	if !t.Signature.Claims {
 		return nil
 	}
 	return s.runner.ReserveDevices(t.Pod, n)
 }
 
-// pressures returns the node conditions that refuse a node.
+// pressures returns the node conditions that reject a node.
 func (a Arguments) pressures() []v1.NodeConditionType {
 	var kinds []v1.NodeConditionType
 	if a.MemoryPressure {

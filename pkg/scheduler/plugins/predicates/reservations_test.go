@@ -25,23 +25,23 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// store is an API server with nodes n1 and n2 in zones a and b, where tests play the volume controller.
-type store struct {
-	t       *testing.T
-	kube    *fake.Clientset
-	profile *framework.Profile
-	given   given
-	refuse  func(resource, name string) error // updates; nil refuses none
+// fakeAPIServer is an API server with nodes n1 and n2 in zones a and b, in which tests act as the volume controller.
+type fakeAPIServer struct {
+	t         *testing.T
+	kube      *fake.Clientset
+	profile   *framework.Profile
+	given     given
+	updateErr func(resource, name string) error // of updates; nil means none fails
 
 	mu      sync.Mutex
 	version int
 }
 
-// inStore runs a test in a bubble of its own, over the objects and pods that wait.
-func inStore(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*testing.T, *store)) {
+// runWithAPIServer runs a test in its own synctest bubble, with the objects and the pending pods.
+func runWithAPIServer(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*testing.T, *fakeAPIServer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{t: t, given: given{nodes: []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))}, pods: pods}}
+		s := &fakeAPIServer{t: t, given: given{nodes: []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))}, pods: pods}}
 		s.given.arguments = conf.Arguments{"predicate.VolumeBindTimeoutSeconds": "60"}
 		for _, n := range s.given.nodes {
 			objects = append(objects, n)
@@ -50,15 +50,15 @@ func inStore(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*
 			objects = append(objects, p)
 		}
 		for _, o := range objects {
-			s.stamp(o)
+			s.setResourceVersion(o)
 		}
 		s.kube = fake.NewClientset(objects...)
 		s.kube.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			object := action.(clienttesting.UpdateAction).GetObject().DeepCopyObject()
-			if err := s.objection(action, object); err != nil {
+			if err := s.updateError(action, object); err != nil {
 				return true, nil, err
 			}
-			s.stamp(object)
+			s.setResourceVersion(object)
 			return true, object, s.kube.Tracker().Update(action.GetResource(), object, action.GetNamespace())
 		})
 		factory := informers.NewSharedInformerFactory(s.kube, 0)
@@ -72,14 +72,14 @@ func inStore(t *testing.T, objects []runtime.Object, pods []*v1.Pod, test func(*
 	})
 }
 
-func (s *store) stamp(object runtime.Object) {
+func (s *fakeAPIServer) setResourceVersion(object runtime.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	s.access(object).SetResourceVersion(strconv.Itoa(s.version))
+	s.metadata(object).SetResourceVersion(strconv.Itoa(s.version))
 }
 
-func (s *store) access(object runtime.Object) metav1.Object {
+func (s *fakeAPIServer) metadata(object runtime.Object) metav1.Object {
 	m, err := meta.Accessor(object)
 	if err != nil {
 		panic(err)
@@ -87,23 +87,23 @@ func (s *store) access(object runtime.Object) metav1.Object {
 	return m
 }
 
-// objection is why the API server does not take an update: somebody else was faster, or the test says so.
-func (s *store) objection(action clienttesting.Action, object runtime.Object) error {
-	m, what := s.access(object), action.GetResource()
-	if s.refuse != nil {
-		if err := s.refuse(what.Resource+"/"+action.GetSubresource(), m.GetName()); err != nil {
+// updateError returns why the API server rejects an update: a conflict, or the fault of the test.
+func (s *fakeAPIServer) updateError(action clienttesting.Action, object runtime.Object) error {
+	m, what := s.metadata(object), action.GetResource()
+	if s.updateErr != nil {
+		if err := s.updateErr(what.Resource+"/"+action.GetSubresource(), m.GetName()); err != nil {
 			return err
 		}
 	}
 	current, err := s.kube.Tracker().Get(what, action.GetNamespace(), m.GetName())
-	if err == nil && s.access(current).GetResourceVersion() != m.GetResourceVersion() {
+	if err == nil && s.metadata(current).GetResourceVersion() != m.GetResourceVersion() {
 		err = apierrors.NewConflict(what.GroupResource(), m.GetName(), errors.New("it has changed"))
 	}
 	return err
 }
 
-// claim shows a claim as the API server has it.
-func (s *store) claim(name string) *v1.PersistentVolumeClaim {
+// claim returns a claim from the API server.
+func (s *fakeAPIServer) claim(name string) *v1.PersistentVolumeClaim {
 	s.t.Helper()
 	claim, err := s.kube.CoreV1().PersistentVolumeClaims("default").Get(s.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -112,15 +112,15 @@ func (s *store) claim(name string) *v1.PersistentVolumeClaim {
 	return claim
 }
 
-func (s *store) update(claim *v1.PersistentVolumeClaim) {
+func (s *fakeAPIServer) update(claim *v1.PersistentVolumeClaim) {
 	s.t.Helper()
 	if _, err := s.kube.CoreV1().PersistentVolumeClaims("default").Update(s.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// bind does what the volume controller does in the end.
-func (s *store) bind(name, volume string) {
+// bind binds a claim to a volume like the volume controller.
+func (s *fakeAPIServer) bind(name, volume string) {
 	claim := s.claim(name)
 	claim.Spec.VolumeName, claim.Status.Phase = volume, v1.ClaimBound
 	if claim.Annotations == nil {
@@ -130,10 +130,10 @@ func (s *store) bind(name, volume string) {
 	s.update(claim)
 }
 
-// TestReservationsOfASession places two pods, one after the other, and looks where the second one could go
-// before, meanwhile, and once the first placement is undone.
+// TestReservationsOfASession places two pods, one after the other, and checks where the second pod fits before the
+// first placement, after it, and after it is undone.
 func TestReservationsOfASession(t *testing.T) {
-	locals := unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer))
+	locals := noProvisioner(class("local", storagev1.VolumeBindingWaitForFirstConsumer))
 	none := "node(s) didn't find available persistent volumes to bind"
 	type places map[string]string
 	tests := map[string]struct {
@@ -142,7 +142,7 @@ func TestReservationsOfASession(t *testing.T) {
 		free    places
 		taken   places
 	}{
-		"a volume is for one claim": {
+		"a volume binds to one claim": {
 			objects: []runtime.Object{locals, local("disk", ""), unbound("one", "local"), unbound("two", "local")},
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": none, "n2": none},
@@ -152,45 +152,45 @@ func TestReservationsOfASession(t *testing.T) {
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": none, "n2": fits},
 		},
-		"volumes that are made are no one's in advance": {
+		"volumes to be provisioned are not reserved": {
 			objects: []runtime.Object{class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later"), unbound("two", "later")},
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
 		},
-		"a claim whose volume is made for another pod has no say": {
+		"a shared claim whose volume is provisioned for another pod does not restrict nodes": {
 			objects: []runtime.Object{class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later")},
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("one"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
 		},
-		"a claim that gets a volume for another pod is where that is": {
+		"a shared claim that gets an existing volume restricts nodes to that volume": {
 			objects: []runtime.Object{locals, local("first", "a"), local("second", "b"), unbound("one", "local")},
 			pods:    []*v1.Pod{pod("p", claim("one")), pod("q", claim("one"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": none},
 		},
-		"a device is for one claim": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), wants("one", 1), wants("two", 1)},
-			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("two"))},
+		"a device is allocated to one claim": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1), deviceClaim("two", 1)},
+			pods:    []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": noDevice, "n2": fits},
 		},
 		"of two devices each claim gets one": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a", "b"), wants("one", 1), wants("two", 1)},
-			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("two"))},
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a", "b"), deviceClaim("one", 1), deviceClaim("two", 1)},
+			pods:    []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))},
 			free:    places{"n1": fits, "n2": noDevice}, taken: places{"n1": fits, "n2": noDevice},
 		},
-		"a claim that gets devices for another pod is where they are": {
-			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), wants("one", 1)},
-			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("one"))},
+		"a shared claim restricts nodes to its reserved devices": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1)},
+			pods:    []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("one"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": elsewhere},
 		},
-		"a claim may get a device that all nodes reach": {
-			objects: []runtime.Object{gpuClass(), gpus("", "a"), wants("one", 1)},
-			pods:    []*v1.Pod{pod("p", using("one")), pod("q", using("one"))},
+		"a claim may get a device that all nodes can access": {
+			objects: []runtime.Object{gpuClass(), gpus("", "a"), deviceClaim("one", 1)},
+			pods:    []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("one"))},
 			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": fits, "n2": fits},
 		},
-		"volumes that are made are attached, too": {
+		"provisioned volumes count for the attach limit": {
 			objects: []runtime.Object{
 				class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("one", "later"), unbound("two", "later"),
-				attachable("n1", 1), attachable("n2", 1),
+				attachLimit("n1", 1), attachLimit("n2", 1),
 			},
 			pods: []*v1.Pod{pod("p", claim("one")), pod("q", claim("two"))},
 			free: places{"n1": fits, "n2": fits}, taken: places{"n1": "node(s) exceed max volume count", "n2": fits},
@@ -198,7 +198,7 @@ func TestReservationsOfASession(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inStore(t, tt.objects, tt.pods, func(t *testing.T, s *store) {
+			runWithAPIServer(t, tt.objects, tt.pods, func(t *testing.T, s *fakeAPIServer) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				expect(t, tt.free, verdicts(ssn, "q", api.Now))
 				stmt := ssn.Statement()
@@ -215,30 +215,30 @@ func TestReservationsOfASession(t *testing.T) {
 	}
 }
 
-// TestFulfil places the pod p on n1 and has its claim data bound.
-func TestFulfil(t *testing.T) {
+// TestCommitVolumes places the pod p on n1 and commits its reservation of the claim data.
+func TestCommitVolumes(t *testing.T) {
 	later := class("later", storagev1.VolumeBindingWaitForFirstConsumer)
 	tests := map[string]struct {
 		objects []runtime.Object
-		// controller does the rest once the claim or the volume is written.
-		controller func(*store)
-		want       string        // the error
-		takes      time.Duration // until it is known
+		// controller acts as the volume controller after the claim or the volume is written.
+		controller func(*fakeAPIServer)
+		want       string        // the expected error
+		takes      time.Duration // until Commit returns
 	}{
-		"the volume is made": {
+		"the volume is provisioned": {
 			objects:    []runtime.Object{later, unbound("data", "later"), disk("made", "a")},
-			controller: func(s *store) { s.bind("data", "made") },
+			controller: func(s *fakeAPIServer) { s.bind("data", "made") },
 			takes:      time.Second,
 		},
-		"the volume is made elsewhere": {
+		"the volume is provisioned in another zone": {
 			objects:    []runtime.Object{later, unbound("data", "later"), disk("made", "b")},
-			controller: func(s *store) { s.bind("data", "made") },
+			controller: func(s *fakeAPIServer) { s.bind("data", "made") },
 			want:       `the volumes of pod p on node n1: binding volumes: pv "made" node affinity doesn't match node "n1": no matching NodeSelectorTerms`,
 			takes:      time.Second,
 		},
 		"the provisioner gives up": {
 			objects: []runtime.Object{later, unbound("data", "later")},
-			controller: func(s *store) {
+			controller: func(s *fakeAPIServer) {
 				claim := s.claim("data")
 				if node := claim.Annotations[storagehelpers.AnnSelectedNode]; node != "n1" {
 					s.t.Errorf("the node selected for the claim is %q, want n1", node)
@@ -249,20 +249,20 @@ func TestFulfil(t *testing.T) {
 			want:  `claim data of pod p on node n1: binding volumes: selectedNode annotation reset for PVC "data"`,
 			takes: time.Second,
 		},
-		"nobody makes the volume": {
+		"the volume is not provisioned": {
 			objects:    []runtime.Object{later, unbound("data", "later")},
-			controller: func(*store) {},
+			controller: func(*fakeAPIServer) {},
 			want:       "claim data of pod p on node n1: not bound within 1m0s",
 			takes:      time.Minute,
 		},
-		"there is a volume": {
+		"the volume exists": {
 			objects: []runtime.Object{
-				unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer)), unbound("data", "local"), local("disk", "a"),
+				noProvisioner(class("local", storagev1.VolumeBindingWaitForFirstConsumer)), unbound("data", "local"), local("disk", "a"),
 			},
-			controller: func(s *store) {
+			controller: func(s *fakeAPIServer) {
 				volume, err := s.kube.CoreV1().PersistentVolumes().Get(s.t.Context(), "disk", metav1.GetOptions{})
 				if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Name != "data" {
-					s.t.Errorf("the volume is not for the claim: %v", volume.Spec.ClaimRef)
+					s.t.Errorf("the volume has another claimRef: %v", volume.Spec.ClaimRef)
 				}
 				s.bind("data", "disk")
 			},
@@ -271,7 +271,7 @@ func TestFulfil(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inStore(t, tt.objects, []*v1.Pod{pod("p", claim("data"))}, func(t *testing.T, s *store) {
+			runWithAPIServer(t, tt.objects, []*v1.Pod{pod("p", claim("data"))}, func(t *testing.T, s *fakeAPIServer) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
@@ -291,25 +291,25 @@ func TestFulfil(t *testing.T) {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}
 				if took := time.Since(began); took != tt.takes {
-					t.Errorf("known after %s, want %s", took, tt.takes)
+					t.Errorf("Commit returned after %s, want %s", took, tt.takes)
 				}
 			})
 		})
 	}
 }
 
-// TestFulfilShared places the pods p on n1 and q on n2, which share the claim data.
-func TestFulfilShared(t *testing.T) {
+// TestCommitSharedVolumes places the pods p on n1 and q on n2, which share the claim data.
+func TestCommitSharedVolumes(t *testing.T) {
 	tests := map[string]struct {
-		volume string // zone of the volume that is made
-		gone   bool   // p is not placed after all
-		want   []string
+		volume   string // zone of the provisioned volume
+		released bool   // the placement of p is released
+		want     []string
 	}{
-		"a volume that is everywhere": {want: []string{"", ""}},
+		"a volume that all nodes can access": {want: []string{"", ""}},
 		"a volume of one node": {volume: "a", want: []string{
 			"", `the volumes of pod q on node n2: shared claim data is bound to volume made, which the node cannot use: no matching NodeSelectorTerms`,
 		}},
-		"a volume that is not made, because the other pod is not placed": {gone: true, want: []string{
+		"a volume that is not provisioned because the other reservation is released": {released: true, want: []string{
 			"", "claim data of pod q on node n2: claim data is not going to be bound for the pod that shares it",
 		}},
 	}
@@ -317,14 +317,14 @@ func TestFulfilShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{class("later", storagev1.VolumeBindingWaitForFirstConsumer), unbound("data", "later"), disk("made", tt.volume)}
 			pods := []*v1.Pod{pod("p", claim("data")), pod("q", claim("data"))}
-			inStore(t, objects, pods, func(t *testing.T, s *store) {
+			runWithAPIServer(t, objects, pods, func(t *testing.T, s *fakeAPIServer) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))
 				stmt.Allocate(taskNamed(cluster, "q"), cluster.Node("n2"))
 				got := make([]string, 2)
 				for i, d := range stmt.Decisions() {
-					if i == 0 && tt.gone {
+					if i == 0 && tt.released {
 						d.UnreserveExternal()
 						continue
 					}
@@ -335,7 +335,7 @@ func TestFulfilShared(t *testing.T) {
 					}()
 				}
 				synctest.Wait()
-				if !tt.gone {
+				if !tt.released {
 					s.bind("data", "made")
 				}
 				time.Sleep(5 * time.Second)
@@ -348,15 +348,15 @@ func TestFulfilShared(t *testing.T) {
 	}
 }
 
-func TestNothingIsReservedWithoutNeed(t *testing.T) {
+func TestNoReservationWithoutUnboundClaims(t *testing.T) {
 	tests := map[string]*v1.Pod{
-		"a pod without volumes":   pod("p"),
-		"a pod with a bound one":  pod("p", claim("data")),
-		"a pod with a plain disk": pod("p", image("pool/image")),
+		"a pod without volumes":       pod("p"),
+		"a pod with a bound claim":    pod("p", claim("data")),
+		"a pod with an inline volume": pod("p", image("pool/image")),
 	}
 	for name, p := range tests {
 		t.Run(name, func(t *testing.T) {
-			inStore(t, []runtime.Object{bound("data", "disk"), disk("disk", "")}, []*v1.Pod{p}, func(t *testing.T, s *store) {
+			runWithAPIServer(t, []runtime.Object{bound("data", "disk"), disk("disk", "")}, []*v1.Pod{p}, func(t *testing.T, s *fakeAPIServer) {
 				ssn, cluster := s.given.openWith(t, s.profile)
 				stmt := ssn.Statement()
 				stmt.Allocate(taskNamed(cluster, "p"), cluster.Node("n1"))

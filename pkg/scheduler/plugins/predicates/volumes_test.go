@@ -33,59 +33,59 @@ func TestVolumes(t *testing.T) {
 			objects: []runtime.Object{bound("data", "disk"), disk("disk", "a")},
 			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "node(s) didn't match PersistentVolume's node affinity"},
 		},
-		"the claim is bound to a volume that is anywhere": {
+		"the claim is bound to a volume that all nodes can access": {
 			objects: []runtime.Object{bound("data", "disk"), disk("disk", "")},
 			pod:     pod("p", claim("data")), want: both(fits),
 		},
-		"the volume of the claim is gone": {
+		"the volume of the claim does not exist": {
 			objects: []runtime.Object{bound("data", "disk")},
 			pod:     pod("p", claim("data")), want: both(`persistentvolume "disk" not found`),
 		},
-		"the claim is going to be bound without the pod": {
+		"the claim has binding mode Immediate and is unbound": {
 			objects: []runtime.Object{unbound("data", "now"), class("now", storagev1.VolumeBindingImmediate)},
 			pod:     pod("p", claim("data")), want: both("pod has unbound immediate PersistentVolumeClaims"),
 		},
-		"the claim waits for the pod": {
+		"the claim waits for its first consumer": {
 			objects: []runtime.Object{unbound("data", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
 			pod:     pod("p", claim("data")), want: both(fits),
 		},
-		"the claim waits for the pod, and its volume can be made in one zone": {
-			objects: []runtime.Object{unbound("data", "later"), allowedIn("a", class("later", storagev1.VolumeBindingWaitForFirstConsumer))},
+		"the volume of the waiting claim can be provisioned in one zone": {
+			objects: []runtime.Object{unbound("data", "later"), allowedZone("a", class("later", storagev1.VolumeBindingWaitForFirstConsumer))},
 			pod:     pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "node(s) didn't find available persistent volumes to bind"},
 		},
-		"the claim waits for the pod, and there is a volume in one zone": {
-			objects: []runtime.Object{unbound("data", "local"), local("disk", "b"), unprovisioned(class("local", storagev1.VolumeBindingWaitForFirstConsumer))},
+		"a volume for the waiting claim exists in one zone": {
+			objects: []runtime.Object{unbound("data", "local"), local("disk", "b"), noProvisioner(class("local", storagev1.VolumeBindingWaitForFirstConsumer))},
 			pod:     pod("p", claim("data")), want: map[string]string{"n1": "node(s) didn't find available persistent volumes to bind", "n2": fits},
 		},
-		"the claim waits for the pod, and its volume is made on the node that was chosen before": {
+		"a node is already selected for the waiting claim": {
 			objects: []runtime.Object{selected("n2", unbound("data", "later")), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
 			pod:     pod("p", claim("data")), want: map[string]string{"n1": "node(s) didn't find available persistent volumes to bind", "n2": fits},
 		},
-		"the claim waits for the pod, and one node has storage for it": {
+		"one node has storage capacity for the waiting claim": {
 			objects: []runtime.Object{
-				unbound("data", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer), counting("driver"), storage("a", "5Gi"), storage("b", "1Mi"),
+				unbound("data", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer), tracksCapacity("driver"), storageCapacity("a", "5Gi"), storageCapacity("b", "1Mi"),
 			},
 			pod: pod("p", claim("data")), want: map[string]string{"n1": fits, "n2": "node(s) did not have enough free storage"},
 		},
-		"the claim of an ephemeral volume waits for the pod": {
+		"the claim of an ephemeral volume waits for its first consumer": {
 			objects: []runtime.Object{unbound("p-scratch", "later"), class("later", storagev1.VolumeBindingWaitForFirstConsumer)},
 			pod: pod("p", func(p *v1.Pod) {
 				p.Spec.Volumes = []v1.Volume{{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
 			}),
 			want: both(fits),
 		},
-		"the claim is for one pod only, and that pod runs": {
+		"the claim has access mode ReadWriteOncePod and is in use": {
 			objects: []runtime.Object{exclusively(bound("data", "disk")), disk("disk", "")},
 			running: []*v1.Pod{pod("r", on("n2"), claim("data"))},
 			pod:     pod("p", claim("data")), want: both("node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"),
 		},
-		"a disk is in use on a node": {
+		"an inline volume is in use on a node": {
 			running: []*v1.Pod{pod("r", on("n1"), image("pool/image"))},
 			pod:     pod("p", image("pool/image")), want: map[string]string{"n1": "node(s) had no available disk", "n2": fits},
 		},
-		"no more volumes can be attached to a node": {
+		"the attach limit of a node is reached": {
 			objects: []runtime.Object{
-				bound("data", "disk"), disk("disk", ""), bound("other", "full"), disk("full", ""), attachable("n1", 1), attachable("n2", 1),
+				bound("data", "disk"), disk("disk", ""), bound("other", "full"), disk("full", ""), attachLimit("n1", 1), attachLimit("n2", 1),
 			},
 			running: []*v1.Pod{pod("r", on("n1"), claim("other"))},
 			pod:     pod("p", claim("data")), want: map[string]string{"n1": "node(s) exceed max volume count", "n2": fits},
@@ -102,7 +102,7 @@ func TestVolumes(t *testing.T) {
 				}
 				profile := g.profile(t)
 				factory.Start(t.Context().Done())
-				synctest.Wait() // until the informers have handed over all there is
+				synctest.Wait() // until the informers have delivered all objects
 				ssn, _ := g.openWith(t, profile)
 				expect(t, tt.want, verdicts(ssn, "p", api.Now))
 			})
@@ -110,7 +110,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// claim lets a pod use a claim of its namespace.
+// claim adds a persistent volume claim of its namespace to a pod.
 func claim(name string) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{
@@ -119,7 +119,7 @@ func claim(name string) change[v1.Pod] {
 	}
 }
 
-// image lets a pod write to a block device of a storage cluster.
+// image adds a block device of a storage cluster to a pod, writable.
 func image(name string) change[v1.Pod] {
 	return func(p *v1.Pod) {
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "image", VolumeSource: v1.VolumeSource{
@@ -148,7 +148,7 @@ func bound(name, volume string) *v1.PersistentVolumeClaim {
 	return claim
 }
 
-// selected says on which node the volume of a claim is to be made.
+// selected sets the node on which the volume of a claim is provisioned.
 func selected(node string, claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	claim.Annotations = map[string]string{storagehelpers.AnnSelectedNode: node}
 	return claim
@@ -159,7 +159,7 @@ func exclusively(claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	return claim
 }
 
-// disk is a volume of a zone, or of all zones when that is empty.
+// disk is a volume of a zone, or of all zones if the zone is empty.
 func disk(name, zone string) *v1.PersistentVolume {
 	volume := &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -176,7 +176,7 @@ func disk(name, zone string) *v1.PersistentVolume {
 	return volume
 }
 
-// local is a volume of the class local that waits for a claim.
+// local is a volume of the class local for a claim that waits for its first consumer.
 func local(name, zone string) *v1.PersistentVolume {
 	volume := disk(name, zone)
 	volume.Spec.StorageClassName, volume.Status.Phase = "local", v1.VolumeAvailable
@@ -184,27 +184,27 @@ func local(name, zone string) *v1.PersistentVolume {
 	return volume
 }
 
-// unprovisioned makes a class of volumes that people make.
-func unprovisioned(class *storagev1.StorageClass) *storagev1.StorageClass {
+// noProvisioner makes a class of volumes without dynamic provisioning.
+func noProvisioner(class *storagev1.StorageClass) *storagev1.StorageClass {
 	class.Provisioner = storagehelpers.NotSupportedProvisioner
 	return class
 }
 
-// allowedIn has volumes of a class made in one zone only.
-func allowedIn(zone string, class *storagev1.StorageClass) *storagev1.StorageClass {
+// allowedZone restricts the volumes of a class to one zone.
+func allowedZone(zone string, class *storagev1.StorageClass) *storagev1.StorageClass {
 	class.AllowedTopologies = []v1.TopologySelectorTerm{{
 		MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelTopologyZone, Values: []string{zone}}},
 	}}
 	return class
 }
 
-// counting is a driver that says how much it can still store.
-func counting(name string) *storagev1.CSIDriver {
+// tracksCapacity is a driver that publishes its storage capacity.
+func tracksCapacity(name string) *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}
 }
 
-// storage is what can still be stored in a zone for the class later.
-func storage(zone, capacity string) *storagev1.CSIStorageCapacity {
+// storageCapacity is the capacity of a zone for the class later.
+func storageCapacity(zone, capacity string) *storagev1.CSIStorageCapacity {
 	return &storagev1.CSIStorageCapacity{
 		ObjectMeta:       metav1.ObjectMeta{Namespace: "default", Name: "in-" + zone},
 		StorageClassName: "later", Capacity: ptr.To(resource.MustParse(capacity)),
@@ -216,8 +216,8 @@ func class(name string, mode storagev1.VolumeBindingMode) *storagev1.StorageClas
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "driver", VolumeBindingMode: &mode}
 }
 
-// attachable says how many volumes a node takes.
-func attachable(node string, volumes int32) *storagev1.CSINode {
+// attachLimit sets the number of volumes that can be attached to a node.
+func attachLimit(node string, volumes int32) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
 		{Name: "driver", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &volumes}},
 	}}}

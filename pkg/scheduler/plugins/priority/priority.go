@@ -1,4 +1,4 @@
-// Package priority is the plugin that serves higher priorities first.
+// Package priority is the plugin that orders jobs and tasks by priority, highest first.
 package priority
 
 import (
@@ -29,14 +29,14 @@ func (plugin) Name() string { return Name }
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return cmp.Compare(b.Priority, a.Priority) })
 	ssn.AddTaskOrderFn(Name, func(a, b *api.TaskInfo) int { return cmp.Compare(b.Priority, a.Priority) })
-	ssn.AddPreemptableFn(Name, yieldToHigher)
+	ssn.AddPreemptableFn(Name, comparePriorities)
 }
 
 func (plugin) OnSessionClose(*framework.Session) {}
 
-// yieldToHigher lets jobs of strictly lower priority go for the claim, protects those of higher
-// priority, and has no opinion on equals. Pods with preemptionPolicy Never take from nobody.
-func yieldToHigher(claim *api.Claim, unit api.Unit) api.Vote {
+// comparePriorities permits victims of strictly lower priority, rejects victims of higher priority, and abstains for
+// equal priorities. It rejects all victims for pods with preemptionPolicy Never.
+func comparePriorities(claim *api.Claim, unit api.Unit) api.Vote {
 	for _, t := range claim.Tasks {
 		if policy := t.Pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
 			return api.Reject

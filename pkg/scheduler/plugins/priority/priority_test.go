@@ -8,31 +8,31 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func TestYieldToHigher(t *testing.T) {
+func TestComparePriorities(t *testing.T) {
 	high, low := &api.JobInfo{ID: "high", Priority: 9}, &api.JobInfo{ID: "low", Priority: 1}
 	for name, tc := range map[string]struct {
 		claim *api.Claim
 		unit  api.Unit
 		want  api.Vote
 	}{
-		"a lower job yields":    {claim: claim(high, task(9)), unit: unit(low, task(1)), want: api.Permit},
-		"a higher job does not": {claim: claim(low, task(1)), unit: unit(high, task(9)), want: api.Reject},
-		"equals are left to others": {
+		"permits a job of lower priority":  {claim: claim(high, task(9)), unit: unit(low, task(1)), want: api.Permit},
+		"rejects a job of higher priority": {claim: claim(low, task(1)), unit: unit(high, task(9)), want: api.Reject},
+		"abstains for equal priorities": {
 			claim: claim(high, task(9)), unit: unit(&api.JobInfo{ID: "other", Priority: 9}, task(9)), want: api.Abstain,
 		},
-		"jobs count, not their pods": {claim: claim(high, task(1)), unit: unit(low, task(9)), want: api.Permit},
-		"within a job lower tasks yield": {
+		"compares priorities of jobs, not of their pods": {claim: claim(high, task(1)), unit: unit(low, task(9)), want: api.Permit},
+		"permits tasks of lower priority within a job": {
 			claim: claim(low, task(5)), unit: unit(low, task(3)), want: api.Permit,
 		},
-		"within a job every task of the claim must be above every task of the unit": {
+		"within a job every task of the claim must have a higher priority than every task of the unit": {
 			claim: claim(low, task(5), task(3)), unit: unit(low, task(2), task(4)), want: api.Reject,
 		},
-		"who never preempts takes from nobody": {
+		"rejects all victims for preemptionPolicy Never": {
 			claim: claim(high, task(9), never(9)), unit: unit(low, task(1)), want: api.Reject,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := yieldToHigher(tc.claim, tc.unit); got != tc.want {
+			if got := comparePriorities(tc.claim, tc.unit); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})

@@ -1,6 +1,6 @@
-// Package checker watches a cluster from outside and says when the scheduler does what it must not. It knows what
-// any client can read: pods, nodes, groups, queues and events, in the order in which watches show them, and when the
-// scheduler was stopped and started. It has no client and no clock, so that every sequence of events can be made by hand.
+// Package checker checks from outside that the scheduler keeps its guarantees. It reads what any client can read
+// (pods, nodes, PodGroups, queues and events, in the order of watches) and is notified when the scheduler stops and
+// starts. It has no client and no clock, so that tests can construct every sequence of events.
 package checker
 
 import (
@@ -16,34 +16,33 @@ import (
 )
 
 const (
-	// Lag is how long a change that somebody else makes may take until the scheduler acts by it: what it decided
-	// before may still be carried out.
+	// Lag is how long the scheduler may act on outdated state after a change by another client.
 	Lag = 5 * time.Second
-	// StartGrace is how long a gang may take from its first pod with a node to the last one it needs.
+	// StartGrace is the maximum time from the first bound pod of a gang to the last one that it needs.
 	StartGrace = 6 * time.Second
-	// UpGrace is how long a scheduler that has just become ready may take to finish what the one before began.
+	// UpGrace is how long a scheduler that has just become ready may take to complete what the previous one started.
 	UpGrace = 15 * time.Second
-	// CauseGrace is how long the event may take that says why a pod was evicted.
+	// CauseGrace is the maximum time from an eviction to the event with its reason.
 	CauseGrace = 2 * time.Minute
 )
 
-// Check is one of the promises that are watched.
+// Check is a guarantee that the checker checks.
 type Check string
 
-// The checks, as the table at the end calls them.
+// The checks with their names in the table.
 const (
-	Capacity   Check = "no node over its room"
-	Admitted   Check = "no pod turned away by its kubelet"
+	Capacity   Check = "no node overcommitted"
+	Admitted   Check = "no pod rejected by its kubelet"
 	Place      Check = "no pod bound to a node that is lost or cordoned"
-	Once       Check = "no pod bound twice, nor by another"
+	Once       Check = "no pod bound twice or by another scheduler"
 	Whole      Check = "no gang started in part"
 	Capability Check = "no queue bound over its capability"
-	Justified  Check = "no eviction without its cause"
-	Effective  Check = "no eviction again and again for nothing"
-	Converged  Check = "comes to rest when nothing happens"
-	Fits       Check = "what fits runs in the end"
-	Growth     Check = "takes no more in the end than in the beginning"
-	Process    Check = "starts, stops and logs as it should"
+	Justified  Check = "no eviction without a reason"
+	Effective  Check = "no repeated evictions without effect"
+	Converged  Check = "idle when nothing changes"
+	Fits       Check = "what fits runs at the end"
+	Growth     Check = "no growth of memory or goroutines"
+	Process    Check = "starts, stops and logs correctly"
 )
 
 // Checks returns all checks in the order of the table.
@@ -51,15 +50,15 @@ func Checks() []Check {
 	return []Check{Capacity, Admitted, Place, Once, Whole, Capability, Justified, Effective, Converged, Fits, Growth, Process}
 }
 
-// Violation is a promise broken.
+// Violation is a violated guarantee.
 type Violation struct {
 	At         time.Time
 	Check      Check
 	Text       string
-	Transcript []string // what had happened to the objects concerned
+	Transcript []string // previous changes of the objects concerned
 }
 
-// Checker collects what it is shown. It is for one goroutine at a time, and time does not run backwards.
+// Checker collects the changes it receives. It is for one goroutine at a time, and its time must not decrease.
 type Checker struct {
 	schedulerName string
 	defaultQueue  string
@@ -71,13 +70,13 @@ type Checker struct {
 	queues map[string]*queue
 	jobs   map[string]*job // by namespace/name of the group or of the pod without one
 
-	evictions map[types.UID]*eviction       // whose cause is not known yet
-	early     map[types.UID]*eventsv1.Event // why pods are evicted that do not show it yet
-	reported  map[types.UID]int             // events that say that the pod was bound
+	evictions map[types.UID]*eviction       // whose event has not arrived
+	early     map[types.UID]*eventsv1.Event // eviction events of pods that do not show the eviction yet
+	reported  map[types.UID]int             // bind events by pod
 
-	down        bool      // no scheduler runs, or not for long
-	upAt        time.Time // when the last one was ready
-	disturbance time.Time // the last time that something upset plans: a node lost, a pod of others, a queue changed
+	down        bool      // no scheduler is ready, or it became ready within UpGrace
+	upAt        time.Time // when the last scheduler became ready
+	disturbance time.Time // last time that a change invalidated plans: a lost node, a foreign pod, a changed queue
 
 	log        journal
 	counts     map[Check]int
@@ -86,7 +85,7 @@ type Checker struct {
 	violations []Violation
 }
 
-// New returns a checker that has seen nothing.
+// New returns a checker without any state.
 func New(schedulerName, defaultQueue string) *Checker {
 	return &Checker{
 		schedulerName: schedulerName, defaultQueue: defaultQueue,
@@ -97,28 +96,28 @@ func New(schedulerName, defaultQueue string) *Checker {
 	}
 }
 
-// node is what is known of a node, also while it does not exist.
+// node is the state of a node; it is kept after the node is deleted.
 type node struct {
 	object  *corev1.Node
 	exists  bool
-	changed time.Time // when it was last made, lost, or changed between fit and unfit
-	fit     bool      // it exists, is ready, and takes new pods
-	foreign time.Time // when a pod of others last came
+	changed time.Time // when it was last created, deleted, or changed between fit and unfit
+	fit     bool      // it exists, is ready, and is schedulable
+	foreign time.Time // when a pod of another scheduler was last bound to it
 }
 
-// queue is what is known of a queue.
+// queue is the state of a queue.
 type queue struct {
 	exists bool
-	caps   []capability // the last one is in force
+	caps   []capability // the last one is current
 }
 
-// capability is a limit, and until when it was in force.
+// capability is a limit and the end of its validity.
 type capability struct {
 	limits corev1.ResourceList
-	until  time.Time // zero for the one in force
+	until  time.Time // zero for the current one
 }
 
-// Scheduler tells that the scheduler is about to be stopped, or is ready again.
+// Scheduler records that the scheduler is about to stop, or is ready again.
 func (c *Checker) Scheduler(at time.Time, up bool) {
 	c.now = at
 	if up {
@@ -139,7 +138,7 @@ func (c *Checker) Scheduler(at time.Time, up bool) {
 	c.disturbed()
 }
 
-// Node shows a node, or that it is gone.
+// Node records the state of a node or its deletion.
 func (c *Checker) Node(at time.Time, object *corev1.Node, gone bool) {
 	c.now = at
 	n := c.nodes[object.Name]
@@ -151,7 +150,7 @@ func (c *Checker) Node(at time.Time, object *corev1.Node, gone bool) {
 	if n.object == nil || n.exists == gone || n.fit != fit {
 		n.changed = at
 		c.disturbed()
-		c.log.add(at, fmt.Sprintf("node %s: exists %t, takes pods %t", object.Name, !gone, fit), "node "+object.Name)
+		c.log.add(at, fmt.Sprintf("node %s: exists %t, schedulable %t", object.Name, !gone, fit), "node "+object.Name)
 	}
 	if n.exists && (gone || n.fit && !ready(object)) {
 		c.summary.NodesLost++
@@ -170,7 +169,7 @@ func takesPods(n *corev1.Node) bool {
 	return ready(n) && !n.Spec.Unschedulable && len(n.Spec.Taints) == 0
 }
 
-// Queue shows a queue, or that it is gone.
+// Queue records the state of a queue or its deletion.
 func (c *Checker) Queue(at time.Time, object *v1alpha1.Queue, gone bool) {
 	c.now = at
 	q := c.queues[object.Name]
@@ -180,7 +179,7 @@ func (c *Checker) Queue(at time.Time, object *v1alpha1.Queue, gone bool) {
 	}
 	limits := object.Spec.Capability
 	if gone {
-		limits = nil // its pods count elsewhere
+		limits = nil // its pods count for the default queue
 	}
 	last := len(q.caps) - 1
 	if last < 0 || q.exists == gone || !sameAmounts(q.caps[last].limits, limits) {
@@ -194,35 +193,35 @@ func (c *Checker) Queue(at time.Time, object *v1alpha1.Queue, gone bool) {
 	q.exists = !gone
 }
 
-// disturbed takes note that what was planned may not come to pass.
+// disturbed records that plans may have become invalid.
 func (c *Checker) disturbed() {
 	c.disturbance = c.now
 }
 
-// Disturbed takes note that the course has done what watches do not show, such as to change a budget.
+// Disturbed records a change by the scenario that watches do not show, such as that of a budget.
 func (c *Checker) Disturbed(at time.Time, what string, keys ...string) {
 	c.now = at
 	c.log.add(at, what, keys...)
 	c.disturbed()
 }
 
-// Tick lets time pass: what should have happened by now is missed.
+// Tick advances the time and reports what is overdue.
 func (c *Checker) Tick(at time.Time) {
 	c.now = at
 	c.overdueStarts()
 	c.overdueCauses()
 }
 
-// Fail takes note of a violation that somebody else has found. Keys name the objects concerned.
+// Fail records a violation found by the caller. Keys name the objects concerned.
 func (c *Checker) Fail(at time.Time, check Check, keys []string, text string) {
 	c.now = at
 	c.fail(check, keys, "%s", text)
 }
 
-// Made counts a check that somebody else makes.
+// Made counts a check made by the caller.
 func (c *Checker) Made(check Check) { c.counts[check]++ }
 
-// fail takes note of a violation; of one check about one object only the first.
+// fail records a violation; only the first one of a check and an object.
 func (c *Checker) fail(check Check, keys []string, format string, args ...any) {
 	id := string(check)
 	if len(keys) > 0 {
@@ -235,5 +234,5 @@ func (c *Checker) fail(check Check, keys []string, format string, args ...any) {
 	c.violations = append(c.violations, Violation{At: c.now, Check: check, Text: fmt.Sprintf(format, args...), Transcript: c.log.about(keys)})
 }
 
-// Violations returns what has been found so far.
+// Violations returns the violations so far.
 func (c *Checker) Violations() []Violation { return c.violations }

@@ -13,7 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
-// Available returns what is left on a node that takes pods, nil on others.
+// Available returns the free resources of a schedulable node, nil for other nodes.
 func (c *Checker) Available(node string) corev1.ResourceList {
 	n := c.nodes[node]
 	if n == nil || !n.fit {
@@ -24,18 +24,18 @@ func (c *Checker) Available(node string) corev1.ResourceList {
 	return left
 }
 
-// Waiting returns the jobs of which pods have no node, and what they are told about it, in the order of names.
+// Waiting returns the jobs with pending pods and their messages, in the order of names.
 func (c *Checker) Waiting() []string {
 	var all []string
 	for key, pods := range c.waiting() {
-		all = append(all, fmt.Sprintf("%s: %d pods wait: %s", key, len(pods), c.excuse(key, pods)))
+		all = append(all, fmt.Sprintf("%s: %d pods pending: %s", key, len(pods), c.excuse(key, pods)))
 	}
 	slices.Sort(all)
 	return all
 }
 
-// Unfinished returns how many pods of the scheduler are on their way: some will end, or are being deleted, or have a
-// node and have not started.
+// Unfinished returns the number of pods that are in transition: they will terminate, are terminating, or have a node
+// and have not started.
 func (c *Checker) Unfinished(ends func(*corev1.Pod) bool) int {
 	n := 0
 	for _, p := range c.pods {
@@ -46,7 +46,7 @@ func (c *Checker) Unfinished(ends func(*corev1.Pod) bool) int {
 	return n
 }
 
-// Converged holds a cluster in which nothing happens any more to what must be true then: no job waits that has room.
+// Converged checks an idle cluster: no pending job fits.
 func (c *Checker) Converged() {
 	jobs := c.waiting()
 	for _, key := range slices.Sorted(maps.Keys(jobs)) {
@@ -60,15 +60,15 @@ func (c *Checker) Converged() {
 		if len(pods) < needed || !c.fit(pods[:needed], queue) || c.mayWait(key, pods) {
 			continue
 		}
-		c.fail(Fits, c.concerned(key, pods), "%s needs %d more pods, and waits although they fit: %s", key, needed, c.excuse(key, pods))
+		c.fail(Fits, c.concerned(key, pods), "%s needs %d more pods and is pending although they fit: %s", key, needed, c.excuse(key, pods))
 	}
 }
 
-// AllRun holds a cluster with room for all to that everything runs, and no gang in part.
+// AllRun checks a cluster in which everything fits: all pods run, and no gang is partial.
 func (c *Checker) AllRun() {
 	jobs := c.waiting()
 	for _, key := range slices.Sorted(maps.Keys(jobs)) {
-		c.fail(Fits, c.concerned(key, jobs[key]), "there is room for everything, and %d pods of %s wait: %s", len(jobs[key]), key, c.excuse(key, jobs[key]))
+		c.fail(Fits, c.concerned(key, jobs[key]), "everything fits, and %d pods of %s are pending: %s", len(jobs[key]), key, c.excuse(key, jobs[key]))
 	}
 	for _, p := range c.pods {
 		if !c.ours(p) || p.Spec.NodeName == "" {
@@ -82,12 +82,12 @@ func (c *Checker) AllRun() {
 	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[key]
 		if holding, succeeded := c.members(g); holding > 0 && holding+succeeded < int(g.object.Spec.MinMember) {
-			c.fail(Whole, []string{"job " + key}, "gang %s is left with %d pods of %d", key, holding+succeeded, g.object.Spec.MinMember)
+			c.fail(Whole, []string{"job " + key}, "gang %s stays partial with %d pods of %d", key, holding+succeeded, g.object.Spec.MinMember)
 		}
 	}
 }
 
-// Empty tells whether there are no pods and no groups.
+// Empty reports whether there are no pods and no groups.
 func (c *Checker) Empty() bool { return len(c.pods) == 0 && len(c.groups) == 0 }
 
 func (c *Checker) waiting() map[string][]*corev1.Pod {
@@ -103,7 +103,7 @@ func (c *Checker) waiting() map[string][]*corev1.Pod {
 	return jobs
 }
 
-// concerned names a job and where it could run.
+// concerned returns the keys of a job and of the nodes on which it could run.
 func (c *Checker) concerned(key string, pods []*corev1.Pod) []string {
 	return []string{"job " + key, "queue " + c.queueOf(key, pods[0])}
 }
@@ -119,7 +119,7 @@ func (c *Checker) queueOf(key string, p *corev1.Pod) string {
 	return queue
 }
 
-// fit tries the simplest way to find places: each pod on the first node with room.
+// fit tries the simplest placement: each pod on the first node with enough resources.
 func (c *Checker) fit(pods []*corev1.Pod, queue string) bool {
 	q := c.queues[queue]
 	if q == nil || !q.exists {
@@ -161,25 +161,25 @@ func reserved(message string) bool {
 	return strings.Contains(message, "; reserved: ") || strings.Contains(message, "reserved for another PodGroup")
 }
 
-// mayWait tells whether a job waits for a good reason although there is room: the room is set aside for a gang that
-// has waited for long, or it was borrowed from a queue that took it back.
+// mayWait reports whether a job may be pending although it fits: the resources are reserved for a gang that has
+// waited long, or its queue had borrowed them and they were reclaimed.
 func (c *Checker) mayWait(key string, pods []*corev1.Pod) bool {
 	excuse := c.excuse(key, pods)
 	return c.job(key).inCooldown || strings.HasPrefix(excuse, v1alpha1.ReasonOverShare) || reserved(excuse)
 }
 
-// excuse is what a job is told about why it waits.
+// excuse returns the messages that explain why a job is pending.
 func (c *Checker) excuse(key string, pods []*corev1.Pod) string {
-	var told []string
+	var messages []string
 	if g := c.groups[key]; g != nil {
 		if condition := meta.FindStatusCondition(g.object.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); condition != nil && condition.Status != "True" {
-			told = append(told, condition.Reason+": "+condition.Message)
+			messages = append(messages, condition.Reason+": "+condition.Message)
 		}
 	}
 	for _, condition := range pods[0].Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
-			told = append(told, condition.Reason+": "+condition.Message)
+			messages = append(messages, condition.Reason+": "+condition.Message)
 		}
 	}
-	return strings.Join(told, "; ")
+	return strings.Join(messages, "; ")
 }

@@ -12,33 +12,34 @@ import (
 )
 
 const (
-	// planLasts is how far apart evictions for one job may be to count as one plan.
+	// planLasts is the maximum time between evictions of one plan.
 	planLasts = 2 * time.Second
-	// ineffectivePlan is how many plans in a row may bring their taker nothing, with and without something that upset them.
+	// ineffectivePlan is how many consecutive plans may start no pod of their preemptor, without and with a
+	// disturbance.
 	ineffectivePlan, disturbedPlan = 2, 6
 )
 
-// job is a group or a pod without one, as a taker and as a victim.
+// job is a group or a pod without one, as a preemptor and as a victim.
 type job struct {
-	waited     time.Time // when a pod of it was last seen without a node
-	disturbed  time.Time // when somebody else last took pods away from it or changed it
-	plan       *plan     // the last for it
-	inCooldown bool      // a queue took room back from it
+	waited     time.Time // when a pod of it was last pending
+	disturbed  time.Time // when another client last deleted or changed its pods
+	plan       *plan     // the last plan for it
+	inCooldown bool      // another queue reclaimed resources from it
 }
 
-// plan is evictions for one job at one time.
+// plan is a set of evictions for one job at one time.
 type plan struct {
 	began, last time.Time
-	served      bool // a pod of the job got a node since
-	settled     int  // plans in a row without fruit that nothing had upset
-	ineffective int  // plans in a row without fruit
+	served      bool // a pod of the job was bound since
+	undisturbed int  // consecutive plans without effect and without a disturbance
+	ineffective int  // consecutive plans without effect
 }
 
-// eviction is a pod that was evicted, for a reason that is not known yet.
+// eviction is an evicted pod whose reason is not known yet.
 type eviction struct {
 	at        time.Time
 	pod       *corev1.Pod
-	excused   bool // the scheduler was stopped before it could say
+	excused   bool // the scheduler was stopped before it could report the reason
 	preemptor string
 }
 
@@ -51,14 +52,14 @@ func (c *Checker) job(key string) *job {
 	return j
 }
 
-// evicted looks at a pod that was just evicted.
+// evicted checks a pod that was just evicted.
 func (c *Checker) evicted(p *corev1.Pod) {
 	c.counts[Justified]++
 	preemptor := p.Annotations[v1alpha1.AnnotationEvictedFor]
 	c.say(p, fmt.Sprintf("is evicted for %q", preemptor), "job "+preemptor)
 	keys := append(podKeys(p), "job "+preemptor)
 	if preemptor == "" {
-		c.fail(Justified, keys, "pod %s was evicted, and does not say for whom", name(p))
+		c.fail(Justified, keys, "pod %s was evicted without the name of its preemptor", name(p))
 		return
 	}
 	known, waits := c.jobs[preemptor], c.waits(preemptor)
@@ -66,7 +67,7 @@ func (c *Checker) evicted(p *corev1.Pod) {
 		c.summary.Late++
 	}
 	if known == nil || c.now.Sub(known.waited) > 2*Lag && !waits {
-		c.fail(Justified, keys, "pod %s was evicted for %s, of which no pod waits", name(p), preemptor)
+		c.fail(Justified, keys, "pod %s was evicted for %s, which has no pending pod", name(p), preemptor)
 	}
 	if preemptor == jobKey(p) && !c.outranked(p) {
 		c.fail(Justified, keys, "pod %s was evicted for its own job", name(p))
@@ -79,7 +80,7 @@ func (c *Checker) evicted(p *corev1.Pod) {
 	}
 }
 
-// waits tells whether a pod of the job has no node.
+// waits reports whether a pod of the job is pending.
 func (c *Checker) waits(key string) bool {
 	for _, p := range c.pods {
 		if c.ours(p) && p.Spec.NodeName == "" && jobKey(p) == key {
@@ -89,7 +90,7 @@ func (c *Checker) waits(key string) bool {
 	return false
 }
 
-// outranked tells whether a pod of the same job has a higher priority.
+// outranked reports whether a pod of the same job has a higher priority.
 func (c *Checker) outranked(p *corev1.Pod) bool {
 	for _, other := range c.pods {
 		if c.ours(other) && jobKey(other) == jobKey(p) && ptr.Deref(other.Spec.Priority, 0) > ptr.Deref(p.Spec.Priority, 0) {
@@ -99,7 +100,7 @@ func (c *Checker) outranked(p *corev1.Pod) bool {
 	return false
 }
 
-// planned counts plans for a job that brought it nothing.
+// planned counts plans for a job that had no effect.
 func (c *Checker) planned(preemptor string, keys []string) {
 	c.counts[Effective]++
 	j := c.job(preemptor)
@@ -115,22 +116,22 @@ func (c *Checker) planned(preemptor string, keys []string) {
 	c.summary.IneffectivePlans++
 	j.plan.ineffective = last.ineffective + 1
 	if !c.disturbance.After(last.began) {
-		j.plan.settled = last.settled + 1
+		j.plan.undisturbed = last.undisturbed + 1
 	}
-	if j.plan.settled >= ineffectivePlan || j.plan.ineffective >= disturbedPlan {
-		c.fail(Effective, append([]string{"job " + preemptor}, keys...), "pods are evicted for %s again and again, %d times without a pod of it getting a node", preemptor, j.plan.ineffective)
+	if j.plan.undisturbed >= ineffectivePlan || j.plan.ineffective >= disturbedPlan {
+		c.fail(Effective, append([]string{"job " + preemptor}, keys...), "%d consecutive plans evicted pods for %s without binding a pod of it", j.plan.ineffective, preemptor)
 	}
 }
 
-// served takes note that a job got a node.
+// served records that a pod of a job was bound.
 func (c *Checker) served(key string) {
 	if j := c.job(key); j.plan != nil {
 		j.plan.served = true
 	}
 }
 
-// caused takes the event that says why a pod was evicted. Events have a watch of their own, which may be ahead of
-// that of the pods.
+// caused records the event with the reason of an eviction. Events have a separate watch, which may be ahead of the
+// watch of pods.
 func (c *Checker) caused(e *eventsv1.Event) {
 	switch e.Reason {
 	case "Preempted", "Reclaimed", v1alpha1.ReasonGangDegraded:
@@ -153,7 +154,7 @@ func (c *Checker) caused(e *eventsv1.Event) {
 	c.say(victim.pod, "was evicted: "+e.Reason+", "+e.Note)
 }
 
-// overdueCauses finds evictions that nobody has given a reason for.
+// overdueCauses reports evictions without an event.
 func (c *Checker) overdueCauses() {
 	for uid, e := range c.evictions {
 		e.excused = e.excused || c.down || c.upAt.After(e.at)
@@ -163,9 +164,9 @@ func (c *Checker) overdueCauses() {
 		delete(c.evictions, uid)
 		if e.excused {
 			c.summary.Evictions["reason lost in a restart"]++
-			c.job(jobKey(e.pod)).inCooldown = true // for all that is known
+			c.job(jobKey(e.pod)).inCooldown = true // possibly
 			continue
 		}
-		c.fail(Justified, podKeys(e.pod), "pod %s was evicted for %s, and no event says why", name(e.pod), e.preemptor)
+		c.fail(Justified, podKeys(e.pod), "pod %s was evicted for %s without an event", name(e.pod), e.preemptor)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
-// group is what is known of a PodGroup.
+// group is the state of a PodGroup.
 type group struct {
 	object *v1alpha1.PodGroup
 	start  *start
 }
 
-// start is a gang of which some members have nodes, and none had.
+// start is a gang of which some members are bound, and none was before.
 type start struct {
 	at          time.Time
 	interrupted bool // the scheduler was stopped meanwhile
 }
 
-// Group shows a PodGroup, or that it is gone.
+// Group records the state of a PodGroup or its deletion.
 func (c *Checker) Group(at time.Time, object *v1alpha1.PodGroup, gone bool) {
 	c.now = at
 	key := object.Namespace + "/" + object.Name
@@ -49,7 +49,7 @@ func (c *Checker) Group(at time.Time, object *v1alpha1.PodGroup, gone bool) {
 	c.checkStart(key)
 }
 
-// begin looks whether a pod that has just been bound is the first of its gang.
+// begin checks whether a pod that was just bound is the first of its gang.
 func (c *Checker) begin(p *corev1.Pod) {
 	g := c.groups[jobKey(p)]
 	if g == nil || g.object.UID != types.UID(p.Annotations[v1alpha1.AnnotationPodGroupUID]) || g.start != nil {
@@ -61,7 +61,7 @@ func (c *Checker) begin(p *corev1.Pod) {
 	g.start = &start{at: c.now, interrupted: c.down}
 	c.counts[Whole]++
 	if n := c.nodes[p.Spec.NodeName]; n == nil || !n.fit {
-		c.invalidate(jobKey(p)) // it was lost while the pod was on its way
+		c.invalidate(jobKey(p)) // the node was lost while the bind was in flight
 	}
 }
 
@@ -81,7 +81,7 @@ func (c *Checker) members(g *group) (holding, succeeded int) {
 	return holding, succeeded
 }
 
-// checkStart ends a start that has become whole.
+// checkStart ends a start that is complete.
 func (c *Checker) checkStart(key string) {
 	g := c.groups[key]
 	if g == nil || g.start == nil {
@@ -99,17 +99,17 @@ func (c *Checker) checkStart(key string) {
 	}
 }
 
-// invalidate excuses a start: somebody else has taken something away from the gang.
+// invalidate ends a start that another client has disturbed.
 func (c *Checker) invalidate(key string) {
 	if g := c.groups[key]; g != nil && g.start != nil {
 		g.start = nil
 		c.summary.Excused++
-		c.log.add(c.now, "the start of "+key+" is spoilt from outside", "job "+key)
+		c.log.add(c.now, "the start of "+key+" is disturbed by another client", "job "+key)
 	}
 	c.job(key).disturbed = c.now
 }
 
-// excuseStarts excuses the gangs with members on a node that is lost.
+// excuseStarts ends the starts of gangs with members on a lost node.
 func (c *Checker) excuseStarts(node string) {
 	for _, p := range c.pods {
 		if p.Spec.NodeName == node && c.ours(p) && !capacity.Ended(p) {
@@ -118,7 +118,7 @@ func (c *Checker) excuseStarts(node string) {
 	}
 }
 
-// overdueStarts finds gangs that should be whole by now.
+// overdueStarts reports gangs that should be complete by now.
 func (c *Checker) overdueStarts() {
 	if c.down {
 		return
@@ -129,7 +129,7 @@ func (c *Checker) overdueStarts() {
 			continue
 		}
 		if g.start.interrupted && c.disturbance.After(g.start.at) && !c.disturbance.Equal(c.upAt) {
-			c.invalidate(key) // its room may have gone while nobody looked after it
+			c.invalidate(key) // its resources may have been used while no scheduler ran
 			continue
 		}
 		holding, succeeded := c.members(g)

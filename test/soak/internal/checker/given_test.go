@@ -14,13 +14,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
 )
 
-// event is something that the checker is shown, at a time after the beginning.
+// event is a set of changes at a time after the start.
 type event struct {
 	after   time.Duration
 	observe func(*checker.Checker, time.Time)
 }
 
-// at shows several things at the same time.
+// at combines changes at the same time.
 func at(after time.Duration, shows ...func(*checker.Checker, time.Time)) event {
 	return event{after, func(c *checker.Checker, now time.Time) {
 		for _, show := range shows {
@@ -92,7 +92,7 @@ func made(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// on is a node that the scheduler has bound the pod to.
+// on sets a node to which the scheduler has bound the pod.
 func on(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.NodeName = node
@@ -104,7 +104,7 @@ func on(node string) func(*corev1.Pod) {
 	}
 }
 
-// put is a node that somebody else has bound the pod to.
+// put sets a node to which another client has bound the pod.
 func put(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 
 func foreign(p *corev1.Pod) { p.Spec.SchedulerName = "other" }
@@ -121,7 +121,7 @@ func zone(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": name} }
 }
 
-// evicted is evicted for a job.
+// evicted marks a pod as evicted for a job.
 func evicted(preemptor string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}
@@ -148,7 +148,7 @@ func converged(c *checker.Checker, _ time.Time) { c.Converged() }
 
 func allRun(c *checker.Checker, _ time.Time) { c.AllRun() }
 
-// asks has a pod ask for one of something, and for no cpu.
+// asks sets the requests of a pod to one of a resource, without cpu.
 func asks(name corev1.ResourceName) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{name: resource.MustParse("1")}

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// remembered is how many lines the journal keeps, and shown how many of them go with a violation.
+	// remembered is the maximum number of lines in the journal, and shown of lines with a violation.
 	remembered = 50_000
 	shown      = 40
-	// everything is the key of what concerns every object.
+	// everything is the key of lines that concern every object.
 	everything = "*"
 )
 
-// journal is what has happened, with the objects that each line concerns.
+// journal is the history of changes, with the objects that each line concerns.
 type journal struct {
 	lines []line
 }
@@ -53,7 +53,7 @@ func (j *journal) about(keys []string) []string {
 
 func (l line) String() string { return l.at.UTC().Format("15:04:05.000 ") + l.text }
 
-// Journal returns all that has happened, or the last part of it, one line for each thing.
+// Journal returns the recorded history, one change per line.
 func (c *Checker) Journal() string {
 	var b strings.Builder
 	for _, l := range c.log.lines {
@@ -62,7 +62,7 @@ func (c *Checker) Journal() string {
 	return b.String()
 }
 
-// amounts writes a list in the order of names.
+// amounts formats a list in the order of names.
 func amounts(list corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -79,18 +79,18 @@ func sameAmounts(a, b corev1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resourceQuantity) bool { return x.Cmp(y) == 0 })
 }
 
-// Summary is what has been seen.
+// Summary counts what the checker has seen.
 type Summary struct {
-	Started, Excused         int // gangs that started whole, and whose start somebody else has spoilt
+	Started, Excused         int // gangs that started completely, and starts disturbed by another client
 	Bound, Foreign           int // pods
-	Finished, Deleted        int // pods of the scheduler, the latter not by eviction
+	Finished, Deleted        int // pods of the scheduler; the latter without evictions
 	Evictions                map[string]int
-	Late                     int // evictions for jobs of which no pod waited any more
+	Late                     int // evictions for jobs without pending pods
 	IneffectivePlans         int
 	NodesLost, Restarts      int
-	RacesLost                int // nodes too full because a pod of others came at the same time
+	RacesLost                int // nodes overcommitted because a foreign pod was bound at the same time
 	GroupsSeen, LargestStart int
-	SlowestStart             time.Duration // from the first pod with a node to the last that was needed
+	SlowestStart             time.Duration // from the first bound pod to the last that was needed
 }
 
 // Count returns how often a check was made.
@@ -103,7 +103,7 @@ func (c *Checker) Summary() Summary {
 	return t
 }
 
-// Table returns counts and checks in lines for people.
+// Table formats counts and checks.
 func (c *Checker) Table() string {
 	var b strings.Builder
 	t := c.summary
@@ -112,18 +112,18 @@ func (c *Checker) Table() string {
 	row("gangs started", t.Started)
 	row("  largest of them, in pods", t.LargestStart)
 	row("  slowest of them, in ms", t.SlowestStart.Milliseconds())
-	row("  starts that somebody else has spoilt", t.Excused)
+	row("  starts disturbed by another client", t.Excused)
 	row("pods bound", t.Bound)
 	row("  bound by a plain client", t.Foreign)
-	row("pods that ended well", t.Finished)
+	row("pods succeeded", t.Finished)
 	row("pods deleted by their owners", t.Deleted)
 	for _, cause := range slices.Sorted(maps.Keys(t.Evictions)) {
 		row("evictions: "+cause, t.Evictions[cause])
 	}
-	row("  evictions whose taker did not wait any more", t.Late)
-	row("plans whose taker got nothing from them", t.IneffectivePlans)
+	row("  evictions whose preemptor was not pending", t.Late)
+	row("plans without effect for their preemptor", t.IneffectivePlans)
 	row("nodes lost", t.NodesLost)
-	row("nodes where a plain client was faster", t.RacesLost)
+	row("nodes overcommitted by a plain client", t.RacesLost)
 	row("restarts of the scheduler", t.Restarts)
 	found := map[Check]int{}
 	for _, v := range c.violations {

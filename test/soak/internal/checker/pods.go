@@ -16,7 +16,7 @@ import (
 
 type resourceQuantity = resource.Quantity
 
-// Pod shows a pod, or that it is gone.
+// Pod records the state of a pod or its deletion.
 func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 	c.now = at
 	before := c.pods[p.UID]
@@ -34,7 +34,7 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 	if c.ours(p) {
 		c.follow(before, p, gone)
 	} else if disrupted(p) && !disrupted(before) {
-		c.fail(Justified, podKeys(p), "pod %s was evicted, which is not the scheduler's to evict", name(p))
+		c.fail(Justified, podKeys(p), "pod %s of another scheduler was evicted", name(p))
 	}
 	if gone {
 		c.say(p, "is gone")
@@ -45,10 +45,10 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 	c.checkStart(jobKey(p))
 }
 
-// follow looks at what has become of a pod of the scheduler.
+// follow checks a change of a pod of the scheduler.
 func (c *Checker) follow(before, p *corev1.Pod, gone bool) {
 	if before.Spec.NodeName == "" && before.DeletionTimestamp == nil {
-		c.job(jobKey(p)).waited = c.now // until now at least
+		c.job(jobKey(p)).waited = c.now // at least until now
 	}
 	if disrupted(p) && !disrupted(before) {
 		c.evicted(p)
@@ -75,22 +75,22 @@ func (c *Checker) follow(before, p *corev1.Pod, gone bool) {
 	}
 }
 
-// rejected looks for the fault when a kubelet has not admitted a pod.
+// rejected checks whether the scheduler is responsible for a pod that a kubelet did not admit.
 func (c *Checker) rejected(p *corev1.Pod) {
 	n := c.nodes[p.Spec.NodeName]
 	if p.Status.Reason == "" || n == nil || c.now.Sub(n.foreign) < 2*Lag || c.now.Sub(n.changed) < 2*Lag {
 		return
 	}
-	c.fail(Admitted, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s has turned pod %s away: %s %s", p.Spec.NodeName, name(p), p.Status.Reason, p.Status.Message)
+	c.fail(Admitted, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s rejected pod %s: %s %s", p.Spec.NodeName, name(p), p.Status.Reason, p.Status.Message)
 }
 
-// bound looks at a pod that has just got its node.
+// bound checks a pod that was just bound.
 func (c *Checker) bound(p *corev1.Pod) {
 	queueName, committed := p.Annotations[v1alpha1.AnnotationQueue]
-	if committed { // so that those who look at the queue find the pod
-		c.say(p, "gets node "+p.Spec.NodeName, "node "+p.Spec.NodeName, "queue "+queueName)
+	if committed { // so that the journal of the queue contains the pod
+		c.say(p, "is bound to node "+p.Spec.NodeName, "node "+p.Spec.NodeName, "queue "+queueName)
 	} else {
-		c.say(p, "gets node "+p.Spec.NodeName, "node "+p.Spec.NodeName)
+		c.say(p, "is bound to node "+p.Spec.NodeName, "node "+p.Spec.NodeName)
 	}
 	n := c.nodes[p.Spec.NodeName]
 	if !c.ours(p) {
@@ -108,7 +108,7 @@ func (c *Checker) bound(p *corev1.Pod) {
 	c.summary.Bound++
 	c.counts[Once]++
 	if _, group := p.Annotations[v1alpha1.AnnotationPodGroupUID]; !committed || !group {
-		c.fail(Once, podKeys(p), "pod %s was bound by somebody else, or does not say where it counts", name(p))
+		c.fail(Once, podKeys(p), "pod %s was bound by another client, or has no queue and group annotations", name(p))
 	}
 	c.rightPlace(p, n)
 	c.withinCapacity(p, n)
@@ -117,15 +117,15 @@ func (c *Checker) bound(p *corev1.Pod) {
 	c.begin(p)
 }
 
-// rightPlace holds a pod to nodes that take pods, and to its node selector.
+// rightPlace checks that a pod is on a schedulable node that matches its node selector.
 func (c *Checker) rightPlace(p *corev1.Pod, n *node) {
 	c.counts[Place]++
 	c.counts[Admitted]++
 	switch {
 	case n == nil:
-		c.fail(Place, podKeys(p), "pod %s was bound to node %s, which has never been there", name(p), p.Spec.NodeName)
+		c.fail(Place, podKeys(p), "pod %s was bound to node %s, which has never existed", name(p), p.Spec.NodeName)
 	case !n.fit && c.now.Sub(n.changed) > Lag:
-		c.fail(Place, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "pod %s was bound to node %s, which has taken no pods for %s",
+		c.fail(Place, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "pod %s was bound to node %s, which has been unschedulable for %s",
 			name(p), p.Spec.NodeName, c.now.Sub(n.changed).Round(time.Second))
 	}
 	if n == nil {
@@ -133,12 +133,12 @@ func (c *Checker) rightPlace(p *corev1.Pod, n *node) {
 	}
 	for key, value := range p.Spec.NodeSelector {
 		if n.object.Labels[key] != value {
-			c.fail(Place, podKeys(p), "pod %s asks for nodes with %s=%s, and was bound to node %s", name(p), key, value, p.Spec.NodeName)
+			c.fail(Place, podKeys(p), "pod %s requires nodes with %s=%s and was bound to node %s", name(p), key, value, p.Spec.NodeName)
 		}
 	}
 }
 
-// withinCapacity holds a node to its room, as its kubelet counts: a pod takes room until it has ended or is gone.
+// withinCapacity checks the capacity of a node, as the kubelet does: a pod counts until it has ended or is deleted.
 func (c *Checker) withinCapacity(p *corev1.Pod, n *node) {
 	if n == nil {
 		return
@@ -150,11 +150,11 @@ func (c *Checker) withinCapacity(p *corev1.Pod, n *node) {
 	case c.now.Sub(n.foreign) < Lag:
 		c.summary.RacesLost++
 	default:
-		c.fail(Capacity, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s is too full with pod %s: %s", p.Spec.NodeName, name(p), lacking)
+		c.fail(Capacity, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s is overcommitted with pod %s: %s", p.Spec.NodeName, name(p), lacking)
 	}
 }
 
-// used is what pods take of a node.
+// used returns the sum of the requests of the pods on a node.
 func (c *Checker) used(node string) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, p := range c.pods {
@@ -165,8 +165,8 @@ func (c *Checker) used(node string) corev1.ResourceList {
 	return sum
 }
 
-// withinCap holds a queue to its capability when one of its pods is bound. What the queue allowed a moment
-// ago counts as well, and pods do not whose node is or was away.
+// withinCap checks the capability of a queue when one of its pods is bound. A capability that was valid within Lag is
+// sufficient, and pods on nodes that are or were lost do not count.
 func (c *Checker) withinCap(p *corev1.Pod, name string) {
 	q := c.queues[name]
 	if q == nil || !q.exists {
@@ -174,7 +174,7 @@ func (c *Checker) withinCap(p *corev1.Pod, name string) {
 	}
 	c.counts[Capability]++
 	held, asked := c.held(name), capacity.Request(p)
-	maps.DeleteFunc(held, func(resource corev1.ResourceName, _ resourceQuantity) bool { // a cap may have come down below what is held
+	maps.DeleteFunc(held, func(resource corev1.ResourceName, _ resourceQuantity) bool { // a capability may have been reduced below the allocation
 		amount := asked[resource]
 		return amount.IsZero()
 	})
@@ -188,10 +188,10 @@ func (c *Checker) withinCap(p *corev1.Pod, name string) {
 			return
 		}
 	}
-	c.fail(Capability, append([]string{"queue " + name}, podKeys(p)...), "queue %s holds more than its capability with pod %s/%s: %s", name, p.Namespace, p.Name, text)
+	c.fail(Capability, append([]string{"queue " + name}, podKeys(p)...), "queue %s exceeds its capability with pod %s/%s: %s", name, p.Namespace, p.Name, text)
 }
 
-// held is what the pods of a queue hold on nodes that have been there for a while.
+// held returns the requests of the pods of a queue on nodes that have existed for some time.
 func (c *Checker) held(queue string) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, p := range c.pods {
@@ -205,7 +205,7 @@ func (c *Checker) held(queue string) corev1.ResourceList {
 	return sum
 }
 
-// Note shows an event that somebody wrote about a pod.
+// Note records an event about a pod.
 func (c *Checker) Note(at time.Time, e *eventsv1.Event) {
 	c.now = at
 	if e.ReportingController != c.schedulerName || e.Regarding.Kind != "Pod" {
@@ -215,7 +215,7 @@ func (c *Checker) Note(at time.Time, e *eventsv1.Event) {
 		c.reported[e.Regarding.UID]++
 		if c.reported[e.Regarding.UID] == 2 {
 			where := e.Regarding.Namespace + "/" + e.Regarding.Name
-			c.fail(Once, []string{"pod " + where}, "two events say that pod %s was bound", where)
+			c.fail(Once, []string{"pod " + where}, "two events report that pod %s was bound", where)
 		}
 		return
 	}
@@ -224,7 +224,7 @@ func (c *Checker) Note(at time.Time, e *eventsv1.Event) {
 
 func (c *Checker) ours(p *corev1.Pod) bool { return p.Spec.SchedulerName == c.schedulerName }
 
-// say puts a line about a pod into the journal.
+// say adds a line about a pod to the journal.
 func (c *Checker) say(p *corev1.Pod, what string, more ...string) {
 	c.log.add(c.now, fmt.Sprintf("pod %s %s", name(p), what), append(podKeys(p), more...)...)
 }
@@ -239,7 +239,7 @@ func podKeys(p *corev1.Pod) []string {
 	return keys
 }
 
-// jobKey names the job of a pod as the scheduler names it to others.
+// jobKey returns the name of the pod's job in annotations.
 func jobKey(p *corev1.Pod) string {
 	if group := p.Labels[v1alpha1.LabelPodGroup]; group != "" {
 		return p.Namespace + "/" + group
@@ -247,7 +247,7 @@ func jobKey(p *corev1.Pod) string {
 	return name(p)
 }
 
-// disrupted tells whether a pod was evicted by way of the Eviction API, which nobody else uses here.
+// disrupted reports whether a pod was evicted through the Eviction API, which only the scheduler uses here.
 func disrupted(p *corev1.Pod) bool {
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {

@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// idle is for how long the scheduler must write nothing to be at rest.
+	// idle is how long the scheduler must not write to count as idle.
 	idle = 6 * time.Second
-	// settling is how long it may take to come to rest.
-	settling = 3 * time.Minute
-	// More goroutines and memory than that, in MiB, may be in use in the end than in the beginning: connections, and
-	// what is kept for when it is needed again.
+	// convergenceTimeout is how long it may take to become idle.
+	convergenceTimeout = 3 * time.Minute
+	// The maximum growth of goroutines and of memory in MiB, for connections and for caches that are kept.
 	moreGoroutines, moreHeap = 30, 12
 )
 
-// Begin starts the scheduler and returns what it takes when there is nothing to do.
+// Begin starts the scheduler and returns its resource usage on an empty cluster.
 func (s *Harness) Begin(ctx context.Context) (Vitals, error) {
 	if err := s.supervisor.start(ctx); err != nil {
 		return Vitals{}, err
@@ -33,13 +32,13 @@ func (s *Harness) Begin(ctx context.Context) (Vitals, error) {
 	return s.converge(ctx, "at the beginning")
 }
 
-// Vitals returns what the scheduler says of itself now, unless it is away.
+// Vitals returns the current metrics of the scheduler; an error if it does not run.
 func (s *Harness) Vitals(ctx context.Context) (Vitals, error) { return s.supervisor.vitals(ctx) }
 
-// End puts the cluster in order and looks what comes of it: first with more work than fits, then with less, then with none.
+// End restores the cluster and checks it: with more work than fits, with less, and without any.
 func (s *Harness) End(ctx context.Context, before Vitals) error {
 	s.supervisor.waitReady()
-	s.options.Say("the course is over: nodes and queues come back, pods that end do so")
+	s.options.Say("the scenario is over: restoring nodes and queues, waiting for pods")
 	if err := s.restore(ctx); err != nil {
 		return err
 	}
@@ -51,12 +50,12 @@ func (s *Harness) End(ctx context.Context, before Vitals) error {
 	if err := s.reduceLoad(ctx); err != nil {
 		return err
 	}
-	if _, err := s.converge(ctx, "with room for everything"); err != nil {
+	if _, err := s.converge(ctx, "when everything fits"); err != nil {
 		return err
 	}
 	s.Check(func(c *checker.Checker, _ time.Time) { c.AllRun() })
 
-	s.options.Say("all jobs are deleted")
+	s.options.Say("deleting all jobs")
 	for len(s.jobs) > 0 {
 		if err := s.remove(ctx, s.jobs[0]); err != nil {
 			return err
@@ -70,7 +69,7 @@ func (s *Harness) End(ctx context.Context, before Vitals) error {
 	return s.cleanedUp(ctx)
 }
 
-// restore undoes what the course has done to nodes, queues and budgets, and removes pods of others.
+// restore reverts what the scenario has done to nodes, queues and budgets, and deletes foreign pods.
 func (s *Harness) restore(ctx context.Context) error {
 	for _, name := range scenario.Nodes() {
 		if err := s.stepOfNode(ctx, scenario.Step{Kind: scenario.NodeReturn, Name: name}); err != nil {
@@ -91,7 +90,7 @@ func (s *Harness) restore(ctx context.Context) error {
 	return s.client.CoreV1().Pods(foreignPods).DeleteCollection(ctx, now, metav1.ListOptions{})
 }
 
-// reduceLoad deletes jobs until there is ample room for the rest, and lifts all caps.
+// reduceLoad deletes jobs until everything fits easily, and removes all capabilities.
 func (s *Harness) reduceLoad(ctx context.Context) error {
 	for _, name := range scenario.Queues() {
 		if err := s.queue(ctx, name, scenario.Limit{}); err != nil {
@@ -112,12 +111,12 @@ func (s *Harness) reduceLoad(ctx context.Context) error {
 			return err
 		}
 	}
-	s.options.Say("%d of %d jobs are deleted, the rest fits with ease", deleted, len(stay))
+	s.options.Say("%d of %d jobs are deleted, the rest fits easily", deleted, len(stay))
 	return nil
 }
 
-// converge waits until the scheduler writes nothing any more and no pod is on its way. If that does not come to pass it is
-// a violation, and the soak goes on.
+// converge waits until the scheduler stops writing and no pod is in transition. A timeout is a violation; the soak
+// continues.
 func (s *Harness) converge(ctx context.Context, when string) (Vitals, error) {
 	s.Check(func(c *checker.Checker, _ time.Time) { c.Made(checker.Converged) })
 	began := time.Now()
@@ -136,17 +135,17 @@ func (s *Harness) converge(ctx context.Context, when string) (Vitals, error) {
 		}
 		last = now
 		if time.Since(since) >= idle {
-			s.options.Say("at rest %s, after %s", when, time.Since(began).Round(time.Second))
+			s.options.Say("idle %s, after %s", when, time.Since(began).Round(time.Second))
 			return last, nil
 		}
-		if time.Since(began) > settling {
+		if time.Since(began) > convergenceTimeout {
 			s.notConverged(when, busy)
 			return last, nil
 		}
 	}
 }
 
-// unfinished is how many pods are about to end, to go, or to start, and how many are missing.
+// unfinished returns the number of pods that are about to end, terminating, starting, or missing.
 func (s *Harness) unfinished() int {
 	n := 0
 	s.Check(func(c *checker.Checker, _ time.Time) {
@@ -158,27 +157,27 @@ func (s *Harness) unfinished() int {
 func (s *Harness) notConverged(when string, busy int) {
 	s.Check(func(c *checker.Checker, now time.Time) {
 		waiting := c.Waiting()
-		c.Fail(now, checker.Converged, nil, fmt.Sprintf("not at rest %s after %s: %d pods on their way, %d jobs wait\n    %s",
-			when, settling, busy, len(waiting), strings.Join(waiting[:min(len(waiting), 10)], "\n    ")))
+		c.Fail(now, checker.Converged, nil, fmt.Sprintf("not idle %s after %s: %d pods in transition, %d jobs pending\n    %s",
+			when, convergenceTimeout, busy, len(waiting), strings.Join(waiting[:min(len(waiting), 10)], "\n    ")))
 	})
 }
 
-// leaked compares what the scheduler takes in the end with what it took in the beginning.
+// leaked compares the resource usage of the scheduler at the end with that at the start.
 func (s *Harness) leaked(before, after Vitals) {
-	s.options.Say("the scheduler had %.0f goroutines and %.1f MiB in use at the beginning, and has %.0f and %.1f now",
+	s.options.Say("goroutines and MiB in use: %.0f and %.1f at the start, %.0f and %.1f now",
 		before.Goroutines, before.Heap, after.Goroutines, after.Heap)
 	s.Check(func(c *checker.Checker, now time.Time) {
 		c.Made(checker.Growth)
 		if after.Goroutines > before.Goroutines+moreGoroutines {
-			c.Fail(now, checker.Growth, nil, fmt.Sprintf("%.0f goroutines have become %.0f", before.Goroutines, after.Goroutines))
+			c.Fail(now, checker.Growth, nil, fmt.Sprintf("goroutines increased from %.0f to %.0f", before.Goroutines, after.Goroutines))
 		}
 		if after.Heap > before.Heap+moreHeap {
-			c.Fail(now, checker.Growth, nil, fmt.Sprintf("%.1f MiB in use have become %.1f", before.Heap, after.Heap))
+			c.Fail(now, checker.Growth, nil, fmt.Sprintf("MiB in use increased from %.1f to %.1f", before.Heap, after.Heap))
 		}
 	})
 }
 
-// cleanedUp holds queues to say that they hold nothing.
+// cleanedUp checks that the status of queues reports no allocation.
 func (s *Harness) cleanedUp(ctx context.Context) error {
 	list, err := s.batch.SchedulingV1alpha1().Queues().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -187,12 +186,12 @@ func (s *Harness) cleanedUp(ctx context.Context) error {
 	s.Check(func(c *checker.Checker, now time.Time) {
 		c.Made(checker.Fits)
 		if !c.Empty() {
-			c.Fail(now, checker.Converged, nil, "pods or groups are left that nobody keeps")
+			c.Fail(now, checker.Converged, nil, "pods or groups without an owner are left")
 		}
 		for _, q := range list.Items {
 			for resource, amount := range q.Status.Allocated {
 				if !amount.IsZero() {
-					c.Fail(now, checker.Fits, []string{"queue " + q.Name}, fmt.Sprintf("queue %s says that it holds %s %s, and there are no pods", q.Name, amount.String(), resource))
+					c.Fail(now, checker.Fits, []string{"queue " + q.Name}, fmt.Sprintf("the status of queue %s reports %s %s, and there are no pods", q.Name, amount.String(), resource))
 				}
 			}
 		}

@@ -1,5 +1,5 @@
-// Package harness is where a soak takes place: a local cluster with the scheduler, somebody who carries out the steps of a
-// course and makes pods for jobs as a controller would, and a checker that is shown all that watches show.
+// Package harness runs a soak: a local cluster with the scheduler, a controller that carries out the steps of a
+// scenario and creates the pods of jobs, and a checker that receives all changes from watches.
 package harness
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/scenario"
 )
 
-// policy has all four actions, and gives gangs that wait, or cannot go on, their turn soon.
+// policy has all four actions, and starvation reservations and degraded gangs are handled soon.
 const policy = `
 actions: "reclaim, allocate, backfill, preempt"
 starvationAfter: 30s
@@ -32,22 +32,22 @@ tiers:
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 `
 
-// gangGrace is how long a gang may run short of members before it is stale.
+// gangGrace is how long a gang may have too few members before it is degraded.
 const gangGrace = 10 * time.Second
 
 const defaultQueue = "default"
 
-// Options say how to set the stage.
+// Options configure a Harness.
 type Options struct {
 	// Dir receives the logs.
 	Dir string
 	// Race runs the scheduler with the race detector and with the audits of its model.
 	Race bool
-	// Say reports what is going on.
+	// Say reports progress.
 	Say func(format string, args ...any)
 }
 
-// Harness is a cluster in the middle of a soak.
+// Harness is a running soak.
 type Harness struct {
 	options    Options
 	cluster    *cluster.Cluster
@@ -57,17 +57,17 @@ type Harness struct {
 
 	watching sync.WaitGroup
 	stop     context.CancelFunc // of the watches
-	lost     chan error         // a watch that ended
+	lost     chan error         // receives the error of a watch that ended
 
 	mu      sync.Mutex
 	checker *checker.Checker
 	pods    map[string]*corev1.Pod // by namespace/name
 
-	jobs  []*job                  // in the order of their coming
-	nodes map[string]*corev1.Node // as they were made
+	jobs  []*job                  // in the order of their creation
+	nodes map[string]*corev1.Node // as they were created
 }
 
-// NewHarness starts everything but the scheduler.
+// NewHarness starts everything except the scheduler.
 func NewHarness(ctx context.Context, o Options) (*Harness, error) {
 	s := &Harness{
 		options: o, checker: checker.New(scheduler.Name, defaultQueue), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{},
@@ -117,7 +117,7 @@ func (s *Harness) set(ctx context.Context) (err error) {
 	return s.watch(ctx)
 }
 
-// createObjects makes what is there from the beginning.
+// createObjects creates the initial objects.
 func (s *Harness) createObjects(ctx context.Context) error {
 	for _, class := range scenario.Priorities() {
 		if err := s.priority(ctx, class, scenario.Value(class)); err != nil {
@@ -159,14 +159,14 @@ func (s *Harness) priority(ctx context.Context, name string, value int32) error 
 	return err
 }
 
-// Check has something done with the checker, while nobody else does.
+// Check calls a function with exclusive access to the checker.
 func (s *Harness) Check(do func(c *checker.Checker, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do(s.checker, time.Now())
 }
 
-// fail takes note of a violation.
+// fail records a violation.
 func (s *Harness) fail(check checker.Check, format string, args ...any) {
 	s.Check(func(c *checker.Checker, now time.Time) { c.Fail(now, check, nil, fmt.Sprintf(format, args...)) })
 }

@@ -25,14 +25,15 @@ const (
 	gpu      = corev1.ResourceName("example.com/gpu")
 )
 
-// job is a job that exists, with the pods that were made for it.
+// job is a job and the pods created for it.
 type job struct {
 	scenario.Job
 	serial int
 	made   map[string]bool // by name; true once a watch has shown the pod
 }
 
-// reconcile makes pods for jobs as controllers do: as many as are wanted, in place of those that failed or went away.
+// reconcile creates pods for jobs like a controller: as many as desired, including replacements of failed and deleted
+// ones.
 func (s *Harness) reconcile(ctx context.Context) error {
 	for _, j := range s.jobs {
 		if err := s.reconcileJob(ctx, j); err != nil {
@@ -54,7 +55,7 @@ func (s *Harness) reconcileJob(ctx context.Context, j *job) error {
 		j.serial++
 		_, err := s.client.CoreV1().Pods(j.Namespace).Create(ctx, podOf(j.Job, name), metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
-			return nil // its priority class is gone for now
+			return nil // its priority class does not exist now
 		}
 		if err != nil {
 			return err
@@ -71,7 +72,7 @@ func (s *Harness) reconcileJob(ctx context.Context, j *job) error {
 	return nil
 }
 
-// podsOf sorts the pods of a job, the active ones by their age.
+// podsOf returns the pods of a job by state, the active ones by age.
 func (s *Harness) podsOf(j *job) (active []string, succeeded int, failed []*corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,7 @@ func (s *Harness) deletePod(ctx context.Context, p *corev1.Pod, now bool) error 
 	return gone(s.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, o))
 }
 
-// gone forgives that an object is not there any more.
+// gone ignores a NotFound error.
 func gone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -156,7 +157,7 @@ func newPod(name, namespace, schedulerName string, requests corev1.ResourceList)
 	}
 }
 
-// submit makes a job, and its group if it is a gang.
+// submit creates a job, and its group if it is a gang.
 func (s *Harness) submit(ctx context.Context, wanted scenario.Job) error {
 	s.jobs = append(s.jobs, &job{Job: wanted, made: map[string]bool{}})
 	if !wanted.Gang {
@@ -169,7 +170,7 @@ func (s *Harness) submit(ctx context.Context, wanted scenario.Job) error {
 	return err
 }
 
-// remove deletes a job with all that belongs to it.
+// remove deletes a job with its pods and its group.
 func (s *Harness) remove(ctx context.Context, j *job) error {
 	s.jobs = slices.DeleteFunc(s.jobs, func(other *job) bool { return other == j })
 	err := s.client.CoreV1().Pods(j.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: jobLabel + "=" + j.Name})

@@ -20,10 +20,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/scenario"
 )
 
-// reconcilePeriod is how often jobs are looked after.
+// reconcilePeriod is the time between reconciliations of jobs.
 const reconcilePeriod = 200 * time.Millisecond
 
-// foreignPods is the namespace of the pods that a plain client binds.
+// foreignPods is the namespace of the pods that a client without a scheduler binds.
 const foreignPods = "default"
 
 // Play starts the scheduler and carries out the steps at their times.
@@ -33,7 +33,7 @@ func (s *Harness) Play(ctx context.Context, steps []scenario.Step) error {
 		if err := s.reconcileUntil(ctx, began.Add(step.At)); err != nil {
 			return err
 		}
-		s.Check(func(c *checker.Checker, now time.Time) { c.Disturbed(now, "course: "+step.String(), keysOf(step)...) })
+		s.Check(func(c *checker.Checker, now time.Time) { c.Disturbed(now, "scenario: "+step.String(), keysOf(step)...) })
 		if err := s.step(ctx, step); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s: %w", step, err)
 		}
@@ -41,13 +41,13 @@ func (s *Harness) Play(ctx context.Context, steps []scenario.Step) error {
 	return context.Cause(ctx)
 }
 
-// keysOf names the objects that a step concerns.
+// keysOf returns the keys of the objects that a step concerns.
 func keysOf(step scenario.Step) []string {
 	return []string{"node " + step.Name, "queue " + step.Name, "pod " + foreignPods + "/" + step.Name,
 		"job team-a/" + step.Name, "job team-b/" + step.Name, "job team-c/" + step.Name}
 }
 
-// reconcileUntil looks after jobs until a moment.
+// reconcileUntil reconciles jobs until a time.
 func (s *Harness) reconcileUntil(ctx context.Context, end time.Time) error {
 	for {
 		if err := s.reconcile(ctx); err != nil && ctx.Err() == nil {
@@ -100,7 +100,7 @@ func (s *Harness) step(ctx context.Context, step scenario.Step) error {
 		s.watching.Go(func() { s.supervisor.restart(ctx, step.Kind == scenario.Kill, step.Pause) })
 		return nil
 	}
-	return fmt.Errorf("nobody knows how")
+	return fmt.Errorf("unknown kind of step")
 }
 
 func (s *Harness) stepOfJob(ctx context.Context, j *job, step scenario.Step) error {
@@ -149,7 +149,7 @@ func (s *Harness) stepOfNode(ctx context.Context, step scenario.Step) error {
 		return patch(types.MergePatchType, `{"spec":{"unschedulable":true}}`)
 	case scenario.Delete:
 		return gone(nodes.Delete(ctx, step.Name, metav1.DeleteOptions{}))
-	case scenario.NodeLoss: // as the node lifecycle controller does it
+	case scenario.NodeLoss: // like the node lifecycle controller
 		if err := patch(types.StrategicMergePatchType, `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`, "status"); err != nil {
 			return err
 		}
@@ -184,7 +184,8 @@ func (s *Harness) podsOn(node string) []*corev1.Pod {
 	return pods
 }
 
-// queue makes or changes a queue. What is applied is not held back when the kind is new, unlike what is created.
+// queue creates or changes a queue. It applies because the API server delays a create, but not an apply, while the
+// kind is new.
 func (s *Harness) queue(ctx context.Context, name string, l scenario.Limit) error {
 	capability := map[string]int{}
 	if l.CPU > 0 {
@@ -205,7 +206,7 @@ func (s *Harness) queue(ctx context.Context, name string, l scenario.Limit) erro
 	return err
 }
 
-// foreign binds a pod without the scheduler, to a node that has room for it as far as a client can see.
+// foreign binds a pod without the scheduler, to a node with enough resources from the view of a client.
 func (s *Harness) foreign(ctx context.Context, step scenario.Step) error {
 	pod := newPod(step.Name, foreignPods, "plain", corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(step.Milli), resource.DecimalSI)})
 	node, fits := scenario.Nodes()[step.Node], false

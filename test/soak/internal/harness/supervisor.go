@@ -16,19 +16,19 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
 )
 
-// patience is how long the scheduler may take to start or to stop.
-const patience = time.Minute
+// processTimeout is how long the scheduler may take to start or to stop.
+const processTimeout = time.Minute
 
-// supervisor starts and stops the scheduler, and reads its metrics.
+// supervisor starts and stops the scheduler and reads its metrics.
 type supervisor struct {
 	harness *Harness
 	reader  *scheduler.Reader
 	args    []string
 
-	busy    sync.Mutex // held while the scheduler is started or stopped
+	busy    sync.Mutex // held while the scheduler starts or stops
 	mu      sync.Mutex
 	running *scheduler.Scheduler
-	wanted  bool // that one runs
+	wanted  bool // a scheduler should run
 }
 
 func newSupervisor(ctx context.Context, s *Harness) (*supervisor, error) {
@@ -54,7 +54,7 @@ func (k *supervisor) start(ctx context.Context) error {
 	k.running, k.wanted = s, true
 	k.mu.Unlock()
 	k.harness.watching.Go(func() { k.recordExit(s) })
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, processTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-s.Done():
 			return false, errors.New("the scheduler has ended")
@@ -73,7 +73,7 @@ func (k *supervisor) start(ctx context.Context) error {
 	return nil
 }
 
-// recordExit looks at a scheduler that has ended.
+// recordExit checks a scheduler that has exited.
 func (k *supervisor) recordExit(s *scheduler.Scheduler) {
 	<-s.Done()
 	faults, err := s.Faults()
@@ -81,18 +81,18 @@ func (k *supervisor) recordExit(s *scheduler.Scheduler) {
 		k.harness.fail(checker.Process, "%v", err)
 	}
 	if len(faults) > 0 {
-		k.harness.fail(checker.Process, "the log %s tells of %d faults, first:\n%s", s.Log, len(faults), strings.Join(faults[:min(5, len(faults))], "\n"))
+		k.harness.fail(checker.Process, "the log %s contains %d faults, first:\n%s", s.Log, len(faults), strings.Join(faults[:min(5, len(faults))], "\n"))
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.running == s && k.wanted {
 		k.running = nil
 		_, err := s.Wait()
-		k.harness.fail(checker.Process, "the scheduler has ended by itself: %v", err)
+		k.harness.fail(checker.Process, "the scheduler exited unexpectedly: %v", err)
 	}
 }
 
-// stop stops the scheduler, gently or not.
+// stop stops the scheduler with SIGTERM or SIGKILL.
 func (k *supervisor) stop(kill bool) {
 	k.mu.Lock()
 	s := k.running
@@ -107,15 +107,15 @@ func (k *supervisor) stop(kill bool) {
 		<-s.Done()
 		return
 	}
-	if err := s.Stop(patience); err != nil {
+	if err := s.Stop(processTimeout); err != nil {
 		k.harness.fail(checker.Process, "stopping the scheduler: %v", err)
 	}
 }
 
-// restart stops the scheduler and starts another after a while.
+// restart stops the scheduler and starts another one after a pause.
 func (k *supervisor) restart(ctx context.Context, kill bool, pause time.Duration) {
 	if !k.busy.TryLock() {
-		return // it is being restarted
+		return // a restart is in progress
 	}
 	defer k.busy.Unlock()
 	k.stop(kill)
@@ -129,7 +129,7 @@ func (k *supervisor) restart(ctx context.Context, kill bool, pause time.Duration
 	}
 }
 
-// waitReady waits until no restart is under way.
+// waitReady waits until no restart is in progress.
 func (k *supervisor) waitReady() {
 	k.busy.Lock()
 	k.busy.Unlock() //nolint:staticcheck // to wait is all
@@ -141,11 +141,11 @@ func (k *supervisor) close() {
 	k.stop(false)
 }
 
-// Vitals are what the scheduler says of itself.
+// Vitals are metrics of the scheduler.
 type Vitals struct {
-	Writes     float64 // requests that may have changed something
+	Writes     float64 // requests that may have changed objects
 	Goroutines float64
-	Heap       float64 // MiB in use after a collection of garbage
+	Heap       float64 // MiB in use after a garbage collection
 }
 
 func (k *supervisor) vitals(ctx context.Context) (Vitals, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/checker"
 )
 
-// watch shows the checker every change, one by one: informers would keep some to themselves.
+// watch passes every change to the checker; informers would merge some of them.
 func (s *Harness) watch(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(ctx)
 	core, batch := s.client.CoreV1(), s.batch.SchedulingV1alpha1()
@@ -53,7 +53,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// follow lists the objects of a kind, and has all that happens to them from then on shown to the checker.
+// follow lists the objects of a kind and passes all later changes to the checker.
 func follow[L runtime.Object, T runtime.Object](
 	ctx context.Context, s *Harness,
 	list func(context.Context, metav1.ListOptions) (L, error), begin func(context.Context, metav1.ListOptions) (watch.Interface, error),
@@ -85,21 +85,21 @@ func follow[L runtime.Object, T runtime.Object](
 			case watch.Added, watch.Modified, watch.Deleted:
 				s.Check(func(c *checker.Checker, now time.Time) { show(c, now, e.Object.(T), e.Type == watch.Deleted) })
 			case watch.Error:
-				s.lost <- fmt.Errorf("a watch has ended, and with it what is known: %w", apierrors.FromObject(e.Object))
+				s.lost <- fmt.Errorf("watch ended: %w", apierrors.FromObject(e.Object))
 				return
 			}
 		}
 		if ctx.Err() == nil {
-			s.lost <- fmt.Errorf("a watch has ended, and with it what is known")
+			s.lost <- fmt.Errorf("watch ended")
 		}
 	})
 	return nil
 }
 
-// Lost receives an error when a watch has ended by itself.
+// Lost receives an error when a watch has ended unexpectedly.
 func (s *Harness) Lost() <-chan error { return s.lost }
 
-// Ticks lets the checker see time pass, until ctx ends.
+// Ticks advances the time of the checker until ctx ends.
 func (s *Harness) Ticks(ctx context.Context) {
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()

@@ -1,5 +1,5 @@
-// Package scenario draws up what happens to the cluster during a soak: a list of steps that depends on a seed and a
-// length, and on nothing else. What a step does to the cluster depends on its state; that the step is made does not.
+// Package scenario generates the events of a soak: a list of steps that depends only on a seed and a length. The
+// effect of a step depends on the state of the cluster; the list does not.
 package scenario
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Kind says what a step does.
+// Kind is the kind of a step.
 type Kind string
 
 // The kinds of steps.
@@ -23,11 +23,11 @@ const (
 	Drain      Kind = "delete the pods of a lost node"
 	Delete     Kind = "delete a node"
 	Cordon     Kind = "cordon a node"
-	NodeReturn Kind = "a node comes back"
-	Queue      Kind = "make or change a queue"
+	NodeReturn Kind = "a node returns"
+	Queue      Kind = "create or update a queue"
 	Unqueue    Kind = "delete a queue"
 	Priority   Kind = "replace a priority class"
-	Budget     Kind = "make a disruption budget"
+	Budget     Kind = "create a disruption budget"
 	Unbudget   Kind = "delete a disruption budget"
 	Foreign    Kind = "a plain client binds a pod"
 	JobDelete  Kind = "delete the pod of a plain client"
@@ -43,22 +43,22 @@ func Kinds() []Kind {
 	}
 }
 
-// Step is one thing that happens.
+// Step is one event.
 type Step struct {
-	At   time.Duration // since the beginning
+	At   time.Duration // since the start
 	Kind Kind
 	Name string // of the job, node, queue, class, budget or pod
 
 	Job   Job           // Submit
 	Size  int           // Scale: the new size; Reduce: how many pods; Budget: how many stay; Priority: the value
 	Min   int           // Scale: the new minMember
-	Limit Limit         // Queue
-	Node  int           // Foreign: where, if there is room
-	Milli int           // Foreign: how much cpu
-	Pause time.Duration // Term, Kill: for how long no scheduler runs
+	Limit Limit         // weight and capability
+	Node  int           // Foreign: the node, if it has enough resources
+	Milli int           // Foreign: the cpu request
+	Pause time.Duration // Term, Kill: how long no scheduler runs
 }
 
-// String tells the step in one line.
+// String formats the step on one line.
 func (s Step) String() string {
 	text := fmt.Sprintf("%s %s", s.Kind, s.Name)
 	switch s.Kind {
@@ -74,39 +74,39 @@ func (s Step) String() string {
 	return text
 }
 
-// Job is a number of equal pods, as a gang or each for itself.
+// Job is a number of equal pods, as a gang or independent.
 type Job struct {
 	Namespace, Name, Queue, Priority string
 
 	Gang              bool
 	Size, Min         int
-	Milli, Memory     int // of each pod: thousandths of a cpu, and MiB
+	Milli, Memory     int // of each pod: millicores, and MiB
 	GPU               int
-	Zone              string        // where the pods must run; empty: anywhere
-	RunFor, Terminate time.Duration // how long each pod runs (0: until deleted), and takes to stop
+	Zone              string        // the zone of the pods; empty: any
+	RunFor, Terminate time.Duration // how long each pod runs (0: until deleted), and takes to terminate
 }
 
-// String tells the job in one line.
+// String formats the job on one line.
 func (j Job) String() string {
 	return fmt.Sprintf("in %s/%s: %d of %d pods, %dm cpu, %d MiB, %d gpu, zone %q, priority %s, run for %s, gang %t",
 		j.Namespace, j.Queue, j.Min, j.Size, j.Milli, j.Memory, j.GPU, j.Zone, j.Priority, j.RunFor, j.Gang)
 }
 
-// Limit is what a queue is worth. Zero is no limit.
+// Limit is the weight and the capability of a queue. Zero is unlimited.
 type Limit struct {
 	Weight, CPU, GPU int
 }
 
-// The world in which the course takes place.
+// The cluster of the scenario.
 const (
 	Plain, GPUNodes = 8, 4 // nodes
 	NodeCPU         = 8
 	NodeGPU         = 4
 	Zones           = 3
-	away            = 3 // nodes at most
+	away            = 3 // maximum number of lost nodes
 )
 
-// Nodes are the names of the nodes; the last ones have GPUs.
+// Nodes returns the names of the nodes; the last ones have GPUs.
 func Nodes() []string {
 	var names []string
 	for i := range Plain {
@@ -118,37 +118,37 @@ func Nodes() []string {
 	return names
 }
 
-// Namespaces are where jobs are.
+// Namespaces returns the namespaces of jobs.
 func Namespaces() []string { return []string{"team-a", "team-b", "team-c"} }
 
-// Queues are the queues that come and go, but for the default one.
+// Queues returns the queues that are created and deleted, without the default one.
 func Queues() []string { return []string{"alpha", "beta", "gamma", "delta"} }
 
-// Priorities are classes and their values; the last one is replaced again and again.
+// Priorities returns the priority classes; the last one is replaced repeatedly.
 func Priorities() []string { return []string{"low", "middle", "high", "fleeting"} }
 
-// Value is what a priority class is worth in the beginning.
+// Value returns the initial value of a priority class.
 func Value(class string) int32 {
 	return map[string]int32{"low": 1, "middle": 10, "high": 100, "fleeting": 20}[class]
 }
 
-// plan is a course that is being drawn up.
+// plan is a scenario that is being generated.
 type plan struct {
 	random *rand.Rand
 	now    time.Duration
 	steps  []Step
 	jobs   []planned
-	nodes  map[string]time.Duration // until when a node is away
+	nodes  map[string]time.Duration // until when a node is lost
 	serial int
 }
 
-// planned is a job with the moment when it is deleted.
+// planned is a job with the time of its deletion.
 type planned struct {
 	Job
 	until time.Duration
 }
 
-// Draw draws up a course of the given length.
+// Draw generates a scenario of the given length.
 func Draw(seed uint64, length time.Duration) []Step {
 	p := &plan{random: rand.New(rand.NewPCG(seed, 0)), nodes: map[string]time.Duration{}}
 	for _, q := range Queues() {
@@ -169,7 +169,7 @@ func (p *plan) add(s Step) {
 	p.steps = append(p.steps, s)
 }
 
-// draw adds a step, and what belongs to it later.
+// draw adds a random step and its later counterpart.
 func (p *plan) draw() {
 	switch n := p.random.IntN(100); {
 	case n < 45:
@@ -201,12 +201,12 @@ func (p *plan) draw() {
 
 func one[T any](p *plan, list []T) T { return list[p.random.IntN(len(list))] }
 
-// seconds is a time between two numbers of them.
+// seconds returns a random duration.
 func (p *plan) seconds(least, most int) time.Duration {
 	return time.Duration(least)*time.Second + time.Duration(p.random.Int64N(int64(most-least)*int64(time.Second)))
 }
 
-// busy is how much cpu the jobs ask for that there are.
+// busy returns the cpu requests of the existing jobs.
 func (p *plan) busy() int {
 	sum := 0
 	for _, j := range p.jobs {
@@ -215,7 +215,7 @@ func (p *plan) busy() int {
 	return sum / 1000
 }
 
-// submit adds a job, unless jobs ask for twice of what there is.
+// submit adds a job, unless the requests of jobs exceed twice the capacity.
 func (p *plan) submit() {
 	if p.busy() > 2*NodeCPU*(Plain+GPUNodes) {
 		return
@@ -266,7 +266,7 @@ func (p *plan) reduce() {
 	}
 }
 
-// node returns a node that is there, unless too many are away.
+// node returns an available node, unless too many are lost.
 func (p *plan) node() (string, bool) {
 	gone := 0
 	for _, until := range p.nodes {
@@ -278,7 +278,7 @@ func (p *plan) node() (string, bool) {
 	return name, gone < away && p.nodes[name] <= p.now
 }
 
-// leave has a node leave and come back after some seconds.
+// leave removes a node for some seconds.
 func (p *plan) leave(kind Kind, least, most int) (name string, d time.Duration) {
 	name, free := p.node()
 	if !free {
@@ -313,7 +313,7 @@ func (p *plan) foreign() {
 	p.add(Step{Kind: JobDelete, Name: name, At: p.seconds(3, 30)})
 }
 
-// limit is what a queue may be worth.
+// limit returns a random limit of a queue.
 func (p *plan) limit() Limit {
 	l := Limit{Weight: one(p, []int{1, 1, 2, 4})}
 	if p.random.IntN(2) == 0 {
@@ -325,17 +325,18 @@ func (p *plan) limit() Limit {
 	return l
 }
 
-// restarts are spread over the first two thirds, so that the last scheduler has lived for a while when it is judged.
+// restarts are distributed over the first two thirds, so that the last scheduler has run for some time at the final
+// checks.
 func (p *plan) restarts(length time.Duration) {
 	for p.now = p.seconds(15, 30); p.now < length*2/3; p.now += p.seconds(25, 80) {
 		p.add(Step{Kind: one(p, []Kind{Term, Kill}), Pause: time.Duration(p.random.Int64N(int64(3 * time.Second)))})
 	}
 }
 
-// ample is the part of what there is that jobs ask for in the end, so that all of them can run.
+// ample is the fraction of the capacity that jobs request at the end, so that all of them fit.
 const ample = 0.4
 
-// Keep tells which of the jobs can run together with ease, the first ones first: by cpu and GPUs, and in each zone.
+// Keep reports which of the jobs fit together easily, in order: by cpu and GPUs, and in each zone.
 func Keep(jobs []Job) []bool {
 	left := map[string]int{"cpu": NodeCPU * 1000 * (Plain + GPUNodes), "gpu": NodeGPU * GPUNodes}
 	for i := range Zones {

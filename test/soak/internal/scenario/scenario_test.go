@@ -10,20 +10,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/scenario"
 )
 
-// TestTheSeedIsTheCourse: the same seed gives the same course, and another seed another one.
-func TestTheSeedIsTheCourse(t *testing.T) {
+// TestSeed checks that the same seed generates the same scenario, and another seed another one.
+func TestSeed(t *testing.T) {
 	t.Parallel()
 	const length = 10 * time.Minute
 	if diff := cmp.Diff(scenario.Draw(7, length), scenario.Draw(7, length)); diff != "" {
 		t.Errorf("the same seed (-first +second):\n%s", diff)
 	}
 	if cmp.Equal(scenario.Draw(7, length), scenario.Draw(8, length)) {
-		t.Error("two seeds give the same course")
+		t.Error("two seeds generate the same scenario")
 	}
 }
 
-// TestEverythingHappens holds courses of ten minutes to have steps of every kind, in order, and nodes that come back.
-func TestEverythingHappens(t *testing.T) {
+// TestDraw checks that scenarios of ten minutes have steps of every kind, in order, and that nodes return.
+func TestDraw(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		kinds, away := map[scenario.Kind]int{}, map[string]bool{}
@@ -37,18 +37,18 @@ func TestEverythingHappens(t *testing.T) {
 			switch s.Kind {
 			case scenario.NodeLoss, scenario.Delete, scenario.Cordon:
 				if away[s.Name] {
-					t.Errorf("seed %d: at %s, node %s is away already", seed, s.At, s.Name)
+					t.Errorf("seed %d: at %s, node %s is lost already", seed, s.At, s.Name)
 				}
 				away[s.Name] = true
 			case scenario.NodeReturn:
 				delete(away, s.Name)
 			case scenario.Term, scenario.Kill:
 				if s.At > 7*time.Minute {
-					t.Errorf("seed %d: a restart at %s leaves no time to judge the last scheduler", seed, s.At)
+					t.Errorf("seed %d: a restart at %s leaves no time to check the last scheduler", seed, s.At)
 				}
 			}
 			if len(away) > 3 {
-				t.Errorf("seed %d: at %s, %d nodes are away", seed, s.At, len(away))
+				t.Errorf("seed %d: at %s, %d nodes are lost", seed, s.At, len(away))
 			}
 		}
 		for _, kind := range scenario.Kinds() {
@@ -65,7 +65,7 @@ func TestKeep(t *testing.T) {
 		given []scenario.Job
 		want  []bool
 	}{
-		"what fits":               {[]scenario.Job{{Size: 1, Milli: 1000}, {Size: 2, Milli: 500, GPU: 1}}, []bool{true, true}},
+		"jobs that fit":           {[]scenario.Job{{Size: 1, Milli: 1000}, {Size: 2, Milli: 500, GPU: 1}}, []bool{true, true}},
 		"too much cpu, then less": {[]scenario.Job{{Size: 30, Milli: 1000}, {Size: 30, Milli: 1000}, {Size: 8, Milli: 1000}}, []bool{true, false, true}},
 		"too many GPUs":           {[]scenario.Job{{Size: 3, GPU: 2}, {Size: 1, GPU: 1}}, []bool{true, false}},
 		"too much for a zone":     {[]scenario.Job{{Size: 12, Milli: 1000, Zone: "zone-a"}, {Size: 1, Milli: 1000, Zone: "zone-a"}, {Size: 1, Milli: 1000, Zone: "zone-b"}}, []bool{true, false, true}},

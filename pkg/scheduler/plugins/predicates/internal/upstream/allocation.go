@@ -20,83 +20,83 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// allocation is the devices that one placement takes: it has claims of its own allocated, and shares those that
-// are allocated, or that other placements have allocated.
+// allocation is the device reservation of one placement. It allocates its own claims and shares claims that are
+// allocated already or that other placements allocate.
 type allocation struct {
 	binding
 	devices *Devices
 	kube    kubernetes.Interface
 	state   fwk.CycleState
-	pod     *v1.Pod // as it will be on its node
+	pod     *v1.Pod // with its node name set
 	node    *v1.Node
 	timeout time.Duration
 	log     logr.Logger
 
-	claims  []*resourcev1.ResourceClaim // all of the pod, as they were found
-	own     []*resourcev1.ResourceClaim // of these, those that are allocated for this pod first
-	awaited []*allocation               // have others of these allocated
+	claims       []*resourcev1.ResourceClaim // of the pod, as they were at Reserve
+	own          []*resourcev1.ResourceClaim // the claims that this reservation allocates
+	dependencies []*allocation               // reservations that allocate the other claims
 
-	failed error // why there is nothing to fulfil
-	begun  bool  // the API server may have been told something
+	reserveErr     error // why Reserve failed
+	preBindStarted bool  // the API server may have applied an update
 
-	// done is closed once it is known whether the own claims are allocated.
+	// done is closed when it is known whether the own claims are allocated.
 	done      chan struct{}
-	settled   bool
+	finished  bool
 	allocated bool
 }
 
-// ReserveDevices sets the devices aside that a pod takes on a node, nil if it has no claims after all.
-func (j *FilterRunner) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
-	if j.devices == nil {
+// ReserveDevices reserves the devices of a pod on a node. It returns nil if the pod has no claims.
+func (r *FilterRunner) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
+	if r.devices == nil {
 		return nil
 	}
 	assumed := *pod
 	assumed.Spec.NodeName = n.Name
 	a := &allocation{
-		binding: j.allocating, devices: j.devices, kube: j.kube, pod: &assumed, node: n.Node, timeout: j.timeout, log: j.log,
-		claims: j.devices.claimsOf(pod), done: make(chan struct{}),
+		binding: r.dynamicResources, devices: r.devices, kube: r.kube, pod: &assumed, node: n.Node, timeout: r.timeout, log: r.log,
+		claims: r.devices.claimsOf(pod), done: make(chan struct{}),
 	}
 	for _, claim := range a.claims {
 		if claim.Status.Allocation == nil {
 			a.own = append(a.own, claim)
 		}
 	}
-	a.awaited = j.devices.ownersOf(a.claims)
+	a.dependencies = r.devices.pendingFor(a.claims)
 	var status *fwk.Status
-	switch a.state, status = choose(j.ctx, a.binding, a.pod, a.node); {
+	switch a.state, status = runReserve(r.ctx, a.binding, a.pod, a.node); {
 	case status.IsSkip():
 		return nil
-	case !status.IsSuccess(): // something has changed since the placement was found
-		a.failed = fmt.Errorf("%s cannot be reserved: %w", a.describe(), status.AsError())
+	case !status.IsSuccess(): // something has changed since the filter ran
+		a.reserveErr = fmt.Errorf("%s cannot be reserved: %w", a.describe(), status.AsError())
 	default:
-		a.devices.own(a)
+		a.devices.addPending(a)
 	}
 	return a
 }
 
-// Commit writes which devices the claims get, and that the pod is going to use them.
+// Commit allocates the claims and adds the pod to their consumers, through PreBind.
 func (a *allocation) Commit(ctx context.Context) error {
-	if a.failed != nil {
-		return a.failed
+	if a.reserveErr != nil {
+		return a.reserveErr
 	}
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, a.log), a.timeout)
 	defer cancel()
 	err := a.await(ctx)
 	if err == nil {
-		a.begun = true
+		a.preBindStarted = true
 		err = a.write(ctx)
 	}
-	a.settle(err == nil)
+	a.finish(err == nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.describe(), err)
 	}
-	a.devices.disown(a)
+	a.devices.removePending(a)
 	return nil
 }
 
-// await waits until the claims that other placements have allocated are.
+// await waits until other reservations have allocated the shared claims.
 func (a *allocation) await(ctx context.Context) error {
-	for _, owner := range a.awaited {
+	for _, owner := range a.dependencies {
 		select {
 		case <-owner.done:
 		case <-ctx.Done():
@@ -109,8 +109,8 @@ func (a *allocation) await(ctx context.Context) error {
 	return nil
 }
 
-// write has the plugin write. Who adds a pod to a claim must have seen the pods before it, so that is done by one
-// at a time.
+// write runs PreBind. Updates that add a pod to a shared claim are serialized, because each must include the
+// consumers added before.
 func (a *allocation) write(ctx context.Context) error {
 	if len(a.own) < len(a.claims) {
 		a.devices.sharing.Lock()
@@ -119,67 +119,67 @@ func (a *allocation) write(ctx context.Context) error {
 	return a.PreBind(ctx, a.state, a.pod, a.node.Name).AsError()
 }
 
-// settle lets those go on who share what is allocated here.
-func (a *allocation) settle(allocated bool) {
-	if !a.settled {
-		a.settled, a.allocated = true, allocated
+// finish unblocks the reservations that share the claims of this one.
+func (a *allocation) finish(allocated bool) {
+	if !a.finished {
+		a.finished, a.allocated = true, allocated
 		close(a.done)
 	}
 }
 
-// giveBackTimeout bounds how long it takes to take back what the API server was told.
-const giveBackTimeout = 15 * time.Second
+// deallocateTimeout limits how long Release waits for the API server.
+const deallocateTimeout = 15 * time.Second
 
-// Release frees the devices. Unlike volumes, devices that nobody uses would stay taken until somebody frees them,
-// and the pod would have to go to them, wherever there is room by then.
+// Release frees the devices. Unlike volumes, devices without a consumer would stay allocated, and the pod could only
+// be scheduled where they are.
 func (a *allocation) Release() {
-	if a.begun {
-		ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
+	if a.preBindStarted {
+		ctx, cancel := context.WithTimeout(context.Background(), deallocateTimeout)
 		defer cancel()
 		for _, claim := range a.claims {
-			if err := a.giveBack(ctx, claim); err != nil {
-				a.log.Info("A claim keeps its devices, its pod can only go to them", "claim", klog.KObj(claim), "pod", klog.KObj(a.pod), "err", err)
+			if err := a.deallocate(ctx, claim); err != nil {
+				a.log.Info("Deallocation of a resource claim failed", "claim", klog.KObj(claim), "pod", klog.KObj(a.pod), "err", err)
 			}
 		}
 	}
-	a.settle(false)
-	a.devices.disown(a)
+	a.finish(false)
+	a.devices.removePending(a)
 }
 
-// giveBack takes the pod off the claim, and its devices too if no other pod uses them.
-func (a *allocation) giveBack(ctx context.Context, claim *resourcev1.ResourceClaim) error {
-	if !metav1.IsControlledBy(claim, a.pod) { // it may have other users
+// deallocate removes the pod from the consumers of the claim, and the allocation if no consumer is left.
+func (a *allocation) deallocate(ctx context.Context, claim *resourcev1.ResourceClaim) error {
+	if !metav1.IsControlledBy(claim, a.pod) { // it may have other consumers
 		a.devices.sharing.Lock()
 		defer a.devices.sharing.Unlock()
 	}
 	client := a.kube.ResourceV1().ResourceClaims(claim.Namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		fresh, err := client.Get(ctx, claim.Name, metav1.GetOptions{})
+		current, err := client.Get(ctx, claim.Name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err), err == nil && (fresh.UID != claim.UID || fresh.Status.Allocation == nil):
+		case apierrors.IsNotFound(err), err == nil && (current.UID != claim.UID || current.Status.Allocation == nil):
 			return nil
 		case err != nil:
 			return err
 		}
-		users := slices.DeleteFunc(slices.Clone(fresh.Status.ReservedFor), func(r resourcev1.ResourceClaimConsumerReference) bool {
+		consumers := slices.DeleteFunc(slices.Clone(current.Status.ReservedFor), func(r resourcev1.ResourceClaimConsumerReference) bool {
 			return r.UID == a.pod.UID
 		})
-		if len(users) > 0 && len(users) == len(fresh.Status.ReservedFor) {
+		if len(consumers) > 0 && len(consumers) == len(current.Status.ReservedFor) {
 			return nil
 		}
-		fresh.Status.ReservedFor = users
-		if len(users) == 0 {
-			fresh.Status.Allocation, fresh.Status.Devices = nil, nil
+		current.Status.ReservedFor = consumers
+		if len(consumers) == 0 {
+			current.Status.Allocation, current.Status.Devices = nil, nil
 		}
-		written, err := client.UpdateStatus(ctx, fresh, metav1.UpdateOptions{})
+		written, err := client.UpdateStatus(ctx, current, metav1.UpdateOptions{})
 		if err == nil {
-			_ = a.devices.ResourceClaims().AssumeClaimAfterAPICall(written) // fails only if the informer shows more
+			_ = a.devices.ResourceClaims().AssumeClaimAfterAPICall(written) // fails only if the informer has a newer version
 		}
 		return err
 	})
 }
 
-// describe names the claims, the pod and the node.
+// describe returns the claims, the pod and the node for errors.
 func (a *allocation) describe() string {
 	names := make([]string, 0, len(a.claims))
 	for _, claim := range a.claims {

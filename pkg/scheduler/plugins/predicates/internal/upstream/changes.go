@@ -6,38 +6,38 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// change is what was shown of a node before and after something happened to the pods on it.
+// change is the NodeInfo of a node before and after its pods changed.
 type change struct{ before, after *nodeInfos }
 
-// visit names the pods of one face that went and those that came.
-func (c change) visit(face api.When, gone, come func(fwk.PodInfo, fwk.NodeInfo)) {
-	each := func(of, other *nodeInfos, tell func(fwk.PodInfo, fwk.NodeInfo)) {
+// forEachPod calls removed and added for the pods of the given time that differ between before and after.
+func (c change) forEachPod(when api.When, removed, added func(fwk.PodInfo, fwk.NodeInfo)) {
+	missing := func(of, other *nodeInfos, report func(fwk.PodInfo, fwk.NodeInfo)) {
 		for id, pod := range of.pods {
-			if pod.on(face) && (!other.pods[id].on(face) || other.pods[id].info != pod.info) {
-				tell(pod.info, of.show(face))
+			if pod.on(when) && (!other.pods[id].on(when) || other.pods[id].info != pod.info) {
+				report(pod.info, of.at(when))
 			}
 		}
 	}
-	each(c.before, c.after, gone)
-	each(c.after, c.before, come)
+	missing(c.before, c.after, removed)
+	missing(c.after, c.before, added)
 }
 
-// on tells whether the pod is on a face. The zero value is on none.
-func (r reflected) on(face api.When) bool {
-	return r.info != nil && (face == api.Now || !r.leaving)
+// on reports whether the pod is on the node at the given time. The zero value never is.
+func (r podState) on(when api.When) bool {
+	return r.info != nil && (when == api.Now || !r.terminating)
 }
 
-// changes are the last changes of the mirror.
+// changes is the list of the last changes of the snapshot.
 type changes struct {
-	base uint64 // how many are forgotten
+	base uint64 // changes that are no longer recorded
 	list []change
 }
 
-// changesLimit bounds how many changes are kept: who is further behind computes anew, which by then
-// costs no more.
+// changesLimit limits the number of recorded changes. A reader that is further behind runs PreFilter again, which costs
+// no more by then.
 const changesLimit = 1 << 10
 
-// add notes what happened to a node. If it is another one than before, all must be computed anew.
+// add records a change of the pods of a node. Any other change of a node invalidates all readers.
 func (c *changes) add(before, after *nodeInfos) {
 	if len(c.list) >= changesLimit || before == nil || after == nil || before.now.Node() != after.now.Node() {
 		c.forget()
@@ -46,17 +46,17 @@ func (c *changes) add(before, after *nodeInfos) {
 	c.list = append(c.list, change{before, after})
 }
 
-// forget lets all who ask compute anew.
+// forget invalidates all readers.
 func (c *changes) forget() {
 	c.base += uint64(len(c.list)) + 1
 	clear(c.list)
 	c.list = c.list[:0]
 }
 
-// count is how many changes there have been.
+// count returns the number of changes so far.
 func (c *changes) count() uint64 { return c.base + uint64(len(c.list)) }
 
-// since returns the changes after the first so many; false if not all of them are known any more.
+// since returns the changes after the first count ones; false if some of them are no longer recorded.
 func (c *changes) since(count uint64) ([]change, bool) {
 	if count < c.base {
 		return nil, false

@@ -7,9 +7,9 @@ import (
 	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Whoever asks gets all that came after, or is told that not all of it is known.
-func TestChangesAreCompleteOrUnknown(t *testing.T) {
-	shown := func(node *v1.Node) *nodeInfos {
+// since returns all later changes, or reports that some of them are no longer recorded.
+func TestChangesSince(t *testing.T) {
+	infos := func(node *v1.Node) *nodeInfos {
 		info := schedulerframework.NewNodeInfo()
 		info.SetNode(node)
 		return &nodeInfos{now: info, future: info}
@@ -21,25 +21,25 @@ func TestChangesAreCompleteOrUnknown(t *testing.T) {
 		known bool
 	}{
 		"nothing":               {func(*changes) {}, 0, true},
-		"one change":            {func(c *changes) { c.add(shown(one), shown(one)) }, 1, true},
-		"forgotten":             {func(c *changes) { c.forget() }, 0, false},
-		"a node came":           {func(c *changes) { c.add(nil, shown(one)) }, 0, false},
-		"a node went":           {func(c *changes) { c.add(shown(one), nil) }, 0, false},
-		"a node object changed": {func(c *changes) { c.add(shown(one), shown(other)) }, 0, false},
-		"as many as are kept": {func(c *changes) {
+		"one change":            {func(c *changes) { c.add(infos(one), infos(one)) }, 1, true},
+		"invalidated":           {func(c *changes) { c.forget() }, 0, false},
+		"a node was added":      {func(c *changes) { c.add(nil, infos(one)) }, 0, false},
+		"a node was deleted":    {func(c *changes) { c.add(infos(one), nil) }, 0, false},
+		"a node object changed": {func(c *changes) { c.add(infos(one), infos(other)) }, 0, false},
+		"as many as are recorded": {func(c *changes) {
 			for range changesLimit - 1 {
-				c.add(shown(one), shown(one))
+				c.add(infos(one), infos(one))
 			}
 		}, changesLimit - 1, true},
-		"more than are kept": {func(c *changes) {
+		"more than are recorded": {func(c *changes) {
 			for range changesLimit {
-				c.add(shown(one), shown(one))
+				c.add(infos(one), infos(one))
 			}
 		}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &changes{}
-			c.add(shown(one), shown(one))
+			c.add(infos(one), infos(one))
 			before := c.count()
 			tc.add(c)
 			list, known := c.since(before)
@@ -47,7 +47,7 @@ func TestChangesAreCompleteOrUnknown(t *testing.T) {
 				t.Errorf("got %d changes, known: %v; want %d, %v", len(list), known, tc.want, tc.known)
 			}
 			if list, known := c.since(c.count()); len(list) != 0 || !known {
-				t.Errorf("who is up to date is told of %d changes, known: %v", len(list), known)
+				t.Errorf("since(count()) returns %d changes, known: %v", len(list), known)
 			}
 		})
 	}

@@ -13,19 +13,20 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// claims looks up what pods claim, and knows which claims reservations are about to have bound.
+// claims looks up the volume claims of pods and tracks which of them reservations are about to bind.
 //
-// Where several pods share a claim whose volume is yet to be made, kube-scheduler has the first of them choose
-// the node for it, and the others wait until it is bound. Members of a gang cannot wait for each other. So
-// the others are placed as if the claim had no say, and when it is bound they must prove to be where its
-// volume can be used; if one is not, the gang is placed anew, by then knowing where the volume is.
+// If several pods share a claim whose volume is not provisioned yet, kube-scheduler lets the first pod select the
+// node for it and delays the others until it is bound. Members of a gang cannot wait for each other. Therefore the
+// other members are placed as if the claim did not restrict nodes. After the claim is bound, Commit checks that each
+// member is on a node that can access the volume; if one is not, the gang is scheduled again, and the location of the
+// volume is known by then.
 type claims struct {
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
 
 	mu      sync.Mutex
-	holders map[string]*reservation // by namespace/name of claims whose volume is made for them
+	holders map[string]*reservation // by namespace/name of claims that the reservation has provisioned
 }
 
 func newClaims(factory informers.SharedInformerFactory) *claims {
@@ -37,8 +38,8 @@ func newClaims(factory informers.SharedInformerFactory) *claims {
 	}
 }
 
-// hold notes for which claims of a pod the reservation has volumes made. Claims that get a volume that exists
-// are not among them: the plugin knows where they can be used.
+// hold records the claims of a pod for which the reservation causes provisioning. Claims that bind to an existing
+// volume are not recorded: the plugin knows where they can be used.
 func (c *claims) hold(pod *v1.Pod, r *reservation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +55,7 @@ func (c *claims) hold(pod *v1.Pod, r *reservation) {
 	}
 }
 
-// release ends what hold began.
+// release reverts hold.
 func (c *claims) release(r *reservation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +66,8 @@ func (c *claims) release(r *reservation) {
 	}
 }
 
-// unshared returns the pod without the volumes whose claims reservations hold, and the names of those claims.
-func (c *claims) unshared(pod *v1.Pod) (rest *v1.Pod, shared []string) {
+// withoutHeld returns the pod without the volumes whose claims reservations hold, and the names of those claims.
+func (c *claims) withoutHeld(pod *v1.Pod) (rest *v1.Pod, shared []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.holders) == 0 {
@@ -89,11 +90,11 @@ func (c *claims) unshared(pod *v1.Pod) (rest *v1.Pod, shared []string) {
 	return &other, shared
 }
 
-// boundFor tells whether shared claims are bound. It fails if nobody has them bound any more, or if one is
-// bound to a volume that cannot be used on the node.
+// boundFor reports whether shared claims are bound. It fails if no reservation binds them any more, or if one is
+// bound to a volume that the node cannot access.
 func (c *claims) boundFor(pod *v1.Pod, node *v1.Node, shared []string) (bool, error) {
 	for _, name := range shared {
-		held := c.held(pod.Namespace + "/" + name) // before the look at the claim: release comes after the claim is bound
+		held := c.held(pod.Namespace + "/" + name) // read before the claim: release follows the binding
 		claim, err := c.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil {
 			return false, err
@@ -121,7 +122,7 @@ func (c *claims) held(key string) bool {
 	return c.holders[key] != nil
 }
 
-// unbound returns the names of the pod's claims that exist and are not bound, in the pod's order.
+// unbound returns the names of the pod's existing claims that are not bound, in the pod's order.
 func (c *claims) unbound(pod *v1.Pod) []string {
 	var names []string
 	for i := range pod.Spec.Volumes {
@@ -137,7 +138,7 @@ func (c *claims) unbound(pod *v1.Pod) []string {
 	return names
 }
 
-// claimName returns the name of the claim behind a volume, empty for volumes without claim.
+// claimName returns the name of the claim of a volume, empty for volumes without a claim.
 func claimName(pod *v1.Pod, volume *v1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:

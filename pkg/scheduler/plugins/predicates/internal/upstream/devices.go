@@ -19,23 +19,23 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
-// Devices knows which devices there are, and which are taken: by claims as the API server shows them, by claims
-// that were just written, and by claims for which allocations hold them. Nobody but the scheduler sees to it that
-// a device is given away only once. So this is made once and outlives configurations: what a plugin of the last one
-// holds and has not written yet is taken for those of the next one too.
+// Devices tracks devices and their allocations: from claims in the informer, from claims in the assume cache, and
+// from claims whose allocation is pending. Only the scheduler ensures that a device is allocated once. Devices
+// therefore survives a reload of the configuration: allocations that the previous plugin has reserved but not written
+// stay pending for the next plugin.
 type Devices struct {
 	fwk.SharedDRAManager
 	factory informers.SharedInformerFactory
 	claims  toolscache.ResourceEventHandlerRegistration
 
-	// sharing lets pods be added to claims that several pods may share, and taken off, one after the other.
+	// sharing serializes updates of the consumers of shared claims.
 	sharing sync.Mutex
 
-	mu     sync.Mutex
-	owners map[types.UID]*allocation // by claim that is about to be allocated
+	mu      sync.Mutex
+	pending map[types.UID]*allocation // by UID of the claim whose allocation is pending
 }
 
-// NewDevices asks the factory for informers of claims, slices and classes of devices. They must be started
+// NewDevices requests informers for claims, slices and device classes from the factory. The caller must start them
 // afterwards.
 func NewDevices(factory informers.SharedInformerFactory) (*Devices, error) {
 	ctx := context.Background()
@@ -49,29 +49,30 @@ func NewDevices(factory informers.SharedInformerFactory) (*Devices, error) {
 		SharedDRAManager: dynamicresources.NewDRAManager(ctx, claims, devices, factory),
 		factory:          factory,
 		claims:           claims.AddEventHandler(toolscache.ResourceEventHandlerFuncs{}),
-		owners:           map[types.UID]*allocation{},
+		pending:          map[types.UID]*allocation{},
 	}, nil
 }
 
-// Of tells whether these are the devices that the factory shows; those of nobody are nobody's.
-func (d *Devices) Of(factory informers.SharedInformerFactory) bool {
+// UsesInformers reports whether the devices come from the factory; false for nil.
+func (d *Devices) UsesInformers(factory informers.SharedInformerFactory) bool {
 	return d != nil && d.factory == factory
 }
 
-// read tells whether all claims that existed at the start count. Before that a device that is taken may look free.
-func (d *Devices) read() bool { return d.claims.HasSynced() }
+// synced reports whether the informer has delivered all claims that existed at the start. Before, an allocated device
+// may look free.
+func (d *Devices) synced() bool { return d.claims.HasSynced() }
 
-// ResourceClaims is how the plugin sees claims.
+// ResourceClaims returns the claim tracker for the plugin.
 func (d *Devices) ResourceClaims() fwk.ResourceClaimTracker {
-	return promising{d.SharedDRAManager.ResourceClaims()}
+	return pendingClaims{d.SharedDRAManager.ResourceClaims()}
 }
 
-// promising shows claims that are about to be allocated as if they were. kube-scheduler has other pods that share
-// such a claim wait until it is. Members of a gang cannot wait for each other: they are placed where the devices of
-// the claim will be, and added to it once it is written.
-type promising struct{ fwk.ResourceClaimTracker }
+// pendingClaims returns claims whose allocation is pending as allocated. kube-scheduler delays other pods that share
+// such a claim until it is allocated. Members of a gang cannot wait for each other: they are placed where the devices
+// of the claim are, and added to its consumers once it is written.
+type pendingClaims struct{ fwk.ResourceClaimTracker }
 
-func (p promising) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
+func (p pendingClaims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	claim, err := p.ResourceClaimTracker.Get(namespace, name)
 	if err != nil || claim.Status.Allocation != nil {
 		return claim, err
@@ -80,18 +81,18 @@ func (p promising) Get(namespace, name string) (*resourcev1.ResourceClaim, error
 	if pending == nil {
 		return claim, nil
 	}
-	promised := *claim
-	promised.Status.Allocation = pending
-	return &promised, nil
+	allocated := *claim
+	allocated.Status.Allocation = pending
+	return &allocated, nil
 }
 
-// MaybeRemoveClaimPendingAllocation is told by the plugin that it has written a claim, or has failed to. In the second
-// case the devices stay taken until the allocation is cancelled: perhaps only the answer was lost.
-func (p promising) MaybeRemoveClaimPendingAllocation(claim types.UID, written bool) bool {
+// MaybeRemoveClaimPendingAllocation is called by the plugin after it has written a claim or failed to. After a
+// failure the devices stay pending until the reservation is released: the API server may have applied the update.
+func (p pendingClaims) MaybeRemoveClaimPendingAllocation(claim types.UID, written bool) bool {
 	return written && p.ResourceClaimTracker.MaybeRemoveClaimPendingAllocation(claim, true)
 }
 
-// claimsOf returns the claims of a pod that exist, promised ones as if they were allocated.
+// claimsOf returns the existing claims of a pod, those with a pending allocation as allocated.
 func (d *Devices) claimsOf(pod *v1.Pod) []*resourcev1.ResourceClaim {
 	var list []*resourcev1.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {
@@ -106,36 +107,36 @@ func (d *Devices) claimsOf(pod *v1.Pod) []*resourcev1.ResourceClaim {
 	return list
 }
 
-// ownersOf returns the allocations that are about to allocate some of the claims.
-func (d *Devices) ownersOf(claims []*resourcev1.ResourceClaim) []*allocation {
+// pendingFor returns the reservations that allocate some of the claims.
+func (d *Devices) pendingFor(claims []*resourcev1.ResourceClaim) []*allocation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []*allocation
 	for _, claim := range claims {
-		if owner := d.owners[claim.UID]; owner != nil && !slices.Contains(list, owner) {
+		if owner := d.pending[claim.UID]; owner != nil && !slices.Contains(list, owner) {
 			list = append(list, owner)
 		}
 	}
 	return list
 }
 
-// own notes that the allocation is about to allocate its own claims.
-func (d *Devices) own(a *allocation) {
+// addPending records that the reservation allocates its own claims.
+func (d *Devices) addPending(a *allocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, claim := range a.own {
-		d.owners[claim.UID] = a
+		d.pending[claim.UID] = a
 	}
 }
 
-// disown ends what own began. Devices that the allocation still holds are free then.
-func (d *Devices) disown(a *allocation) {
+// removePending reverts addPending and frees devices that are still pending.
+func (d *Devices) removePending(a *allocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, claim := range a.own {
-		if d.owners[claim.UID] == a {
+		if d.pending[claim.UID] == a {
 			d.ResourceClaims().MaybeRemoveClaimPendingAllocation(claim.UID, true)
-			delete(d.owners, claim.UID)
+			delete(d.pending, claim.UID)
 		}
 	}
 }

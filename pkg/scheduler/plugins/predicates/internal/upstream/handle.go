@@ -16,21 +16,21 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// handle is all that the plugins get to see. What it does not override is nil: plugins must not
-// call it when they filter, and a cycle in which one does fails visibly.
+// handle is the framework handle of the plugins. Methods that it does not override panic: plugins must not call them
+// in Filter, and a call fails the cycle visibly.
 type handle struct {
 	fwk.Handle
-	mirror  *snapshot
-	factory informers.SharedInformerFactory
-	kube    kubernetes.Interface
-	devices *Devices
+	snapshot *snapshot
+	factory  informers.SharedInformerFactory
+	kube     kubernetes.Interface
+	devices  *Devices
 }
 
-func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h.mirror }
+func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
 
 func (h *handle) Parallelizer() fwk.Parallelizer { return parallelizer{} }
 
-// ClientSet is used to bind volumes and to allocate devices, and for nothing else.
+// ClientSet returns the client that binds volumes and allocates devices.
 func (h *handle) ClientSet() kubernetes.Interface { return h.kube }
 
 func (h *handle) SharedCSIManager() fwk.CSIManager {
@@ -40,68 +40,70 @@ func (h *handle) SharedCSIManager() fwk.CSIManager {
 func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return h.devices }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
-	return factory{h.factory, h.mirror}
+	return factory{h.factory, h.snapshot}
 }
 
-// factory is the real one, except that namespaces are read from the model, which stands still in
-// a session. The real one may be nil: then there are namespaces only.
+// factory is the informer factory of the handle, except that namespaces come from the model, which does not change
+// within a session. The wrapped factory may be nil: then only namespaces are available.
 type factory struct {
 	informers.SharedInformerFactory
-	mirror *snapshot
+	snapshot *snapshot
 }
 
 func (f factory) Core() core.Interface {
 	if f.SharedInformerFactory == nil {
-		return coreGroup{nil, f.mirror}
+		return coreGroup{nil, f.snapshot}
 	}
-	return coreGroup{f.SharedInformerFactory.Core(), f.mirror}
+	return coreGroup{f.SharedInformerFactory.Core(), f.snapshot}
 }
 
 type coreGroup struct {
 	core.Interface
-	mirror *snapshot
+	snapshot *snapshot
 }
 
 func (g coreGroup) V1() corev1.Interface {
 	if g.Interface == nil {
-		return coreV1{nil, g.mirror}
+		return coreV1{nil, g.snapshot}
 	}
-	return coreV1{g.Interface.V1(), g.mirror}
+	return coreV1{g.Interface.V1(), g.snapshot}
 }
 
 type coreV1 struct {
 	corev1.Interface
-	mirror *snapshot
+	snapshot *snapshot
 }
 
-func (v coreV1) Namespaces() corev1.NamespaceInformer { return namespaceInformer{mirror: v.mirror} }
+func (v coreV1) Namespaces() corev1.NamespaceInformer { return namespaceInformer{snapshot: v.snapshot} }
 
 type namespaceInformer struct {
 	corev1.NamespaceInformer
-	mirror *snapshot
+	snapshot *snapshot
 }
 
-func (i namespaceInformer) Lister() listersv1.NamespaceLister { return namespaces{mirror: i.mirror} }
+func (i namespaceInformer) Lister() listersv1.NamespaceLister {
+	return namespaces{snapshot: i.snapshot}
+}
 
 // namespaces lists the namespaces of the model, with name and labels only.
 type namespaces struct {
 	listersv1.NamespaceListerExpansion
-	mirror *snapshot
+	snapshot *snapshot
 }
 
 func (l namespaces) List(selector labels.Selector) ([]*v1.Namespace, error) {
 	var list []*v1.Namespace
-	for _, name := range l.mirror.cluster.NamespacesSelected(selector) {
-		list = append(list, namespaceOf(l.mirror.cluster, name))
+	for _, name := range l.snapshot.cluster.NamespacesSelected(selector) {
+		list = append(list, namespaceOf(l.snapshot.cluster, name))
 	}
 	return list, nil
 }
 
 func (l namespaces) Get(name string) (*v1.Namespace, error) {
-	if _, known := l.mirror.cluster.NamespaceLabels(name); !known {
+	if _, known := l.snapshot.cluster.NamespaceLabels(name); !known {
 		return nil, apierrors.NewNotFound(v1.Resource("namespaces"), name)
 	}
-	return namespaceOf(l.mirror.cluster, name), nil
+	return namespaceOf(l.snapshot.cluster, name), nil
 }
 
 func namespaceOf(cluster api.ClusterView, name string) *v1.Namespace {

@@ -21,28 +21,28 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// maker makes one plugin of kube-scheduler.
-type maker struct {
-	reason  api.UnfitReason
-	follows bool              // see check
-	args    apiruntime.Object // nil if the plugin takes none
-	make    func(context.Context, apiruntime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
+// pluginSpec builds one plugin of kube-scheduler.
+type pluginSpec struct {
+	reason      api.UnfitReason
+	incremental bool              // see filterPlugin
+	args        apiruntime.Object // nil if the plugin takes none
+	new         func(context.Context, apiruntime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
 }
 
-// neighbourChecks are asked about tasks that other pods have a say about.
-func neighbourChecks(h fwk.Handle, features feature.Features) ([]check, error) {
-	return makeAll(h, features, []maker{
+// newPodPlugins returns the plugins for tasks that other pods affect.
+func newPodPlugins(h fwk.Handle, features feature.Features) ([]filterPlugin, error) {
+	return newPlugins(h, features, []pluginSpec{
 		// With list defaulting and an empty list, only constraints of the pod itself count.
-		// It follows only pods of one node.
+		// Its AddPod and RemovePod support only pods of one node.
 		{api.TopologySpread, false, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, podtopologyspread.New},
 		{api.PodAffinity, true, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, interpodaffinity.New},
 	})
 }
 
-// storageChecks are asked about tasks with volumes. Restrictions and binding come first: they
-// say it best when a claim does not exist.
-func storageChecks(h fwk.Handle, features feature.Features, bindTimeout time.Duration) ([]check, error) {
-	return makeAll(h, features, []maker{
+// newVolumePlugins returns the plugins for tasks with volumes. Restrictions and binding come first because their
+// messages for a missing claim are the clearest.
+func newVolumePlugins(h fwk.Handle, features feature.Features, bindTimeout time.Duration) ([]filterPlugin, error) {
+	return newPlugins(h, features, []pluginSpec{
 		{api.VolumeUnfit, false, nil, volumerestrictions.New},
 		{api.VolumeUnfit, false, &config.VolumeBindingArgs{BindTimeoutSeconds: int64(bindTimeout / time.Second)}, volumebinding.New},
 		{api.VolumeUnfit, false, nil, nodevolumelimits.NewCSI},
@@ -50,33 +50,33 @@ func storageChecks(h fwk.Handle, features feature.Features, bindTimeout time.Dur
 	})
 }
 
-// deviceChecks are asked about tasks with resource claims. Left out is what would need more than the plugin is
-// given: claims that a scheduler makes for extended resources, and devices that are attached once they are allocated.
-func deviceChecks(h fwk.Handle, features feature.Features) ([]check, error) {
+// newDevicePlugins returns the plugins for tasks with resource claims. Two features need more than the plugin gets
+// here and are off: claims that a scheduler creates for extended resources, and devices with binding conditions.
+func newDevicePlugins(h fwk.Handle, features feature.Features) ([]filterPlugin, error) {
 	features.EnableDRAExtendedResource, features.EnableDRADeviceBindingConditions = false, false
 	args := &config.DynamicResourcesArgs{}
 	if features.EnableDRASchedulerFilterTimeout {
 		args.FilterTimeout = &metav1.Duration{Duration: deviceTimeout}
 	}
-	return makeAll(h, features, []maker{{api.ClaimUnfit, false, args, dynamicresources.New}})
+	return newPlugins(h, features, []pluginSpec{{api.ClaimUnfit, false, args, dynamicresources.New}})
 }
 
-// deviceTimeout is how long the search for the devices of one pod on one node may take. Some searches would take
-// for ever, and the cycle waits for them.
+// deviceTimeout limits the search for the devices of one pod on one node. Some searches take exponential time and
+// block the cycle.
 const deviceTimeout = time.Second
 
-func makeAll(h fwk.Handle, features feature.Features, makers []maker) ([]check, error) {
-	checks := make([]check, 0, len(makers))
-	for _, m := range makers {
-		made, err := m.make(context.Background(), m.args, h, features)
+func newPlugins(h fwk.Handle, features feature.Features, specs []pluginSpec) ([]filterPlugin, error) {
+	plugins := make([]filterPlugin, 0, len(specs))
+	for _, m := range specs {
+		built, err := m.new(context.Background(), m.args, h, features)
 		if err != nil {
 			return nil, err
 		}
-		p, ok := made.(plugin)
+		p, ok := built.(plugin)
 		if !ok {
-			return nil, fmt.Errorf("%s is no filter", made.Name())
+			return nil, fmt.Errorf("%s is no filter", built.Name())
 		}
-		checks = append(checks, check{p, m.reason, m.follows})
+		plugins = append(plugins, filterPlugin{p, m.reason, m.incremental})
 	}
-	return checks, nil
+	return plugins, nil
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// binding is a plugin that binds volumes, or allocates devices. What it has reserved for one pod it keeps from all
-// others, until the API server shows it or the reservation is cancelled.
+// binding is a plugin that binds volumes or allocates devices. What it reserves for one pod is unavailable to other
+// pods until the informer shows it or the reservation is released.
 type binding interface {
 	plugin
 	fwk.ReservePlugin
 	fwk.PreBindPlugin
 }
 
-// bindingOf returns the one of the checks that binds.
-func bindingOf(checks []check) (binding, error) {
-	for _, c := range checks {
+// bindingOf returns the plugin that binds.
+func bindingOf(plugins []filterPlugin) (binding, error) {
+	for _, c := range plugins {
 		if b, ok := c.plugin.(binding); ok {
 			return b, nil
 		}
@@ -35,48 +35,48 @@ func bindingOf(checks []check) (binding, error) {
 	return nil, errors.New("none of the plugins binds")
 }
 
-// reservation is the volumes that one placement takes.
+// reservation is the volume reservation of one placement.
 type reservation struct {
 	binding
-	state   fwk.CycleState // nil if there is nothing for the plugin to bind
-	pod     *v1.Pod        // as it will be on its node
-	node    *v1.Node
-	claims  *claims
-	timeout time.Duration
-	log     logr.Logger
-	shared  []string // claims that other reservations have bound
-	failed  error    // why there is nothing to fulfil
+	state      fwk.CycleState // nil if the plugin has nothing to bind
+	pod        *v1.Pod        // with its node name set
+	node       *v1.Node
+	claims     *claims
+	timeout    time.Duration
+	log        logr.Logger
+	shared     []string // claims that other reservations bind
+	reserveErr error    // why Reserve failed
 }
 
-// Reserve sets the volumes aside that a pod takes on a node, nil if all of its volumes are bound. The opinion
-// that the judge has of the pod's class is no use here: the plugin writes into it what this pod takes.
-func (j *FilterRunner) Reserve(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
-	if j.binding == nil {
+// Reserve reserves the volumes of a pod on a node. It returns nil if all of its volumes are bound. It does not use
+// the PreFilter state of the pod's class, because Reserve of the plugin writes into the state.
+func (r *FilterRunner) Reserve(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
+	if r.volumeBinding == nil {
 		return nil
 	}
 	assumed := *pod
 	assumed.Spec.NodeName = n.Name
-	r := &reservation{binding: j.binding, pod: &assumed, node: n.Node, claims: j.claims, timeout: j.timeout, log: j.log}
-	own, shared := j.claims.unshared(r.pod)
-	r.shared = shared
+	res := &reservation{binding: r.volumeBinding, pod: &assumed, node: n.Node, claims: r.claims, timeout: r.timeout, log: r.log}
+	own, shared := r.claims.withoutHeld(res.pod)
+	res.shared = shared
 	var status *fwk.Status
-	r.state, status = choose(j.ctx, r.binding, own, r.node)
-	if !status.IsSuccess() && !status.IsSkip() { // something has changed since the placement was found
-		r.failed = fmt.Errorf("%s cannot be reserved: %w", r.describe(), status.AsError())
-		return r
+	res.state, status = runReserve(r.ctx, res.binding, own, res.node)
+	if !status.IsSuccess() && !status.IsSkip() { // something has changed since the filter ran
+		res.reserveErr = fmt.Errorf("%s cannot be reserved: %w", res.describe(), status.AsError())
+		return res
 	}
-	if r.state == nil && len(r.shared) == 0 {
+	if res.state == nil && len(res.shared) == 0 {
 		return nil
 	}
-	if r.state != nil {
-		j.claims.hold(own, r)
+	if res.state != nil {
+		r.claims.hold(own, res)
 	}
-	return r
+	return res
 }
 
-// choose lets a plugin choose and keep what a pod takes on a node. There is a state only if there is something
-// to bind.
-func choose(ctx context.Context, b binding, pod *v1.Pod, on *v1.Node) (fwk.CycleState, *fwk.Status) {
+// runReserve runs PreFilter, Filter and Reserve of a plugin for a pod and a node. The state is nil if there is
+// nothing to bind.
+func runReserve(ctx context.Context, b binding, pod *v1.Pod, on *v1.Node) (fwk.CycleState, *fwk.Status) {
 	state, node := schedulerframework.NewCycleState(), schedulerframework.NewNodeInfo()
 	node.SetNode(on)
 	_, status := b.PreFilter(ctx, state, pod, nil)
@@ -95,9 +95,9 @@ func choose(ctx context.Context, b binding, pod *v1.Pod, on *v1.Node) (fwk.Cycle
 	return state, nil
 }
 
-// Commit writes which volume or node each claim is for, and waits until all of them are bound.
+// Commit runs PreBind, which selects the volume or the node of each claim and waits until all of them are bound.
 func (r *reservation) Commit(ctx context.Context) error {
-	err := r.failed
+	err := r.reserveErr
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (r *reservation) Commit(ctx context.Context) error {
 	}
 }
 
-// Release forgets what was chosen for the pod. What the API server has been told already stays: a claim that
-// is bound meanwhile, or that a provisioner works on, is where the pod has to go next time.
+// Release runs Unreserve. It does not revert updates of the API server: a claim that is bound meanwhile, or that a
+// provisioner works on, restricts the nodes of the pod next time.
 func (r *reservation) Release() {
 	if r.state != nil {
 		r.Unreserve(context.Background(), r.state, r.pod, r.node.Name)
@@ -129,7 +129,7 @@ func (r *reservation) Release() {
 	}
 }
 
-// describe names the claims that are not bound, the pod and the node.
+// describe returns the claims that are not bound, the pod and the node for errors.
 func (r *reservation) describe() string {
 	subject := "the volumes"
 	if names := r.claims.unbound(r.pod); len(names) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-func TestNeighbours(t *testing.T) {
+func TestPodDependentFilters(t *testing.T) {
 	const (
 		taken      = "node(s) didn't have free ports for the requested pod ports"
 		needs      = "node(s) didn't match pod affinity rules"
@@ -33,39 +33,39 @@ func TestNeighbours(t *testing.T) {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", port(80, "", "")), pod("r", on("n1"), port(80, v1.ProtocolTCP, "10.0.0.1"))}},
 			want:  map[string]string{"n1": taken, "n2": fits},
 		},
-		"the same port of another address or protocol": {
+		"the same port with another address or protocol": {
 			given: given{nodes: two, pods: []*v1.Pod{
 				pod("p", port(80, v1.ProtocolTCP, "10.0.0.2")),
 				pod("r", on("n1"), port(80, v1.ProtocolTCP, "10.0.0.1")), pod("s", on("n1"), port(80, v1.ProtocolUDP, "")),
 			}},
 			want: map[string]string{"n1": fits, "n2": fits},
 		},
-		"a port in use by a pod that is being deleted": {
+		"a port in use by a terminating pod": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", port(80, "", "")), pod("r", on("n1"), port(80, "", ""), deleted)}},
 			want:  map[string]string{"n1": taken, "n2": fits},
 		},
-		"the same port in the future": {
+		"the port of a terminating pod in the future": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", port(80, "", "")), pod("r", on("n1"), port(80, "", ""), deleted)}},
 			when:  api.Future,
 			want:  map[string]string{"n1": fits, "n2": fits},
 		},
-		"a running pod of another scheduler repels a plain pod": {
+		"anti-affinity of a running pod of another scheduler": {
 			given: given{nodes: zones, pods: []*v1.Pod{pod("p", app("a")), pod("r", on("a1"), avoids(apps("a"), v1.LabelTopologyZone))}},
 			want:  map[string]string{"a1": unwelcome, "a2": unwelcome, "b1": fits, "c1": fits},
 		},
-		"it does not repel pods that it does not select": {
+		"anti-affinity ignores pods that it does not select": {
 			given: given{nodes: zones, pods: []*v1.Pod{pod("p", app(anotherApp)), pod("r", on("a1"), avoids(apps("a"), v1.LabelTopologyZone))}},
 			want:  map[string]string{"a1": fits, "a2": fits, "b1": fits, "c1": fits},
 		},
-		"nor pods of other namespaces": {
+		"anti-affinity ignores pods of other namespaces": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("other/p", app("a")), pod("r", on("n1"), avoids(apps("a"), v1.LabelHostname))}},
 			want:  map[string]string{"n1": fits, "n2": fits},
 		},
-		"unless it names them": {
+		"anti-affinity with a list of namespaces": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("other/p", app("a")), pod("r", on("n1"), avoids(apps("a"), v1.LabelHostname, "other"))}},
 			want:  map[string]string{"n1": unwelcome, "n2": fits},
 		},
-		"or selects them by the labels of their namespace": {
+		"anti-affinity with a namespace selector": {
 			given: given{
 				namespaces: map[string]map[string]string{"other": {"team": "x"}, "default": {"team": "y"}},
 				nodes:      two,
@@ -76,61 +76,61 @@ func TestNeighbours(t *testing.T) {
 			},
 			want: map[string]string{"n1": unwelcome, "n2": fits},
 		},
-		"a pod that has ended repels nobody": {
+		"anti-affinity of a terminated pod is ignored": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", app("a")), pod("r", on("n1"), avoids(apps("a"), v1.LabelHostname), phase(v1.PodSucceeded))}},
 			want:  map[string]string{"n1": fits, "n2": fits},
 		},
-		"a pod that is being deleted still repels": {
+		"anti-affinity of a terminating pod": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", app("a")), pod("r", on("n1"), avoids(apps("a"), v1.LabelHostname), deleted)}},
 			want:  map[string]string{"n1": unwelcome, "n2": fits},
 		},
-		"but not in the future": {
+		"anti-affinity of a terminating pod in the future": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", app("a")), pod("r", on("n1"), avoids(apps("a"), v1.LabelHostname), deleted)}},
 			when:  api.Future,
 			want:  map[string]string{"n1": fits, "n2": fits},
 		},
-		"a pod avoids what runs": {
+		"anti-affinity of the pod to running pods": {
 			given: given{nodes: zones, pods: []*v1.Pod{pod("p", avoids(apps("a"), v1.LabelTopologyZone)), pod("r", on("a2"), app("a"))}},
 			want:  map[string]string{"a1": avoided, "a2": avoided, "b1": fits, "c1": fits},
 		},
-		"a pod joins what runs": {
+		"affinity of the pod to running pods": {
 			given: given{nodes: zones, pods: []*v1.Pod{pod("p", joins(apps("a"), v1.LabelTopologyZone)), pod("r", on("a2"), app("a"))}},
 			want:  map[string]string{"a1": fits, "a2": fits, "b1": needs, "c1": needs},
 		},
-		"there is nobody to join": {
+		"affinity without a matching pod": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", joins(apps("a"), v1.LabelTopologyZone)), pod("waiting", app("a"))}},
 			want:  map[string]string{"n1": needs, "n2": needs},
 		},
-		"the first of those who join each other goes wherever there is a domain": {
+		"the first pod with self-affinity fits in every domain": {
 			given: given{nodes: zones, pods: []*v1.Pod{pod("p", app("a"), joins(apps("a"), v1.LabelTopologyZone))}},
 			want:  map[string]string{"a1": fits, "a2": fits, "b1": fits, "c1": needs},
 		},
-		"pods spread over zones": {
+		"topology spread over zones": {
 			given: given{nodes: zones, pods: []*v1.Pod{
 				pod("p", app("a"), spreads(v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, LabelSelector: apps("a")})),
 				pod("r", on("a1"), app("a")),
 			}},
 			want: map[string]string{"a1": lopsided, "a2": lopsided, "b1": fits, "c1": noDomain},
 		},
-		"pods that are being deleted do not count": {
+		"terminating pods do not count for topology spread": {
 			given: given{nodes: zones, pods: []*v1.Pod{
 				pod("p", app("a"), spreads(v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, LabelSelector: apps("a")})),
 				pod("r", on("a1"), app("a"), deleted),
 			}},
 			want: map[string]string{"a1": fits, "a2": fits, "b1": fits, "c1": noDomain},
 		},
-		"with fewer domains than asked for the emptiest counts as empty": {
+		"with fewer domains than minDomains the minimum is zero": {
 			given: given{nodes: two, pods: []*v1.Pod{
 				pod("p", app("a"), spreads(v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, LabelSelector: apps("a"), MinDomains: ptr.To[int32](3)})),
 				pod("r", on("n1"), app("a")), pod("s", on("n2"), app("a")),
 			}},
 			want: map[string]string{"n1": lopsided, "n2": lopsided},
 		},
-		"without informers nothing is known about devices": {
-			given: given{nodes: two, pods: []*v1.Pod{pod("p", using("gpu"))}},
+		"resource claims without informers": {
+			given: given{nodes: two, pods: []*v1.Pod{pod("p", usesClaim("gpu"))}},
 			want:  map[string]string{"n1": "resource claims are not watched", "n2": "resource claims are not watched"},
 		},
-		"without informers volumes are not watched": {
+		"volumes without informers": {
 			given: given{nodes: two, pods: []*v1.Pod{pod("p", claim("data"))}},
 			want:  map[string]string{"n1": "volumes are not watched", "n2": "volumes are not watched"},
 		},
@@ -147,7 +147,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-func TestPlacementsAreSeenAtOnce(t *testing.T) {
+func TestPlacementsWithinASession(t *testing.T) {
 	ssn, cluster := given{
 		nodes: []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))},
 		pods: []*v1.Pod{
@@ -176,7 +176,7 @@ func TestPlacementsAreSeenAtOnce(t *testing.T) {
 	expect(t, free, verdicts(ssn, "plain", api.Now))
 }
 
-func TestEvictedPodsAreNotSpreadOver(t *testing.T) {
+func TestEvictedPodsDoNotCountForSpread(t *testing.T) {
 	ssn, cluster := given{
 		nodes: []*v1.Node{node("n1", zone("a")), node("n2", zone("b"))},
 		pods: []*v1.Pod{
@@ -189,10 +189,10 @@ func TestEvictedPodsAreNotSpreadOver(t *testing.T) {
 	expect(t, map[string]string{"n1": fits, "n2": fits}, verdicts(ssn, "p", api.Now))
 }
 
-func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
+func TestChangesBetweenSessions(t *testing.T) {
 	g := given{}
 	profile := g.profile(t)
-	cluster := model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
 	session := func(want map[string]string) {
 		t.Helper()
 		ssn := profile.Open(cluster, nil, logr.Discard())
@@ -212,13 +212,13 @@ func TestSessionsSeeWhatHappenedBetweenThem(t *testing.T) {
 	cluster.Events().DeleteNode("n1")
 	session(map[string]string{"n2": "node(s) didn't match pod anti-affinity rules"})
 
-	cluster.Events().SetNode(node("n3")) // takes the index of the node that is gone
+	cluster.Events().SetNode(node("n3")) // reuses the index of the deleted node
 	session(map[string]string{"n2": "node(s) didn't match pod anti-affinity rules", "n3": fits})
 
 	cluster.Events().DeletePod(uid("s"))
 	session(map[string]string{"n2": fits, "n3": fits})
 
-	cluster = model.NewCluster(model.Options{SchedulerName: ours, DefaultQueue: "default"}) // rebuilt after a failed cycle
+	cluster = model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"}) // rebuilt after a failed cycle
 	cluster.Events().SetNode(node("n4"))
 	cluster.Events().SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
 	cluster.Events().SetPod(pod("r", on("n4"), app("a")))
