@@ -166,7 +166,7 @@ func TestPlaces(t *testing.T) {
 			given: rows(nodes("n", 3, "4cpu", tainted("maintenance")), gang("a", 3, pods(3, "1cpu"))),
 			step: step{
 				want: `a: Pending Unschedulable; 3 waiting Unschedulable`,
-				prints: map[string]string{"a": "needs 3 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) had untolerated taint {maintenance}"},
+				prints: map[string]string{"a": "needs 3 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) had untolerated taint {maintenance:NoSchedule}"},
 			},
 			then: []step{{
 				do:   rows(untaint),

@@ -123,7 +123,7 @@ func TestThePlugin(t *testing.T) {
 	}
 
 	ada.prints("cancel train", "job.batch/train deleted", "podgroup.scheduling.batch-scheduler.dev/train deleted")
-	ada.fails("cancel train", `there is no group "train"`)
+	ada.fails("cancel train", `PodGroup "train" not found in namespace default`)
 	h.eventually(func() error {
 		if pods := h.podsNow(); len(pods) > 0 {
 			return fmt.Errorf("%d pods are still there", len(pods))
@@ -139,7 +139,7 @@ func TestThePlugin(t *testing.T) {
 		words := strings.Fields(line)
 		seen = append(seen, strings.Join(words[:len(words)-1], " ")) // all but the age
 	}
-	for _, want := range []string{"NAME QUEUE PHASE RUN WAIT MIN REASON", "train team - 0 0 5 -", "train team Pending 0 5 5 NotEnoughResources"} {
+	for _, want := range []string{"NAME QUEUE PHASE RUN PEND MIN REASON", "train team - 0 0 5 -", "train team Pending 0 5 5 NotEnoughResources"} {
 		at := slices.Index(seen, want)
 		if at < 0 {
 			t.Fatalf("--watch has not shown %q after what came before it, but\n%s", want, strings.Join(seen, "\n"))
@@ -165,7 +165,7 @@ spec:
       containers: [{name: main, image: i}]
 `), 0o600))
 	p.prints("submit --queue team -f "+file, "podgroup.scheduling.batch-scheduler.dev/train created")
-	p.eventuallyPrints("why train", "in queue team", "2 waiting; 2 must start together")
+	p.eventuallyPrints("why train", "in queue team", "2 pending; 2 must start together")
 	p.fails("submit --name other --image i --priority-class system-node-critical", "use a PriorityClass of your own")
 	if _, err := h.client.BatchV1().Jobs(namespace).Get(h.ctx, "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the group was refused and its Job has stayed: %v", err)
