@@ -40,6 +40,10 @@ func TestVolumeVerdictsEqualKubeScheduler(t *testing.T) {
 		}
 	})
 	t.Logf("pairs of pod and node: %v", counts)
+	if testing.Short() {
+		t.Log("coverage of the verdicts is not checked with -short: it makes too few cases")
+		return
+	}
 	for _, verdict := range []string{
 		"fits", "node(s) didn't match PersistentVolume's node affinity", "node(s) didn't find available persistent volumes to bind", "node(s) did not have enough free storage", "node(s) exceed max volume count",
 		"node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod", "pod has unbound immediate PersistentVolumeClaims",
