@@ -64,7 +64,7 @@ func testSources(t *testing.T) string {
 	var all strings.Builder
 	for _, dir := range []string{"pkg", "cmd", "config", "internal", "test"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
-			script := filepath.Ext(path) == ".txt" && strings.Contains(filepath.ToSlash(path), "/actions/")
+			script := filepath.Ext(path) == ".txt" && strings.Contains(filepath.ToSlash(path), "/builtin/")
 			if err != nil || !script && !strings.HasSuffix(path, "_test.go") || slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "docs") {
 				return err
 			}

@@ -24,7 +24,7 @@ func TestDegradedGangs(t *testing.T) {
 		want   string
 	}{
 		"the later gang is evicted, and the other is completed": {
-			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
+			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: AllActions,
 			want: `evict q/b-0 for q/a
 			       evict q/b-1 for q/a
 			       evict q/b-2 for q/a
@@ -39,10 +39,10 @@ tiers:
 `,
 		},
 		"a gang that no other gang could replace stays": {
-			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1"))), lost: []string{"q/a-3"}, config: allFour,
+			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1"))), lost: []string{"q/a-3"}, config: AllActions,
 		},
 		"a gang that waits replaces it": {
-			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1")), Group("q/c", 3, Pending(3, "1cpu"))), lost: []string{"q/a-3"}, config: allFour,
+			given: rows(a, Group("q/b", 1, Running(3, "1cpu", "n1")), Group("q/c", 3, Pending(3, "1cpu"))), lost: []string{"q/a-3"}, config: AllActions,
 			want: `evict q/a-0 for q/c
 			       evict q/a-1 for q/c
 			       evict q/a-2 for q/c
@@ -52,19 +52,19 @@ tiers:
 		},
 		"a disruption budget protects the later gang: the other is evicted": {
 			given: append(rows(a), Budget("b", 0, "app", "x"), Group("q/b", 4, Running(3, "1cpu", "n1"), Running(1, "1cpu", "n2"), Label("app", "x"))),
-			lost:  []string{"q/a-3", "q/b-3"}, config: allFour,
+			lost:  []string{"q/a-3", "q/b-3"}, config: AllActions,
 			want: `evict q/a-0 for q/b
 			       evict q/a-1 for q/b
 			       evict q/a-2 for q/b
 			       pipeline q/b-3 n1`,
 		},
 		"a gang that is completed in time is not degraded": {
-			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: allFour,
+			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: AllActions,
 			happen: func(c *Cluster) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.ConfirmBinds(); c.Start() },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(t, builtIn(t), tc.given, WithConfig(tc.config))
+			c := New(t, BuiltIn(t), tc.given, WithConfig(tc.config))
 			c.Cycle()
 			c.ConfirmBinds()
 			c.DeleteNode("n2")
@@ -78,7 +78,7 @@ tiers:
 				tc.happen(c)
 			}
 			c.Wait(time.Minute)
-			if diff := cmp.Diff(tidy(tc.want), c.Cycle()); diff != "" {
+			if diff := cmp.Diff(FormatTranscript(tc.want), c.Cycle()); diff != "" {
 				t.Errorf("after the grace (-want +got):\n%s\n%s", diff, c.Waits())
 			}
 		})
@@ -108,7 +108,7 @@ func TestPreemptorsOfDegradedGangs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(t, builtIn(t), tc.given, WithConfig(allFour))
+			c := New(t, BuiltIn(t), tc.given, WithConfig(AllActions))
 			c.Wait(6 * time.Minute)
 			c.Cycle()
 			c.DeleteNode("n2")
@@ -117,7 +117,7 @@ func TestPreemptorsOfDegradedGangs(t *testing.T) {
 				t.Fatalf("before the grace is over:\n%s", got)
 			}
 			c.Wait(time.Minute)
-			same(t, tc.want, c.Cycle())
+			CompareTranscripts(t, tc.want, c.Cycle())
 		})
 	}
 }

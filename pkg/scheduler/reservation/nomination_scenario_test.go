@@ -15,9 +15,9 @@ import (
 // A pod of another scheduler takes the resources of each victim as soon as it is gone. Evictions become
 // rarer, and a job that waits for victims does not lose their resources to jobs whose nominations were lost.
 func TestLostNominationsSlowEvictionsDown(t *testing.T) {
-	c := New(t, builtIn(t), Given(Node("n1", "16cpu"), Queue("q1", 1), Queue("q2", 1),
+	c := New(t, BuiltIn(t), Given(Node("n1", "16cpu"), Queue("q1", 1), Queue("q2", 1),
 		Group("q1/web", 1, Running(16, "1cpu", "n1")),
-		Group("q2/a", 2, Pending(2, "1cpu")), Group("q2/b", 2, Pending(2, "1cpu"))), WithConfig(allFour))
+		Group("q2/a", 2, Pending(2, "1cpu")), Group("q2/b", 2, Pending(2, "1cpu"))), WithConfig(AllActions))
 	var evicted []int // by cycle
 	for i := range 24 {
 		evicted = append(evicted, strings.Count(c.Cycle(), "evict "))
@@ -34,9 +34,9 @@ func TestLostNominationsSlowEvictionsDown(t *testing.T) {
 
 // A job that waits because of disruption budgets has an explanation that says so, in later cycles too.
 func TestProtectionIsExplained(t *testing.T) {
-	c := New(t, builtIn(t), Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 0, "app", "x"),
+	c := New(t, BuiltIn(t), Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 0, "app", "x"),
 		Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1), Label("app", "x"))),
-		Group("q/high", 1, Pending(1, "1cpu", Priority(9)))), WithConfig(allFour))
+		Group("q/high", 1, Pending(1, "1cpu", Priority(9)))), WithConfig(AllActions))
 	want := "waits q/high NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu; " +
 		"2 pods that could be evicted are protected by PodDisruptionBudgets"
 	for range 2 {
@@ -48,13 +48,13 @@ func TestProtectionIsExplained(t *testing.T) {
 
 // A gang holds no resources to wait for a pod that outstays its deletion.
 func TestOverduePodsAreNotWaitedFor(t *testing.T) {
-	c := New(t, builtIn(t), Given(Node("n1", "4cpu"), Node("n2", "4cpu"), Queue("q", 1), Foreign("slow", Running(1, "4cpu", "n1")),
+	c := New(t, BuiltIn(t), Given(Node("n1", "4cpu"), Node("n2", "4cpu"), Queue("q", 1), Foreign("slow", Running(1, "4cpu", "n1")),
 		Group("q/gang", 2, Pending(2, "4cpu")), Group("q/single", 1, Pending(1, "4cpu"))))
 	c.Ending(10*time.Second, "slow-0")
-	same(t, `hold q/gang-0 n2
+	CompareTranscripts(t, `hold q/gang-0 n2
 	         pipeline q/gang-1 n1`, c.Cycle())
 	c.Wait(40 * time.Second)
-	same(t, `bind q/single-0 n2`, c.Cycle())
+	CompareTranscripts(t, `bind q/single-0 n2`, c.Cycle())
 }
 
 // What becomes of resources that pods were evicted for.
@@ -133,13 +133,13 @@ func TestNominations(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(t, builtIn(t), given, WithConfig(allFour))
+			c := New(t, BuiltIn(t), given, WithConfig(AllActions))
 			for i, step := range steps {
 				if step.happens != nil {
 					step.happens(c)
 				}
-				got := tidy(c.Cycle() + "\n" + c.Waits())
-				if diff := cmp.Diff(tidy(step.want), got); diff != "" {
+				got := FormatTranscript(c.Cycle() + "\n" + c.Waits())
+				if diff := cmp.Diff(FormatTranscript(step.want), got); diff != "" {
 					t.Errorf("cycle %d (-want +got):\n%s", i+1, diff)
 				}
 			}

@@ -130,7 +130,7 @@ func TestStreamAgainstAGang(t *testing.T) {
 				first = append(first, single+"-0")
 			}
 			given = append(given, Group("g/gang", 8, Pending(8, "1cpu")))
-			c := New(t, builtIn(t), given, starvesAfter(tc.after))
+			c := New(t, BuiltIn(t), given, starvesAfter(tc.after))
 			s := newStream(t, c, func(n int) Row { return Plain("single", OfQueue(tc.queue), Pending(n, "1cpu")) }, func() int { return life })
 			s.running(func(i int) int { return 1 + i }, first...)
 			got := s.until("g/gang-0")
@@ -164,7 +164,7 @@ func TestGangsDoNotStarve(t *testing.T) {
 		large := 1 + upTo(1, "large")
 		small := upTo(min(3, len(first)-size*large), "small")
 		given = append(given, Group("g/gang", int32(large+small), Pending(large, fmt.Sprintf("%dcpu", size)), Pending(small, "1cpu")))
-		c := New(t, builtIn(t), given, starvesAfter("5m"))
+		c := New(t, BuiltIn(t), given, starvesAfter("5m"))
 		s := newStream(t, c, func(n int) Row {
 			return Plain("single", OfQueue(queue), Pending(n, oneOf("single", "1cpu", "1cpu", "2cpu")))
 		}, life)
@@ -341,10 +341,10 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are availab
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := New(t, builtIn(t), tc.given)
+			c := New(t, BuiltIn(t), tc.given)
 			c.Wait(6 * time.Minute)
 			c.Add(tc.then...)
-			if diff := cmp.Diff(tidy(tc.want), c.Cycle()); diff != "" {
+			if diff := cmp.Diff(FormatTranscript(tc.want), c.Cycle()); diff != "" {
 				t.Errorf("decisions (-want +got):\n%s", diff)
 			}
 			told := strings.Split(c.Waits(), "\n")
@@ -359,7 +359,7 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are availab
 
 // A gang keeps its reservation, although another queue is first in queue order now.
 func TestReservationsPersist(t *testing.T) {
-	c := New(t, builtIn(t), Given(Node("n1", "6cpu"), Queue("g", 1), Queue("o", 1), Queue("p", 1),
+	c := New(t, BuiltIn(t), Given(Node("n1", "6cpu"), Queue("g", 1), Queue("o", 1), Queue("p", 1),
 		Group("g/a", 1, Running(1, "1cpu", "n1")), Group("o/b", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "4cpu"))))
 	c.Wait(6 * time.Minute)
 	c.Cycle()
@@ -370,32 +370,32 @@ func TestReservationsPersist(t *testing.T) {
 	c.Delete("p/new-0")
 	c.Succeed("o/b-0", "o/b-1", "o/b-2")
 	c.Add(Group("g/later", 1, Pending(1, "1cpu")))
-	same(t, `bind g/gang-0 n1
+	CompareTranscripts(t, `bind g/gang-0 n1
 	         bind g/later-0 n1`, c.Cycle()) // the gang needs no reservation any more
 }
 
 // Large and small members keep to the nodes that each has chosen, although another one is emptier now.
 func TestReservationsKeepTheirNodes(t *testing.T) {
-	c := New(t, builtIn(t), Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
+	c := New(t, BuiltIn(t), Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(4, "1cpu", "n1"), Running(2, "1cpu", "n2")),
 		Group("g/gang", 2, Pending(1, "1cpu"), Pending(1, "4cpu"))))
 	c.Wait(6 * time.Minute)
 	c.Cycle()
 	c.Succeed("o/a-0", "o/a-1", "o/a-2")
 	c.Add(Group("o/new", 1, Pending(4, "1cpu")))
-	same(t, `bind o/new-0 n1
+	CompareTranscripts(t, `bind o/new-0 n1
 	         bind o/new-1 n1`, c.Cycle())
 }
 
 // A gang that must stay together keeps to its zone, although another one has more room for a while.
 func TestReservationsKeepTheirZone(t *testing.T) {
-	c := New(t, builtIn(t), Given(Node("a", "4cpu", Label("zone", "a")), Node("b", "4cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
+	c := New(t, BuiltIn(t), Given(Node("a", "4cpu", Label("zone", "a")), Node("b", "4cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(3, "1cpu", "a"), Running(4, "1cpu", "b")),
 		Group("g/gang", 4, Label("app", "mpi"), Near("zone", "app=mpi"), Pending(4, "1cpu"))))
 	c.Wait(6 * time.Minute)
 	c.Cycle()
 	c.Succeed("o/a-3", "o/a-4")
 	c.Add(Group("o/new", 1, Pending(3, "1cpu")))
-	same(t, `bind o/new-0 b
+	CompareTranscripts(t, `bind o/new-0 b
 	         bind o/new-1 b`, c.Cycle())
 }

@@ -305,3 +305,11 @@ func (c *Cluster) sortedPods() []*v1.Pod {
 	})
 	return pods
 }
+
+// FinishEvictionsAndRecreate deletes all evicted pods and creates them again under the same names, as controllers do.
+func FinishEvictionsAndRecreate(c *Cluster) {
+	for _, name := range c.EvictionsInFlight() {
+		c.FinishEvictions(name)
+		c.CreateAgain(name)
+	}
+}

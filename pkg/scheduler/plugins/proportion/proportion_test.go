@@ -1,9 +1,6 @@
-package actions_test
+package proportion_test
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,30 +8,13 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// How many pods of each group one cycle binds, where shares decide.
-func TestShares(t *testing.T) {
+// TestProportion asserts how many pods of each PodGroup one cycle binds, where the shares of queues decide.
+func TestProportion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given []Row
 		want  string
 	}{
-		"drf: two jobs end at equal dominant shares": { // Ghodsi et al., section 4.1
-			given: Given(
-				Node("n1", "9cpu 18Gi"), Queue("q", 1),
-				Group("q/a", 1, Pending(9, "1cpu 4Gi")),
-				Group("q/b", 1, Pending(9, "3cpu 1Gi")),
-			),
-			want: "a 3, b 2",
-		},
-		"drf: three jobs, one of them with devices": {
-			given: Given(
-				Node("n1", "96cpu 384Gi 8gpu"), Queue("q", 1),
-				Group("q/a", 1, Pending(20, "4cpu 16Gi 1gpu")),
-				Group("q/b", 1, Pending(20, "8cpu 16Gi")),
-				Group("q/c", 1, Pending(20, "2cpu 48Gi")),
-			),
-			want: "a 5, b 7, c 4",
-		},
-		"proportion: by weight": {
+		"by weight": {
 			given: Given(
 				Nodes(2, "n", "6cpu"), Queue("one", 1), Queue("three", 3),
 				Group("one/a", 1, Pending(12, "1cpu")),
@@ -42,7 +22,7 @@ func TestShares(t *testing.T) {
 			),
 			want: "a 3, b 9",
 		},
-		"proportion: what one does not ask for is lent": {
+		"what a queue does not request is lent": {
 			given: Given(
 				Node("n1", "12cpu"), Queue("q1", 1), Queue("q2", 1),
 				Group("q1/a", 1, Pending(2, "1cpu")),
@@ -50,7 +30,7 @@ func TestShares(t *testing.T) {
 			),
 			want: "a 2, b 10",
 		},
-		"proportion: a gang that can never fit keeps no share from others": {
+		"a gang that can never fit does not reduce the shares of others": {
 			given: Given(
 				Node("n1", "10cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),
 				Group("q1/a", 1, Pending(10, "1cpu")),
@@ -59,7 +39,7 @@ func TestShares(t *testing.T) {
 			),
 			want: "a 5, b 5",
 		},
-		"proportion: gated pods ask for nothing": {
+		"gated pods request nothing": {
 			given: Given(
 				Node("n1", "10cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),
 				Group("q1/a", 1, Pending(10, "1cpu")),
@@ -68,7 +48,7 @@ func TestShares(t *testing.T) {
 			),
 			want: "a 5, b 5",
 		},
-		"proportion: a node that nobody tolerates is not shared out": {
+		"a node with a taint that no pod tolerates does not count": {
 			given: Given(
 				Nodes(3, "n", "10cpu"), Node("tainted", "10cpu", Taint("dedicated=infra:NoSchedule")),
 				Queue("q1", 1), Queue("q2", 1),
@@ -77,7 +57,7 @@ func TestShares(t *testing.T) {
 			),
 			want: "a 15, b 15",
 		},
-		"proportion: a guarantee comes before weights": {
+		"guarantees are served before weights": {
 			given: Given(
 				Node("n1", "12cpu"), Queue("q1", 5), Queue("q2", 1, Guarantee("6cpu")),
 				Group("q1/a", 1, Pending(12, "1cpu")),
@@ -85,21 +65,21 @@ func TestShares(t *testing.T) {
 			),
 			want: "a 5, b 7",
 		},
-		"proportion: a capability is never exceeded": {
+		"a capability is never exceeded": {
 			given: Given(
 				Node("n1", "12cpu"), Queue("q", 1, Capability("5cpu")),
 				Group("q/a", 1, Pending(12, "1cpu")),
 			),
 			want: "a 5",
 		},
-		"proportion: what is being deleted still counts against a capability": {
+		"pods that are being deleted count against a capability": {
 			given: Given(
 				Node("n1", "12cpu"), Queue("q", 1, Capability("5cpu")),
 				Group("q/a", 1, Releasing(2, "1cpu", "n1"), Pending(12, "1cpu")),
 			),
 			want: "a 3",
 		},
-		"proportion: a queue that gives nothing back does not borrow": {
+		"a queue that is not reclaimable does not borrow": {
 			given: Given(
 				Node("n1", "12cpu"), Queue("q1", 1), Queue("q2", 1, NotReclaimable()),
 				Group("q1/a", 4, Pending(4, "1cpu", NodeSelector("no", "node"))),
@@ -107,9 +87,9 @@ func TestShares(t *testing.T) {
 			),
 			want: "b 12",
 		},
-		"proportion: the short dimension decides who stands back": {
-			// Both queues deserve 2 of 4 gpus. Holder has all the cpus it deserves, but no gpu;
-			// cpus are plenty, so it may take gpus before anybody borrows.
+		"the insufficient dimension decides which queue is first": {
+			// Both queues deserve 2 of 4 GPUs. The queue holder has all the cpus that it deserves, but no GPU;
+			// cpus are sufficient, so it gets GPUs before any queue borrows.
 			given: Given(
 				Node("cpus", "40cpu"), Node("gpus", "8cpu 4gpu"),
 				Queue("holder", 1), Queue("other", 1),
@@ -121,28 +101,9 @@ func TestShares(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, countBinds(Run(t, builtIn(t), tc.given))); diff != "" {
-				t.Errorf("bound pods of each group (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, FormatCounts(CountBinds(Run(t, BuiltIn(t), tc.given)))); diff != "" {
+				t.Errorf("bound pods of each PodGroup (-want +got):\n%s", diff)
 			}
 		})
 	}
-}
-
-// countBinds sums a transcript up by group.
-func countBinds(transcript string) string {
-	counts := map[string]int{}
-	for line := range strings.Lines(transcript) {
-		words := strings.Fields(line)
-		if len(words) == 3 && words[0] == "bind" {
-			_, name, _ := strings.Cut(words[1], "/")
-			group := name[:strings.LastIndex(name, "-")]
-			counts[group]++
-		}
-	}
-	var parts []string
-	for group, n := range counts {
-		parts = append(parts, fmt.Sprintf("%s %d", group, n))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }

@@ -1,4 +1,4 @@
-package actions_test
+package builtin_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// size is an amount of cpus, GiB of memory, and gpus.
+// size is a number of cpus, GiB of memory, and GPUs.
 type size struct{ cpu, mem, gpu int }
 
 func (s size) String() string {
@@ -28,81 +28,81 @@ func (s size) fits(o size) bool { return s.cpu <= o.cpu && s.mem <= o.mem && s.g
 
 func (s size) minus(o size) size { return size{s.cpu - o.cpu, s.mem - o.mem, s.gpu - o.gpu} }
 
-// theme is a kind of clusters in which evictions are likely to follow each other.
-type theme struct {
+// generator draws clusters in which repeated evictions are likely.
+type generator struct {
 	nodes      []size
 	requests   []size
-	queues     int // at most, besides the default queue
-	jobs       int // at most
+	queues     int // maximum, without the default queue
+	jobs       int // maximum
 	priorities int32
-	gangs      bool // that need all of their members are frequent
-	anchors    bool // queues hold much that never goes
-	strict     bool // queues have guarantees, capabilities, or give nothing back
-	troubled   bool // evictions are refused, and nodes are lost
+	gangs      bool // most jobs have minMember equal to their size
+	anchors    bool // queues hold pods that a budget protects from eviction
+	strict     bool // queues have guarantees or capabilities, or are not reclaimable
+	faults     bool // evictions fail, and nodes are lost
 }
 
-func themes() map[string]theme {
+func generators() map[string]generator {
 	one := []size{{1, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {5, 0, 0}}
 	two := []size{{1, 0, 0}, {0, 1, 0}, {2, 0, 0}, {0, 2, 0}, {1, 2, 0}, {2, 1, 0}, {0, 3, 0}, {3, 0, 0}, {1, 1, 0}, {5, 0, 0}}
 	three := append([]size{{1, 0, 1}, {0, 0, 1}, {1, 2, 1}, {1, 0, 2}}, two...)
-	return map[string]theme{
+	return map[string]generator{
 		"ties": {
 			nodes: []size{{4, 9, 0}, {6, 9, 0}, {3, 9, 0}, {8, 9, 0}}, requests: one, queues: 2, jobs: 7, gangs: true,
 		},
-		"jobs anchored in one dimension and contending in another": {
+		"jobs that hold one dimension and contend in another": {
 			nodes: []size{{4, 4, 0}, {6, 6, 0}, {4, 8, 0}}, requests: two, jobs: 6,
 		},
-		"queues anchored in one dimension and contending in another": {
+		"queues that hold one dimension and contend in another": {
 			nodes: []size{{4, 4, 2}, {6, 6, 4}, {3, 6, 2}}, requests: three, queues: 2, jobs: 7, gangs: true, anchors: true, strict: true,
 		},
-		"priorities between jobs and within": {
+		"priorities between jobs and within jobs": {
 			nodes: []size{{4, 4, 0}, {3, 6, 0}, {6, 6, 0}}, requests: two, queues: 1, jobs: 5, priorities: 2,
 		},
-		"refusals and losses": {
-			nodes: []size{{4, 4, 2}, {3, 6, 2}, {6, 4, 2}}, requests: three, queues: 2, jobs: 6, priorities: 1, strict: true, troubled: true,
+		"refused evictions and lost nodes": {
+			nodes: []size{{4, 4, 2}, {3, 6, 2}, {6, 4, 2}}, requests: three, queues: 2, jobs: 6, priorities: 1, strict: true, faults: true,
 		},
 	}
 }
 
-// course draws a cluster in a running state, and how things go in it.
-func (h theme) course(t *rapid.T) course {
-	d := &draw{T: t, theme: h, course: course{
-		grace:     rapid.IntRange(0, 3).Draw(t, "grace"),
-		noForming: rapid.Bool().Draw(t, "noForming"),
-		back:      rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
+// scenario draws a cluster in a running state, and what happens in it.
+func (g generator) scenario(t *rapid.T) scenario {
+	d := &drawing{T: t, generator: g, scenario: scenario{
+		grace:          rapid.IntRange(0, 3).Draw(t, "grace"),
+		noReservations: rapid.Bool().Draw(t, "noReservations"),
+		recreate:       rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
 	}}
 	d.drawQueues()
 	for range 1 + d.upTo(1, "nodes") {
 		d.drawNode()
 	}
-	if d.troubled {
-		d.drawTrouble()
+	if d.faults {
+		d.drawFaults()
 	}
 	if d.anchors {
 		d.drawAnchors()
 	}
-	for range 3 + d.upTo(h.jobs-3, "jobs") {
+	for range 3 + d.upTo(g.jobs-3, "jobs") {
 		d.drawJob()
 	}
-	return d.course
+	return d.scenario
 }
 
-// draw is a course that is being made.
-type draw struct {
+// drawing is a scenario that is being drawn.
+type drawing struct {
 	*rapid.T
-	theme
-	course
+	generator
+	scenario
 	queueNames []string
 	nodeNames  []string
-	room       map[string]size
+	available  map[string]size
 	jobsDrawn  int
 }
 
-func (d *draw) upTo(n int, what string) int { return rapid.IntRange(0, n).Draw(d.T, what) }
+func (d *drawing) upTo(n int, what string) int { return rapid.IntRange(0, n).Draw(d.T, what) }
 
-func (d *draw) row(r Row) { d.given = append(d.given, r) }
+func (d *drawing) row(r Row) { d.given = append(d.given, r) }
 
-func (d *draw) drawQueues() {
+func (d *drawing) drawQueues() {
 	d.queueNames = []string{"default"}
 	d.row(PriorityClass("high", 1))
 	d.row(Queue("default", 1))
@@ -126,21 +126,21 @@ func (d *draw) drawQueues() {
 	}
 }
 
-func (d *draw) drawNode() {
+func (d *drawing) drawNode() {
 	name := fmt.Sprintf("n%d", len(d.nodeNames))
 	allocatable := rapid.SampledFrom(d.nodes).Draw(d.T, "allocatable")
 	d.nodeNames = append(d.nodeNames, name)
-	if d.room == nil {
-		d.room = map[string]size{}
+	if d.available == nil {
+		d.available = map[string]size{}
 	}
-	d.room[name] = allocatable
+	d.available[name] = allocatable
 	d.row(Node(name, allocatable.String()))
 }
 
-func (d *draw) drawTrouble() {
-	d.refused, d.lost, d.pardon = map[int]int{}, map[int]string{}, 1+d.upTo(3, "pardon")
+func (d *drawing) drawFaults() {
+	d.failures, d.lost, d.blockedFor = map[int]int{}, map[int]string{}, 1+d.upTo(3, "blockedFor")
 	for range d.upTo(3, "refusals") {
-		d.refused[d.upTo(9, "cycle of a refusal")] = d.upTo(2, "refused")
+		d.failures[d.upTo(9, "cycle of a refusal")] = d.upTo(2, "refused")
 	}
 	if len(d.nodeNames) > 1 && d.upTo(1, "losses") > 0 {
 		d.lost[d.upTo(9, "cycle of a loss")] = d.nodeNames[len(d.nodeNames)-1]
@@ -150,8 +150,8 @@ func (d *draw) drawTrouble() {
 	}
 }
 
-// drawAnchors lets queues hold something that a budget keeps from going.
-func (d *draw) drawAnchors() {
+// drawAnchors draws running pods that a budget protects from eviction.
+func (d *drawing) drawAnchors() {
 	d.row(Budget("anchors", 0, "app", "anchor"))
 	for i, queue := range d.queueNames {
 		held := rapid.SampledFrom([]size{{}, {0, 3, 0}, {0, 4, 0}, {0, 0, 1}, {0, 0, 2}, {3, 0, 0}}).Draw(d.T, "anchor")
@@ -161,24 +161,24 @@ func (d *draw) drawAnchors() {
 	}
 }
 
-// drawNodeFor draws a node and takes room on it; it returns "" if there is not enough.
-func (d *draw) drawNodeFor(s size) string {
+// drawNodeFor draws a node and reserves resources on it; it returns "" if they do not suffice.
+func (d *drawing) drawNodeFor(s size) string {
 	node := rapid.SampledFrom(d.nodeNames).Draw(d.T, "node")
-	if !s.fits(d.room[node]) {
+	if !s.fits(d.available[node]) {
 		return ""
 	}
-	d.room[node] = d.room[node].minus(s)
+	d.available[node] = d.available[node].minus(s)
 	return node
 }
 
-// drawJob draws a group with some members that run, as far as nodes have room, and some that wait.
-func (d *draw) drawJob() {
+// drawJob draws a PodGroup with members that run, as far as nodes have resources, and members that wait.
+func (d *drawing) drawJob() {
 	name := fmt.Sprintf("%s/g%d", rapid.SampledFrom(d.queueNames).Draw(d.T, "queue"), d.jobsDrawn)
 	d.jobsDrawn++
 	request := rapid.SampledFrom(d.requests).Draw(d.T, "request")
 	other := rapid.SampledFrom(append([]size{request, request}, d.requests...)).Draw(d.T, "other request")
 	var parts []Part
-	if d.troubled && d.upTo(1, "label") > 0 {
+	if d.faults && d.upTo(1, "label") > 0 {
 		parts = append(parts, Label("app", "x"))
 	}
 	members := 0
@@ -199,13 +199,13 @@ func (d *draw) drawJob() {
 	}
 	if d.priorities > 0 && d.upTo(1, "class") > 0 {
 		parts = append(parts, Class("high")) // whatever the priorities of its members
-		d.ahead = true
+		d.overtaking = true
 	}
 	d.row(Group(name, int32(least), parts...))
 }
 
-func (d *draw) drawPriority() PodOption {
+func (d *drawing) drawPriority() PodOption {
 	priority := rapid.Int32Range(0, d.priorities).Draw(d.T, "priority")
-	d.ahead = d.ahead || priority > 0
+	d.overtaking = d.overtaking || priority > 0
 	return Priority(priority)
 }

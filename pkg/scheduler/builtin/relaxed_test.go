@@ -1,4 +1,4 @@
-package actions_test
+package builtin_test
 
 import (
 	"context"
@@ -30,24 +30,24 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// weaker is what is left of the rules when some are dropped that keep evictions from going in circles.
-type weaker struct {
+// relaxed drops or relaxes rules that prevent repeated evictions.
+type relaxed struct {
 	jobs   func(before, after, left api.Share) bool // instead of api.Fairer in drf
 	queues func(before, after, left api.Share) bool // instead of api.Fairer in proportion
 
-	askedAlone    bool // entitlement looks at the dimensions that the claim asks for, and no others
-	noDebts       bool // who was evicted by entitlement may borrow again
-	heldAlone     bool // tasks that wait for their room do not count in the shares of queues
-	noNominations bool // nobody goes first with what pods were evicted for
+	requestedOnly    bool // entitlement considers only the dimensions that the claim requests
+	noCooldowns      bool // jobs that were evicted by entitlement may borrow again
+	withoutPipelined bool // pipelined tasks do not count in the shares of queues
+	noNominations    bool // resources are not nominated for preemptors
 }
 
-// plain is the rule that comes to mind first: it lets a taker's share stand still.
-func plain(before, after, left api.Share) bool {
+// notWorse is the obvious rule: it permits evictions that do not change the share of the preemptor.
+func notWorse(before, after, left api.Share) bool {
 	return before.Compare(after) <= 0 && after.Compare(left) <= 0
 }
 
-// registry is that of builtin with the weaker rules.
-func (w weaker) registry(t schedtest.T) *framework.Registry {
+// registry returns the registry of builtin with the relaxed rules.
+func (w relaxed) registry(t schedtest.T) *framework.Registry {
 	t.Helper()
 	r := framework.NewRegistry()
 	if !w.noNominations {
@@ -78,21 +78,21 @@ func (w weaker) registry(t schedtest.T) *framework.Registry {
 	return r
 }
 
-func (w weaker) drf() framework.PluginSpec {
+func (w relaxed) drf() framework.PluginSpec {
 	if w.jobs == nil {
 		return drf.Spec()
 	}
-	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return weakerDRF{w.jobs}, nil }}
+	return framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return relaxedDRF{w.jobs}, nil }}
 }
 
-// weakerDRF is drf with another rule of which job may evict for its claims from which.
-type weakerDRF struct {
+// relaxedDRF is drf with another rule about which job may evict from which.
+type relaxedDRF struct {
 	fairer func(before, after, left api.Share) bool
 }
 
-func (weakerDRF) Name() string { return drf.Name }
+func (relaxedDRF) Name() string { return drf.Name }
 
-func (p weakerDRF) OnSessionOpen(ssn *framework.Session) {
+func (p relaxedDRF) OnSessionOpen(ssn *framework.Session) {
 	share := func(held api.Resource) api.Share { return ssn.Cluster().Dims().Dominant(held, ssn.Nodes().Total()) }
 	ssn.AddJobOrderFn(drf.Name, func(a, b *api.JobInfo) int { return share(a.Allocated).Compare(share(b.Allocated)) })
 	ssn.AddPreemptableFn(drf.Name, func(claim *api.Claim, unit api.Unit) api.Vote {
@@ -106,32 +106,32 @@ func (p weakerDRF) OnSessionOpen(ssn *framework.Session) {
 	})
 }
 
-func (weakerDRF) OnSessionClose(*framework.Session) {}
+func (relaxedDRF) OnSessionClose(*framework.Session) {}
 
-func (w weaker) proportion() framework.PluginSpec {
+func (w relaxed) proportion() framework.PluginSpec {
 	rules := proportion.DefaultRules()
 	if w.queues != nil {
 		rules.Fairer = w.queues
 	}
-	if w.askedAlone {
+	if w.requestedOnly {
 		rules.Judged = func(claim *api.Claim, dimension int) bool { return claim.Request.At(dimension) > 0 }
 	}
-	if w.heldAlone {
-		rules.Held = func(q *api.QueueInfo) api.Resource { return q.Allocated.Minus(waitedFor(q, nil)) }
-		rules.Before = func(c *api.Claim) api.Resource { return c.QueueHeld.Minus(waitedFor(c.Job.Queue, c.Tasks)) }
+	if w.withoutPipelined {
+		rules.Held = func(q *api.QueueInfo) api.Resource { return q.Allocated.Minus(pipelined(q, nil)) }
+		rules.Before = func(c *api.Claim) api.Resource { return c.QueueHeld.Minus(pipelined(c.Job.Queue, c.Tasks)) }
 	}
 	spec := proportion.SpecWith(rules)
-	if w.noDebts {
+	if w.noCooldowns {
 		return framework.PluginSpec{New: func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
 			plugin, err := spec.New(d, handle)
-			return &forgetful{plugin, func() (framework.Plugin, error) { return spec.New(d, handle) }}, err
+			return &stateless{plugin, func() (framework.Plugin, error) { return spec.New(d, handle) }}, err
 		}}
 	}
 	return spec
 }
 
-// waitedFor is what tasks of a queue wait for on their nodes, some of them left out.
-func waitedFor(q *api.QueueInfo, except []*api.TaskInfo) api.Resource {
+// pipelined returns the requests of the pipelined tasks of a queue, without those of some tasks.
+func pipelined(q *api.QueueInfo, except []*api.TaskInfo) api.Resource {
 	var sum api.Resource
 	for _, j := range q.Jobs {
 		for _, t := range j.Tasks {
@@ -143,33 +143,33 @@ func waitedFor(q *api.QueueInfo, except []*api.TaskInfo) api.Resource {
 	return sum
 }
 
-// forgetful is a plugin that is made anew for each session.
-type forgetful struct {
+// stateless is a plugin that is created again for each session.
+type stateless struct {
 	framework.Plugin
-	again func() (framework.Plugin, error)
+	create func() (framework.Plugin, error)
 }
 
-func (p *forgetful) OnSessionOpen(ssn *framework.Session) {
-	p.Plugin, _ = p.again()
+func (p *stateless) OnSessionOpen(ssn *framework.Session) {
+	p.Plugin, _ = p.create()
 	p.Plugin.OnSessionOpen(ssn)
 }
 
-// Each of the rules is needed: without it there are clusters that never come to rest, although with
-// all of them they do. Where a second rule must go too, either alone is enough.
-func TestWeakerRulesGoInCircles(t *testing.T) {
+// TestRelaxedRulesRepeatStates asserts that each rule is necessary: without it there are clusters that never become idle,
+// and with all rules they do. Where two rules must be relaxed together, either of them alone suffices.
+func TestRelaxedRulesRepeatStates(t *testing.T) {
 	cases := map[string]struct {
-		given   []Row
-		without weaker
-		enough  []weaker
+		given    []Row
+		without  relaxed
+		suffices []relaxed
 	}{
-		"jobs whose shares stand still rob each other: t <= t' <= g'": {
+		"jobs whose shares do not change evict each other: t <= t' <= g'": {
 			given: Given(Node("n1", "10cpu 10Gi"), Queue("q", 1),
 				Group("q/a", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),
 				Group("q/b", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),
 				Group("q/c", 1, Running(6, "1cpu", "n1"))),
-			without: weaker{jobs: plain},
+			without: relaxed{jobs: notWorse},
 		},
-		"and so do queues": {
+		"queues whose shares do not change evict each other": {
 			// a has twice the memory that it deserves and b twice the gpus.
 			given: Given(Node("n1", "6cpu 6Gi 6gpu"), Queue("a", 1), Queue("b", 1), Queue("c", 1), Budget("never", 0, "app", "x"),
 				Group("a/memory", 1, Running(1, "6Gi", "n1", Label("app", "x"))),
@@ -177,68 +177,68 @@ func TestWeakerRulesGoInCircles(t *testing.T) {
 				Group("c/both", 1, Pending(1, "6Gi 6gpu")),
 				Group("a/cpus", 1, Running(1, "2cpu", "n1"), Pending(1, "2cpu")),
 				Group("b/more", 1, Running(2, "2cpu", "n1"))),
-			without: weaker{queues: plain},
+			without: relaxed{queues: notWorse},
 		},
-		"who has too much memory takes the cpus that it deserves, and the others take them back for it": {
+		"a queue with more memory than it deserves reclaims cpus, and other queues reclaim them because of the memory": {
 			given: Given(Node("n1", "4cpu 4Gi"), Queue("a", 1), Queue("b", 1), Budget("never", 0, "app", "x"),
 				Group("a/memory", 1, Running(1, "4Gi", "n1", Label("app", "x"))),
 				Group("b/wants", 1, Pending(1, "4Gi")),
 				Group("a/cpus", 1, Pending(3, "1cpu")),
 				Group("b/more", 1, Running(1, "3cpu", "n1"))),
-			without: weaker{askedAlone: true, noDebts: true},
-			enough:  []weaker{{askedAlone: true}, {noDebts: true}},
+			without:  relaxed{requestedOnly: true, noCooldowns: true},
+			suffices: []relaxed{{requestedOnly: true}, {noCooldowns: true}},
 		},
-		"S20: a gang that gave back what it had borrowed borrows it again": {
+		"S20: a gang that was evicted because it borrowed borrows again": {
 			given: Given(Node("n1", "10cpu"), Queue("g", 1), Queue("t", 1),
 				Group("g/gang", 10, Running(10, "1cpu", "n1")),
 				Group("t/singles", 1, Pending(5, "1cpu"))),
-			without: weaker{noDebts: true, noNominations: true},
-			enough:  []weaker{{noDebts: true}, {noNominations: true}},
+			without:  relaxed{noCooldowns: true, noNominations: true},
+			suffices: []relaxed{{noCooldowns: true}, {noNominations: true}},
 		},
-		"a gang whose queue must not borrow takes room, task by task, that it must not use": {
+		"a gang whose queue must not borrow evicts, task by task, for resources that it must not use": {
 			given: Given(Node("n1", "8cpu"), Queue("u", 1), Queue("v", 1), Queue("n", 1, NotReclaimable()),
 				Group("u/singles", 1, Running(8, "1cpu", "n1")),
 				Group("v/huge", 1, Pending(1, "8cpu")),
 				Group("n/gang", 3, Pending(3, "1cpu"))),
-			without: weaker{heldAlone: true},
+			without: relaxed{withoutPipelined: true},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for grace := range 3 {
-				course := course{given: tc.given, noForming: true, grace: grace, back: true, patience: 9}
-				for _, rules := range append(tc.enough, weaker{}) {
-					if err := course.run(New(t, rules.registry(t), tc.given, course.config(), WithoutConvergenceChecks())); err != nil {
+				scenario := scenario{given: tc.given, noReservations: true, grace: grace, recreate: true, repeats: 9}
+				for _, rules := range append(tc.suffices, relaxed{}) {
+					if err := scenario.run(New(t, rules.registry(t), tc.given, scenario.config(), WithoutConvergenceChecks())); err != nil {
 						t.Errorf("grace %d, %+v: %v", grace, rules, err)
 					}
 				}
-				err := course.run(New(t, tc.without.registry(t), tc.given, course.config(), WithoutConvergenceChecks()))
-				if err == nil || !strings.HasPrefix(err.Error(), "comes back") {
-					t.Errorf("grace %d: it should go in circles, and the error is: %v", grace, err)
+				err := scenario.run(New(t, tc.without.registry(t), tc.given, scenario.config(), WithoutConvergenceChecks()))
+				if err == nil || !strings.HasPrefix(err.Error(), "a state repeats") {
+					t.Errorf("grace %d: got error %v, want a state that repeats", grace, err)
 				}
 			}
 		})
 	}
 }
 
-// And the random test finds each weaker rule by itself, within as many checks as it makes. The rarest
-// ones have a check to begin with, so that this does not hang on chance.
-func TestWeakerRulesAreFound(t *testing.T) {
+// TestRelaxedRulesAreFound asserts that the checks of TestEvictionsEnd find each relaxed rule. For the rarest ones it
+// begins with a later seed, so that the result does not depend on chance.
+func TestRelaxedRulesAreFound(t *testing.T) {
 	const checks = 500
 	cases := map[string]struct {
-		rules weaker
+		rules relaxed
 		from  int
 	}{
-		"the plain rule between jobs":                 {rules: weaker{jobs: plain}},
-		"the plain rule between queues":               {rules: weaker{queues: plain}, from: 900},
-		"entitlement by the dimensions asked for":     {rules: weaker{askedAlone: true}, from: 200},
-		"entitlement without debts":                   {rules: weaker{noDebts: true}},
-		"tasks that wait for their room do not count": {rules: weaker{heldAlone: true}},
+		"shares of jobs that do not change":            {rules: relaxed{jobs: notWorse}},
+		"shares of queues that do not change":          {rules: relaxed{queues: notWorse}, from: 900},
+		"entitlement by the requested dimensions only": {rules: relaxed{requestedOnly: true}, from: 200},
+		"entitlement without cooldowns":                {rules: relaxed{noCooldowns: true}},
+		"pipelined tasks do not count":                 {rules: relaxed{withoutPipelined: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for check := tc.from; check < tc.from+checks; check++ {
-				if failure := tc.rules.fail(check); failure != "" {
+				if failure := tc.rules.check(check); failure != "" {
 					t.Logf("check %d: %s", check, failure)
 					return
 				}
@@ -248,27 +248,27 @@ func TestWeakerRulesAreFound(t *testing.T) {
 	}
 }
 
-// fail runs one check and returns how it fails, or "".
-func (w weaker) fail(seed int) (failure string) {
+// check runs one check and returns its failure, or "".
+func (w relaxed) check(seed int) (failure string) {
 	defer func() {
 		if r := recover(); r != nil {
 			failure = fmt.Sprint(r)
 		}
 	}()
-	all := themes()
+	all := generators()
 	names := slices.Sorted(maps.Keys(all))
-	course := rapid.Custom(all[names[seed%len(names)]].course).Example(seed)
-	c := New(probe{}, w.registry(probe{}), course.given, course.config())
-	if err := course.run(c); err != nil {
+	scenario := rapid.Custom(all[names[seed%len(names)]].scenario).Example(seed)
+	c := New(panicT{}, w.registry(panicT{}), scenario.given, scenario.config())
+	if err := scenario.run(c); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// probe is a test whose failure is a panic.
-type probe struct{}
+// panicT is a test that panics when it fails.
+type panicT struct{}
 
-func (probe) Helper()                           {}
-func (probe) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
-func (probe) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
-func (probe) Context() context.Context          { return context.Background() }
+func (panicT) Helper()                           {}
+func (panicT) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
+func (panicT) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (panicT) Context() context.Context          { return context.Background() }

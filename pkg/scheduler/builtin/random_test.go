@@ -1,4 +1,4 @@
-package actions_test
+package builtin_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -17,49 +18,48 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// Clusters of any kind over several cycles. Asked is that no task waits which one node could
-// take by itself, and what the runner asserts unasked: accounts that add up, no node and no
-// queue over its limit, no gang bound in part, nothing decided twice, no traces of what was
-// tried, and the same decisions for the same objects in any order.
+// TestRandomClusters runs several cycles of random clusters. It asserts that no task waits for which a node has resources,
+// and the invariants of schedtest: consistent accounts, no node and no queue over its limit, no gang bound in part, no
+// second decision for a task, no trace of discarded statements, and equal decisions for the same objects in any order.
 func TestRandomClusters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := &random{t: t}
-		registry := builtIn(t)
-		if err := registry.AddAction(nothingLeft{t}); err != nil {
+		r := &randomCluster{t: t}
+		registry := BuiltIn(t)
+		if err := registry.AddAction(missedPlacements{t}); err != nil {
 			t.Fatal(err)
 		}
 		c := New(t, registry, r.rows(), WithConfig(r.policy()), WithShuffleSeed(rapid.Int64().Draw(t, "seed")))
 		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
 			c.Cycle()
-			for range rapid.IntRange(0, 4).Draw(t, "happenings") {
-				r.happening(c)
+			for range rapid.IntRange(0, 4).Draw(t, "changes") {
+				r.change(c)
 			}
 		}
 		c.Cycle()
 	})
 }
 
-// policy is the built-in configuration with nothingLeft after the other actions, and perhaps
-// without some plugins. Those that keep gangs whole and queues within their caps stay.
-func (r *random) policy() string {
-	text := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"allocate, backfill, nothing-left"`, 1)
+// policy returns the built-in policy with missedPlacements after the other actions, and perhaps without a plugin. The
+// plugins gang and proportion stay.
+func (r *randomCluster) policy() string {
+	text := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"allocate, backfill, missed-placements"`, 1)
 	without := r.oneOf("without", "", "", "", "priority", "conformance", "drf", "predicates")
 	return strings.Replace(text, "  - name: "+without+"\n", "", 1)
 }
 
-// nothingLeft is an action that decides nothing. It looks for what the actions before should
-// have placed: a task whose job has started or lacks one member only, or a gang of equal tasks,
-// where the queue may take them and nodes have room for them now.
-type nothingLeft struct{ t schedtest.T }
+// missedPlacements is an action that decides nothing. It fails the test if the other actions should have placed a task:
+// a task whose job has started or needs one member only, or a gang of equal tasks, where the queue permits them and nodes
+// have available resources.
+type missedPlacements struct{ t schedtest.T }
 
-func (nothingLeft) Name() string { return "nothing-left" }
+func (missedPlacements) Name() string { return "missed-placements" }
 
-func (a nothingLeft) Execute(_ context.Context, ssn *framework.Session) error {
+func (a missedPlacements) Execute(_ context.Context, ssn *framework.Session) error {
 	defer ssn.ActivateReservation(nil)
 	for _, j := range ssn.Jobs() {
 		ssn.ActivateReservation(j)
 		if ssn.JobPipelined(j) && !ssn.JobReady(j) {
-			continue // has its places, which are being released
+			continue // its placements wait for resources that are being released
 		}
 		tasks := ssn.WaitingTasks(j)
 		if need := int(j.MinMember - j.ReadyCount()); need > 1 {
@@ -68,15 +68,15 @@ func (a nothingLeft) Execute(_ context.Context, ssn *framework.Session) error {
 		}
 		for _, task := range tasks {
 			if n := a.possible(ssn, task); n != nil {
-				a.t.Fatalf("%s waits, although %s could take it", task.Key, n.Name)
+				a.t.Fatalf("%s waits, although node %s is available", task.Key, n.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// tryGang places equal tasks anywhere: where as many as needed find room, any order finds it.
-func (a nothingLeft) tryGang(ssn *framework.Session, j *api.JobInfo, tasks []*api.TaskInfo, need int) {
+// tryGang places equal tasks on any nodes: if enough of them fit, they fit in any order.
+func (a missedPlacements) tryGang(ssn *framework.Session, j *api.JobInfo, tasks []*api.TaskInfo, need int) {
 	stmt := ssn.Statement()
 	defer stmt.Discard()
 	placed := 0
@@ -90,12 +90,12 @@ func (a nothingLeft) tryGang(ssn *framework.Session, j *api.JobInfo, tasks []*ap
 		}
 	}
 	if placed >= need {
-		a.t.Fatalf("the gang %s waits, although %d of its pods find room", j.Key, placed)
+		a.t.Fatalf("the gang %s waits, although %d of its pods fit", j.Key, placed)
 	}
 }
 
-func (nothingLeft) possible(ssn *framework.Session, task *api.TaskInfo) *api.NodeInfo {
-	if len(task.Signature.Terms) > 0 { // whom it wants to be near may have been placed after its turn
+func (missedPlacements) possible(ssn *framework.Session, task *api.TaskInfo) *api.NodeInfo {
+	if len(task.Signature.Terms) > 0 { // pods that its affinity selects may have been placed after it
 		return nil
 	}
 	if !ssn.Allocatable(task.Job, task.Request, api.Now) {
@@ -109,8 +109,8 @@ func (nothingLeft) possible(ssn *framework.Session, task *api.TaskInfo) *api.Nod
 	return nil
 }
 
-// random draws rows and happenings.
-type random struct {
+// randomCluster draws rows and changes of a cluster.
+type randomCluster struct {
 	t      *rapid.T
 	nodes  []string
 	queues []string
@@ -118,13 +118,13 @@ type random struct {
 	added  int
 }
 
-func (r *random) oneOf(what string, values ...string) string {
+func (r *randomCluster) oneOf(what string, values ...string) string {
 	return rapid.SampledFrom(values).Draw(r.t, what)
 }
 
-func (r *random) upTo(n int, what string) int { return rapid.IntRange(0, n).Draw(r.t, what) }
+func (r *randomCluster) upTo(n int, what string) int { return rapid.IntRange(0, n).Draw(r.t, what) }
 
-func (r *random) rows() []Row {
+func (r *randomCluster) rows() []Row {
 	rows := []Row{Queue("default", 1)}
 	r.queues = []string{"default"}
 	for i := range 1 + r.upTo(2, "queues") {
@@ -133,7 +133,7 @@ func (r *random) rows() []Row {
 	for range 1 + r.upTo(3, "nodes") {
 		rows = append(rows, r.node())
 	}
-	if rapid.Bool().Draw(r.t, "many nodes") { // enough of them that not all are judged again
+	if rapid.Bool().Draw(r.t, "many nodes") { // so many that not all of them are filtered again
 		rows = append(rows, Nodes(20, "cordoned", "1cpu", Unschedulable()))
 	}
 	for range r.upTo(5, "groups") {
@@ -145,7 +145,7 @@ func (r *random) rows() []Row {
 	return rows
 }
 
-func (r *random) queue(name string) Row {
+func (r *randomCluster) queue(name string) Row {
 	r.queues = append(r.queues, name)
 	options := map[string]QueueOption{
 		"capability":      Capability("3cpu"),
@@ -160,7 +160,7 @@ func (r *random) queue(name string) Row {
 	return Queue(name, int32(1+r.upTo(3, "weight")), chosen...)
 }
 
-func (r *random) node() Row {
+func (r *randomCluster) node() Row {
 	name := fmt.Sprintf("n%d", len(r.nodes))
 	r.nodes = append(r.nodes, name)
 	options := []NodeOption{Label("zone", r.oneOf("zone", "a", "b"))}
@@ -175,13 +175,13 @@ func (r *random) node() Row {
 	return Node(name, r.oneOf("allocatable", "4cpu 8Gi", "2cpu 4Gi 2gpu", "8cpu 2Gi", "4cpu 8Gi 2pods"), options...)
 }
 
-func (r *random) group() Row {
+func (r *randomCluster) group() Row {
 	r.groups++
 	name := r.oneOf("queue", r.queues...) + "/g" + fmt.Sprint(r.groups)
 	return Group(name, int32(1+r.upTo(4, "min")), r.members(true)...)
 }
 
-func (r *random) other() Row {
+func (r *randomCluster) other() Row {
 	r.added++
 	name := fmt.Sprintf("x%d", r.added)
 	switch r.oneOf("kind", "plain", "set", "gang", "foreign", "lost") {
@@ -197,7 +197,7 @@ func (r *random) other() Row {
 	return Foreign(name, append(r.members(true), Priority(int32(r.upTo(1, "priority"))), Nominated(r.oneOf("nominated", r.nodes...)))...)
 }
 
-func (r *random) members(onNodes bool) []Part {
+func (r *randomCluster) members(onNodes bool) []Part {
 	var parts []Part
 	for range r.upTo(2, "pod options") {
 		parts = append(parts, r.option())
@@ -230,24 +230,24 @@ func (r *random) members(onNodes bool) []Part {
 	return parts
 }
 
-func (r *random) option() Part {
+func (r *randomCluster) option() Part {
 	options := []PodOption{
 		Label("app", "x"), Label("app", "y"),
-		Near("zone", "app=x"), Near(hostname, "app=x"), Away(hostname, "app=x"), Away("zone", "app=y"),
+		Near("zone", "app=x"), Near(v1.LabelHostname, "app=x"), Away(v1.LabelHostname, "app=x"), Away("zone", "app=y"),
 		PreferNear(10, "zone", "app=y"), PreferNodes(10, "zone", "b"), Spread(1, "zone", "app=x"),
 		HostPort(80), Init("3cpu"), Tolerate("dedicated=infra:NoSchedule"), NodeSelector("zone", "a"), RequireNode("n0"),
 	}
 	return options[r.upTo(len(options)-1, "option")]
 }
 
-func (r *random) happening(c *Cluster) {
+func (r *randomCluster) change(c *Cluster) {
 	pod := func() string { return r.oneOf("pod", c.Pods()...) }
 	if len(c.Pods()) == 0 {
 		return
 	}
-	switch r.oneOf("happening", "confirm", "confirm one", "refuse", "refuse one", "start", "succeed", "fail",
+	switch r.oneOf("change", "confirm", "confirm one", "refuse", "refuse one", "start", "succeed", "fail",
 		"release", "delete", "recreate", "delete group", "delete node", "delete queue", "group", "other", "node", "ungate", "relabel", "wait") {
-	case "wait": // until gangs have waited long
+	case "wait": // until starvation reservations
 		c.Wait(6 * time.Minute)
 	case "confirm":
 		c.ConfirmBinds()
@@ -294,7 +294,7 @@ func (r *random) happening(c *Cluster) {
 			c.Add(r.other())
 		}
 	case "node":
-		c.Add(r.another())
+		c.Add(r.addedNode())
 	case "ungate":
 		c.Ungate(pod())
 	case "relabel":
@@ -302,7 +302,7 @@ func (r *random) happening(c *Cluster) {
 	}
 }
 
-func (r *random) another() Row {
+func (r *randomCluster) addedNode() Row {
 	r.added++
 	name := fmt.Sprintf("m%d", r.added)
 	r.nodes = append(r.nodes, name)

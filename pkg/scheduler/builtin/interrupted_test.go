@@ -1,4 +1,4 @@
-package actions_test
+package builtin_test
 
 import (
 	"testing"
@@ -8,9 +8,9 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// Parts of S18: what becomes of a plan when something comes between.
-func TestDisturbedPlans(t *testing.T) {
-	type turn struct {
+// TestInterruptedPlans asserts what happens to a plan when the cluster changes before it is complete. These are parts of S18.
+func TestInterruptedPlans(t *testing.T) {
+	type step struct {
 		do   func(*Cluster) // before the cycle; nil for nothing
 		want string
 	}
@@ -22,7 +22,7 @@ func TestDisturbedPlans(t *testing.T) {
 	threeFull := Given(Nodes(3, "n", "4cpu"), Queue("g", 1), Queue("t", 1),
 		Group("g/a", 1, Running(4, "1cpu", "n1"), Running(4, "1cpu", "n2"), Running(4, "1cpu", "n3")),
 		Group("t/b", 2, Pending(2, "1cpu")))
-	onN3 := turn{want: `evict g/a-10 for t/b
+	onN3 := step{want: `evict g/a-10 for t/b
 	                    evict g/a-11 for t/b
 	                    pipeline t/b-0 n3
 	                    pipeline t/b-1 n3`}
@@ -32,11 +32,11 @@ func TestDisturbedPlans(t *testing.T) {
 	         pipeline t/b-1 n2`
 	cases := map[string]struct {
 		given []Row
-		turns []turn
+		steps []step
 	}{
-		"the node goes silent before the victims are gone: others go on another node": {
+		"the node becomes not ready before the victims are deleted: pods on another node are evicted": {
 			given: threeFull,
-			turns: []turn{
+			steps: []step{
 				onN3,
 				{do: func(c *Cluster) { ready(c, "n3", v1.ConditionUnknown) }, want: onN2},
 				{want: `pipeline t/b-0 n2
@@ -47,40 +47,40 @@ func TestDisturbedPlans(t *testing.T) {
 					       bind t/b-1 n2`,
 				},
 				{
-					do: func(c *Cluster) { // what went in vain comes back
+					do: func(c *Cluster) { // the pods that were evicted without use are created again
 						c.ConfirmBinds()
 						ready(c, "n3", v1.ConditionTrue)
-						leave(c, true)
+						FinishEvictionsAndRecreate(c)
 					},
 					want: `bind g/a-10 n3
 					       bind g/a-11 n3`,
 				},
 			},
 		},
-		"the node is deleted before the victims are gone: others go on another node": {
+		"the node is deleted before the victims are: pods on another node are evicted": {
 			given: threeFull,
-			turns: []turn{
+			steps: []step{
 				onN3,
 				{do: func(c *Cluster) { c.DeleteNode("n3") }, want: onN2},
 				{
-					do: func(c *Cluster) { leave(c, false) },
+					do: func(c *Cluster) { c.FinishEvictions() },
 					want: `bind t/b-0 n2
 					       bind t/b-1 n2`,
 				},
 			},
 		},
-		"a foreign pod takes part of the room: the rest is not lent again, and after a pause one more goes": {
+		"a foreign pod uses part of the nominated resources: the rest stays nominated, and after the backoff one more pod is evicted": {
 			given: Given(Node("n1", "8cpu"), Queue("g", 1), Queue("t", 1),
 				Group("g/a", 1, Running(8, "1cpu", "n1")),
 				Group("t/b", 2, Pending(2, "1cpu"))),
-			turns: []turn{
+			steps: []step{
 				{want: `evict g/a-6 for t/b
 				        evict g/a-7 for t/b
 				        pipeline t/b-0 n1
 				        pipeline t/b-1 n1`},
 				{
 					do: func(c *Cluster) {
-						leave(c, true)
+						FinishEvictionsAndRecreate(c)
 						c.Add(Foreign("web", Running(1, "1cpu", "n1")))
 					},
 				},
@@ -90,17 +90,17 @@ func TestDisturbedPlans(t *testing.T) {
 					       pipeline t/b-1 n1`,
 				},
 				{
-					do: func(c *Cluster) { leave(c, true) },
+					do: func(c *Cluster) { FinishEvictionsAndRecreate(c) },
 					want: `bind t/b-0 n1
 					       bind t/b-1 n1`,
 				},
 			},
 		},
-		"foreign pods take so much that nobody borrows any more: nothing goes": {
+		"foreign pods use so much that no queue borrows any more: no pod is evicted": {
 			given: Given(Node("n1", "8cpu"), Queue("g", 1), Queue("t", 1),
 				Group("g/a", 1, Running(8, "1cpu", "n1")),
 				Group("t/b", 4, Pending(4, "1cpu"))),
-			turns: []turn{
+			steps: []step{
 				{want: `evict g/a-4 for t/b
 				        evict g/a-5 for t/b
 				        evict g/a-6 for t/b
@@ -111,7 +111,7 @@ func TestDisturbedPlans(t *testing.T) {
 				        pipeline t/b-3 n1`},
 				{
 					do: func(c *Cluster) {
-						leave(c, true)
+						FinishEvictionsAndRecreate(c)
 						c.Add(Foreign("web", Running(4, "1cpu", "n1")))
 					},
 				},
@@ -121,22 +121,13 @@ func TestDisturbedPlans(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := New(t, builtIn(t), tc.given, WithConfig(allFour))
-			for _, turn := range tc.turns {
-				if turn.do != nil {
-					turn.do(c)
+			c := New(t, BuiltIn(t), tc.given, WithConfig(AllActions))
+			for _, s := range tc.steps {
+				if s.do != nil {
+					s.do(c)
 				}
-				same(t, turn.want, c.Cycle())
+				CompareTranscripts(t, s.want, c.Cycle())
 			}
 		})
-	}
-}
-
-// leave lets pods end that were evicted, and if they have a controller come back.
-func leave(c *Cluster, controlled bool) {
-	for _, name := range c.EvictionsInFlight() {
-		if c.FinishEvictions(name); controlled {
-			c.CreateAgain(name)
-		}
 	}
 }

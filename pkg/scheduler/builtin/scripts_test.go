@@ -1,4 +1,4 @@
-package actions_test
+package builtin_test
 
 import (
 	"testing"
@@ -7,4 +7,4 @@ import (
 )
 
 // Several cycles, with what happens between them.
-func TestScripts(t *testing.T) { schedtest.Scripts(t, builtIn, "testdata/*.txt") }
+func TestScripts(t *testing.T) { schedtest.Scripts(t, schedtest.BuiltIn, "testdata/*.txt") }

@@ -1,18 +1,20 @@
-package actions_test
+package preempt_test
 
 import (
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// What one cycle takes within a queue.
+// TestPreempt asserts which pods of a queue preempt evicts, and which it does not.
 func TestPreempt(t *testing.T) {
 	cases := map[string]struct {
 		given []Row
 		want  string
 	}{
-		"the lowest priority goes, not the youngest": {
+		"the pod of lowest priority is evicted, not the youngest": {
 			given: Given(Node("n1", "3cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/middle", 1, Running(2, "1cpu", "n1", Priority(5))),
@@ -20,7 +22,7 @@ func TestPreempt(t *testing.T) {
 			want: `evict q/low-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
-		"a gang of low priority goes before surplus of higher": {
+		"a gang of low priority is evicted before surplus of higher priority": {
 			given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/gang", 2, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/surplus", 1, Running(2, "1cpu", "n1", Priority(5))),
@@ -29,66 +31,66 @@ func TestPreempt(t *testing.T) {
 			       evict q/gang-1 for q/high
 			       pipeline q/high-0 n1`,
 		},
-		"surplus does not take a gang": {
+		"surplus does not evict a gang": {
 			given: Given(Node("n1", "3cpu"), Queue("q", 1),
 				Group("q/low", 2, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Running(1, "1cpu", "n1", Priority(9)), Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"nothing goes in another queue, however low": {
+		"no pod of another queue is evicted, however low its priority": {
 			given: Given(Node("n1", "4cpu"), Queue("q", 3), Queue("other", 1, NotReclaimable()),
 				Group("q/a", 2, Running(2, "1cpu", "n1", Priority(9))),
 				Group("other/low", 1, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"a queue is not lifted above what it deserves": {
-			// The idle cpu and the two of q/low would do for q/high, but then q would hold 5 of the 4
-			// that it deserves: other asks for as much.
+		"preemption does not raise a queue above what it deserves": {
+			// The idle cpu and the two of q/low suffice for q/high, but then q would hold 5 of the 4
+			// that it deserves: the other queue requests as much.
 			given: Given(Node("n1", "5cpu"), Node("n2", "3cpu"), Queue("q", 1), Queue("other", 1),
 				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/even", 2, Running(2, "1cpu", "n1", Priority(9))),
-				Group("other/a", 1, Running(3, "1cpu", "n2"), Pending(5, "2cpu", NodeSelector(hostname, "n2"))),
+				Group("other/a", 1, Running(3, "1cpu", "n2"), Pending(5, "2cpu", NodeSelector(v1.LabelHostname, "n2"))),
 				Group("q/high", 1, Pending(1, "3cpu", Priority(9)))),
 			want: ``,
 		},
-		"a queue that is within what it deserves afterwards may": {
+		"preemption is possible if the queue holds at most what it deserves afterwards": {
 			given: Given(Node("n1", "4cpu"), Node("n2", "4cpu"), Queue("q", 1), Queue("other", 1),
 				Group("q/low", 1, Running(3, "1cpu", "n1", Priority(1))),
-				Group("other/a", 1, Running(3, "1cpu", "n2"), Pending(5, "2cpu", NodeSelector(hostname, "n2"))),
+				Group("other/a", 1, Running(3, "1cpu", "n2"), Pending(5, "2cpu", NodeSelector(v1.LabelHostname, "n2"))),
 				Group("q/high", 1, Pending(1, "2cpu", Priority(9)))),
 			want: `evict q/low-2 for q/high
 			       pipeline q/high-0 n1`,
 		},
-		"a job's own surplus stays where priorities are equal": {
+		"a job's own surplus is not evicted if the priorities are equal": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(5)), Pending(1, "1cpu", Priority(5)))),
 			want: ``,
 		},
-		"a job's own surplus stays where its priority is higher": {
+		"a job's own surplus is not evicted if its priority is higher": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(9)), Pending(1, "1cpu", Priority(5)))),
 			want: ``,
 		},
-		"a job's own gang stays": {
+		"a job's own gang is not evicted": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 2, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"of a job's own surplus the lowest priority goes": {
+		"of a job's own surplus the lowest priority is evicted": {
 			given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/job", 2, Running(1, "1cpu", "n1", Priority(1)), Running(3, "1cpu", "n1", Priority(5)), Pending(1, "1cpu", Priority(9)))),
 			want: `evict q/job-0 for q/job
 			       pipeline q/job-4 n1`,
 		},
-		"surplus of lower priority goes before a job's own": {
+		"surplus of lower priority is evicted before a job's own": {
 			given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(5)), Pending(1, "1cpu", Priority(9)))),
 			want: `evict q/low-1 for q/job
 			       pipeline q/job-2 n1`,
 		},
-		"two budgets over different pods of a gang: each lets its own go": {
+		"two budgets over different pods of a gang: both permit the evictions": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1), Budget("x", 1, "app", "x"), Budget("y", 1, "app", "y"),
 				Group("q/gang", 2, Running(1, "1cpu", "n1", Priority(1), Label("app", "x")), Running(1, "1cpu", "n1", Priority(1), Label("app", "y"))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
@@ -96,7 +98,7 @@ func TestPreempt(t *testing.T) {
 			       evict q/gang-1 for q/high
 			       pipeline q/high-0 n1`,
 		},
-		"two budgets over different pods of a gang: one that does not is enough": {
+		"two budgets over different pods of a gang: one does not permit the eviction": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1), Budget("x", 1, "app", "x"), Budget("y", 0, "app", "y"),
 				Group("q/gang", 2, Running(1, "1cpu", "n1", Priority(1), Label("app", "x")), Running(1, "1cpu", "n1", Priority(1), Label("app", "y"))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
@@ -111,45 +113,45 @@ func TestPreempt(t *testing.T) {
 			want: `evict q/b-0 for q/higher
 			       pipeline q/higher-0 n1`,
 		},
-		"the cluster's own pods stay": {
+		"system pods are not evicted": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/dns", 1, In("kube-system"), Running(1, "1cpu", "n1", Priority(1))),
-				Group("q/node", 1, Running(1, "1cpu", "n1", Priority(1), ofSystemClass)),
+				Group("q/node", 1, Running(1, "1cpu", "n1", Priority(1), SystemCritical())),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"pods that belong to their node stay": {
+		"static pods and pods of DaemonSets are not evicted": {
 			given: Given(Node("n1", "2cpu"), Queue("default", 1),
-				Plain("static", Running(1, "1cpu", "n1", Priority(1), mirror)),
-				Plain("agent", Running(1, "1cpu", "n1", Priority(1), ofDaemonSet)),
+				Plain("static", Running(1, "1cpu", "n1", Priority(1), StaticPod())),
+				Plain("agent", Running(1, "1cpu", "n1", Priority(1), OfDaemonSet())),
 				Group("default/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"a gang with a member that belongs to its node stays whole": {
+		"a gang with a member of a DaemonSet is not evicted": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
-				Group("q/gang", 2, Running(1, "1cpu", "n1", Priority(1)), Running(1, "1cpu", "n1", Priority(1), ofDaemonSet)),
+				Group("q/gang", 2, Running(1, "1cpu", "n1", Priority(1)), Running(1, "1cpu", "n1", Priority(1), OfDaemonSet())),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"nothing goes on a node that is not ready, even for pods that tolerate it": {
+		"no pod is evicted on a node that is not ready, even for pods that tolerate it": {
 			given: Given(Node("n1", "2cpu", NotReady()), Queue("q", 1),
 				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9), Tolerate("node.kubernetes.io/not-ready:NoSchedule")))),
 			want: ``,
 		},
-		"nothing goes on a node that the claim may not use": {
+		"no pod is evicted on a node that is not feasible for the claim": {
 			given: Given(Node("n1", "1cpu", Unschedulable()), Node("n2", "1cpu", Taint("gpu=yes:NoSchedule")), Queue("q", 1),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1)), Running(1, "1cpu", "n2", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"pods of other schedulers stay": {
+		"pods of other schedulers are not evicted": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Foreign("web", Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
 			want: ``,
 		},
-		"what is kept for a nominated pod of another scheduler is not counted on": {
+		"resources of a nominated pod of another scheduler are not available": {
 			given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Foreign("web", Pending(1, "1cpu", Priority(9), Nominated("n1"))),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
@@ -159,7 +161,7 @@ func TestPreempt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			same(t, tc.want, Run(t, builtIn(t), tc.given, WithConfig(allFour)))
+			CompareTranscripts(t, tc.want, Run(t, BuiltIn(t), tc.given, WithConfig(AllActions)))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package actions_test
+package allocate_test
 
 import (
 	"testing"
@@ -6,13 +6,13 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// What one cycle decides. The numbers are those of the acceptance list.
-func TestOneCycle(t *testing.T) {
+// TestAllocate asserts what allocate decides in one cycle of the built-in policy. The numbers are those of the acceptance list.
+func TestAllocate(t *testing.T) {
 	cases := map[string]struct {
 		given []Row
 		want  string
 	}{
-		"S1: a gang that is stuck holds nothing against the job behind it": {
+		"S1: a gang that does not fit reserves nothing from the next job": {
 			given: Given(
 				Node("n1", "10cpu"),
 				Queue("q", 1),
@@ -21,7 +21,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/small-0 n1`,
 		},
-		"S1: nor does a stuck job hold anything against a gang behind it": {
+		"S1: a job that does not fit reserves nothing from the next gang": {
 			given: Given(
 				Node("n1", "10cpu"),
 				Queue("q", 1),
@@ -32,7 +32,7 @@ func TestOneCycle(t *testing.T) {
 			       bind q/gang-1 n1
 			       bind q/gang-2 n1`,
 		},
-		"S2: who asks for little gets it, who asks for much gets the rest": {
+		"S2: a queue that requests little gets it, and the other queue gets the rest": {
 			given: Given(
 				Node("n1", "6cpu hugepages-2Mi=0 1gpu"),
 				Node("n2", "6cpu"),
@@ -53,7 +53,7 @@ func TestOneCycle(t *testing.T) {
 			       bind q2/big-9 n1
 			       bind q2/big-10 n2`,
 		},
-		"S5: a running pod on a node that is unknown does not disturb others": {
+		"S5: a running pod on an unknown node does not affect others": {
 			given: Given(
 				Queue("q", 1),
 				MissingNode("ghost"),
@@ -63,7 +63,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/new-0 n1`,
 		},
-		"S5: a running pod on an over-full node does not disturb others": {
+		"S5: a running pod on an overcommitted node does not affect others": {
 			given: Given(
 				Node("n1", "1cpu"), Node("n2", "1cpu"),
 				Queue("q", 1),
@@ -72,7 +72,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/new-0 n2`,
 		},
-		"S5: a pod that does not ask for what a node lacks fits there": {
+		"S5: a node that is overcommitted in one dimension is available for pods that do not request it": {
 			given: Given(
 				Node("n1", "1cpu 1Gi"),
 				Queue("q", 1),
@@ -81,7 +81,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/new-0 n1`,
 		},
-		"S11: a class without a node does not stop the job's other classes": {
+		"S11: an equivalence class without a feasible node does not block the other classes of the job": {
 			given: Given(
 				Node("n1", "2cpu"),
 				Queue("q", 1),
@@ -89,7 +89,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/job-1 n1`,
 		},
-		"S12: a pod that asks for nothing but in its init container": {
+		"S12: only the init container of a pod has requests": {
 			given: Given(
 				Node("n1", "2cpu"), Node("n2", "1cpu"),
 				Queue("q", 1),
@@ -107,7 +107,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/small-0 n1`,
 		},
-		"S14: idle room goes before room that is being released": {
+		"S14: idle resources are preferred to resources that are being released": {
 			given: Given(
 				Node("b", "1cpu"), Node("a", "1cpu"),
 				Queue("q", 1),
@@ -116,7 +116,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/new-0 a`,
 		},
-		"a gang that fits only with room that is being released waits there as a whole": {
+		"a gang that fits only with resources that are being released waits as a whole": {
 			given: Given(
 				Node("n1", "1cpu"), Node("n2", "1cpu"),
 				Queue("q", 1),
@@ -127,18 +127,7 @@ func TestOneCycle(t *testing.T) {
 			want: `hold     q/new-0 n2
 			       pipeline q/new-1 n1`,
 		},
-		"backfill does not start a gang that waits for room": {
-			given: Given(
-				Node("n1", "4cpu"), Node("n2", "1cpu"),
-				Queue("q", 1),
-				Group("q/old", 1, Releasing(1, "4cpu", "n1")),
-				Group("q/gang", 3, Pending(1, "1cpu"), Pending(1, "2cpu"), BestEffort(2)),
-			),
-			want: `hold     q/gang-0 n2
-			       pipeline q/gang-1 n1
-			       hold     q/gang-2 n1`,
-		},
-		"room for a nominated pod is kept from those at or below its priority": {
+		"resources of a nominated pod are reserved from pods of at most its priority": {
 			given: Given(
 				Node("a", "1cpu"), Node("z", "1cpu"), Nodes(9, "cordoned", "1cpu", Unschedulable()),
 				Queue("q", 1),
@@ -148,7 +137,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/above-0 a`,
 		},
-		"room for a nominated pod is not kept from those above its priority": {
+		"resources of a nominated pod are available to pods above its priority": {
 			given: Given(
 				Node("n1", "1cpu"),
 				Queue("q1", 1), Queue("q2", 1),
@@ -158,7 +147,7 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q2/above-0 n1`,
 		},
-		"S26: required anti-affinity of a running pod keeps a plain pod away": {
+		"S26: required anti-affinity of a running pod excludes a pod without terms": {
 			given: Given(
 				Node("n1", "8cpu"), Node("n2", "2cpu"),
 				Queue("q", 1),
@@ -167,19 +156,19 @@ func TestOneCycle(t *testing.T) {
 			),
 			want: `bind q/job-0 n2`,
 		},
-		"S26: and lets others in": {
+		"S26: required anti-affinity of a running pod does not exclude pods that it does not select": {
 			given: Given(
 				Node("n1", "8cpu"), Node("n2", "2cpu"),
 				Queue("q", 1),
 				Foreign("lonely", Running(1, "1cpu", "n1", Away("kubernetes.io/hostname", "app=noisy"))),
-				Group("q/job", 1, Pending(1, "1cpu", Label("app", "quiet"))),
+				Group("q/job", 1, Pending(1, "1cpu", Label("app", "other"))),
 			),
 			want: `bind q/job-0 n1`,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			same(t, tc.want, Run(t, builtIn(t), tc.given))
+			CompareTranscripts(t, tc.want, Run(t, BuiltIn(t), tc.given))
 		})
 	}
 }

@@ -1,0 +1,76 @@
+package builtin_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// TestRandomEvictions runs several cycles of random clusters in which evictions succeed, fail or stay in flight. The
+// invariants of schedtest are asserted, see TestRandomClusters.
+func TestRandomEvictions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &randomCluster{t: t}
+		c := New(t, BuiltIn(t), r.rows(), WithConfig(AllActions), WithShuffleSeed(rapid.Int64().Draw(t, "seed")))
+		for range rapid.IntRange(1, 5).Draw(t, "cycles") {
+			c.Cycle()
+			switch r.oneOf("evictions", "succeed", "succeed", "fail", "slow") {
+			case "succeed":
+				c.FinishEvictions()
+			case "fail":
+				c.FailEvictions()
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+				r.change(c)
+			}
+		}
+		c.Cycle()
+	})
+}
+
+// TestEvictionsEnd asserts that random clusters become idle (S18).
+func TestEvictionsEnd(t *testing.T) {
+	for name, generator := range generators() {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				scenario := generator.scenario(t)
+				if err := scenario.run(New(t, BuiltIn(t), scenario.given, scenario.config())); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// TestReclaimCooldowns runs clusters until they are idle. schedtest asserts that no job in cooldown borrows meanwhile.
+func TestReclaimCooldowns(t *testing.T) {
+	cases := map[string][]Row{
+		"a cooldown begins with the eviction, for pods that wait in the same session too": {
+			Node("n1", "6cpu"), Queue("g", 1), Queue("t", 1),
+			Group("g/big", 1, Running(1, "6cpu", "n1"), Pending(1, "4cpu")),
+			Group("t/one", 1, Pending(1, "1cpu")),
+			Group("t/huge", 1, Pending(1, "6cpu")),
+		},
+		"a cooldown lasts while pods of the preemptor's queue are evicted and will be created again": {
+			Node("n1", "6cpu 6Gi"), Queue("t", 1), Queue("g", 1),
+			Group("g/gang", 4, Running(1, "3Gi", "n1", Priority(2)), Running(1, "3Gi", "n1"), Pending(4, "1cpu")),
+			Group("t/one", 1, Pending(1, "1cpu 1Gi", Priority(2))),
+			Group("t/two", 1, Pending(2, "3cpu", Priority(1))),
+		},
+		"a cooldown lasts while pods of the preemptor's queue have lost their resources to other pods of that queue": {
+			Node("n1", "4cpu 4Gi"), Queue("g", 1), Queue("t", 1),
+			Group("g/memory", 1, Running(1, "3Gi", "n1")),
+			Group("t/three", 1, Running(1, "2cpu 1Gi", "n1"), Pending(2, "2cpu 1Gi")),
+			Group("t/high", 1, Pending(1, "3cpu", Priority(1))),
+		},
+	}
+	for name, given := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := (scenario{grace: 1, recreate: true}).run(New(t, BuiltIn(t), given, WithConfig(AllActions))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
