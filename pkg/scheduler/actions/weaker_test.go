@@ -114,7 +114,7 @@ func (w weaker) proportion() framework.PluginSpec {
 		rules.Fairer = w.queues
 	}
 	if w.askedAlone {
-		rules.Judged = func(claim *api.Claim, dimension int) bool { return claim.Request.At(dimension) > 0 }
+		rules.EntitlementCounts = func(claim *api.Claim, dimension int) bool { return claim.Request.At(dimension) > 0 }
 	}
 	if w.heldAlone {
 		rules.Held = func(q *api.QueueInfo) api.Resource { return q.Allocated.Minus(waitedFor(q, nil)) }
