@@ -124,7 +124,7 @@ func (h *harness) stop() {
 	}
 }
 
-// verify fails the test if the log tells of a fault, and shows it if the test has failed.
+// verify fails the test if the log contains an error, and shows it if the test has failed.
 func (h *harness) verify(s *scheduler.Scheduler) {
 	faults, err := s.Faults()
 	if err != nil {
@@ -134,7 +134,7 @@ func (h *harness) verify(s *scheduler.Scheduler) {
 		faults = slices.DeleteFunc(faults, func(line string) bool { return strings.Contains(line, "forbidden: User") })
 	}
 	if len(faults) > 0 {
-		h.t.Errorf("the scheduler's log tells of %d faults, the first are:\n%s", len(faults), strings.Join(faults[:min(10, len(faults))], "\n"))
+		h.t.Errorf("the scheduler's log contains %d errors, the first are:\n%s", len(faults), strings.Join(faults[:min(10, len(faults))], "\n"))
 	}
 	if !h.t.Failed() {
 		return

@@ -43,7 +43,7 @@ func (v *observer) capacityKept(pods []*corev1.Pod) error {
 	return errors.Join(errs...)
 }
 
-// noneRejected: no kubelet has turned away what the scheduler sent.
+// noneRejected: no kubelet has rejected a pod that the scheduler bound.
 func noneRejected(pods []*corev1.Pod) error {
 	var errs []error
 	for _, p := range pods {

@@ -201,7 +201,7 @@ func (b *malformedInput) delete(r *rand.Rand, number int) (string, error) {
 	return "the end of a priority class", b.client.SchedulingV1().PriorityClasses().Delete(b.ctx, fmt.Sprint("odd-", number), o)
 }
 
-// allAccepted tells which odd objects the API server has never taken: they test nothing.
+// allAccepted returns an error with the malformed objects that the API server has always rejected: they test nothing.
 func (b *malformedInput) allAccepted() {
 	b.t.Helper()
 	for name := range malformedPods {

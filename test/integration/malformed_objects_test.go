@@ -72,12 +72,12 @@ var malformedPods = map[string]func(*corev1.Pod){
 		p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	},
 
-	"wants a label above a word": requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpGt, Values: []string{"word"}}),
-	"wants a label below 3":      requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpLt, Values: []string{"3"}}),
-	"wants nothing of a node": func(p *corev1.Pod) {
+	"requires a label above a word": requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpGt, Values: []string{"word"}}),
+	"requires a label below 3":      requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpLt, Values: []string{"3"}}),
+	"requires nothing of a node": func(p *corev1.Pod) {
 		requires()(p)
 	},
-	"wants a node by two names": func(p *corev1.Pod) {
+	"requires a node by two names": func(p *corev1.Pod) {
 		requireOn("odd-1")(p)
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "odd-2"}
 	},

@@ -67,7 +67,7 @@ func play(t *testing.T, scenarios map[string]scenario) {
 // waiting is what a picture says of pods that wait, behind what runs.
 var waiting = regexp.MustCompile(`(?m), \d+ waiting.*$`)
 
-// refusal tells how what is seen differs from what the step wants; nil if it does not.
+// refusal returns how the cluster differs from the state that the step expects; nil if it does not.
 func (s *step) refusal(v *observer) error {
 	picture := v.snapshot(s.by)
 	if s.runs {

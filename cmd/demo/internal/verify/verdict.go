@@ -44,7 +44,7 @@ func (v Verdict) Complete() bool {
 const (
 	checkWhole    = "every gang started whole or not at all"
 	checkGangs    = "every gang that fits ran to its end"
-	checkWork     = "Jobs, Deployments and best-effort pods run without a group"
+	checkWork     = "Jobs, Deployments and best-effort pods run without a PodGroup"
 	checkCapacity = "no node overcommitted, no queue over its capability"
 	checkQueues   = "queues say what their pods hold, and share no more than there is"
 )

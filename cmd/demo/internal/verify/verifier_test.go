@@ -123,7 +123,7 @@ const (
 	gangs    = "every gang that fits ran to its end"
 	big      = "big never started, and says why"
 	order    = "then started only after first had ended"
-	work     = "Jobs, Deployments and best-effort pods run without a group"
+	work     = "Jobs, Deployments and best-effort pods run without a PodGroup"
 	capacity = "no node overcommitted, no queue over its capability"
 	queues   = "queues say what their pods hold, and share no more than there is"
 )

@@ -66,7 +66,7 @@ func New(s Spec) (Gang, error) {
 		}
 		requests[asked.name] = amount
 		if asked.name == GPU {
-			limits[asked.name] = amount // the API server wants both for what cannot be overcommitted
+			limits[asked.name] = amount // the API server requires both for what cannot be overcommitted
 		}
 	}
 	g := Gang{Job: &batchv1.Job{
