@@ -25,7 +25,7 @@ const (
 	namespace = "batch-scheduler-system"
 )
 
-// TestTheChartIsTheSameAsConfig holds but for the Namespace, which Helm makes itself if it is told to.
+// TestTheChartIsTheSameAsConfig compares all objects except the Namespace, which Helm creates itself with a flag.
 func TestTheChartIsTheSameAsConfig(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// patience is for a run that takes half a minute on an idle machine.
-const patience = 4 * time.Minute
+// runTimeout is for a run that takes half a minute on an idle machine.
+const runTimeout = 4 * time.Minute
 
 // TestDemo runs the demo as "make demo ARGS=--exit" does, and in ways that cannot end well.
 func TestDemo(t *testing.T) {
@@ -34,7 +34,7 @@ func TestDemo(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		args     []string
-		stopAt   string // a line at which it is told to stop
+		stopAt   string // the test stops the demo after this line
 		wantCode int
 		want     []string // in the output
 	}{
@@ -59,7 +59,7 @@ func TestDemo(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(output, want) {
-					t.Errorf("the output lacks %q", want)
+					t.Errorf("the output does not contain %q", want)
 				}
 			}
 			for line := range strings.Lines(output) {
@@ -81,7 +81,7 @@ func TestDemo(t *testing.T) {
 // run runs the demo to its end and returns its exit code and all that it printed.
 func run(t *testing.T, binary, temporary, stopAt string, args ...string) (code int, output string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -26,11 +26,11 @@ func TestCreate(t *testing.T) {
 		"a group may name the default queue by an empty string": {
 			given: `PodGroup {name: g} spec: {queue: ""}`,
 		},
-		"a gang of nobody": {
+		"minMember of 0": {
 			given: `PodGroup {name: g} spec: {minMember: 0}`,
 			want:  `spec.minMember: spec.minMember in body should be greater than or equal to 1`,
 		},
-		"a gang of less than nobody": {
+		"a negative minMember": {
 			given: `PodGroup {name: g} spec: {minMember: -3}`,
 			want:  `spec.minMember: spec.minMember in body should be greater than or equal to 1`,
 		},
@@ -46,7 +46,7 @@ func TestCreate(t *testing.T) {
 			given: `PodGroup {name: Gang_1}`,
 			want:  `metadata.name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 		},
-		"a group in a queue that nobody can create": {
+		"a group in a queue with an invalid name": {
 			given: `PodGroup {name: g} spec: {queue: Team_A}`,
 			want:  `spec.queue: must be the name of a Queue: lower case letters, digits and '-', with a letter or digit at both ends; or empty for the default queue`,
 		},

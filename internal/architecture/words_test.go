@@ -67,6 +67,12 @@ var wordExceptions = []struct{ file, words, because string }{
 	{"docs/glossary.md", "*", "states the words of other schedulers"},
 	{"CODE_OF_CONDUCT.md", "*", "the text of others"},
 	{"internal/architecture/*", "a no", "a file named a, in cases of tests"},
+	{"test/integration/*", "a no", "a job named a, in cases of tests"},
+	{"test/integration/queues_test.go", "pending groups", "the fields Pending and Groups side by side"},
+	{"config/samples/workloads/mpijob.yaml", "slots", "a field of MPIJob"},
+	{"charts/batch-scheduler/values.schema.json", "draft", "the version of JSON Schema"},
+	{"cmd/batch-scheduler/app/serving_test.go", "opinion", "a constant of the authorizer's API"},
+
 	{"internal/image/*", "quiet", "a flag of git"},
 	{"*", "mirror pod,mirror pods", "the kubelet's term"},
 	{"*", "max surge", "a field of Deployment"},

@@ -58,9 +58,9 @@ type Scheduler struct {
 	next    atomic.Pointer[framework.Profile] // in force from the next cycle
 	changed chan struct{}                     // signals that next is set
 
-	// settled is the generation of the model after the last cycle. As long as the model has this
+	// decided is the generation of the model after the last cycle. As long as the model has this
 	// generation, another cycle would decide the same. It is 0 if the next cycle must run in any case.
-	settled uint64
+	decided uint64
 	// wake is when a cycle is due although the model has not changed; zero if there is no such time.
 	wake time.Time
 	// busySince is when the running cycle began; nil between cycles. It is a time.Time, because its
@@ -181,7 +181,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 1. Activate a new configuration.
 	if next := s.next.Swap(nil); next != nil {
-		s.profile, s.settled = next, 0
+		s.profile, s.decided = next, 0
 	}
 
 	// 2. Apply the events since the last cycle. If the model has not changed, this cycle would decide
@@ -189,7 +189,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.cache.Apply()
 	cluster := s.cache.Model()
 	due := !s.wake.IsZero() && !began.Before(s.wake)
-	if cluster.Generations().Model == s.settled && !due {
+	if cluster.Generations().Model == s.decided && !due {
 		return
 	}
 	changed := cluster.Events().Recompute()
@@ -217,9 +217,9 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 7. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
-	s.settled, s.wake = cluster.Generations().Model, ssn.Wake()
+	s.decided, s.wake = cluster.Generations().Model, ssn.Wake()
 	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
-		s.settled = 0
+		s.decided = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))
 	s.summarize(ssn, began)
@@ -265,5 +265,5 @@ func (s *Scheduler) recoverCycle() {
 	s.Metrics.CyclePanicked()
 	s.Log.Error(fmt.Errorf("%v", reason), "Cycle panicked", "stack", string(debug.Stack()))
 	s.cache.Rebuild()
-	s.settled = 0
+	s.decided = 0
 }

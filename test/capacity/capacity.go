@@ -1,5 +1,5 @@
-// Package capacity adds up what pods ask for and compares it with what there is. It is for those who judge the
-// scheduler from outside, and so uses nothing of it.
+// Package capacity adds up what pods ask for and compares it with what there is. It serves checks
+// of the scheduler from outside, and so uses nothing of it.
 package capacity
 
 import (
@@ -60,7 +60,7 @@ func Lacking(asked, there corev1.ResourceList) string {
 	return ""
 }
 
-// Ended tells whether the containers of a pod have ended, for good or ill.
+// Ended reports whether all containers of a pod have ended, successfully or not.
 func Ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

@@ -25,11 +25,11 @@ func TestCompare(t *testing.T) {
 		amounts, limits corev1.ResourceList
 		excess, lacking string
 	}{
-		"as much as there is":  {amounts("cpu", "2"), amounts("cpu", "2000m"), "", ""},
-		"more than there is":   {amounts("cpu", "2500m"), amounts("cpu", "2"), "2500m cpu of 2", "2500m cpu of 2"},
-		"what nobody mentions": {amounts("gpu", "1"), amounts("cpu", "2"), "", "1 gpu of 0"},
-		"nothing of it":        {amounts("gpu", "0"), amounts("cpu", "2"), "", ""},
-		"the first by name":    {amounts("b", "2", "a", "2"), amounts("a", "1", "b", "1"), "2 a of 1", "2 a of 1"},
+		"as much as there is": {amounts("cpu", "2"), amounts("cpu", "2000m"), "", ""},
+		"more than there is":  {amounts("cpu", "2500m"), amounts("cpu", "2"), "2500m cpu of 2", "2500m cpu of 2"},
+		"an unknown resource": {amounts("gpu", "1"), amounts("cpu", "2"), "", "1 gpu of 0"},
+		"nothing of it":       {amounts("gpu", "0"), amounts("cpu", "2"), "", ""},
+		"the first by name":   {amounts("b", "2", "a", "2"), amounts("a", "1", "b", "1"), "2 a of 1", "2 a of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

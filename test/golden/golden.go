@@ -1,4 +1,5 @@
-// Package golden holds what tests print to files. The flag -update writes the files anew, to be reviewed as text.
+// Package golden holds what tests print to files. The flag -update writes the files again, to be reviewed as text.
+
 package golden
 
 import (

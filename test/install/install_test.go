@@ -48,13 +48,13 @@ func TestInstalled(t *testing.T) {
 			s.configure("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n")
 			for _, replica := range replicas {
 				replica.mount()
-				s.told(replica.pod, "ConfigurationReloaded")
+				s.awaitEvent(replica.pod, "ConfigurationReloaded")
 			}
 
 			leader.Kill()
 			s.leads(standby)
 			s.gangRuns("second")
-			s.must(standby.Stop(patience))
+			s.must(standby.Stop(waitTimeout))
 
 			uninstall()
 			s.left(before,
@@ -206,8 +206,8 @@ func (c *container) election() (leader, self string) {
 	return last[1], last[2]
 }
 
-// told waits for an event about a pod.
-func (s *site) told(pod *corev1.Pod, reason string) {
+// awaitEvent waits for an event about a pod.
+func (s *site) awaitEvent(pod *corev1.Pod, reason string) {
 	s.t.Helper()
 	s.eventually(func() error {
 		events, err := s.client.EventsV1().Events("").List(s.ctx, all)

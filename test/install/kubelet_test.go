@@ -62,13 +62,13 @@ func (s *site) run(pod *corev1.Pod, address string) *container {
 	s.t.Cleanup(func() {
 		process.Kill()
 		<-process.Done()
-		c.judge()
+		c.checkLog()
 	})
 	return c
 }
 
-// judge fails the test if the log tells of a fault, and shows the log if the test has failed.
-func (c *container) judge() {
+// checkLog fails the test if the log contains an error, and shows the log if the test has failed.
+func (c *container) checkLog() {
 	faults, err := c.Faults()
 	if err != nil || len(faults) > 0 {
 		c.site.t.Errorf("%s: faults: %v, %s", c.pod.Name, err, strings.Join(faults, "\n"))

@@ -26,8 +26,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// patience bounds every wait. A lease runs out after 15 seconds.
-const patience = 90 * time.Second
+// waitTimeout bounds every wait. A lease runs out after 15 seconds.
+const waitTimeout = 90 * time.Second
 
 // team is the namespace of users.
 const team = "team"
@@ -84,7 +84,7 @@ func (s *site) must(err error) {
 func (s *site) eventually(what func() error) {
 	s.t.Helper()
 	var objection error
-	err := wait.PollUntilContextTimeout(s.ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.ctx, 50*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
 		objection = what()
 		return objection == nil, nil
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// threeNodes have room for twelve 1-cpu pods: rep of the acceptance list.
+// threeNodes have resources for twelve 1-cpu pods: rep of the acceptance list.
 var threeNodes = nodes("n", 3, "4cpu")
 
 // The rows of the acceptance list that need neither eviction nor faults follow: A1 to A7 in
@@ -26,7 +26,7 @@ var (
 // TestWholeGangs: a gang runs as a whole, or not at all.
 func TestWholeGangs(t *testing.T) {
 	play(t, map[string]scenario{
-		"A1: a group of as many pods as there is room for runs": {
+		"A1: a gang that needs all resources of the cluster runs": {
 			given: rows(threeNodes, gang("a", 2, pods(12, "1cpu"))),
 			step:  step{want: `a: Running Scheduled; 12 running`},
 		},
@@ -40,7 +40,7 @@ func TestWholeGangs(t *testing.T) {
 				b: Running Scheduled; 4 running
 				c: Running Scheduled; 4 running`},
 		},
-		"A3: a gang waits as a whole for the room of others": {
+		"A3: a gang waits as a whole for resources that others use": {
 			cluster: stock,
 			given:   rows(threeNodes, replicaSet("web", 7, "1cpu", byDefaultScheduler)),
 			step:    step{want: `web: 7 running`},
@@ -77,7 +77,7 @@ func TestWholeGangs(t *testing.T) {
 	})
 }
 
-// TestOrder: who goes first where there is not room for all.
+// TestOrder: the order of jobs if the resources are insufficient for all.
 func TestOrder(t *testing.T) {
 	play(t, map[string]scenario{
 		"A8: pods of high priority go first within a gang": {
@@ -96,7 +96,7 @@ func TestOrder(t *testing.T) {
 					web: 6 running`,
 			}},
 		},
-		"A9: a pod that finds no room does not keep a smaller one from running": {
+		"A9: a pod that does not fit does not keep a smaller one from running": {
 			cluster: controllers,
 			given: rows(threeNodes, priorityClass("low", 1), priorityClass("high", 100),
 				replicaSet("web", 11, "1cpu")),
@@ -110,7 +110,7 @@ func TestOrder(t *testing.T) {
 					web: 11 running`,
 			}},
 		},
-		"A10: of two gangs that wait, the one of high priority gets the room": {
+		"A10: of two pending gangs, the one of high priority runs": {
 			cluster: stock,
 			given: rows(threeNodes, priorityClass("low", 1), priorityClass("high", 100),
 				replicaSet("web", 12, "1cpu", byDefaultScheduler)),
@@ -165,7 +165,7 @@ func TestPlaces(t *testing.T) {
 		"A16: a gang waits until a taint is gone": {
 			given: rows(nodes("n", 3, "4cpu", tainted("maintenance")), gang("a", 3, pods(3, "1cpu"))),
 			step: step{
-				want: `a: Pending Unschedulable; 3 waiting Unschedulable`,
+				want:   `a: Pending Unschedulable; 3 waiting Unschedulable`,
 				prints: map[string]string{"a": "needs 3 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) had untolerated taint {maintenance:NoSchedule}"},
 			},
 			then: []step{{
@@ -195,7 +195,7 @@ func TestPlaces(t *testing.T) {
 			more: 1 running (n3 1)
 			other: 1 running (n1 1)`},
 		},
-		"A18: a gang is spread evenly over zones of unequal room": {
+		"A18: a gang is spread evenly over zones of unequal capacity": {
 			given: rows(
 				nodes("a", 2, "16cpu", inZone("zone-a")),
 				nodes("b", 1, "4cpu", inZone("zone-b")),
@@ -224,7 +224,7 @@ func TestPlainPods(t *testing.T) {
 		batchJob("sums", 2, "1cpu", runningFor("1s")),
 		plain("foreign", 1, "1cpu", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
 	h.start()
-	h.settle(`
+	h.awaitStable(`
 		bare: 2 running
 		foreign: 1 waiting
 		sums: 2 succeeded
@@ -232,8 +232,8 @@ func TestPlainPods(t *testing.T) {
 	h.must(h.view.invariants())
 
 	h.do(noPods("bare"), noDeployment("web"), noBatchJob("sums"))
-	h.settle(`foreign: 1 waiting`, "")
-	h.settledQueue("default", queueStatus{})
+	h.awaitStable(`foreign: 1 waiting`, "")
+	h.awaitQueue("default", queueStatus{})
 }
 
 // runningFor has a pod end by itself.

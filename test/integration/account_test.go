@@ -18,7 +18,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// TestTheAccountOfTheScheduler tries with its token what a thief of it would try.
+// TestTheAccountOfTheScheduler makes requests with the token of the scheduler that an attacker who has it would make.
 func TestTheAccountOfTheScheduler(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.do(node("n1", "4cpu"), gang("a", 1, pods(1, "1cpu")))
@@ -133,7 +133,7 @@ func TestWhoReadsMetrics(t *testing.T) {
 	h.do(node("n1", "4cpu"), gang("a", 1, pods(1, "1cpu")))
 	metrics, args := h.newScraper()
 	h.start(args...)
-	h.settle(`a: Running Scheduled; 1 running`, "")
+	h.awaitStable(`a: Running Scheduled; 1 running`, "")
 	config, err := clientcmd.BuildConfigFromFlags("", h.scheduler.Kubeconfig)
 	h.must(err)
 	for name, test := range map[string]struct {
@@ -143,7 +143,7 @@ func TestWhoReadsMetrics(t *testing.T) {
 		"health, by anybody":                      {"/healthz", "", http.StatusOK},
 		"readiness, by anybody":                   {"/readyz", "", http.StatusOK},
 		"metrics without a token":                 {"/metrics", "", http.StatusUnauthorized},
-		"metrics with a token of nobody":          {"/metrics", "abc", http.StatusUnauthorized},
+		"metrics with an unknown token":           {"/metrics", "abc", http.StatusUnauthorized},
 		"metrics with a token without permission": {"/metrics", config.BearerToken, http.StatusForbidden},
 		"metrics with a token that has it":        {"/metrics", metrics.Token, http.StatusOK},
 		"profiles, which are off":                 {"/debug/pprof/", metrics.Token, http.StatusNotFound},

@@ -72,7 +72,7 @@ func TestUse(t *testing.T) {
 			}
 		})
 	}
-	h.must(wait.PollUntilContextTimeout(h.ctx, idleCycles/10, patience, true, func(ctx context.Context) (bool, error) {
+	h.must(wait.PollUntilContextTimeout(h.ctx, idleCycles/10, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		pods, err := h.client.CoreV1().Pods("marys").List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=job"})
 		return err == nil && len(pods.Items) == 1 && pods.Items[0].Annotations[v1alpha1.AnnotationQueue] == "team", err
 	}))
@@ -103,7 +103,7 @@ func (h *harness) withPolicies(may, mayNot string) {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "may not use")
 	}
 	first, second := h.as(may, may+"s"), h.as(mayNot, mayNot+"s")
-	h.must(wait.PollUntilContextTimeout(h.ctx, 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	h.must(wait.PollUntilContextTimeout(h.ctx, 100*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
 		return refused(makeGroup("probe", in("team"))(second)) && refused(makePod("probe", label(v1alpha1.LabelQueue, "team"))(second)) &&
 			!apierrors.IsForbidden(makePod("probe")(first)), nil
 	}))
@@ -123,7 +123,7 @@ func (h *harness) grant(name string, rules []rbacv1.PolicyRule, to ...rbacv1.Sub
 	h.must(err)
 }
 
-// user acts as somebody in a namespace.
+// user is a client that acts as a user in a namespace.
 type user struct {
 	ctx       context.Context
 	namespace string

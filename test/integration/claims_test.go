@@ -30,7 +30,7 @@ func TestClaims(t *testing.T) {
 				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), deviceClaims("a-0", "a-1", "b-0"),
 				gang("a", 2, pods(2, "1cpu", usingOwn("a")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
 				prints: map[string]string{"a": "cannot allocate all claims"},
 			},
 			then: []step{{
@@ -52,17 +52,17 @@ func TestClaims(t *testing.T) {
 			step: step{want: `a: Running Scheduled; 40 running (n2 40)`, by: host},
 			then: []step{{do: rows(hold("shared: n2 for a-0 a-1 a-10")), want: `a: Running Scheduled; 40 running`}},
 		},
-		"a gang that shares a claim and finds no room where its device is waits": {
+		"a gang that shares a claim and does not fit on the node of its device waits": {
 			given: rows(
 				nodes("n", 3, "2cpu"), deviceClass, devices("n2", 1), deviceClaims("shared"),
 				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
+				want:   `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
 				prints: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1/3 nodes are available: 2 cannot allocate all claims"},
 			},
 			then: []step{{do: rows(hold("shared: nothing")), want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`}},
 		},
-		"a claim that nobody has written is a reason, until somebody does": {
+		"a claim that does not exist is a reason, until it is created": {
 			given: rows(
 				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 1),
 				gang("a", 1, pods(1, "1cpu", usingOwn("a")))),
@@ -72,7 +72,7 @@ func TestClaims(t *testing.T) {
 			},
 			then: []step{{do: rows(deviceClaims("a-0")), want: `a: Running Scheduled; 1 running`}},
 		},
-		"claims are made from a template, and given back": {
+		"claims are made from a template, and deallocated": {
 			cluster: controllers,
 			given: rows(
 				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), devices("n2", 1), claimTemplate,
@@ -85,7 +85,7 @@ func TestClaims(t *testing.T) {
 				want: `b: Running Scheduled; 1 running`,
 			}},
 		},
-		"if one pod does not get its device, nobody of its gang is bound": {
+		"if one pod does not get its device, no pod of its gang is bound": {
 			given: rows(
 				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 3), deviceClaims("a-0", "a-1", "a-2"), refusing("a-1"),
 				gang("a", 3, pods(3, "1cpu", usingOwn("a")))),

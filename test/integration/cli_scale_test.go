@@ -45,9 +45,9 @@ func TestWhyIsQuick(t *testing.T) {
 	h := newHarness(t, cluster.Options{Nodes: *loadNodes, NoKubelets: true})
 	p := h.newPlugin()
 	h.load(0, 10)
-	before := h.traffic(p, "why", "crowd-3")
+	before := h.traffic(p, "why", "load-3")
 	h.load(10, *loadPodGroups)
-	after := h.traffic(p, "why", "crowd-3")
+	after := h.traffic(p, "why", "load-3")
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))); diff != "" {
 		t.Errorf("requests among 10 groups and among %d (-few +many):\n%s", *loadPodGroups, diff)
 	}
@@ -63,7 +63,7 @@ func TestWhyIsQuick(t *testing.T) {
 	var times []time.Duration
 	for range whyRuns {
 		start := time.Now()
-		if out, ok := p.run("why", "crowd-3"); !ok {
+		if out, ok := p.run("why", "load-3"); !ok {
 			t.Fatal(out)
 		}
 		times = append(times, time.Since(start))
@@ -76,12 +76,12 @@ func TestWhyIsQuick(t *testing.T) {
 	}
 }
 
-// crowd makes groups crowd-<from> to crowd-<to>, that wait, with pods, and with the event that the scheduler writes.
+// load creates pending PodGroups load-<from> to load-<to> with pods and with the event that the scheduler writes.
 func (h *harness) load(from, to int) {
 	h.t.Helper()
 	const message = "needs 2 more pods of 1 cpu; 0/5000 nodes are available: 5000 Insufficient cpu"
 	h.each(to-from, func(i int) error {
-		name := fmt.Sprint("crowd-", from+i)
+		name := fmt.Sprint("load-", from+i)
 		created, err := h.batch.SchedulingV1alpha1().PodGroups(namespace).Create(h.ctx, &v1alpha1.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.PodGroupSpec{MinMember: perPodGroup},
 		}, metav1.CreateOptions{})

@@ -87,7 +87,7 @@ func (p plugin) omits(line string, succeeds bool, parts []string) error {
 	return nil
 }
 
-// TestThePlugin submits a gang that waits, asks why, and cancels it, as somebody with the role edit in one namespace.
+// TestThePlugin submits a gang that waits, asks why, and cancels it, as a user with the role edit in one namespace.
 func TestThePlugin(t *testing.T) {
 	h := newHarness(t, controllers)
 	h.do(node("n1", "4cpu"), queue("team", 3, atMost("6cpu")))
@@ -109,7 +109,7 @@ func TestThePlugin(t *testing.T) {
 	ada.prints("get podgroups", "NAME   QUEUE  PHASE    RUN  PEND  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
 	ada.prints("get podgroups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
 	ada.prints("get podgroups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
-	ada.fails("get podgroups nobody", `PodGroup "nobody" not found`)
+	ada.fails("get podgroups absent", `PodGroup "absent" not found`)
 	ada.fails("top queues", "is forbidden", "access requires a ClusterRoleBinding to the role batch-scheduler-view")
 	ben := h.newPlugin("--as", "ben", "--as-group", "system:authenticated")
 	h.grantTo("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})

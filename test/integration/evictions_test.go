@@ -20,8 +20,8 @@ tiers:
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 `
 
-// TestEvictions: A5, A6, A11, A22, and A4 where evictions are possible. Victims are pods that
-// nobody creates again.
+// TestEvictions: A5, A6, A11, A22, and A4 where evictions are possible. Victims are pods
+// without a controller.
 func TestEvictions(t *testing.T) {
 	play(t, map[string]scenario{
 		"A4: a gang of equal priority takes nothing": {
@@ -79,10 +79,10 @@ func TestEvictions(t *testing.T) {
 			given:  rows(nodes("n", 1, "3cpu"), gang("a", 3, pods(4, "1cpu"))),
 			step:   step{want: `a: Running Scheduled; 3 running, 1 waiting Unschedulable`},
 			then: []step{{
-				do:    rows(group("a", 4)),
-				want:  `a: Unknown GangDegraded; 3 running, 1 waiting Unschedulable`,
-				prints:  map[string]string{"a": "only 3 of the 4 pods that must run together have been running for more than 1s; needs 1 more pod of 1 cpu"},
-				short: "a",
+				do:     rows(group("a", 4)),
+				want:   `a: Unknown GangDegraded; 3 running, 1 waiting Unschedulable`,
+				prints: map[string]string{"a": "only 3 of the 4 pods that must run together have been running for more than 1s; needs 1 more pod of 1 cpu"},
+				short:  "a",
 			}},
 		},
 		"A22: a disruption budget protects its pods for as long as it is there": {
@@ -131,18 +131,18 @@ func noBudget(job string) row {
 	}
 }
 
-// TestPlansOutliveTheScheduler stops the scheduler while a gang waits for victims. The next one knows
-// whom the room was promised to, although others go before it by now.
+// TestPlansOutliveTheScheduler stops the scheduler while a gang waits for victims. The next one restores
+// the nominations of the gang, although other jobs precede it by now.
 func TestPlansOutliveTheScheduler(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.do(threeNodes, queue("q1", 1), queue("q2", 1), priorityClass("low", 1), priorityClass("high", 100),
 		gang("a", 1, pods(12, "1cpu", priority("low"), lingering), in("q1")))
 	policy := "--scheduler-conf=" + h.file("policy.yaml", evictingPolicy)
 	h.start(policy)
-	h.settle(`a: Running Scheduled; 12 running`, "")
+	h.awaitStable(`a: Running Scheduled; 12 running`, "")
 
 	h.do(gang("b", 3, pods(3, "1cpu", priority("high")), in("q1")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 3 ending, 9 running
 		b: Pending Preempting; 3 waiting Preempting`, "")
 	h.ofJob("b", func(name string) error {
@@ -167,7 +167,7 @@ func TestPlansOutliveTheScheduler(t *testing.T) {
 		return err
 	})
 	h.start(policy)
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 3 ending, 6 running
 		b: Running Scheduled; 3 running
 		c: Pending Preempting; 3 waiting Preempting`, "")

@@ -54,29 +54,28 @@ func wrong(p *faults.Proxy) {
 	})
 }
 
-// TestBindsGoWrong is A24: forty gangs have to fill the cluster to the last slot although binds and
-// status writes go wrong, before or after they take effect. Then a quarter of them makes room for
-// others.
+// TestBindsGoWrong is A24: forty gangs fill the cluster completely although binds and status writes
+// fail, before or after they take effect. Then a quarter of them is deleted, and others start.
 func TestBindsGoWrong(t *testing.T) {
 	h := newHarness(t, noControllers)
-	h.do(nodes("n", 20, "12cpu")) // 240 slots
+	h.do(nodes("n", 20, "12cpu")) // 240 pods of 1 cpu
 	p, args := h.newProxy()
 	metrics, more := h.newScraper()
 	h.start(append(args, more...)...)
 	h.do(gang("small", 1, pods(1, "")))
-	h.settle(`small: Running Scheduled; 1 running`, "") // now everything in the scheduler runs
+	h.awaitStable(`small: Running Scheduled; 1 running`, "") // now everything in the scheduler runs
 	before, err := h.goroutines(metrics)
 	h.must(err)
 
 	wrong(p)
 	h.gangsOfAllSizes("first", 40)
-	h.settle(`
+	h.awaitStable(`
 		first: 40 Running Scheduled; 240 running
 		small: Running Scheduled; 1 running`, "")
 	h.must(h.view.invariants())
 	h.remove(jobLabel+"=first", 10)
 	h.gangsOfAllSizes("second", 10)
-	h.settle(`
+	h.awaitStable(`
 		first: 30 Running Scheduled; 180 running
 		second: 10 Running Scheduled; 60 running
 		small: Running Scheduled; 1 running`, "")
@@ -114,23 +113,23 @@ func (h *harness) remove(selector string, count int) {
 	}
 }
 
-// TestEvictionsGoWrong is A24 with preemption: each of ten urgent gangs needs the room of exactly one
-// of the forty that run. So ten have to go, whole, and the others stay, whatever goes wrong.
+// TestEvictionsGoWrong is A24 with preemption: each of ten urgent gangs needs the resources of exactly
+// one of the forty that run. The scheduler evicts ten whole gangs and no pod of the others, although requests fail.
 func TestEvictionsGoWrong(t *testing.T) {
 	h := newHarness(t, noControllers)
-	h.do(nodes("n", 20, "8cpu"), priorityClass("low", 1), priorityClass("high", 100)) // 160 slots
+	h.do(nodes("n", 20, "8cpu"), priorityClass("low", 1), priorityClass("high", 100)) // 160 pods of 1 cpu
 	p, args := h.newProxy()
 	h.start(append(args, "--scheduler-conf="+h.file("policy.yaml", evictingPolicy))...)
 	for i := range 40 {
 		h.do(gang(fmt.Sprintf("low-%02d", i), 4, pods(4, "1cpu", priority("low"), annotated(annotation.TerminateAfter, "300ms")), labelled("low")))
 	}
-	h.settle(`low: 40 Running Scheduled; 160 running`, "")
+	h.awaitStable(`low: 40 Running Scheduled; 160 running`, "")
 
 	wrong(p)
 	for i := range 10 {
 		h.do(gang(fmt.Sprintf("high-%02d", i), 4, pods(4, "1cpu", priority("high")), labelled("high")))
 	}
-	h.settle(`
+	h.awaitStable(`
 		high: 10 Running Scheduled; 40 running
 		low: 10 Pending NotEnoughPods, 30 Running Scheduled; 120 running`, "")
 	h.must(h.view.invariants())
@@ -141,7 +140,7 @@ func TestEvictionsGoWrong(t *testing.T) {
 // while gangs come and go. Nothing may be lost.
 func TestWatchesCut(t *testing.T) {
 	h := newHarness(t, noControllers)
-	h.do(nodes("n", 10, "6cpu")) // 60 slots
+	h.do(nodes("n", 10, "6cpu")) // 60 pods of 1 cpu
 	p, args := h.newProxy()
 	h.start(args...)
 	p.Set(faults.Rule{Kinds: []faults.Kind{faults.Watch}, Percent: 50, Faults: []faults.Fault{{Code: 410}, {Code: 410, Done: true}}})
@@ -156,7 +155,7 @@ func TestWatchesCut(t *testing.T) {
 	}
 	t.Logf("cut %d watches", cut)
 	h.gangsOfAllSizes("last", 10)
-	h.settle(`last: 10 Running Scheduled; 60 running`, "")
+	h.awaitStable(`last: 10 Running Scheduled; 60 running`, "")
 	h.must(h.view.invariants())
 	h.must(p.BoundTwice())
 }
@@ -171,7 +170,7 @@ func TestOutage(t *testing.T) {
 	p, args := h.newProxy()
 	h.start(args...)
 	h.do(gang("a", 10, pods(10, "1cpu")))
-	h.settle(`a: Running Scheduled; 10 running`, "")
+	h.awaitStable(`a: Running Scheduled; 10 running`, "")
 
 	down := make(chan error, 1)
 	p.OnBind(func(n int) {
@@ -182,13 +181,13 @@ func TestOutage(t *testing.T) {
 	h.do(gang("b", 10, pods(10, "1cpu")))
 	h.must(<-down)
 	t.Logf("%d pods were bound when connections were cut", h.view.bound())
-	h.do(gang("c", 20, pods(20, "1cpu"))) // comes, and the other goes, while nobody can see it
+	h.do(gang("c", 20, pods(20, "1cpu"))) // one is created and the other deleted while the watch is down
 	h.remove(jobLabel+"=a", 1)
 	h.pass(*outage)
 	h.must(p.Up())
 	h.view.note()
 	back := time.Now()
-	h.settle(`
+	h.awaitStable(`
 		b: Running Scheduled; 10 running
 		c: Running Scheduled; 20 running`, "")
 	h.must(h.view.invariants())
@@ -205,14 +204,14 @@ func TestOutage(t *testing.T) {
 	h.pass(*outage)
 	h.must(syscall.Kill(h.cluster.PID(), syscall.SIGCONT))
 	h.view.note()
-	h.settle(`
+	h.awaitStable(`
 		b: Running Scheduled; 10 running
 		c: Running Scheduled; 20 running
 		d: Running Scheduled; 10 running`, "")
 	h.must(h.view.invariants())
 
 	h.restartsIn(p, gang("e", 10, pods(10, "1cpu")))
-	h.settle(`
+	h.awaitStable(`
 		b: Running Scheduled; 10 running
 		c: Running Scheduled; 20 running
 		d: Running Scheduled; 10 running

@@ -56,7 +56,7 @@ func TestWaiting(t *testing.T) {
 				want: `a: Running Scheduled; 2 running`,
 			}},
 		},
-		"a gang that can never fit holds up nobody": {
+		"a gang that can never fit does not block others": {
 			given: rows(threeNodes, priorityClass("high", 100),
 				gang("huge", 13, pods(13, "1cpu", priority("high"))),
 				gang("wide", 1, pods(1, "5cpu", priority("high"))),
@@ -99,7 +99,7 @@ func TestWaiting(t *testing.T) {
 // TestRunning is about groups that have started.
 func TestRunning(t *testing.T) {
 	play(t, map[string]scenario{
-		"what is above minMember runs as far as there is room": {
+		"surplus pods run as far as resources are available": {
 			given: rows(threeNodes, gang("a", 4, pods(20, "1cpu"))),
 			step:  step{want: `a: Running Scheduled; 12 running, 8 waiting Unschedulable`},
 			then: []step{{

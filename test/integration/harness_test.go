@@ -25,14 +25,14 @@ const (
 	// namespace is where the objects of all cases are.
 	namespace = "default"
 
-	// period is the schedule period, short to make the cases so; calm is for how long nothing
-	// must change before a state counts as settled.
+	// period is the schedule period, short to make the cases short. A state counts as stable if nothing has
+	// changed for idleCycles.
 	period     = 500 * time.Millisecond
 	idleCycles = 3 * period
 
-	// patience bounds every wait; hopeless is how long a wrong state may stand still.
-	patience   = 90 * time.Second
-	infeasible = 40 * time.Second
+	// waitTimeout bounds every wait; infeasible is for how long a wrong state may stay unchanged.
+	waitTimeout = 90 * time.Second
+	infeasible  = 40 * time.Second
 )
 
 // harness is a cluster of its own for one case, with at most one scheduler at a time. Clients
@@ -94,7 +94,7 @@ func (h *harness) do(list ...row) {
 // start starts the scheduler, and has it stopped and its log looked through when the test ends.
 func (h *harness) start(args ...string) {
 	h.t.Helper()
-	h.scheduler = h.launch(args...)
+	h.scheduler = h.startScheduler(args...)
 	h.view.note() // from here on something can be expected of it
 	h.t.Cleanup(func() {
 		if h.scheduler != nil {
@@ -103,9 +103,9 @@ func (h *harness) start(args ...string) {
 	})
 }
 
-// launch starts a scheduler that the case stops by itself, and has its log looked through when the
-// test ends.
-func (h *harness) launch(args ...string) *scheduler.Scheduler {
+// startScheduler starts a scheduler that the case stops by itself. Its log is checked when the test
+// ends.
+func (h *harness) startScheduler(args ...string) *scheduler.Scheduler {
 	h.t.Helper()
 	args = append([]string{"--schedule-period=" + period.String(), "--v=2"}, args...)
 	s, err := scheduler.Start(h.ctx, h.cluster, scheduler.Options{Dir: h.dir, Race: true, Args: args})
@@ -119,12 +119,12 @@ func (h *harness) stop() {
 	h.t.Helper()
 	s := h.scheduler
 	h.scheduler = nil
-	if err := s.Stop(patience); err != nil {
+	if err := s.Stop(waitTimeout); err != nil {
 		h.t.Errorf("stopping the scheduler: %v", err)
 	}
 }
 
-// verify fails the test if the log tells of a fault, and shows it if the test has failed.
+// verify fails the test if the log contains an error, and shows it if the test has failed.
 func (h *harness) verify(s *scheduler.Scheduler) {
 	faults, err := s.Faults()
 	if err != nil {
@@ -134,7 +134,7 @@ func (h *harness) verify(s *scheduler.Scheduler) {
 		faults = slices.DeleteFunc(faults, func(line string) bool { return strings.Contains(line, "forbidden: User") })
 	}
 	if len(faults) > 0 {
-		h.t.Errorf("the scheduler's log tells of %d faults, the first are:\n%s", len(faults), strings.Join(faults[:min(10, len(faults))], "\n"))
+		h.t.Errorf("the scheduler's log contains %d errors, the first are:\n%s", len(faults), strings.Join(faults[:min(10, len(faults))], "\n"))
 	}
 	if !h.t.Failed() {
 		return
@@ -150,10 +150,9 @@ func (h *harness) verify(s *scheduler.Scheduler) {
 	h.t.Logf("the scheduler's log, its last part:\n%s", log[max(0, len(log)-most):])
 }
 
-// settle waits until the cluster is as wanted, one line a job as picture draws it, and then
-// for three periods without any change. by is the node label that places are told by; empty
-// tells none.
-func (h *harness) settle(want, by string) {
+// awaitStable waits until the cluster is in the desired state, one line a job as observer.snapshot prints it,
+// and then for three periods without any change. by is the node label whose values the lines show, or empty.
+func (h *harness) awaitStable(want, by string) {
 	h.t.Helper()
 	want = canonical(want)
 	err := h.await(func() error { return differs(want, h.view.snapshot(by)) })
@@ -166,7 +165,7 @@ func (h *harness) settle(want, by string) {
 // periods. It gives up when time is over or a wrong state stands still, with the last
 // objection, and when the scheduler ends.
 func (h *harness) await(what func() error) error {
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	var ended <-chan struct{}
 	if h.scheduler != nil {
@@ -174,11 +173,11 @@ func (h *harness) await(what func() error) error {
 	}
 	for {
 		objection := what()
-		quiet := h.view.settled()
-		if objection == nil && quiet >= idleCycles {
+		unchanged := h.view.unchanged()
+		if objection == nil && unchanged >= idleCycles {
 			return nil
 		}
-		if objection != nil && quiet >= infeasible {
+		if objection != nil && unchanged >= infeasible {
 			return errors.Join(errors.New("nothing changes any more"), objection)
 		}
 		look := time.NewTimer(idleCycles / 10)
@@ -189,16 +188,16 @@ func (h *harness) await(what func() error) error {
 			_, err := h.scheduler.Wait()
 			return errors.Join(errors.New("the scheduler has ended"), err)
 		case <-deadline.C:
-			return errors.Join(errors.New("not settled after "+patience.String()), objection)
+			return errors.Join(errors.New("not stable after "+waitTimeout.String()), objection)
 		}
 		look.Stop()
 	}
 }
 
-// eventually waits until there is no objection, settled or not.
+// eventually waits until there is no objection, without waiting for a stable state.
 func (h *harness) eventually(what func() error) {
 	h.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// idlePeriod is for how long TestQuiet watches. The bound holds for 60s; the default keeps the
+// idlePeriod is for how long TestIdle watches. The bound holds for 60s; the default keeps the
 // tests short.
-var idlePeriod = flag.Duration("quiet", 15*time.Second, "how long TestQuiet watches a cluster in which nothing happens")
+var idlePeriod = flag.Duration("idle", 15*time.Second, "how long TestIdle watches a cluster in which nothing happens")
 
 // maxWrites is how many writes to the API server a scheduler may do in that time.
 const maxWrites = 4
 
-// TestQuiet lets twenty gangs wait, for all sorts of reasons, and counts what the scheduler
+// TestIdle creates twenty gangs that wait for various reasons, and counts what the scheduler
 // writes while nothing happens. The API server counts, so that writes without effect count too;
 // the scheduler's own count must agree.
-func TestQuiet(t *testing.T) {
+func TestIdle(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.do(threeNodes, queue("capped", 1, atMost("1cpu")), gang("running", 6, pods(6, "1cpu")))
 	for i := range 4 {
@@ -34,7 +34,7 @@ func TestQuiet(t *testing.T) {
 	}
 	metrics, args := h.newScraper()
 	h.start(append(args, "--leader-elect=true", "--schedule-period=1s")...)
-	h.settle(`
+	h.awaitStable(`
 		running: Running Scheduled; 6 running
 		too-many: 4 Pending NotEnoughResources; 28 waiting Unschedulable
 		too-large: 4 Pending NotEnoughResources; 4 waiting GangPending, 4 waiting Unschedulable

@@ -14,7 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
-// invariants says what is wrong with a settled cluster, whatever the case is about. The groups
+// invariants returns the errors of a cluster in a stable state that every case excludes. The groups
 // named need not be whole.
 func (v *observer) invariants(short ...string) error {
 	pods, _ := v.pods.List(labels.Everything())
@@ -43,7 +43,7 @@ func (v *observer) capacityKept(pods []*corev1.Pod) error {
 	return errors.Join(errs...)
 }
 
-// noneRejected: no kubelet has turned away what the scheduler sent.
+// noneRejected: no kubelet has rejected a pod that the scheduler bound.
 func noneRejected(pods []*corev1.Pod) error {
 	var errs []error
 	for _, p := range pods {
@@ -88,10 +88,10 @@ func (v *observer) gangsWhole(pods []*corev1.Pod, short []string) error {
 	return errors.Join(errs...)
 }
 
-// ours tells whether the pod is one that the scheduler takes care of.
+// ours reports whether the pod is one that the scheduler takes care of.
 func ours(p *corev1.Pod) bool { return p.Spec.SchedulerName == scheduler.Name }
 
-// message returns what is told about a job that waits: by its groups if it has any, else by
+// message returns the conditions' messages about a pending job: of its groups if it has any, else of
 // its pods; each text once.
 func (v *observer) message(job string) string {
 	texts := map[string]bool{}

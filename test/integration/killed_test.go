@@ -21,7 +21,7 @@ import (
 
 var rounds = flag.Int("rounds", 10, "how many leaders TestKilled kills")
 
-// The gangs of a round fill the cluster to the last slot, so that room that is lost shows.
+// The gangs of a round fill the cluster completely, so that leaked resources keep a gang from starting.
 const (
 	killedGangs = 20
 	killedSize  = 5
@@ -37,9 +37,9 @@ func TestKilled(t *testing.T) {
 	p, args := h.newProxy()
 	k := &failoverTest{harness: h, proxy: p, random: rand.New(rand.NewPCG(*seed, 0)), args: append(args,
 		"--leader-elect=true", "--bind-workers=4", "--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")}
-	k.leader = h.launch(k.args...)
+	k.leader = h.startScheduler(k.args...)
 	h.eventually(k.hasLeader)
-	k.standby = h.launch(k.args...)
+	k.standby = h.startScheduler(k.args...)
 	for k.killed < *rounds {
 		k.round(fmt.Sprint("round-", k.killed+k.resigned+1))
 		if k.resigned > *rounds {
@@ -49,7 +49,7 @@ func TestKilled(t *testing.T) {
 	h.must(p.BoundTwice())
 	t.Logf("killed %d leaders with -seed %d; %d of them left gangs half bound, %d in all", k.killed, *seed, k.partialGangs, k.halfBound)
 	for _, s := range []*scheduler.Scheduler{k.leader, k.standby} {
-		h.must(s.Stop(patience))
+		h.must(s.Stop(waitTimeout))
 	}
 }
 
@@ -70,7 +70,7 @@ func (k *failoverTest) hasLeader() error {
 		return err
 	}
 	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-		return errors.New("nobody leads")
+		return errors.New("no scheduler leads")
 	}
 	return nil
 }
@@ -89,13 +89,13 @@ func (k *failoverTest) round(job string) {
 	k.gangs(job)
 	select {
 	case <-leader.Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		k.t.Fatalf("%s: the leader did not bind %d pods", job, last)
 	}
 	ended := time.Now()
 	how := k.count(leader, killed.Swap(true), last)
 	bound, halves := k.leftovers()
-	k.leader, k.standby = k.standby, k.launch(k.args...)
+	k.leader, k.standby = k.standby, k.startScheduler(k.args...)
 	k.eventually(func() error {
 		return differs(fmt.Sprintf("%s: %d Running Scheduled; %d running", job, killedGangs, killedPods), k.view.snapshot(""))
 	})

@@ -28,34 +28,34 @@ func TestBesideStock(t *testing.T) {
 					stockPods("web2", 6), groupPods("b", 4, 4, "q1"),
 					stockPods("web3", 6), groupPods("c", 2, 6, "q1"),
 					stockPods("web4", 6), queuePods("plain", 10, "q1"))
-				s.settledFull()
+				s.awaitFull()
 				s.delete("web1", "web2", "web3", "web4")
-				s.settledWith(map[string]int{"a": 4, "b": 4, "c": 6, "plain": 10})
+				s.awaitRunning(map[string]int{"a": 4, "b": 4, "c": 6, "plain": 10})
 			}
 		})
 	}
-	t.Run("the stock scheduler wants the room of victims", func(t *testing.T) {
+	t.Run("the stock scheduler binds pods to the resources of victims", func(t *testing.T) {
 		s := newShared(t, evictingPolicy)
 		for range rounds {
 			s.next()
 			s.create(queuePods("plain", 16, "q1"))
-			s.settledWith(map[string]int{"plain": 16})
+			s.awaitRunning(map[string]int{"plain": 16})
 			s.create(stockPods("web", 24))
-			s.settledFull()
+			s.awaitFull()
 			s.create(groupPods("a", 4, 4, "q2"), groupPods("b", 2, 6, "q2"))
-			s.settledFull()
+			s.awaitFull()
 			s.delete("web")
-			s.settledWith(map[string]int{"a": 4, "b": 6, "plain": 14}) // as q1 and q2 deserve
+			s.awaitRunning(map[string]int{"a": 4, "b": 6, "plain": 14}) // as q1 and q2 deserve
 		}
 	})
 }
 
 const (
 	sharedNodes = 6
-	slots       = 4 // of each
+	podsPerNode = 4 // of each
 )
 
-// shared is a cluster whose slots are for 1-cpu pods of both schedulers.
+// shared is a cluster for 1-cpu pods of both schedulers.
 type shared struct {
 	*harness
 	round int
@@ -84,14 +84,14 @@ func groupPods(name string, min, count int32, queue string) podSet {
 func newShared(t *testing.T, policy string) *shared {
 	t.Helper()
 	s := &shared{harness: newHarness(t, stock)}
-	s.do(nodes("n", sharedNodes, fmt.Sprint(slots, "cpu")), queue("q1", 1), queue("q2", 1))
+	s.do(nodes("n", sharedNodes, fmt.Sprint(podsPerNode, "cpu")), queue("q1", 1), queue("q2", 1))
 	var args []string
 	if policy != "" {
 		args = append(args, "--scheduler-conf="+s.file("policy.yaml", policy))
 	}
 	s.start(args...)
 	s.create(stockPods("theirs", 1), queuePods("ours", 1, "q1"))
-	s.settledWith(map[string]int{"theirs": 1, "ours": 1})
+	s.awaitRunning(map[string]int{"theirs": 1, "ours": 1})
 	return s
 }
 
@@ -101,7 +101,7 @@ func (s *shared) next() {
 	for _, set := range slices.Clone(s.sets) {
 		s.delete(set.name)
 	}
-	s.settle("", "")
+	s.awaitStable("", "")
 	s.round++
 }
 
@@ -142,9 +142,8 @@ func (s *shared) delete(names ...string) {
 	})
 }
 
-// settledFull waits until no slot is free, because more pods wait of which any would take it, and
-// nothing changes any more.
-func (s *shared) settledFull() {
+// awaitFull waits until every node is full, because enough pods wait, and nothing changes any more.
+func (s *shared) awaitFull() {
 	s.t.Helper()
 	s.must(s.await(func() error {
 		held := map[string]int{}
@@ -155,14 +154,14 @@ func (s *shared) settledFull() {
 		}
 		want := map[string]int{}
 		for i := range sharedNodes {
-			want[fmt.Sprint("n", i+1)] = slots
+			want[fmt.Sprint("n", i+1)] = podsPerNode
 		}
 		return errors.Join(difference(want, held), s.consistent())
 	}))
 }
 
-// settledWith waits until so many pods of each set run, and nothing changes any more.
-func (s *shared) settledWith(want map[string]int) {
+// awaitRunning waits until so many pods of each set run, and nothing changes any more.
+func (s *shared) awaitRunning(want map[string]int) {
 	s.t.Helper()
 	s.must(s.await(func() error {
 		got := map[string]int{}
@@ -192,7 +191,7 @@ func (s *shared) observe(set podSet) state {
 	return now
 }
 
-// consistent tells what must not be, whoever has got how much.
+// consistent checks what holds however the schedulers share the resources.
 func (s *shared) consistent() error {
 	pods := s.podsNow()
 	errs := []error{s.view.capacityKept(pods), committed(pods)}

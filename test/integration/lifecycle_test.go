@@ -51,7 +51,7 @@ func TestStop(t *testing.T) {
 	t.Logf("%d of %d gangs were bound when the scheduler had stopped", len(bound), gangs)
 
 	h.start()
-	h.settle(fmt.Sprintf("gangs: %d Running Scheduled; %d running", gangs, gangs*size), "")
+	h.awaitStable(fmt.Sprintf("gangs: %d Running Scheduled; %d running", gangs, gangs*size), "")
 	h.must(h.view.invariants())
 }
 
@@ -90,15 +90,15 @@ func TestRecreated(t *testing.T) {
 			h.eventually(func() error { return h.reached(last, i%3 == 2) })
 		}
 	}
-	h.settle(`same: 1 running`, "")
+	h.awaitStable(`same: 1 running`, "")
 	h.must(h.reached(last, true))
 
-	h.do(noPods("same"), gang("a", 1, pods(1, "1cpu"))) // its room is not lost
-	h.settle(`a: Running Scheduled; 1 running`, "")
+	h.do(noPods("same"), gang("a", 1, pods(1, "1cpu"))) // its resources are free
+	h.awaitStable(`a: Running Scheduled; 1 running`, "")
 	h.must(h.view.invariants())
 }
 
-// reached tells whether the view shows that very pod, or that it has its node.
+// reached reports whether the view has the pod with this UID, or has it with its node.
 func (h *harness) reached(pod *corev1.Pod, node bool) error {
 	seen, err := h.view.pods.Pods(pod.Namespace).Get(pod.Name)
 	switch {
@@ -121,7 +121,7 @@ func TestAnnotations(t *testing.T) {
 		plain("bare", 1, "1cpu"),
 		plain("queued", 1, "1cpu", label(v1alpha1.LabelQueue, "q")))
 	h.start()
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 1 running
 		b: Running Scheduled; 1 running
 		bare: 1 running
@@ -175,14 +175,14 @@ func TestReload(t *testing.T) {
 	metrics, args := h.newScraper()
 	h.start(append(args, "--scheduler-conf="+h.file("policy.yaml", spreading))...)
 	h.do(gang("a", 1, pods(1, "1cpu 1Gi")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 1 running (n2 1)
 		other: 1 running (n1 1)`, corev1.LabelHostname)
 
 	h.replace("policy.yaml", packing)
 	h.eventually(func() error { return h.reloads(metrics, "success", 1) })
 	h.do(gang("b", 1, pods(1, "1cpu 1Gi")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 1 running (n2 1)
 		b: Running Scheduled; 1 running (n1 1)
 		other: 1 running (n1 1)`, corev1.LabelHostname)
@@ -190,7 +190,7 @@ func TestReload(t *testing.T) {
 	h.replace("policy.yaml", misspelt)
 	h.eventually(func() error { return h.reloads(metrics, "failure", 1) })
 	h.do(gang("c", 1, pods(1, "1cpu 1Gi")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 1 running (n2 1)
 		b: Running Scheduled; 1 running (n1 1)
 		c: Running Scheduled; 1 running (n1 1)
@@ -221,7 +221,7 @@ func (h *harness) reloads(metrics scraper, result string, want int) error {
 	return nil
 }
 
-// event tells whether there is an event with the reason whose message has the part.
+// event returns an error unless there is an event with the reason whose message contains the part.
 func (h *harness) event(reason, part string) error {
 	list, err := h.client.EventsV1().Events("").List(h.ctx, metav1.ListOptions{})
 	if err != nil {

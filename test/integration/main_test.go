@@ -2,10 +2,10 @@
 // built with the race detector, under its own service account and with the roles that are
 // shipped, on a local cluster with simulated kubelets that admit pods as real ones do.
 //
-// Every case has a cluster of its own. It says what is there before the scheduler starts, what
-// the cluster looks like after it has settled, and what is done then. What a settled cluster
-// looks like is one line for each job, see view.picture. After every step the invariants are
-// checked too (see view.invariants), and at the end the scheduler must stop with code 0 and
+// Every case has a cluster of its own. It states the objects before the scheduler starts, the
+// stable state that the cluster reaches, and the changes after that. A stable state is described
+// with one line for each job, see observer.snapshot. After every step the invariants are
+// checked too (see observer.invariants), and at the end the scheduler must stop with code 0 and
 // must not have logged a panic, a data race or a missing permission.
 package integration
 

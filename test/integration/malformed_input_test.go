@@ -47,8 +47,8 @@ func TestWrongInput(t *testing.T) {
 	b.clear()
 	h.do(threeNodes, queue("default", 1))
 	h.do(gang("a", 12, pods(12, "1cpu")))
-	h.settle(`a: Running Scheduled; 12 running`, "")
-	h.settledQueue("default", queueStatus{Allocated: "12", Deserved: "12", Groups: v1alpha1.QueueGroups{Running: 1}})
+	h.awaitStable(`a: Running Scheduled; 12 running`, "")
+	h.awaitQueue("default", queueStatus{Allocated: "12", Deserved: "12", Groups: v1alpha1.QueueGroups{Running: 1}})
 }
 
 // malformedInput makes odd objects.
@@ -83,8 +83,8 @@ func (b *malformedInput) run(count int) {
 	})
 }
 
-// one does one odd thing and says which. Every kind of object gets its turn; the rest is left
-// to chance.
+// one makes one malformed request and returns a description. The kinds of objects alternate; the
+// rest is random.
 func (b *malformedInput) one(r *rand.Rand, i int) (what string, err error) {
 	number, turn := r.IntN(malformedNames), i/10
 	switch i % 10 {
@@ -201,7 +201,7 @@ func (b *malformedInput) delete(r *rand.Rand, number int) (string, error) {
 	return "the end of a priority class", b.client.SchedulingV1().PriorityClasses().Delete(b.ctx, fmt.Sprint("odd-", number), o)
 }
 
-// allAccepted tells which odd objects the API server has never taken: they test nothing.
+// allAccepted returns an error with the malformed objects that the API server has always rejected: they test nothing.
 func (b *malformedInput) allAccepted() {
 	b.t.Helper()
 	for name := range malformedPods {
@@ -277,7 +277,7 @@ func inNamespace(name string) part {
 	}
 }
 
-// runs tells whether the group has the phase Running and count pods of it run.
+// runs returns an error unless the PodGroup has the phase Running and count pods of it run.
 func (h *harness) runs(namespace, name string, count int) error {
 	g, err := h.view.groups.PodGroups(namespace).Get(name)
 	if err != nil {

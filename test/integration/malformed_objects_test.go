@@ -14,14 +14,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
-// malformedPods are pods that nobody should make, and that the API server accepts (most of them).
+// malformedPods are pods with invalid or unusual fields; the API server accepts most of them.
 var malformedPods = map[string]func(*corev1.Pod){
 	"asks for more than there can be": asks("cpu", "9223372036854775807"),
 	"asks for more bytes than count":  asks("memory", "900E"),
 	"asks for too many to write out":  asks("example.com/unicorns", "1e99999"),
 	"asks for next to nothing":        asks("cpu", "1m"),
 	"asks for half a byte":            asks("memory", "500m"),
-	"asks for what nobody has":        asks("example.com/unicorns", "3"),
+	"requests an unknown resource":    asks("example.com/unicorns", "3"),
 	"asks for nothing, by name":       asks("example.com/unicorns", "0"),
 	"asks for huge pages":             func(p *corev1.Pod) { asks("hugepages-2Mi", "4Mi")(p); asks("memory", "1Mi")(p) },
 	"asks with limits alone": func(p *corev1.Pod) {
@@ -47,18 +47,18 @@ var malformedPods = map[string]func(*corev1.Pod){
 	"names a group in Greek":         annotated(v1alpha1.AnnotationGroupName, "ομάδα"),
 	"names a group as none can be":   label(v1alpha1.LabelPodGroup, "A.Group_Of-Mine"),
 	"names a queue as none can be":   label(v1alpha1.LabelQueue, "A.Queue_Of-Mine"),
-	"has forged a queue":             annotated(v1alpha1.AnnotationQueue, "nobody's"),
+	"has forged a queue":             annotated(v1alpha1.AnnotationQueue, "other-queue"),
 	"has forged a group and a node": func(p *corev1.Pod) {
 		annotated(v1alpha1.AnnotationQueue, "")(p)
 		annotated(v1alpha1.AnnotationPodGroupUID, "no uid at all")(p)
 		p.Spec.NodeName = "odd-1"
 	},
-	"is a mirror": func(p *corev1.Pod) {
+	"is a mirror pod": func(p *corev1.Pod) {
 		annotated(corev1.MirrorPodAnnotationKey, "yes")(p)
 		p.Spec.NodeName = "odd-2"
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "odd-2", UID: "1", Controller: ptr.To(true)}}
 	},
-	"is on a node that nobody knows": func(p *corev1.Pod) { p.Spec.NodeName = "atlantis" },
+	"is on a node that does not exist": func(p *corev1.Pod) { p.Spec.NodeName = "atlantis" },
 	"is of a DaemonSet that is not": func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "x", Controller: ptr.To(true)}}
 	},
@@ -72,12 +72,12 @@ var malformedPods = map[string]func(*corev1.Pod){
 		p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	},
 
-	"wants a label above a word": requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpGt, Values: []string{"word"}}),
-	"wants a label below 3":      requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpLt, Values: []string{"3"}}),
-	"wants nothing of a node": func(p *corev1.Pod) {
+	"requires a label above a word": requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpGt, Values: []string{"word"}}),
+	"requires a label below 3":      requires(corev1.NodeSelectorRequirement{Key: "x", Operator: corev1.NodeSelectorOpLt, Values: []string{"3"}}),
+	"requires nothing of a node": func(p *corev1.Pod) {
 		requires()(p)
 	},
-	"wants a node by two names": func(p *corev1.Pod) {
+	"requires a node by two names": func(p *corev1.Pod) {
 		requireOn("odd-1")(p)
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "odd-2"}
 	},
@@ -169,14 +169,14 @@ func volume(source corev1.VolumeSource) func(*corev1.Pod) {
 
 // malformedNodes are nodes that no kubelet makes.
 var malformedNodes = map[string]func(*corev1.Node){
-	"has nothing at all":   func(n *corev1.Node) { n.Status = corev1.NodeStatus{} },
-	"has no labels":        func(n *corev1.Node) { n.Labels = nil },
-	"says it is another":   func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "odd-1" },
-	"has no room":          has("0cpu 0 0pods"),
-	"has room without end": has("9223372036854775807cpu 900E 9223372036854775807pods"),
-	"has half a byte":      has("1cpu 500m 1pods"),
-	"is not ready":         func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse },
-	"nobody knows of":      func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
+	"has nothing at all": func(n *corev1.Node) { n.Status = corev1.NodeStatus{} },
+	"has no labels":      func(n *corev1.Node) { n.Labels = nil },
+	"says it is another": func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "odd-1" },
+	"has no resources":   has("0cpu 0 0pods"),
+	"has huge resources": has("9223372036854775807cpu 900E 9223372036854775807pods"),
+	"has half a byte":    has("1cpu 500m 1pods"),
+	"is not ready":       func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse },
+	"has unknown status": func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
 	"says nothing of itself": func(n *corev1.Node) {
 		n.Status.Conditions = nil
 	},
@@ -196,8 +196,10 @@ var malformedNodes = map[string]func(*corev1.Node){
 	},
 }
 
-func has(room string) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Status.Capacity, n.Status.Allocatable = resources(room), resources(room) }
+func has(allocatable string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Capacity, n.Status.Allocatable = resources(allocatable), resources(allocatable)
+	}
 }
 
 // malformedPodGroups and oddQueues are specs as JSON.

@@ -57,7 +57,7 @@ var invariants = []string{
 }
 
 // TestMetrics has one queue take back what another has borrowed, while half of the binds go wrong at first, and then
-// looks at what is told of that: by the metrics themselves, and by each panel of the dashboard.
+// checks what is reported of that: by the metrics themselves, and by each panel of the dashboard.
 func TestMetrics(t *testing.T) {
 	h := newHarness(t, noControllers)
 	p, args := h.newProxy()
@@ -67,7 +67,7 @@ func TestMetrics(t *testing.T) {
 	p.Set(faults.Rule{Kinds: []faults.Kind{faults.Bind}, Percent: 50, Faults: []faults.Fault{{Code: 500}}})
 	h.start(slices.Concat(args, more, []string{"--scheduler-conf=" + h.file("policy.yaml", evictingPolicy)})...)
 	h.do(gang("full", 2, pods(2, "1cpu"), in("capped")), gang("half", 2, pods(1, "1cpu")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 12 running
 		full: Pending QueueFull; 2 waiting QueueFull
 		half: Pending NotEnoughPods; 1 waiting NotEnoughPods`, "")
@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 
 	p.Set()
 	h.do(gang("b", 1, pods(12, "1cpu"), in("q2")), gang("small", 1, pods(1, "")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 5 running
 		b: Running Scheduled; 7 running, 5 waiting Unschedulable
 		full: Pending QueueFull; 2 waiting QueueFull
@@ -99,7 +99,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// guaranteed promises something to a queue.
+// guaranteed sets the guarantee of a queue.
 func guaranteed(guarantee string) func(*v1alpha1.Queue) {
 	return func(q *v1alpha1.Queue) { q.Spec.Guarantee = resources(guarantee) }
 }

@@ -81,8 +81,8 @@ func (v *observer) note() {
 	}
 }
 
-// settled is how long nothing has changed.
-func (v *observer) settled() time.Duration {
+// unchanged returns for how long nothing has changed.
+func (v *observer) unchanged() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return time.Since(v.last)
@@ -93,8 +93,8 @@ func (v *observer) settled() time.Duration {
 //	a: Running Scheduled; master 1 running; worker 2 running, 1 waiting NotEnoughResources
 //
 // that is the phase and reason of its groups, then what its pods do, set by set. Groups and
-// pods without the label that tests give them are left out. With a node label, what runs is
-// told by its values: "9 running (zone-a 3, zone-b 6)".
+// pods without the label that tests give them are left out. With a node label, running pods
+// are counted by its values: "9 running (zone-a 3, zone-b 6)".
 func (v *observer) snapshot(by string) string {
 	jobs := map[string]*expectation{}
 	at := func(o metav1.Object) *expectation {

@@ -34,12 +34,12 @@ func gated(p *corev1.Pod) {
 	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "test/gate"}}
 }
 
-// lingering keeps a deleted pod there, and so its room, until release.
+// lingering keeps a deleted pod, and so the resources that it uses, until release.
 func lingering(p *corev1.Pod) { p.Finalizers = []string{"test/lingers"} }
 
 // onNode has a pod run on a node without any scheduler.
 func onNode(name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = name, "nobody" }
+	return func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = name, "other-scheduler" }
 }
 
 // requireOn is required node affinity by name.

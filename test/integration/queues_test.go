@@ -16,8 +16,8 @@ type queueStatus struct {
 	Groups                       v1alpha1.QueueGroups
 }
 
-// settledQueue waits until the queue tells what is wanted and nothing changes any more.
-func (h *harness) settledQueue(name string, want queueStatus) {
+// awaitQueue waits until the status of the queue is as wanted and nothing changes any more.
+func (h *harness) awaitQueue(name string, want queueStatus) {
 	h.t.Helper()
 	err := h.await(func() error {
 		q, err := h.view.queues.Get(name)
@@ -134,12 +134,12 @@ func TestQueueStatus(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.do(threeNodes, queue("q", 1), gang("a", 8, pods(8, "1cpu"), in("q")), gang("b", 8, pods(8, "1cpu"), in("q")))
 	h.start()
-	h.settledQueue("q", queueStatus{Allocated: "8", Deserved: "12", Pending: "8",
+	h.awaitQueue("q", queueStatus{Allocated: "8", Deserved: "12", Pending: "8",
 		Groups: v1alpha1.QueueGroups{Running: 1, Pending: 1}})
 	h.do(noPods("a"), noGroup("a"))
-	h.settledQueue("q", queueStatus{Allocated: "8", Deserved: "8", Groups: v1alpha1.QueueGroups{Running: 1}})
+	h.awaitQueue("q", queueStatus{Allocated: "8", Deserved: "8", Groups: v1alpha1.QueueGroups{Running: 1}})
 	h.do(noPods("b"), noGroup("b"))
-	h.settledQueue("q", queueStatus{})
+	h.awaitQueue("q", queueStatus{})
 }
 
 func difference[T any](want, got T) error {

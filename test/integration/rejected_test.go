@@ -26,7 +26,7 @@ func TestRefused(t *testing.T) {
 			"a lowercase RFC 1123 subdomain must consist of",
 		},
 		"a queue that cannot be one": {
-			`podgroups {"metadata":{"name":"a"},"spec":{"queue":"Nobody's"}}`,
+			`podgroups {"metadata":{"name":"a"},"spec":{"queue":"Other's"}}`,
 			"must be the name of a Queue",
 		},
 		"the priority of the system": {
@@ -59,7 +59,7 @@ func TestRefused(t *testing.T) {
 		})
 	}
 	h.do(gang("a", 1, pods(1, "1cpu")))
-	h.settle(`a: Running Scheduled; 1 running`, "")
+	h.awaitStable(`a: Running Scheduled; 1 running`, "")
 }
 
 // post creates an object of our kinds from raw JSON, which can say what Go types cannot.

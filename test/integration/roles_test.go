@@ -97,9 +97,9 @@ func (h *harness) doEverything() rights {
 	metrics, args := h.newScraper()
 	h.do(threeNodes, priorityClass("low", 1), priorityClass("high", 100), gang("low", 1, pods(12, "1cpu", priority("low"))))
 	h.start(append(args, "--kubeconfig="+listener.kubeconfig, "--leader-elect=true", "--scheduler-conf="+h.file("policy.yaml", evictingPolicy))...)
-	h.settle(`low: Running Scheduled; 12 running`, "")
+	h.awaitStable(`low: Running Scheduled; 12 running`, "")
 	h.do(gang("high", 1, pods(1, "1cpu", priority("high"))))
-	h.settle(`
+	h.awaitStable(`
 		high: Running Scheduled; 1 running
 		low: Running Scheduled; 11 running`, "")
 	_, err := metrics.read(h)
@@ -130,7 +130,7 @@ func TestWhatUsersMayDo(t *testing.T) {
 			user := strings.ReplaceAll(name, " ", "-")
 			h.grantTo(test.role, test.where, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
 			var got rights
-			_ = wait.PollUntilContextTimeout(h.ctx, idleCycles/10, patience/6, true, func(context.Context) (bool, error) {
+			_ = wait.PollUntilContextTimeout(h.ctx, idleCycles/10, waitTimeout/6, true, func(context.Context) (bool, error) {
 				got = h.allowed(v1alpha1.GroupName, user)
 				return cmp.Equal(test.want, got), nil
 			})
@@ -182,8 +182,8 @@ func resourceName(group, resource, subresource string) string {
 	return name
 }
 
-// places are where somebody may have been given more than elsewhere, and names of what. Some resources have verbs of
-// their own.
+// places are namespaces in which a subject may have more permissions than elsewhere, and names are of what objects. Some
+// resources have verbs of their own.
 var (
 	places     = []string{namespace, "kube-system", scheduler.Namespace}
 	particular = map[string]string{

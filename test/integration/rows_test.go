@@ -30,27 +30,27 @@ type row func(*harness)
 
 func rows(list ...row) []row { return list }
 
-// nodes are count nodes, prefix1 and so on, each with the given room.
-func nodes(prefix string, count int, room string, edits ...func(*corev1.Node)) row {
+// nodes are count nodes, prefix1 and so on, each with the given allocatable resources.
+func nodes(prefix string, count int, allocatable string, edits ...func(*corev1.Node)) row {
 	return func(h *harness) {
 		h.each(count, func(i int) error {
 			name := fmt.Sprint(prefix, i+1)
-			_, err := h.client.CoreV1().Nodes().Create(h.ctx, newNode(name, room, edits...), metav1.CreateOptions{})
+			_, err := h.client.CoreV1().Nodes().Create(h.ctx, newNode(name, allocatable, edits...), metav1.CreateOptions{})
 			return err
 		})
 	}
 }
 
 // node is one node.
-func node(name, room string, edits ...func(*corev1.Node)) row {
+func node(name, allocatable string, edits ...func(*corev1.Node)) row {
 	return func(h *harness) {
-		_, err := h.client.CoreV1().Nodes().Create(h.ctx, newNode(name, room, edits...), metav1.CreateOptions{})
+		_, err := h.client.CoreV1().Nodes().Create(h.ctx, newNode(name, allocatable, edits...), metav1.CreateOptions{})
 		h.must(err)
 	}
 }
 
-func newNode(name, room string, edits ...func(*corev1.Node)) *corev1.Node {
-	list := resources(room)
+func newNode(name, allocatable string, edits ...func(*corev1.Node)) *corev1.Node {
+	list := resources(allocatable)
 	for resource, otherwise := range resources("64Gi 110pods") {
 		if _, given := list[resource]; !given {
 			list[resource] = otherwise

@@ -11,7 +11,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
-// scenario is a case that is told by rows and pictures.
+// scenario is a case that consists of rows and expected states.
 type scenario struct {
 	cluster cluster.Options
 	config  string // the policy; empty: the built-in one
@@ -28,7 +28,7 @@ type step struct {
 	do     []row // nothing in the first step
 	want   string
 	by     string            // the node label that want tells places by
-	prints map[string]string // by job: part of what is told about why it waits
+	prints map[string]string // by job: part of the message about why it waits
 	runs   bool              // want is about the pods that run alone
 
 	// short is a group of which fewer than minMember pods may run, because it has started with
@@ -67,7 +67,7 @@ func play(t *testing.T, scenarios map[string]scenario) {
 // waiting is what a picture says of pods that wait, behind what runs.
 var waiting = regexp.MustCompile(`(?m), \d+ waiting.*$`)
 
-// refusal tells how what is seen differs from what the step wants; nil if it does not.
+// refusal returns how the cluster differs from the state that the step expects; nil if it does not.
 func (s *step) refusal(v *observer) error {
 	picture := v.snapshot(s.by)
 	if s.runs {
@@ -78,7 +78,7 @@ func (s *step) refusal(v *observer) error {
 	}
 	for job, part := range s.prints {
 		if message := v.message(job); !strings.Contains(message, part) {
-			return fmt.Errorf("about %s it is told: %q\nwhich lacks: %q", job, message, part)
+			return fmt.Errorf("the message about %s is %q\nwhich does not contain %q", job, message, part)
 		}
 	}
 	return nil

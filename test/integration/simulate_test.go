@@ -23,7 +23,7 @@ func TestSimulate(t *testing.T) {
 	h.do(threeNodes, priorityClass("high", 1000), priorityClass("low", 10), queue("q1", 1),
 		gang("a", 2, pods(12, "1cpu", priority("low")), in("q1")))
 	h.start("--scheduler-conf=" + policy)
-	h.settle(`a: Running Scheduled; 12 running`, "")
+	h.awaitStable(`a: Running Scheduled; 12 running`, "")
 	h.stop()
 	h.do(gang("b", 3, pods(3, "1cpu", priority("high")), in("q1")),
 		gang("c", 9, pods(9, "2cpu", priority("high")), in("q1")))
@@ -46,7 +46,7 @@ func TestSimulate(t *testing.T) {
 	}
 
 	h.start("--scheduler-conf=" + policy)
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 9 running
 		b: Running Scheduled; 3 running
 		c: Pending NotEnoughResources; 9 waiting Unschedulable`, "")

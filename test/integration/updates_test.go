@@ -48,7 +48,7 @@ func TestChanges(t *testing.T) {
 				want: `a: Running Scheduled; 10 running; more 4 running`,
 			}},
 		},
-		"a queue that is deleted keeps nobody from running on": {
+		"pods of a deleted queue continue to run": {
 			given: rows(threeNodes, queue("q", 1),
 				gang("a", 4, pods(4, "1cpu"), in("q")),
 				gang("b", 9, pods(9, "1cpu"), in("q"))),
@@ -75,7 +75,7 @@ func TestChanges(t *testing.T) {
 			given: rows(nodes("n", 2, "4cpu", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 				gang("a", 2, pods(2, "1cpu"))),
 			step: step{
-				want: `a: Pending Unschedulable; 2 waiting Unschedulable`,
+				want:   `a: Pending Unschedulable; 2 waiting Unschedulable`,
 				prints: map[string]string{"a": "0/2 nodes are available: 2 node(s) were unschedulable"},
 			},
 			then: []step{{
@@ -95,7 +95,7 @@ func TestChanges(t *testing.T) {
 		"a cluster without nodes says so": {
 			given: rows(gang("a", 2, pods(2, "1cpu"))),
 			step: step{
-				want: `a: Pending Unschedulable; 2 waiting Unschedulable`,
+				want:   `a: Pending Unschedulable; 2 waiting Unschedulable`,
 				prints: map[string]string{"a": "no nodes available to schedule pods"},
 			},
 			then: []step{{
@@ -122,12 +122,12 @@ func patchNode(name, patch string, subresources ...string) row {
 // TestTerminatingNamespace: pods of a namespace that is being deleted are not placed.
 func TestTerminatingNamespace(t *testing.T) {
 	h := newHarness(t, noControllers) // no controller empties the namespace
-	h.do(threeNodes, terminating("doomed"))
+	h.do(threeNodes, terminating("deleted"))
 	h.start()
 	h.do(gang("a", 1, pods(1, "1cpu")))
-	h.settle(`
+	h.awaitStable(`
 		a: Running Scheduled; 1 running
-		doomed: Pending NotEnoughPods; 2 waiting NotEnoughPods`, "")
+		deleted: Pending NotEnoughPods; 2 waiting NotEnoughPods`, "")
 }
 
 // terminating is a namespace that is being deleted, with a gang of its name in it.

@@ -33,7 +33,7 @@ func TestVolumes(t *testing.T) {
 				storageClass("zoned", driver), claims("zoned", "a-0"), disk("disk", "zoned", zone, "zone-a"), bound("a-0", "disk"),
 				gang("a", 1, pods(1, "2cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 1 waiting Unschedulable`,
+				want:   `a: Pending NotEnoughResources; 1 waiting Unschedulable`,
 				prints: map[string]string{"a": "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match PersistentVolume's node affinity"},
 			},
 			then: []step{{
@@ -54,7 +54,7 @@ func TestVolumes(t *testing.T) {
 				disk("v1", "local", host, "n1"), provisioner(nil),
 				gang("a", 2, pods(2, "1cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
 				prints: map[string]string{"a": "node(s) didn't find available persistent volumes to bind"},
 			},
 			then: []step{{
@@ -64,7 +64,7 @@ func TestVolumes(t *testing.T) {
 					b: Running Scheduled; 1 running`,
 			}},
 		},
-		"A19: if the volume of one pod cannot be made, nobody of its gang is bound": {
+		"A19: if the volume of one pod cannot be made, no pod of its gang is bound": {
 			given: rows(
 				nodes("n", 3, "8cpu", inZone("zone-a")), storageClass("zoned", driver), claims("zoned", "a-0", "a-1", "a-2"),
 				provisioner(func(claim string) answer {
@@ -94,7 +94,7 @@ func TestVolumes(t *testing.T) {
 				}),
 				gang("a", 2, pods(2, "1cpu", claiming("a")))),
 			step: step{
-				want: `a: Pending ClaimsNotReady; 2 waiting`,
+				want:   `a: Pending ClaimsNotReady; 2 waiting`,
 				prints: map[string]string{"a": "all required pods have nodes; waiting for their claims to be bound"},
 			},
 			then: []step{{

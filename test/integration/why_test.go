@@ -18,7 +18,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// cause is a job that waits, under its own name, and all that it is told about why.
+// cause is a pending job, under its own name, and the complete messages about why it waits.
 type cause struct {
 	given []row
 	want  string // reason and message
@@ -42,17 +42,17 @@ var causes = map[string]cause{
 	"wide": {
 		given: rows(gang("wide", 1, pods(1, "16cpu"))),
 		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus lacks 8 cpu",
+			"nearest: node gpus is missing 8 cpu",
 	},
 	"large": {
 		given: rows(gang("large", 1, pods(1, "1cpu 100Gi"))),
 		want: "NotEnoughResources: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus lacks 28Gi memory",
+			"nearest: node gpus is missing 28Gi memory",
 	},
 	"many-gpus": {
 		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
 		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus lacks 1 nvidia.com/gpu",
+			"nearest: node gpus is missing 1 nvidia.com/gpu",
 	},
 	"scattered": {
 		given: rows(gang("scattered", 12, pods(12, "1cpu"))),
@@ -61,7 +61,7 @@ var causes = map[string]cause{
 	"crowded-out": {
 		given: rows(gang("crowded-out", 1, pods(1, "4cpu", selecting(corev1.LabelHostname, "taken")))),
 		want: "NotEnoughResources: needs 1 more pod of 4 cpu; 0/6 nodes are available: 2 node(s) didn't match Pod's node affinity/selector (node selector kubernetes.io/hostname=taken), 1 Insufficient cpu because of pods of other schedulers, " +
-			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; nearest: node taken lacks 3 cpu",
+			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; nearest: node taken is missing 3 cpu",
 	},
 	"repelled": {
 		given: rows(gang("repelled", 1, pods(1, "1cpu", selecting(corev1.LabelHostname, "infra")))),
@@ -88,7 +88,7 @@ var causes = map[string]cause{
 			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"together": {
-		given: rows(gang("together", 1, pods(1, "1cpu", requireWith("nobody")))),
+		given: rows(gang("together", 1, pods(1, "1cpu", requireWith("absent")))),
 		want:  "Unschedulable: needs 1 more pod of 1 cpu; 0/6 nodes are available: 3 node(s) didn't match pod affinity rules, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
 	},
 	"spread": {
@@ -136,7 +136,7 @@ var causes = map[string]cause{
 	"misspelt": {
 		given: rows(gang("misspelt", 1, pods(1, "16cpu"), ofClass("hihg"))),
 		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus lacks 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
+			"nearest: node gpus is missing 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
 	},
 	"denied": {
 		given: rows(denyBinding("denied-0"), gang("denied", 1, pods(1, ""))),
@@ -149,12 +149,12 @@ var causes = map[string]cause{
 	},
 }
 
-// TestWhy: whatever a job waits for, it is told the true cause, and the numbers that a person would count.
+// TestWhy: the conditions of every pending job state the true cause, and the numbers that a person would count.
 func TestWhy(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.do(fourNodes...)
 	h.start()
-	h.settle(`
+	h.awaitStable(`
 		foreign: 1 running
 		runs: Running Scheduled; 1 running`, "")
 	for _, c := range causes {
@@ -177,7 +177,7 @@ func TestWhy(t *testing.T) {
 // TestWhyOthersGoFirst: what depends on who else is there, one cluster for each.
 func TestWhyOthersGoFirst(t *testing.T) {
 	play(t, map[string]scenario{
-		"room is set aside for one that has waited for long, and others are told so": {
+		"a gang that has waited for long gets a reservation, and the messages of others state it": {
 			config: "starvationAfter: 1s\n" + builtinPolicy,
 			given:  rows(nodes("n", 2, "4cpu"), queue("q1", 1), queue("q2", 1), gang("runs", 1, pods(2, "3cpu"), in("q2"))),
 			step:   step{want: `runs: Running Scheduled; 2 running`},
@@ -186,7 +186,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
+				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; nearest: node n1 is missing 1 cpu"},
 			}, {
 				do: rows(gang("late", 1, pods(1, "1cpu"), in("q1"))),
 				want: `
@@ -239,27 +239,27 @@ tiers:
 
 func differ(want, got map[string]string) error {
 	if diff := cmp.Diff(want, got); diff != "" {
-		return fmt.Errorf("told (-want +got):\n%s", diff)
+		return fmt.Errorf("reasons (-want +got):\n%s", diff)
 	}
 	return nil
 }
 
-// why is what a job is told, by its group if it has one, else by its pods; each text once.
+// why returns the reason and message of a job, from its PodGroup if it has one, else from its pods; each text once.
 func (v *observer) why(job string) string {
 	selector := labels.SelectorFromSet(labels.Set{jobLabel: job})
 	groups, _ := v.groups.List(selector)
-	var told []string
+	var texts []string
 	for _, g := range groups {
-		told = append(told, scheduled(g).Reason+": "+scheduled(g).Message)
+		texts = append(texts, scheduled(g).Reason+": "+scheduled(g).Message)
 	}
 	if len(groups) == 0 {
 		pods, _ := v.pods.List(selector)
 		for _, p := range pods {
-			told = append(told, podScheduled(p).Reason+": "+podScheduled(p).Message)
+			texts = append(texts, podScheduled(p).Reason+": "+podScheduled(p).Message)
 		}
 	}
-	slices.Sort(told)
-	return strings.Join(slices.Compact(told), "\n")
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), "\n")
 }
 
 // selecting is a node selector.
@@ -268,8 +268,8 @@ func selecting(key, value string) func(*corev1.Pod) {
 }
 
 // atLeast gives a group spec.minResources.
-func atLeast(room string) part {
-	return func(g *gangParts) { g.group.Spec.MinResources = resources(room) }
+func atLeast(amounts string) part {
+	return func(g *gangParts) { g.group.Spec.MinResources = resources(amounts) }
 }
 
 // denyBinding has the API server refuse to bind a pod of that name.

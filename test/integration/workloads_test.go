@@ -31,7 +31,7 @@ func TestSamplesOfWorkloads(t *testing.T) {
 	}
 	fmt.Fprintln(&want, "beside-sparkapplication: 1 running") // the driver
 	h.start()
-	h.settle(want.String(), "")
+	h.awaitStable(want.String(), "")
 	if err := h.view.invariants(); err != nil {
 		t.Error(err)
 	}

@@ -40,12 +40,12 @@ func reviewServer(t *testing.T) kubernetes.Interface {
 }
 
 // answer returns a review with its status set.
-func answer[T any](t *testing.T, w http.ResponseWriter, req *http.Request, judge func(*T)) {
+func answer[T any](t *testing.T, w http.ResponseWriter, req *http.Request, complete func(*T)) {
 	var review T
 	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
 		t.Error(err)
 	}
-	judge(&review)
+	complete(&review)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	if err := json.NewEncoder(w).Encode(review); err != nil {

@@ -64,7 +64,7 @@ func TestRunStartsSchedulesAndStops(t *testing.T) {
 		t.Errorf("the scheduler was made from %s, want %s", got, want)
 	}
 	if b.Kube == nil || b.Batch == nil || b.Registry == nil || b.Metrics == nil || b.Clock == nil {
-		t.Errorf("the scheduler was made from %+v, which lacks something", b)
+		t.Errorf("the scheduler was made from %+v, a field is nil", b)
 	}
 }
 

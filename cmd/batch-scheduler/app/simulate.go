@@ -124,7 +124,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, prin
 	if s.fromCluster {
 		now = p.clock.Now()
 	}
-	world, err := simulate.NewSnapshot(objects, now)
+	snapshot, err := simulate.NewSnapshot(objects, now)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, prin
 	}
 	results := make([]*simulate.Result, len(policies))
 	for i, policy := range policies {
-		if results[i], err = world.Run(ctx, policy, options); err != nil {
+		if results[i], err = snapshot.Run(ctx, policy, options); err != nil {
 			return err
 		}
 	}

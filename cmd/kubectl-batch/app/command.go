@@ -82,7 +82,7 @@ func Execute(args []string, streams genericiooptions.IOStreams) int {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// oneOf wants a subcommand.
+// oneOf requires a subcommand.
 func oneOf(commands string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -30,8 +30,8 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
-		"why train", "why odd", "why nobody", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
-		"submit --name a --image b --dry-run=client", "cancel nobody", "cancel odd",
+		"why train", "why odd", "why absent", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
+		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -54,10 +54,10 @@ func TestOutput(t *testing.T) {
 		"get-podgroups":        "get podgroups",
 		"get-group-yaml":       "get podgroups train -o yaml",
 		"get-queues-json":      "get queues -o json",
-		"get-groups-of-nobody": "get podgroups nobody",
+		"get-podgroups-absent": "get podgroups absent",
 		"why":                  "why train --events",
 		"why-pod":              "why pod/lonely --events",
-		"why-nobody":           "why nobody",
+		"why-absent":           "why absent",
 		"top-queues":           "top queues",
 		"submit":               "submit --name new --replicas 4 --gpu 1 --image trainer:7 --queue research",
 		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
@@ -129,17 +129,17 @@ func TestWrongInput(t *testing.T) {
 		"get podgroups a b --watch":         `--watch accepts at most one name`,
 		"get podgroups a -A":                `names and -A cannot be combined`,
 		"get podgroups --wacht":             `unknown flag: --wacht; see kubectl batch get podgroups --help`,
-		"get queues nobody":                 `Queue "nobody" not found; "kubectl batch get queues" lists all`,
+		"get queues absent":                 `Queue "absent" not found; "kubectl batch get queues" lists all`,
 		"why":                               `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
 		"why a b":                           `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
 		"why node/n1":                       `unknown resource "node"; use PODGROUP or pod/NAME`,
-		"why nobody":                        `PodGroup "nobody" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
-		"why podgroup/nobody":               `PodGroup "nobody" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
-		"why pod/nobody":                    `pod "nobody" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
+		"why absent":                        `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
+		"why podgroup/absent":               `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
+		"why pod/absent":                    `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
 		"top":                               `kubectl batch top requires a resource: queues; kubectl batch top --help shows examples`,
 		"top queues a":                      `top queues accepts no names; it shows all Queues`,
 		"cancel":                            `cancel requires the name of one PodGroup; "kubectl batch get podgroups" lists them`,
-		"cancel nobody":                     `PodGroup "nobody" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
+		"cancel absent":                     `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"cancel odd":                        `pod odd-0 of PodGroup odd belongs to ReplicaSet odd, which cancel does not delete; delete that object first`,
 		"completion fish":                   `completion requires the name of a shell: bash or zsh`,
 		"submit":                            `--name is required: the name of the Job and its PodGroup`,
@@ -173,7 +173,7 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		"the kinds are not installed": {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
 		"queues may not be read":      {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
 		"pods may not be read":        {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
-		"nobody answers":              {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
+		"connection refused":          {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

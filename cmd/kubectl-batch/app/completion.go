@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// completionPatience is for how long somebody who has pressed Tab waits.
-const completionPatience = 3 * time.Second
+// completionTimeout bounds the requests of a completion.
+const completionTimeout = 3 * time.Second
 
 func newCompletionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -49,7 +49,7 @@ type names func(ctx context.Context, c cluster) ([]string, error)
 // complete completes every argument.
 func complete(c cluster, list names) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		all, err := list(ctx, c)
 		if err != nil {

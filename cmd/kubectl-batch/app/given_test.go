@@ -30,7 +30,7 @@ func (p *pretended) now() time.Time             { return time.Date(2026, 1, 1, 1
 func anHourAgo() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC)) }
 
 // newPretended has a group "train" of two pods of Job "train", a group "odd" whose pod belongs to a ReplicaSet, a
-// group "bare" with a pod of nobody, and two queues.
+// group "bare" with a pod without owner, and two queues.
 func newPretended() *pretended {
 	group := func(name string) *v1alpha1.PodGroup {
 		return &v1alpha1.PodGroup{

@@ -75,7 +75,7 @@ func (o getOptions) check(names []string) error {
 
 func outputs() []string { return []string{"wide", "json", "yaml"} }
 
-// structured tells whether an output format is for programs.
+// structured reports whether an output format is for programs.
 func structured(output string) bool { return output == "json" || output == "yaml" }
 
 // read lists the named objects, or all, by namespace and name.

@@ -19,13 +19,13 @@ import (
 
 // submitOptions are the flags of submit.
 type submitOptions struct {
-	wish           gang.Wish
+	spec           gang.Spec
 	file           string
 	dryRun, output string
 }
 
 func newSubmitCommand(c cluster) *cobra.Command {
-	o := submitOptions{wish: gang.Wish{Replicas: 1}, dryRun: "none"}
+	o := submitOptions{spec: gang.Spec{Replicas: 1}, dryRun: "none"}
 	cmd := &cobra.Command{
 		Use:                   "submit (--name NAME --image IMAGE | -f FILE) [-- COMMAND...]",
 		DisableFlagsInUseLine: true,
@@ -44,7 +44,7 @@ is missing: the PodGroup, its label on the pods, and the scheduler name.`,
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 				return fmt.Errorf("unexpected argument %q; put the command of the container after --", args[0])
 			}
-			o.wish.Command = args
+			o.spec.Command = args
 			g, err := o.gang(cmd)
 			if err != nil {
 				return err
@@ -78,15 +78,15 @@ is missing: the PodGroup, its label on the pods, and the scheduler name.`,
 func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.wish.Name, "name", "", "name of the Job and its PodGroup")
-	flags.Int32Var(&o.wish.Replicas, "replicas", o.wish.Replicas, "number of pods")
-	flags.Int32Var(&o.wish.Min, "min", 0, "number of pods that must start together (default all)")
-	flags.StringVar(&o.wish.CPU, "cpu", "", "CPU request of each pod, such as 4 or 500m")
-	flags.StringVar(&o.wish.Memory, "memory", "", "memory request of each pod, such as 64Gi")
-	flags.StringVar(&o.wish.GPU, "gpu", "", "number of "+gang.GPU+" of each pod")
-	flags.StringVar(&o.wish.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
-	flags.StringVar(&o.wish.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
-	flags.StringVar(&o.wish.Image, "image", "", "container image")
+	flags.StringVar(&o.spec.Name, "name", "", "name of the Job and its PodGroup")
+	flags.Int32Var(&o.spec.Replicas, "replicas", o.spec.Replicas, "number of pods")
+	flags.Int32Var(&o.spec.Min, "min", 0, "number of pods that must start together (default all)")
+	flags.StringVar(&o.spec.CPU, "cpu", "", "CPU request of each pod, such as 4 or 500m")
+	flags.StringVar(&o.spec.Memory, "memory", "", "memory request of each pod, such as 64Gi")
+	flags.StringVar(&o.spec.GPU, "gpu", "", "number of "+gang.GPU+" of each pod")
+	flags.StringVar(&o.spec.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
+	flags.StringVar(&o.spec.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
+	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")
 	flags.StringVarP(&o.output, "output", "o", "", "print the objects in this format: json or yaml")
@@ -101,17 +101,17 @@ func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
 	case o.output != "" && !structured(o.output):
 		return gang.Gang{}, fmt.Errorf("-o %s: unknown output format; valid formats: json, yaml", o.output)
-	case cmd.Flags().Changed("min") && o.wish.Min < 1:
-		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.wish.Min)
+	case cmd.Flags().Changed("min") && o.spec.Min < 1:
+		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.spec.Min)
 	case o.file == "":
-		return gang.New(o.wish)
+		return gang.New(o.spec)
 	}
 	for _, flag := range []string{"name", "replicas", "cpu", "memory", "gpu", "image"} {
 		if cmd.Flags().Changed(flag) {
 			return gang.Gang{}, fmt.Errorf("--%s and -f cannot be combined", flag)
 		}
 	}
-	if len(o.wish.Command) > 0 {
+	if len(o.spec.Command) > 0 {
 		return gang.Gang{}, errors.New("a command and -f cannot be combined")
 	}
 	from := cmd.InOrStdin()
@@ -123,7 +123,7 @@ func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 		defer file.Close()
 		from = file
 	}
-	g, err := gang.Read(from, o.wish.Grouping)
+	g, err := gang.Read(from, o.spec.Grouping)
 	if err != nil {
 		return gang.Gang{}, fmt.Errorf("-f %s: %w", o.file, err)
 	}

@@ -31,7 +31,7 @@ func TestWrites(t *testing.T) {
 		"the group is refused":                 {line: "submit --name new --image i", refuse: "create podgroups", err: invalid, want: []string{"create jobs", "delete jobs new", "create podgroups"}, says: "is invalid"},
 		"the group is refused, in a dry run":   {line: "submit --name new --image i --dry-run=server", refuse: "create podgroups", err: invalid, want: []string{"create jobs", "create podgroups"}, says: "is invalid"},
 		"cancel":                               {line: "cancel train", want: []string{"delete jobs train", "delete podgroups train"}, says: "job.batch/train deleted"},
-		"cancel a pod of nobody":               {line: "cancel bare", want: []string{"delete pods bare-0", "delete podgroups bare"}, says: "pod/bare-0 deleted"},
+		"cancel a pod without owner":           {line: "cancel bare", want: []string{"delete pods bare-0", "delete podgroups bare"}, says: "pod/bare-0 deleted"},
 		"cancel what is going":                 {line: "cancel train", refuse: "delete jobs", err: apierrors.NewNotFound(v1alpha1.Resource("jobs"), "train"), want: []string{"delete jobs train", "delete podgroups train"}, says: "job.batch/train is already deleted"},
 		"cancel without permission":            {line: "cancel train", refuse: "delete jobs", err: apierrors.NewForbidden(v1alpha1.Resource("jobs"), "train", errors.New("no")), want: []string{"delete jobs train"}, says: "submit and cancel require the role edit"},
 		"cancel, and another has the name now": {line: "cancel train", refuse: "delete jobs", err: apierrors.NewConflict(v1alpha1.Resource("jobs"), "train", errors.New("UID")), want: []string{"delete jobs train", "delete podgroups train"}, says: "job.batch/train is already deleted"},

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Shapes admit the nodes that upstream's matcher admits, malformed terms included.
+// Pod signatures admit the nodes that upstream's matcher admits, malformed terms included.
 func TestAdmitsAgainstUpstream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := &v1.Pod{Spec: v1.PodSpec{NodeSelector: drawLabels(t, "selector")}}

@@ -37,7 +37,7 @@ type EvictionCause int8
 const (
 	Preempted    EvictionCause = iota // for a job of its own queue
 	Reclaimed                         // for a job of another queue, which deserves the resources
-	GangDegraded                      // its gang lacks members and keeps another from starting
+	GangDegraded                      // its gang is incomplete and keeps another from starting
 )
 
 var causeNames = [...]string{"preempted", "reclaimed", "gang-degraded"}

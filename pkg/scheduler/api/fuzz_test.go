@@ -53,8 +53,8 @@ func FuzzQuantities(f *testing.F) {
 	})
 }
 
-// FuzzMembership: whatever stands on a pod, it is in one job and one queue, and where it was bound by us
-// nothing that its owner can write moves it.
+// FuzzMembership: with any metadata, a pod is in one job and one queue, and after the scheduler has bound it,
+// nothing that its owner can write changes either.
 func FuzzMembership(f *testing.F) {
 	f.Add("train", "", "", "", "")
 	f.Add("", "train", "team", "4", "")
@@ -70,8 +70,8 @@ func FuzzMembership(f *testing.F) {
 			owns := true
 			pod.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(controller), Controller: &owns}}
 		}
-		nobody := func(types.UID) (string, QueueID, bool) { return "", "", false }
-		m := MembershipOf(pod, nil, "default", nobody)
+		noLookup := func(types.UID) (string, QueueID, bool) { return "", "", false }
+		m := MembershipOf(pod, nil, "default", noLookup)
 		switch {
 		case m.Job == "":
 			t.Error("it is in no job")
@@ -79,13 +79,13 @@ func FuzzMembership(f *testing.F) {
 			t.Errorf("it is in group %q", m.Group)
 		case m.Group == "" && (m.Queue == "" || m.MinMember < 1):
 			t.Errorf("without a group it is in queue %q, with %d others", m.Queue, m.MinMember)
-		case m != MembershipOf(pod.DeepCopy(), nil, "default", nobody):
+		case m != MembershipOf(pod.DeepCopy(), nil, "default", noLookup):
 			t.Error("asked again it is somewhere else")
 		}
 		bound := &Commitment{Queue: "q", GroupUID: "uid-g"}
-		before := MembershipOf(pod, bound, "default", nobody)
+		before := MembershipOf(pod, bound, "default", noLookup)
 		pod.Labels, pod.Annotations = nil, nil
-		if after := MembershipOf(pod, bound, "default", nobody); after != before || before.Queue != "q" {
+		if after := MembershipOf(pod, bound, "default", noLookup); after != before || before.Queue != "q" {
 			t.Errorf("it has moved from %+v to %+v", before, after)
 		}
 	})

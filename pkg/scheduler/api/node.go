@@ -96,13 +96,13 @@ func (n *NodeInfo) InsufficientDimension(t *TaskInfo, when When) int {
 	return t.Request.InsufficientDimension(n.Available(t.Priority, when))
 }
 
-// Shortfall returns what the node lacks for t now, as a new vector; zero if t fits.
+// Shortfall returns the resources that are missing on the node for t now, as a new vector; zero if t fits.
 func (n *NodeInfo) Shortfall(t *TaskInfo) Resource {
 	return t.Request.beyond(n.Available(t.Priority, Now))
 }
 
-// Deficit measures how much the node lacks for t now: for each dimension the part of the request that is missing, in
-// thousandths, rounded up, and added up; at most 1000 per dimension. Zero if t fits.
+// Deficit measures how far t is from fitting now: for each dimension the part of the request that is missing on the
+// node, in thousandths, rounded up, and added up; at most 1000 per dimension. Zero if t fits.
 func (n *NodeInfo) Deficit(t *TaskInfo) int64 {
 	free := n.Idle
 	if !n.idleIsAvailable() {

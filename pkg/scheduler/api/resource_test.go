@@ -117,22 +117,22 @@ func TestResourceComparisonsAgainstTwin(t *testing.T) {
 
 func TestShortNamesWhatPeopleWouldNameFirst(t *testing.T) {
 	cases := map[string]struct {
-		request, room Resource
-		want          int
+		request, available Resource
+		want               int
 	}{
-		"fits":                                {Resource{1, 1}, Resource{1, 1}, -1},
-		"cpu before memory":                   {Resource{2, 2}, Resource{1, 1}, CPU},
-		"memory alone":                        {Resource{1, 2}, Resource{1, 1}, Memory},
-		"extended before cpu":                 {Resource{2, 0, 0, 1, 1}, Resource{1}, fixedDimensions},
-		"pods last":                           {Resource{0, 0, 0, 1}, Resource{}, Pods},
-		"negative room, not asked for":        {Resource{1, 0}, Resource{1, -5}, -1},
-		"negative room, asked for":            {Resource{1}, Resource{-1}, CPU},
-		"beyond the end of room":              {Resource{0, 0, 0, 0, 0, 1}, Resource{9}, 5},
-		"nothing asked for fits into no room": {nil, nil, -1},
+		"fits":                      {Resource{1, 1}, Resource{1, 1}, -1},
+		"cpu before memory":         {Resource{2, 2}, Resource{1, 1}, CPU},
+		"memory alone":              {Resource{1, 2}, Resource{1, 1}, Memory},
+		"extended before cpu":       {Resource{2, 0, 0, 1, 1}, Resource{1}, fixedDimensions},
+		"pods last":                 {Resource{0, 0, 0, 1}, Resource{}, Pods},
+		"negative, not requested":   {Resource{1, 0}, Resource{1, -5}, -1},
+		"negative, requested":       {Resource{1}, Resource{-1}, CPU},
+		"beyond the last available": {Resource{0, 0, 0, 0, 0, 1}, Resource{9}, 5},
+		"no request fits nothing":   {nil, nil, -1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := c.request.InsufficientDimension(c.room); got != c.want {
+			if got := c.request.InsufficientDimension(c.available); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})

@@ -63,11 +63,11 @@ func TestFairer(t *testing.T) {
 		before, after, left api.Share
 		want                bool
 	}{
-		"the taker stays below what the giver keeps": {of(1), of(2), of(5), true},
-		"both end alike":                  {of(1), of(3), of(3), true},
-		"the taker ends above the giver":  {of(1), of(4), of(3), false},
-		"the taker's share does not move": {of(3), of(3), of(5), false},
-		"out of nothing, of nothing":      {api.Share{}, api.Share{1, 0}, of(9), false},
+		"the reclaimer stays below what the victim queue keeps": {of(1), of(2), of(5), true},
+		"both end alike": {of(1), of(3), of(3), true},
+		"the reclaimer ends above the victim queue": {of(1), of(4), of(3), false},
+		"the reclaimer's share does not change":     {of(3), of(3), of(5), false},
+		"out of nothing, of nothing":                {api.Share{}, api.Share{1, 0}, of(9), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := api.Fairer(tc.before, tc.after, tc.left); got != tc.want {

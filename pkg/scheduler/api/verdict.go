@@ -70,7 +70,7 @@ type NodeCounts struct {
 	Nearest *NearestNode
 }
 
-// NearestNode is the node that lacks the least for a task, in relation to its request, and what it lacks.
+// NearestNode is the node with the smallest deficit for a task, and the resources that are missing there.
 type NearestNode struct {
 	Node      string
 	Shortfall Resource
@@ -81,7 +81,7 @@ func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
 		return ""
 	}
-	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
+	return fmt.Sprintf("; nearest: node %s is missing %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
 }
 
 // UnfitCount is a refusal with the number of nodes that give it.

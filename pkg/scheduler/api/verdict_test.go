@@ -10,43 +10,43 @@ import (
 func TestVerdictMessages(t *testing.T) {
 	dims := NewDimensions()
 	gpu := dims.Index("nvidia.com/gpu")
-	counts := func(total, withRoom int, unfit ...UnfitCount) NodeCounts {
-		return NodeCounts{Total: total, Available: withRoom, Unfit: unfit}
+	counts := func(total, available int, unfit ...UnfitCount) NodeCounts {
+		return NodeCounts{Total: total, Available: available, Unfit: unfit}
 	}
-	noRoom := func(resource string, n int) UnfitCount {
+	insufficient := func(resource string, n int) UnfitCount {
 		return UnfitCount{Unfit{Reason: Insufficient, Detail: resource}, n}
 	}
 	cases := map[string]struct {
 		verdict Verdict
 		want    string
 	}{
-		"too little room": {
+		"insufficient resources": {
 			Verdict{
 				Reason: v1alpha1.ReasonNotEnoughResources, Missing: 8, Request: dims.Vector(amountsOf("nvidia.com/gpu", "1", "cpu", "4", "pods", "1")),
-				Nodes: counts(120, 3, noRoom("nvidia.com/gpu", 96), UnfitCount{Unfit{Reason: Taint, Detail: "dedicated=infra"}, 17}, UnfitCount{Unfit{Reason: NodeSelector, Detail: ""}, 4}),
+				Nodes: counts(120, 3, insufficient("nvidia.com/gpu", 96), UnfitCount{Unfit{Reason: Taint, Detail: "dedicated=infra"}, 17}, UnfitCount{Unfit{Reason: NodeSelector, Detail: ""}, 4}),
 			},
 			"needs 8 more pods of 1 nvidia.com/gpu + 4 cpu; 3/120 nodes are available: " +
 				"96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra}, 4 node(s) didn't match Pod's node affinity/selector",
 		},
 		"one pod, one node": {
-			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{500}, Nodes: counts(2, 1, noRoom("cpu", 1))},
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{500}, Nodes: counts(2, 1, insufficient("cpu", 1))},
 			"needs 1 more pod of 500m cpu; 1/2 nodes are available: 1 Insufficient cpu",
 		},
 		"some could start": {
-			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, noRoom("cpu", 1))},
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, insufficient("cpu", 1))},
 			"needs 4 more pods of 1 cpu, 3 of them could start now; 0/1 nodes are available: 1 Insufficient cpu",
 		},
-		"room is set aside": {
+		"resources are reserved": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
-				Nodes:       counts(3, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),
+				Nodes:       counts(3, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),
 				Reservation: &StarvationReservation{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
 			"needs 2 more pods of 1 cpu; 0/3 nodes are available: 2 Insufficient cpu, 1 reserved for another PodGroup; " +
 				"reserved: 2 nodes, because it has been pending for more than 5m0s; 1 of 2 pods could start there now",
 		},
-		"the queue is full, and room is set aside": {
+		"the queue is full, and part of its capability is reserved": {
 			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: CPU, Limit: 4000, Held: 3000, Asked: 2000,
-				Detail: "1 cpu of the rest is set aside", Reservation: &StarvationReservation{After: time.Minute, Nodes: 1, Startable: 0, Need: 1}},
-			"queue research is full: capability 4 cpu, allocated 3, needs 2; 1 cpu of the rest is set aside; " +
+				Detail: "1 cpu of the rest is reserved", Reservation: &StarvationReservation{After: time.Minute, Nodes: 1, Startable: 0, Need: 1}},
+			"queue research is full: capability 4 cpu, allocated 3, needs 2; 1 cpu of the rest is reserved; " +
 				"reserved: 1 node, because it has been pending for more than 1m0s; 0 of 1 pods could start there now",
 		},
 		"no nodes at all": {
@@ -56,7 +56,7 @@ func TestVerdictMessages(t *testing.T) {
 		"more refusals than anybody reads": {
 			Verdict{
 				Reason: v1alpha1.ReasonUnschedulable, Missing: 1, Request: Resource{1000},
-				Nodes: counts(9, 0, noRoom("cpu", 2), UnfitCount{Unfit{Reason: NodeNotReady, Detail: ""}, 1}, UnfitCount{Unfit{Reason: NodeUnschedulable, Detail: ""}, 1},
+				Nodes: counts(9, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: NodeNotReady, Detail: ""}, 1}, UnfitCount{Unfit{Reason: NodeUnschedulable, Detail: ""}, 1},
 					UnfitCount{Unfit{Reason: NodePressure, Detail: "MemoryPressure"}, 1}, UnfitCount{Unfit{Reason: HostPortTaken, Detail: ""}, 1},
 					UnfitCount{Unfit{Reason: OtherUnfit, Detail: "it is full of eels"}, 1}, UnfitCount{Unfit{Reason: Taint, Detail: "a"}, 1}, UnfitCount{Unfit{Reason: Taint, Detail: "b"}, 1}),
 			},
@@ -111,8 +111,8 @@ func TestSuitable(t *testing.T) {
 		want  bool
 	}{
 		"no nodes":                       {nil, false},
-		"a node with room":               {[]*Unfit{nil, {Reason: Taint, Detail: "a"}}, true},
-		"a label that every node lacks":  {[]*Unfit{{Reason: TopologySpread, Detail: "node(s) didn't match pod topology spread constraints (missing required label)", Fixed: true}}, false},
+		"an available node":              {[]*Unfit{nil, {Reason: Taint, Detail: "a"}}, true},
+		"a label that is on no node":     {[]*Unfit{{Reason: TopologySpread, Detail: "node(s) didn't match pod topology spread constraints (missing required label)", Fixed: true}}, false},
 		"a full node":                    {[]*Unfit{{Reason: Taint, Detail: "a"}, {Reason: Insufficient, Detail: "cpu"}}, true},
 		"a node whose port is taken":     {[]*Unfit{{Reason: HostPortTaken, Detail: ""}}, true},
 		"a node where neighbours object": {[]*Unfit{{Reason: PodAffinity, Detail: "x"}}, true},

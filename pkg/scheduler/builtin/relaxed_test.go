@@ -114,7 +114,7 @@ func (w relaxed) proportion() framework.PluginSpec {
 		rules.Fairer = w.queues
 	}
 	if w.requestedOnly {
-		rules.Judged = func(claim *api.Claim, dimension int) bool { return claim.Request.At(dimension) > 0 }
+		rules.EntitlementCounts = func(claim *api.Claim, dimension int) bool { return claim.Request.At(dimension) > 0 }
 	}
 	if w.withoutPipelined {
 		rules.Held = func(q *api.QueueInfo) api.Resource { return q.Allocated.Minus(pipelined(q, nil)) }

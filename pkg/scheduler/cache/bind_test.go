@@ -125,7 +125,7 @@ func TestBindingAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, 2, append(objects(), group("g", 1), test.pod), func(f *harness) {
 				f.place("", "n1")
-				f.settle()
+				f.converge()
 				if diff := cmp.Diff(test.want, f.Pod("p").Annotations); diff != "" {
 					t.Errorf("annotations (-want +got):\n%s", diff)
 				}

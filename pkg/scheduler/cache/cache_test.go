@@ -278,7 +278,7 @@ func TestExternalObjectsWakeTheCycle(t *testing.T) {
 				f.woken()
 				generation := f.Model().Generations().Model
 				f.Create(object)
-				f.settle()
+				f.converge()
 				if !f.woken() || f.Model().Generations().Model == generation {
 					t.Error("no cycle")
 				}

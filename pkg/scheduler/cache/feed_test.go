@@ -140,11 +140,11 @@ func (f *feed[T]) deliver(t *rapid.T, key string) {
 
 func (f *feed[T]) deliverEnd(t *rapid.T, key string, last T) {
 	delete(f.shown, key)
-	var news any = last
+	var object any = last
 	if rapid.Bool().Draw(t, "tombstone") {
-		news = toolscache.DeletedFinalStateUnknown{Key: key, Obj: last}
+		object = toolscache.DeletedFinalStateUnknown{Key: key, Obj: last}
 	}
-	f.twice(t, func() { f.handler.OnDelete(news) })
+	f.twice(t, func() { f.handler.OnDelete(object) })
 }
 
 // twice does something once or twice.

@@ -34,7 +34,7 @@ var (
 type fault = fakecluster.Fault
 
 // harness is a running cache on a fake cluster. It lives in a synctest bubble, so its time is
-// virtual: settle lets everything happen that needs no time.
+// virtual: converge waits for everything that needs no time.
 type harness struct {
 	*Cache
 	*fakecluster.Cluster
@@ -66,7 +66,7 @@ func runWith(t *testing.T, o Options, objects []runtime.Object, test func(*harne
 			f.Run(running)
 			close(f.ended)
 		}()
-		f.settle()
+		f.converge()
 		test(f)
 		stop()
 		<-f.ended
@@ -90,8 +90,8 @@ func newHarness(t *testing.T, o Options, objects []runtime.Object) *harness {
 	return f
 }
 
-// settle waits until nothing can happen without time, and applies all events.
-func (f *harness) settle() {
+// converge waits until nothing can happen without time, and applies all events.
+func (f *harness) converge() {
 	f.t.Helper()
 	synctest.Wait()
 	f.Apply()
@@ -109,7 +109,7 @@ func (f *harness) settle() {
 
 func (f *harness) wait(d time.Duration) {
 	time.Sleep(d)
-	f.settle()
+	f.converge()
 }
 
 // woken reports whether there is a signal in Wake, and takes it.

@@ -112,7 +112,7 @@ func TestPrepare(t *testing.T) {
 				f.reserveExternal("g-0", 2*time.Second, nil)
 				f.place("g", "n1")
 				f.Create(member("", "p"))
-				f.settle()
+				f.converge()
 				f.place("", "n2")
 			},
 			calls: []string{"0s p to n2", "2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1"},
@@ -123,7 +123,7 @@ func TestPrepare(t *testing.T) {
 				f.reserveExternal("g-0", 2*time.Second, nil)
 				f.place("g", "n1")
 				f.Create(member("g", "late"))
-				f.settle()
+				f.converge()
 				f.place("g", "n2")
 			},
 			calls: []string{"2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1", "2s late to n2"},
@@ -135,7 +135,7 @@ func TestPrepare(t *testing.T) {
 				f.reserveExternal("late", 3*time.Second, nil)
 				f.place("g", "n1")
 				f.Create(member("g", "late"))
-				f.settle()
+				f.converge()
 				f.place("g", "n2")
 			},
 			calls: []string{"2s g-0 committed", "2s g-0 to n1", "2s g-1 to n1", "2s g-2 to n1", "5s late committed", "5s late to n2"},
@@ -147,7 +147,7 @@ func TestPrepare(t *testing.T) {
 				f.reserveExternal("late", 0, nil)
 				f.place("g", "n1")
 				f.Create(member("g", "late"))
-				f.settle()
+				f.converge()
 				f.place("g", "n2")
 			},
 			calls: []string{"2s g-0 released", "2s late released"},
@@ -159,10 +159,10 @@ func TestPrepare(t *testing.T) {
 				f.wait(time.Second)
 				f.Create(member("g", "late"))
 				f.reserveExternal("late", time.Second, errFull)
-				f.settle()
+				f.converge()
 				f.place("g", "n2")
 				f.Create(member("g", "later"))
-				f.settle()
+				f.converge()
 				f.place("g", "n2")
 			},
 			calls: []string{"0s g-0 to n1", "0s g-1 to n1", "0s g-2 to n1", "1s later to n2", "2s late released"},
@@ -224,7 +224,7 @@ func TestStopWhilePreparing(t *testing.T) {
 		f.reserveExternal("g-0", time.Minute, nil)
 		f.place("g", "n1")
 		f.Create(member("g", "late"))
-		f.settle()
+		f.converge()
 		f.place("g", "n1")
 		f.wait(time.Second)
 		f.stop()

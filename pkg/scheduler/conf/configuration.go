@@ -26,7 +26,7 @@ type Configuration struct {
 	StarvationAfter time.Duration
 }
 
-// Tier is a list of plugins that are consulted together, in this order.
+// Tier is a list of plugins that the scheduler calls as one group, in this order.
 type Tier struct {
 	Plugins []Plugin
 }

@@ -27,8 +27,8 @@ func DefaultYAML() string {
 	return defaultYAML
 }
 
-// Default returns the built-in configuration. Like a file, it is parsed and validated; it fails if the catalog lacks
-// one of its plugins or actions.
+// Default returns the built-in configuration. Like a file, it is parsed and validated; it fails if one of its
+// plugins or actions is not in the catalog.
 func Default(catalog Catalog) (*Configuration, error) {
 	c, _, err := Parse(DefaultSource, []byte(defaultYAML), catalog)
 	return c, err

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// settlePeriod is how long a file must not change before it is read, and then stay equal before it is used, so that
+	// debouncePeriod is how long a file must not change before it is read, and then stay equal before it is used, so that
 	// a file that is being written is not used.
-	settlePeriod = 100 * time.Millisecond
+	debouncePeriod = 100 * time.Millisecond
 
 	// missingGrace is how long a file may be missing, for example while an editor replaces it, before that is reported.
 	missingGrace = time.Second
@@ -82,7 +82,7 @@ func (w *Watcher) Run(ctx context.Context, reload Reload) {
 	})
 }
 
-// watch calls check immediately, settlePeriod after each notification, and after the period that the last call
+// watch calls check immediately, debouncePeriod after each notification, and after the period that the last call
 // returned.
 func (w *Watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error, check func() time.Duration) {
 	due := w.clock.NewTimer(0)
@@ -93,11 +93,11 @@ func (w *Watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs 
 			return
 		case event := <-events:
 			if w.concerns(event) {
-				due.Reset(settlePeriod)
+				due.Reset(debouncePeriod)
 			}
 		case <-errs:
 			// Notifications were lost; the file may have changed.
-			due.Reset(settlePeriod)
+			due.Reset(debouncePeriod)
 		case <-due.C():
 			due.Reset(check())
 		}
@@ -123,7 +123,7 @@ func (w *Watcher) check(reload Reload) (next time.Duration) {
 	case now != before && now.missing:
 		return missingGrace
 	case now != before:
-		return settlePeriod
+		return debouncePeriod
 	}
 	w.reported = now
 	if err != nil {

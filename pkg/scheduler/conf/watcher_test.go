@@ -235,11 +235,11 @@ func TestWatcherTiming(t *testing.T) {
 		},
 		"notifications about other files are ignored, but polling finds the change": {
 			given: []act{{at: time.Second, write: backfillOnly, notify: "other.yaml"}},
-			want:  []report{{pollPeriod + settlePeriod, "backfill"}},
+			want:  []report{{pollPeriod + debouncePeriod, "backfill"}},
 		},
 		"a file that is half written when polled is not used": {
 			given: []act{{at: 9999 * time.Millisecond, write: misspelt[:5]}, {at: 10050 * time.Millisecond, write: backfillOnly}},
-			want:  []report{{pollPeriod + 2*settlePeriod, "backfill"}},
+			want:  []report{{pollPeriod + 2*debouncePeriod, "backfill"}},
 		},
 		"a file that is missing temporarily is not reported": {
 			given: []act{

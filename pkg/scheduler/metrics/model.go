@@ -40,6 +40,7 @@ type Queue struct {
 type modelCollector struct {
 	latest atomic.Pointer[Model]
 
+	// descriptors of the metrics
 	objects, weight, capability, guarantee, deserved, allocated, requested, groups, pending *prometheus.Desc
 
 	mu               sync.Mutex

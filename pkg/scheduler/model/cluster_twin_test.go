@@ -95,7 +95,7 @@ func (m *machine) setPod(t *rapid.T) {
 	name := one(t, "pod", "p0", "p1", "p2", "p3", "p4")
 	uid := types.UID(name + "." + one(t, "incarnation", "0", "1"))
 	pod := drawPod(t, name, uid)
-	if old := m.pods[uid]; old != nil { // what the API server lets nobody change
+	if old := m.pods[uid]; old != nil { // fields that are immutable in the API
 		pod.CreationTimestamp, pod.Spec.SchedulerName = old.CreationTimestamp, old.Spec.SchedulerName
 		if old.Spec.NodeName != "" {
 			pod.Spec.NodeName = old.Spec.NodeName

@@ -13,7 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// victimPod stands on node n.
+// victimPod runs on node n.
 func victimPod(name string, changes ...podChange) *v1.Pod {
 	return aPod(name, append([]podChange{withLabel("app", "x"), on("n"), inPhase(v1.PodRunning)}, changes...)...)
 }

@@ -56,7 +56,7 @@ func TestMemberOf(t *testing.T) {
 		"bound by us as a shadow":         {aPod("p", boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that joins a group":     {aPod("p", inGroup("g"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
 		"a shadow that changes its queue": {aPod("p", withLabel(v1alpha1.LabelQueue, "r"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
-		"bound by somebody else":          {aPod("p", inGroup("g"), on("n")), group},
+		"bound by another scheduler":      {aPod("p", inGroup("g"), on("n")), group},
 		"waits, with our annotations forged": {
 			aPod("p", inGroup("g"), boundBy("q", "uid-other", "")), group,
 		},
@@ -109,7 +109,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 		g.UID = "uid-g2"
 		return g
 	}
-	launch := func(c *model.Cluster) {
+	assume := func(c *model.Cluster) {
 		c.Ledger().Place(c.Tasks()["uid-p"], api.Allocated, c.Node("n"))
 		c.Ledger().AssumePod(c.Tasks()["uid-p"])
 	}
@@ -160,7 +160,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 			func(c *model.Cluster) {
 				c.Events().SetPodGroup(aGroup("g", "q", 1))
 				c.Events().SetPod(aPod("p", inGroup("g")))
-				launch(c)
+				assume(c)
 				c.Events().SetPod(aPod("p"))
 			},
 			group, "q",
@@ -169,7 +169,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 			func(c *model.Cluster) {
 				c.Events().SetPodGroup(aGroup("g", "q", 1))
 				c.Events().SetPod(aPod("p", inGroup("g")))
-				launch(c)
+				assume(c)
 				c.Events().SetPod(aPod("p"))
 				c.Ledger().BindFailed("uid-p", "why")
 			},
@@ -202,7 +202,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 			func(c *model.Cluster) {
 				c.Events().SetPodGroup(aGroup("g", "q", 1))
 				c.Events().SetPod(aPod("p", inGroup("g")))
-				launch(c)
+				assume(c)
 				c.Events().DeletePodGroup("ns/g", "uid-g")
 			},
 			"orphaned/uid-g/ns/q", "q",
@@ -279,7 +279,7 @@ func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 		"an older event":        {func(c *model.Cluster) { c.Events().SetPod(aPod("p")) }, api.Binding, "n"},
 		"the node is deleted":   {func(c *model.Cluster) { c.Events().DeleteNode("n") }, api.Binding, "n"},
 		"the watch shows it":    {func(c *model.Cluster) { c.Events().SetPod(aPod("p", on("n"))) }, api.Bound, "n"},
-		"somebody else was faster": {
+		"another scheduler was faster": {
 			func(c *model.Cluster) { c.Events().SetPod(aPod("p", on("other"))) }, api.Bound, "other",
 		},
 		"refused":            {func(c *model.Cluster) { c.Ledger().BindFailed("uid-p", "why") }, api.Pending, ""},

@@ -10,7 +10,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// The accounts of one node of 4 cpus, whatever stands on it. Amounts are milli-cpus.
+// The accounts of one node of 4 cpus with various pods. Amounts are milli-cpus.
 func TestNodeAccounts(t *testing.T) {
 	type accounts struct{ idle, releasing, foreign, members, now, future int64 }
 	cases := map[string]struct {
@@ -51,7 +51,7 @@ func TestNodeAccounts(t *testing.T) {
 			func(c *model.Cluster) { c.Events().SetPod(aPod("p", on("n"), deleting, foreign)) },
 			accounts{idle: 3000, releasing: 1000, foreign: 1000, now: 3000, future: 4000},
 		},
-		"a pod that is being deleted where nobody knows when it will be gone": {
+		"a pod that is being deleted on a node without a known deadline": {
 			func(c *model.Cluster) {
 				c.Events().SetPod(aPod("p", on("n"), deleting))
 				c.Events().SetNode(notReady(aNode("n", "cpu", "4")))
@@ -131,7 +131,7 @@ func TestNodeAccounts(t *testing.T) {
 			},
 			accounts{idle: 1000, members: 3000, now: 1000, future: 1000},
 		},
-		"a tried placement on room that is being released": {
+		"a tried placement on resources that are being released": {
 			func(c *model.Cluster) {
 				c.Events().SetPod(aPod("p", on("n"), deleting))
 				c.Events().SetPod(aPod("q"))
@@ -139,7 +139,7 @@ func TestNodeAccounts(t *testing.T) {
 			},
 			accounts{idle: 3000, releasing: 1000, now: 3000, future: 3000},
 		},
-		"a tried placement that needs idle room too": {
+		"a tried placement that needs idle resources too": {
 			func(c *model.Cluster) {
 				c.Events().SetPod(aPod("p", on("n"), deleting))
 				c.Events().SetPod(aPod("q", requesting("cpu", "3")))
@@ -273,7 +273,7 @@ func TestHostPortConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster()
 			c.Events().SetNode(aNode("n"))
-			c.Events().SetPod(aPod("stands", on("n"), tc.stands))
+			c.Events().SetPod(aPod("existing", on("n"), tc.stands))
 			c.Events().SetPod(aPod("asks", tc.asks))
 			if got := c.Node("n").PortConflict(c.Tasks()["uid-asks"], tc.when); got != tc.want {
 				t.Errorf("conflict: %t", got)
@@ -289,7 +289,7 @@ func TestGap(t *testing.T) {
 		given func(*model.Cluster)
 		want  int64
 	}{
-		"room":                          {asks: []string{"cpu", "3"}, want: 0},
+		"available resources":           {asks: []string{"cpu", "3"}, want: 0},
 		"a quarter is missing":          {asks: []string{"cpu", "4"}, want: 250},
 		"a third is missing":            {asks: []string{"cpu", "4500m"}, want: 334}, // rounded up, so that it is never none
 		"nearly nothing is missing":     {asks: []string{"cpu", "3001m"}, want: 1},

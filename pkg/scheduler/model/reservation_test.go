@@ -11,9 +11,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// What is left for others when room is set aside for two tasks of 2 cpus, on a node of 6 and in a queue
+// What is left for others while resources are reserved for two tasks of 2 cpus, on a node of 6 and in a queue
 // whose cap is 5. Amounts are milli-cpus.
-func TestSetAside(t *testing.T) {
+func TestReserve(t *testing.T) {
 	type left struct{ now, future, cap int64 }
 	cases := map[string]struct {
 		given func(*model.Cluster)
@@ -37,7 +37,7 @@ func TestSetAside(t *testing.T) {
 			},
 			left{now: 2000, future: 2000, cap: 1000},
 		},
-		"what is promised to others": {
+		"what is nominated for others": {
 			func(c *model.Cluster) {
 				c.Events().SetPod(aPod("p", requesting("cpu", "3")))
 				c.Ledger().Place(c.Tasks()["uid-p"], api.Pipelined, c.Node("n"))
@@ -85,7 +85,7 @@ func TestSetAside(t *testing.T) {
 }
 
 // A queue without caps has nothing to keep.
-func TestSetAsideWithoutCaps(t *testing.T) {
+func TestReserveWithoutCaps(t *testing.T) {
 	c := newTestCluster()
 	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: aQueue("default").ObjectMeta})
 	c.Events().SetNode(aNode("n", "cpu", "1"))

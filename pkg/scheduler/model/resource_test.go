@@ -12,7 +12,7 @@ import (
 )
 
 // However many pods ask for however much, the accounts are right again when they are gone.
-func TestAbsurdRequestsLeaveNoTraces(t *testing.T) {
+func TestOutOfRangeRequestsLeaveNoTraces(t *testing.T) {
 	c := newTestCluster()
 	c.Events().SetQueue(aQueue("default"))
 	c.Events().SetNode(aNode("n", "cpu", "4", "memory", "8Gi"))

@@ -31,7 +31,7 @@ func inNamespace(name string) podChange {
 	return func(p *v1.Pod) { p.Namespace = name }
 }
 
-func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
+func TestSignaturesOfEquivalentPodsAreEqual(t *testing.T) {
 	spec := func(change func(*v1.PodSpec)) podChange { return func(p *v1.Pod) { change(&p.Spec) } }
 	claimVolume := spec(func(s *v1.PodSpec) {
 		s.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
@@ -78,7 +78,7 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 		"host ports have a protocol":      {aPod("a", port(v1.ContainerPort{HostPort: 80})), aPod("b", port(v1.ContainerPort{HostPort: 80, Protocol: v1.ProtocolUDP})), false},
 		"defaults of ports are spelt out": {aPod("a", port(v1.ContainerPort{HostPort: 80})), aPod("b", port(v1.ContainerPort{HostPort: 80, Protocol: v1.ProtocolTCP, HostIP: "0.0.0.0"})), true},
 		"volumes from claims matter":      {aPod("a"), aPod("b", claimVolume), false},
-		"one claim, one shape":            {aPod("a", claimVolume), aPod("b", claimVolume), true},
+		"one claim, one signature":        {aPod("a", claimVolume), aPod("b", claimVolume), true},
 		"ephemeral volumes: one per pod":  {aPod("a", ephemeral), aPod("b", ephemeral), false},
 		"resource claims matter":          {aPod("a"), aPod("b", devices("")), false},
 		"claims made from a template: one per pod": {
@@ -98,13 +98,13 @@ func TestShapesAreEqualWhenNothingTellsPodsApart(t *testing.T) {
 			c.Events().SetPod(tc.a)
 			c.Events().SetPod(tc.b)
 			if equal := c.Tasks()[api.TaskID(tc.a.UID)].Signature == c.Tasks()[api.TaskID(tc.b.UID)].Signature; equal != tc.equal {
-				t.Errorf("one shape: %t", equal)
+				t.Errorf("one signature: %t", equal)
 			}
 		})
 	}
 }
 
-func TestShapesEndWithTheirLastTask(t *testing.T) {
+func TestSignaturesEndWithTheirLastTask(t *testing.T) {
 	c := newTestCluster()
 	c.Events().SetPod(aPod("a"))
 	c.Events().SetPod(aPod("b"))
@@ -119,7 +119,7 @@ func TestShapesEndWithTheirLastTask(t *testing.T) {
 	}
 	c.Events().SetPod(aPod("c"))
 	if c.Tasks()["uid-c"].Signature == signature {
-		t.Error("a dead shape is given out again")
+		t.Error("the ID of an unused signature is assigned again")
 	}
 }
 
@@ -154,13 +154,13 @@ func TestClassesFollowLivingTerms(t *testing.T) {
 	red, blue := withLabel("color", "red"), withLabel("color", "blue")
 	one := func(c *model.Cluster) string {
 		r, b := c.ClassOf(c.Tasks()["uid-red"]), c.ClassOf(c.Tasks()["uid-blue"])
-		return fmt.Sprintf("one class: %t, red social: %t, blue social: %t", r == b, r.AffectedByPods(), b.AffectedByPods())
+		return fmt.Sprintf("one class: %t, red affected: %t, blue affected: %t", r == b, r.AffectedByPods(), b.AffectedByPods())
 	}
 	const (
-		unmoved  = "one class: true, red social: false, blue social: false"
-		redOnly  = "one class: false, red social: true, blue social: false"
-		together = "one class: true, red social: true, blue social: true"
-		apart    = "one class: false, red social: true, blue social: true"
+		unmoved  = "one class: true, red affected: false, blue affected: false"
+		redOnly  = "one class: false, red affected: true, blue affected: false"
+		together = "one class: true, red affected: true, blue affected: true"
+		apart    = "one class: false, red affected: true, blue affected: true"
 	)
 	elsewhere := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "a"}}}
 	cases := map[string]struct {
@@ -185,7 +185,7 @@ func TestClassesFollowLivingTerms(t *testing.T) {
 				c.Events().SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{LabelSelector: selecting(), TopologyKey: "zone"})))
 			}, together,
 		},
-		"a term without selector selects nobody": {
+		"a term without selector selects no pod": {
 			func(c *model.Cluster) {
 				c.Events().SetPod(aPod("x", antiAffinityTo(v1.PodAffinityTerm{TopologyKey: "zone"})))
 			}, unmoved,

@@ -25,9 +25,9 @@ func readPod(t *api.TaskInfo, pod *v1.Pod, signature *api.Signature) {
 // belongsToNode reports whether an evicted pod would only return to its node: mirror pods
 // represent what the kubelet runs by itself, and a DaemonSet runs one pod on each node.
 func belongsToNode(pod *v1.Pod) bool {
-	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	_, static := pod.Annotations[v1.MirrorPodAnnotationKey]
 	owner := metav1.GetControllerOfNoCopy(pod)
-	return mirror || owner != nil && owner.Kind == "DaemonSet"
+	return static || owner != nil && owner.Kind == "DaemonSet"
 }
 
 // observedStatus is the status that the API server shows, or will show once it has carried out an

@@ -28,7 +28,7 @@ func TestClassesDifferByWhatSelectsThem(t *testing.T) {
 		given []*v1.Pod
 		want  map[string]bool // by namespace, whether a pod with label app=a is selected
 	}{
-		"nobody selects anything": {
+		"no term selects anything": {
 			want: map[string]bool{"default": false, "other": false},
 		},
 		"a label selects within the own namespace": {
@@ -67,7 +67,7 @@ func TestClassesDifferByWhatSelectsThem(t *testing.T) {
 	}
 }
 
-func TestShapesAskUpstreamAboutSelectorsThatCannotBeParsed(t *testing.T) {
+func TestUpstreamFiltersCheckInvalidSelectors(t *testing.T) {
 	pod := labelled("default", "broken", nil)
 	pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
 		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
@@ -75,11 +75,11 @@ func TestShapesAskUpstreamAboutSelectorsThatCannotBeParsed(t *testing.T) {
 	c := model.NewCluster(model.Options{})
 	c.Events().SetPod(pod)
 	if !c.ClassOf(c.Tasks()[api.TaskID(pod.UID)]).AffectedByPods() {
-		t.Error("the class is not social, so nobody would refuse the pod")
+		t.Error("the class is not affected by other pods, so no filter would reject the pod")
 	}
 }
 
-func TestShapesDifferByTheLabelsThatSpreadingReads(t *testing.T) {
+func TestSignaturesDifferByTheLabelsOfSpreadConstraints(t *testing.T) {
 	c := model.NewCluster(model.Options{})
 	signature := func(name, revision string) *api.Signature {
 		pod := labelled("default", name, map[string]string{"revision": revision, "index": name})
@@ -90,10 +90,10 @@ func TestShapesDifferByTheLabelsThatSpreadingReads(t *testing.T) {
 		return c.Tasks()[api.TaskID(pod.UID)].Signature
 	}
 	if signature("a", "1") != signature("b", "1") {
-		t.Error("pods of one revision have different shapes")
+		t.Error("pods of one revision have different signatures")
 	}
 	if signature("a", "1") == signature("c", "2") {
-		t.Error("pods of two revisions share a shape")
+		t.Error("pods of two revisions share a signature")
 	}
 }
 

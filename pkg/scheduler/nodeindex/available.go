@@ -90,7 +90,7 @@ func availableOn(n *api.NodeInfo, d int) int64 {
 	return max(free-n.Pipelined.At(d)-n.Reserved.At(d), 0)
 }
 
-// allAvailable is what is idle or being released on all nodes together, in each dimension.
+// allAvailable is the sum of what is idle or being released on all nodes, in each dimension.
 type allAvailable struct {
 	reader api.JournalReader // of NodeChanges
 	dims   int

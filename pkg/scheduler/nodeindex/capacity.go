@@ -9,8 +9,8 @@ import (
 // A feasible node counts as often as the request of the signature fits in what is allocatable and not used by
 // foreign pods. For example, a request of 3 cpu counts twice on a node with 8 cpu of which foreign pods use 1, and
 // not at all if they use 6. Members of queues do not matter, because they can be evicted. The counts are made
-// signature by signature: nodes that are counted for one signature are counted for another one too, so no
-// packing is promised.
+// signature by signature: nodes that are counted for one signature are counted for another one too, so
+// the sum may exceed what fits.
 type capacityIndex struct {
 	feasible *feasibleIndex
 }

@@ -25,7 +25,7 @@ type Filters interface {
 	// Filter returns why no task with the signature may ever run on the node, or nil. The answer may depend on
 	// the signature and the node object alone.
 	Filter(*api.Signature, *api.NodeInfo) *api.Unfit
-	// Predicate returns why the task cannot run on a feasible node, resources aside, or nil. If the equivalence class
+	// Predicate returns why the task cannot run on a feasible node apart from resources, or nil. If the equivalence class
 	// of the task is local to nodes, the answer is the same for all tasks with its signature, and depends on
 	// nothing but the node.
 	Predicate(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit

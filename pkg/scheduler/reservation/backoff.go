@@ -6,7 +6,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// A job whose evictions were in vain evicts again after a backoff, which doubles each time.
+// A job whose evictions had no effect evicts again after a backoff, which doubles each time.
 const (
 	backoffBase  = time.Second
 	backoffLimit = 64 * time.Second
@@ -18,10 +18,11 @@ type backoff struct {
 	until  time.Time
 }
 
-// backoffs are those of jobs whose last evictions were in vain.
+// backoffs are those of jobs whose last evictions had no effect.
 type backoffs map[api.JobID]backoff
 
-// failed records that the evictions of a job were in vain.
+// failed records that the evictions of a job had no effect.
+
 func (b backoffs) failed(id api.JobID, now time.Time) {
 	length := min(max(2*b[id].length, backoffBase), backoffLimit)
 	b[id] = backoff{length, now.Add(length)}

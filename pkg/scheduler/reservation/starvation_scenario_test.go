@@ -84,8 +84,8 @@ func (s *stream) until(pod string) int {
 	return 0
 }
 
-// S25: single pods of ten minutes, one of which ends each minute, on ten slots; and a gang of eight. When
-// it has waited for five minutes it has the slot that becomes free then, and seven minutes later the rest.
+// S25: single pods of ten minutes, one of which ends each minute, on a node for ten pods; and a gang of eight. After
+// five minutes the next pod's resources that become free are reserved for it, and seven minutes later the rest.
 func TestStreamAgainstAGang(t *testing.T) {
 	const life = 10
 	cases := map[string]struct {
@@ -177,7 +177,7 @@ func TestGangsDoNotStarve(t *testing.T) {
 
 // What one cycle decides about jobs that arrive when a gang has waited for six minutes.
 func TestStarvationReservations(t *testing.T) {
-	// Four nodes of four slots with 0 to 3 of them free, all held by pods of queue o.
+	// Four nodes for four pods each, with 0 to 3 cpus free; all pods belong to queue o.
 	nodes := Rows(Nodes(4, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(4, "1cpu", "n1"), Running(3, "1cpu", "n2"), Running(2, "1cpu", "n3"), Running(1, "1cpu", "n4")))
 	six := Group("o/new", 1, Pending(6, "1cpu"))
@@ -185,7 +185,7 @@ func TestStarvationReservations(t *testing.T) {
 		given []Row
 		then  []Row
 		want  string
-		waits string // lines that are among those told
+		waits string // lines that are among the reported ones
 	}{
 		"the nodes with the smallest shortfall are reserved": {
 			given: Given(nodes, Group("g/gang", 2, Pending(2, "4cpu"))),
@@ -347,10 +347,10 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are availab
 			if diff := cmp.Diff(FormatTranscript(tc.want), c.Cycle()); diff != "" {
 				t.Errorf("decisions (-want +got):\n%s", diff)
 			}
-			told := strings.Split(c.Waits(), "\n")
+			reported := strings.Split(c.Waits(), "\n")
 			for line := range strings.Lines(tc.waits) {
-				if !slices.Contains(told, strings.TrimSpace(line)) {
-					t.Errorf("not told: %s\nbut\n%s", line, c.Waits())
+				if !slices.Contains(reported, strings.TrimSpace(line)) {
+					t.Errorf("not reported: %s\nbut\n%s", line, c.Waits())
 				}
 			}
 		})
@@ -387,7 +387,7 @@ func TestReservationsKeepTheirNodes(t *testing.T) {
 	         bind o/new-1 n1`, c.Cycle())
 }
 
-// A gang that must stay together keeps to its zone, although another one has more room for a while.
+// A gang that must run in one zone keeps its reservation there, although another zone has more free resources for a while.
 func TestReservationsKeepTheirZone(t *testing.T) {
 	c := New(t, BuiltIn(t), Given(Node("a", "4cpu", Label("zone", "a")), Node("b", "4cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
 		Group("o/a", 1, Running(3, "1cpu", "a"), Running(4, "1cpu", "b")),

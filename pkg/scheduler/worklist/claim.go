@@ -5,9 +5,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Claim is what a job asks for in a turn, given its tasks that are left, in task order, of which the
+// Claim returns what the current job asks for, given its remaining tasks, in task order, of which the
 // first waits: its whole gang while that cannot start, then one surplus task; nil while the gang waits
-// for room that is being released, and when nothing is left. Surplus tasks that ask for nothing are
+// for resources that are being released, and when nothing is left. Surplus tasks that ask for nothing are
 // left to backfill.
 func Claim(ssn *framework.Session, job *api.JobInfo, tasks []*api.TaskInfo) *api.Claim {
 	switch {

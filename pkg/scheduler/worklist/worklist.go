@@ -9,9 +9,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// List holds the jobs that still want a turn. The order of queues is asked anew for each turn,
+// List holds the jobs that are still to be scheduled. List compares the queues again for each job,
 // because each placement changes shares. The order of jobs within a queue only changes for the
-// job that had the turn, which is outside of the list then.
+// current job, which is outside of the list then.
 type List struct {
 	ssn    *framework.Session
 	queues map[*api.QueueInfo]*jobs

@@ -37,7 +37,7 @@ nothing is left behind but what Go keeps in its caches.`
 
 const example = `  make demo                     # the same as: go run ./cmd/demo
   make demo ARGS=--exit         # end by itself; exit code 0 if the outcome is right
-  make demo ARGS="--nodes 8"    # more room: fewer gangs wait`
+  make demo ARGS="--nodes 8"    # larger cluster: fewer gangs wait`
 
 // NewCommand returns the command. It prints no errors; the caller does.
 func NewCommand(out *os.File) *cobra.Command {

@@ -69,12 +69,12 @@ func TestHowARunEnds(t *testing.T) {
 		err       error
 		want      string
 	}{
-		"well":                           {want: ""},
-		"badly":                          {err: failure, want: "it broke"},
-		"by Ctrl-C, after the summary":   {cancelled: true, want: ""},
-		"by Ctrl-C, in the middle":       {cancelled: true, err: context.Canceled, want: "interrupted"},
-		"by Ctrl-C, and badly":           {cancelled: true, err: failure, want: "it broke"},
-		"because nobody is there to see": {cancelled: true, cause: errors.New("the caller is gone"), err: context.Canceled, want: "the caller is gone"},
+		"well":                         {want: ""},
+		"badly":                        {err: failure, want: "it broke"},
+		"by Ctrl-C, after the summary": {cancelled: true, want: ""},
+		"by Ctrl-C, in the middle":     {cancelled: true, err: context.Canceled, want: "interrupted"},
+		"by Ctrl-C, and badly":         {cancelled: true, err: failure, want: "it broke"},
+		"because the caller has ended": {cancelled: true, cause: errors.New("the caller is gone"), err: context.Canceled, want: "the caller is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,9 +24,9 @@ const (
 	defaultQueue       = "default"
 )
 
-// schedulerPatience is how long the scheduler may take to send what it has decided when it is
+// schedulerStopTimeout is how long the scheduler may take to send what it has decided when it is
 // asked to stop.
-const schedulerPatience = 15 * time.Second
+const schedulerStopTimeout = 15 * time.Second
 
 // demo is one run.
 type demo struct {
@@ -77,7 +77,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, process.Stop(schedulerPatience)) }()
+	defer func() { err = errors.Join(err, process.Stop(schedulerStopTimeout)) }()
 
 	// 5. Submit the samples and show what becomes of them.
 	return d.show(ctx, c, process)
@@ -102,7 +102,7 @@ func (d *demo) show(ctx context.Context, c *cluster.Cluster, scheduler *cluster.
 		{"the scheduler", scheduler.Done(), scheduler.Wait},
 		{"the local cluster", c.Done(), nil},
 	})
-	verdict, err := f.untilSettled(ctx, d.options.timeout)
+	verdict, err := f.untilComplete(ctx, d.options.timeout)
 	if err != nil {
 		return err
 	}

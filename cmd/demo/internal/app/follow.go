@@ -9,7 +9,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/verify"
 )
 
-// drawPeriod is how often people are shown what has changed. The judge sees every change.
+// drawPeriod is the interval of screen updates. The verifier sees every change.
 const drawPeriod = 500 * time.Millisecond
 
 // ending is a process without which the demo cannot go on.
@@ -19,7 +19,7 @@ type ending struct {
 	wait func() (int, error) // says how it ended; nil if there is no more to say
 }
 
-// follower shows the cluster, to people and to the judge.
+// follower passes the state of the cluster to the screen and to the verifier.
 type follower struct {
 	out     output
 	watcher *snapshot.Watcher
@@ -33,9 +33,8 @@ func newFollower(out output, watcher *snapshot.Watcher, endings []ending) *follo
 
 func (f *follower) elapsed() time.Duration { return time.Since(f.start) }
 
-// untilSettled follows the samples until nothing about them is open any more, or until the
-// timeout.
-func (f *follower) untilSettled(ctx context.Context, timeout time.Duration) (verify.Verdict, error) {
+// untilComplete follows the samples until no check is open, or until the timeout.
+func (f *follower) untilComplete(ctx context.Context, timeout time.Duration) (verify.Verdict, error) {
 	j := verify.New(verify.Samples())
 	over := time.NewTimer(timeout)
 	defer over.Stop()
@@ -54,7 +53,7 @@ func (f *follower) untilSettled(ctx context.Context, timeout time.Duration) (ver
 			s := f.watcher.Snapshot()
 			j.Observe(time.Now(), s)
 			view(s, f.elapsed())
-			if verdict := j.Verdict(); verdict.Settled() {
+			if verdict := j.Verdict(); verdict.Complete() {
 				return verdict, nil
 			}
 		case <-over.C:

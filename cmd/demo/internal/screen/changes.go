@@ -10,9 +10,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 )
 
-// Changes remembers what was told, and tells what is new. The zero value has told nothing.
+// Changes prints what differs from what it has printed before. The zero value has printed nothing.
 type Changes struct {
-	told map[string]string
+	printed map[string]string
 }
 
 // Lines returns the lines about all that has changed since they were last asked for.
@@ -20,13 +20,13 @@ func (c *Changes) Lines(s snapshot.Snapshot, elapsed time.Duration, width int) [
 	now := sentences(s)
 	var lines []string
 	for _, sentence := range now {
-		if c.told[sentence.subject] != sentence.text {
+		if c.printed[sentence.subject] != sentence.text {
 			lines = append(lines, paragraph(clock(elapsed), sentence, width)...)
 		}
 	}
-	c.told = map[string]string{}
+	c.printed = map[string]string{}
 	for _, sentence := range now {
-		c.told[sentence.subject] = sentence.text
+		c.printed[sentence.subject] = sentence.text
 	}
 	return lines
 }
@@ -38,7 +38,7 @@ type sentence struct {
 func sentences(s snapshot.Snapshot) []sentence {
 	var list []sentence
 	for _, g := range s.Groups {
-		list = append(list, sentence{"group " + g.Name, describe(g)})
+		list = append(list, sentence{"PodGroup " + g.Name, describe(g)})
 	}
 	for _, w := range merge(s.Work) {
 		list = append(list, sentence{w.Kind + " " + w.Name, state(w)})

@@ -21,8 +21,8 @@ type Size struct {
 	Width, Height int
 }
 
-// Frame draws the scene within the size. What does not fit is told shorter: first the messages
-// of waiting groups, then the groups that have ended; at last the frame is cut.
+// Frame draws the snapshot within the size. If it does not fit, Frame shortens first the messages
+// of pending PodGroups, then the PodGroups that have ended, and then cuts the frame.
 func Frame(s snapshot.Snapshot, elapsed time.Duration, size Size) []string {
 	var lines []string
 	for _, level := range []struct {
@@ -78,7 +78,7 @@ func rows(t text.Table, width, noteLines int) []string {
 
 func groups(list []snapshot.Group, fold bool) text.Table {
 	t := text.Table{
-		Titles: []string{"GROUP", "QUEUE", "PHASE", "BOUND", "MIN", "ALL", "WAITS BECAUSE"},
+		Titles: []string{"PODGROUP", "QUEUE", "PHASE", "BOUND", "MIN", "ALL", "REASON"},
 		Right:  []bool{false, false, false, true, true, true, false},
 	}
 	folded := 0
@@ -99,7 +99,7 @@ func groups(list []snapshot.Group, fold bool) text.Table {
 }
 
 func work(list []snapshot.Work) text.Table {
-	t := text.Table{Titles: []string{"WITHOUT A GROUP", "QUEUE", "STATE"}, Right: make([]bool, 3)}
+	t := text.Table{Titles: []string{"WITHOUT A PODGROUP", "QUEUE", "STATE"}, Right: make([]bool, 3)}
 	for _, w := range merge(list) {
 		t.Rows = append(t.Rows, text.Row{Cells: []string{w.Kind + "/" + w.Name, w.Queue, state(w)}})
 	}
@@ -183,7 +183,7 @@ func short(name corev1.ResourceName) string {
 	return string(name[strings.LastIndex(string(name), "/")+1:])
 }
 
-// shared returns the resources of a list that queues share, in the order in which they are told.
+// shared returns the resources of a list that queues share, in the order of the columns.
 func shared(list corev1.ResourceList) []corev1.ResourceName {
 	return slices.DeleteFunc(text.Resources(list), func(name corev1.ResourceName) bool {
 		return name != corev1.ResourceCPU && name != corev1.ResourceMemory && !strings.Contains(string(name), "/")

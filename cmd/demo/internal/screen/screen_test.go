@@ -55,46 +55,46 @@ func TestFrame(t *testing.T) {
 		given screen.Size
 		want  string
 	}{
-		"there is room for all": {screen.Size{Width: 80, Height: 40}, `
+		"the terminal is large": {screen.Size{Width: 80, Height: 40}, `
 1:05   2 nodes   cpu 3.5 of 16 in use   nvidia.com/gpu 2 of 8 in use
 
-GROUP  QUEUE     PHASE     BOUND  MIN  ALL  WAITS BECAUSE
-done   research  Finished      2    2    2
-runs   research  Running       3    2    4
-waits  default   Pending       0   16   16  NotEnoughResources
+PODGROUP  QUEUE     PHASE     BOUND  MIN  ALL  REASON
+done      research  Finished      2    2    2
+runs      research  Running       3    2    4
+waits     default   Pending       0   16   16  NotEnoughResources
     needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0/2 nodes are available: 2
     Insufficient nvidia.com/gpu
 
-WITHOUT A GROUP  QUEUE    STATE
-deployment/web   default  2 of 3 available
-job/all          default  complete, 4 of 4
-job/some         default  2 running, 1 of 4 complete
-pod/notes-*      default  1 of 2 running
-pod/single       default  0 running, 1 ended
+WITHOUT A PODGROUP  QUEUE    STATE
+deployment/web      default  2 of 3 available
+job/all             default  complete, 4 of 4
+job/some            default  2 running, 1 of 4 complete
+pod/notes-*         default  1 of 2 running
+pod/single          default  0 running, 1 ended
 
 QUEUE     WEIGHT  CPU / DESERVED  MEMORY / DESERVED  GPU / DESERVED
 default        1               -                  -               -
 research       3      3.5 / 10.7        3Gi / 512Mi           2 / 8`},
 		"the terminal is low": {screen.Size{Width: 80, Height: 16}, `
 1:05   2 nodes   cpu 3.5 of 16 in use   nvidia.com/gpu 2 of 8 in use
-GROUP     QUEUE     PHASE     BOUND  MIN  ALL  WAITS BECAUSE
+PODGROUP  QUEUE     PHASE     BOUND  MIN  ALL  REASON
 runs      research  Running       3    2    4
 waits     default   Pending       0   16   16  NotEnoughResources
 (1 more)            Finished
 
-WITHOUT A GROUP  QUEUE    STATE
-deployment/web   default  2 of 3 available
-job/all          default  complete, 4 of 4
-job/some         default  2 running, 1 of 4 complete
-pod/notes-*      default  1 of 2 running
-pod/single       default  0 running, 1 ended
+WITHOUT A PODGROUP  QUEUE    STATE
+deployment/web      default  2 of 3 available
+job/all             default  complete, 4 of 4
+job/some            default  2 running, 1 of 4 complete
+pod/notes-*         default  1 of 2 running
+pod/single          default  0 running, 1 ended
 
 QUEUE     WEIGHT  CPU / DESERVED  MEMORY / DESERVED  GPU / DESERVED
 default        1               -                  -               -
 research       3      3.5 / 10.7        3Gi / 512Mi           2 / 8`},
 		"the terminal is tiny": {screen.Size{Width: 30, Height: 3}, `
 1:05   2 nodes   cpu 3.5 of 1…
-GROUP     QUEUE     PHASE…
+PODGROUP  QUEUE     PHASE…
 runs      research  Running…`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,9 +132,9 @@ func TestChanges(t *testing.T) {
 	changes := &screen.Changes{}
 	got := changes.Lines(s, 5*time.Second, 80)
 	want := strings.Split(strings.TrimPrefix(`
-  0:05  group done Finished in research: 2 of 2 pods bound, min 2
-  0:05  group runs Running in research: 3 of 4 pods bound, min 2
-  0:05  group waits Pending in default: 0 of 16 pods bound, min 16;
+  0:05  PodGroup done Finished in research: 2 of 2 pods bound, min 2
+  0:05  PodGroup runs Running in research: 3 of 4 pods bound, min 2
+  0:05  PodGroup waits Pending in default: 0 of 16 pods bound, min 16;
         NotEnoughResources: needs 16 more pods of 4 nvidia.com/gpu + 1 cpu; 0/2
         nodes are available: 2 Insufficient nvidia.com/gpu
   0:05  deployment web 2 of 3 available
@@ -150,7 +150,7 @@ func TestChanges(t *testing.T) {
 	s.Groups[1].Bound = 4
 	s.Queues = s.Queues[:1]
 	got = changes.Lines(s, 7*time.Second, 80)
-	want = []string{"  0:07  group runs Running in research: 4 of 4 pods bound, min 2"}
+	want = []string{"  0:07  PodGroup runs Running in research: 4 of 4 pods bound, min 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines about a change (-want +got):\n%s", diff)
 	}
@@ -161,7 +161,7 @@ func TestVerdict(t *testing.T) {
 	got := screen.Verdict(verify.Verdict{
 		{Name: "gangs are whole", State: verify.Passed, Details: []string{"9 gangs; each was whole within 30ms"}},
 		{Name: "the rest", State: verify.Open, Details: []string{"a has not started", "b has not started"}},
-		{Name: "room", State: verify.Failed, Details: []string{"node n: its pods hold 9 cpu of 8"}},
+		{Name: "capacity", State: verify.Failed, Details: []string{"node n: its pods hold 9 cpu of 8"}},
 	}, 40)
 	want := strings.Split(`  ok      gangs are whole
             9 gangs; each was whole
@@ -169,7 +169,7 @@ func TestVerdict(t *testing.T) {
   MISSING the rest
             a has not started
             b has not started
-  WRONG   room
+  WRONG   capacity
             node n: its pods hold 9 cpu
             of 8`, "\n")
 	if diff := cmp.Diff(want, got); diff != "" {

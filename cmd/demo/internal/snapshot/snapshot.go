@@ -1,5 +1,5 @@
-// Package snapshot turns the objects of a cluster into what the demo shows and judges: groups,
-// queues, nodes, and the work that belongs to no group. It reads what any client can read;
+// Package snapshot turns the objects of a cluster into what the demo shows and verifies: PodGroups,
+// queues, nodes, and the work that belongs to no PodGroup. It reads what any client can read;
 // nothing comes from inside the scheduler.
 package snapshot
 
@@ -46,13 +46,13 @@ type Group struct {
 	Phase, Reason, Message string
 }
 
-// Started tells whether enough pods got a node for the gang to run.
+// Started reports whether enough pods got a node for the gang to run.
 func (g Group) Started() bool { return g.Bound >= g.Min }
 
-// Partial tells whether some pods got a node, but too few.
+// Partial reports whether some pods got a node, but too few.
 func (g Group) Partial() bool { return g.Bound > 0 && g.Bound < g.Min }
 
-// Done tells whether all pods there are have ended.
+// Done reports whether all existing pods have ended.
 func (g Group) Done() bool { return g.Members > 0 && g.Ended == g.Members }
 
 // Queue is a Queue with what its pods hold.
@@ -65,14 +65,14 @@ type Queue struct {
 	Capability, Deserved, Allocated, Held corev1.ResourceList
 }
 
-// Work is a Job, a Deployment, or a pod that nobody controls, without a PodGroup.
+// Work is a Job, a Deployment, or a pod without a controller, that belongs to no PodGroup.
 type Work struct {
 	Kind, Namespace, Name, Queue string
 
 	// Want is how many pods should run or complete, Running and Ended how many do and did.
 	Want, Running, Ended int
 
-	// Done tells whether a Job has completed, a Deployment is fully available, a pod runs
+	// Done reports whether a Job has completed, a Deployment is fully available, a pod runs
 	// or has ended well.
 	Done bool
 }
@@ -87,8 +87,8 @@ type Objects struct {
 	Queues      []*v1alpha1.Queue
 }
 
-// Of returns the scene that the objects make up. Pods and work of other schedulers than the
-// given one are left out, except where they take room on nodes.
+// Of returns the snapshot of the objects. Pods and work of other schedulers than the
+// given one are left out, except that their pods count as used resources of nodes.
 func Of(o Objects, schedulerName, defaultQueue string) Snapshot {
 	s := Snapshot{}
 	for _, n := range o.Nodes {

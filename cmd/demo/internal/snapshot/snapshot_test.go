@@ -60,8 +60,8 @@ func TestAScheduledGroupHasNoReason(t *testing.T) {
 	}
 }
 
-// TestRoom checks who holds what: nodes count all pods on them, queues those that the scheduler has bound for them.
-func TestRoom(t *testing.T) {
+// TestUsedResources: nodes count all pods on them, queues those of theirs that the scheduler has bound.
+func TestUsedResources(t *testing.T) {
 	t.Parallel()
 	ofQueue := annotated(v1alpha1.AnnotationQueue, "q")
 	objects := snapshot.Objects{

@@ -87,7 +87,7 @@ func (w *Watcher) start(ctx context.Context) error {
 func (w *Watcher) notify() {
 	select {
 	case w.changed <- struct{}{}:
-	default: // somebody will look anyway
+	default: // a notification is pending already
 	}
 }
 

@@ -87,7 +87,7 @@ func singlePods(pods []*corev1.Pod, defaultQueue string) []Work {
 	return work
 }
 
-// withoutGroup tells whether pods of the template are the scheduler's and belong to no PodGroup.
+// withoutGroup reports whether pods of the template are the scheduler's and belong to no PodGroup.
 func withoutGroup(t corev1.PodTemplateSpec, schedulerName string) bool {
 	return t.Spec.SchedulerName == schedulerName && groupName(&corev1.Pod{ObjectMeta: t.ObjectMeta}) == ""
 }

@@ -1,6 +1,6 @@
 package verify
 
-// Expectations is what the samples promise. Names are those of objects in one namespace.
+// Expectations are the expected results of the samples. Names are those of objects in one namespace.
 type Expectations struct {
 	Namespace string
 

@@ -18,7 +18,7 @@ const (
 	Failed State = "WRONG"
 )
 
-// Check is one promise of the story.
+// Check is the result of one expectation.
 type Check struct {
 	Name  string
 	State State
@@ -28,24 +28,24 @@ type Check struct {
 	Details []string
 }
 
-// Verdict is all checks, in the order in which they are told.
+// Verdict is all checks, in the order of the output.
 type Verdict []Check
 
-// Right tells whether all has passed.
+// Right reports whether all checks have passed.
 func (v Verdict) Right() bool {
 	return !slices.ContainsFunc(v, func(c Check) bool { return c.State != Passed })
 }
 
-// Settled tells whether nothing is open any more.
-func (v Verdict) Settled() bool {
+// Complete reports whether no check is open.
+func (v Verdict) Complete() bool {
 	return !slices.ContainsFunc(v, func(c Check) bool { return c.State == Open })
 }
 
 const (
 	checkWhole    = "every gang started whole or not at all"
 	checkGangs    = "every gang that fits ran to its end"
-	checkWork     = "Jobs, Deployments and best-effort pods run without a group"
-	checkCapacity = "no node over its room, no queue over its capability"
+	checkWork     = "Jobs, Deployments and best-effort pods run without a PodGroup"
+	checkCapacity = "no node overcommitted, no queue over its capability"
 	checkQueues   = "queues say what their pods hold, and share no more than there is"
 )
 

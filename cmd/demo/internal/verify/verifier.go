@@ -29,10 +29,10 @@ type Verifier struct {
 	last       snapshot.Snapshot
 }
 
-// New returns a judge of the story that has seen nothing.
-func New(story Expectations) *Verifier {
+// New returns a Verifier that has observed nothing.
+func New(expectations Expectations) *Verifier {
 	return &Verifier{
-		expectations: story,
+		expectations: expectations,
 		firstBound:   map[string]time.Time{},
 		wholeAfter:   map[string]time.Duration{},
 		since:        map[string]time.Time{},
@@ -40,7 +40,7 @@ func New(story Expectations) *Verifier {
 	}
 }
 
-// Observe shows the judge a moment. Moments come in the order of time.
+// Observe adds a snapshot. Callers pass snapshots in the order of time.
 func (j *Verifier) Observe(at time.Time, s snapshot.Snapshot) {
 	j.last = s
 	wrong := map[string]string{} // what is wrong now, and is a fault if it lasts → check
@@ -106,7 +106,7 @@ func (j *Verifier) observeOrders() {
 	}
 }
 
-// observeCapacity holds nodes to their room and queues to their caps, by what pods ask for.
+// observeCapacity compares the requests of pods with the allocatable resources of nodes and the capability of queues.
 func (j *Verifier) observeCapacity() {
 	for _, n := range j.last.Nodes {
 		if text := capacity.Excess(n.Used, n.Allocatable); text != "" {
@@ -143,7 +143,7 @@ func (j *Verifier) fault(check, format string, args ...any) {
 	}
 }
 
-// explains tells whether a message says which resource is missing, for how many pods, and on
+// explains reports whether a message says which resource is missing, for how many pods, and on
 // how many nodes.
 func explains(message, resource string) bool {
 	missing := regexp.MustCompile(`\b[0-9]+ more pods? of [^;]*\b[0-9]+ ` + regexp.QuoteMeta(resource))
@@ -153,9 +153,9 @@ func explains(message, resource string) bool {
 
 // join lists names in a sentence, at most a few of them.
 func join(names []string) string {
-	const told = 4
-	if len(names) > told {
-		names = append(slices.Clone(names[:told]), fmt.Sprintf("%d more", len(names)-told))
+	const listed = 4
+	if len(names) > listed {
+		names = append(slices.Clone(names[:listed]), fmt.Sprintf("%d more", len(names)-listed))
 	}
 	return strings.Join(names, ", ")
 }

@@ -123,8 +123,8 @@ const (
 	gangs    = "every gang that fits ran to its end"
 	big      = "big never started, and says why"
 	order    = "then started only after first had ended"
-	work     = "Jobs, Deployments and best-effort pods run without a group"
-	capacity = "no node over its room, no queue over its capability"
+	work     = "Jobs, Deployments and best-effort pods run without a PodGroup"
+	capacity = "no node overcommitted, no queue over its capability"
 	queues   = "queues say what their pods hold, and share no more than there is"
 )
 
@@ -248,8 +248,8 @@ func TestVerdict(t *testing.T) {
 			if right := len(test.missing)+len(test.wrong) == 0; j.Verdict().Right() != right {
 				t.Errorf("right is %v, want %v", j.Verdict().Right(), right)
 			}
-			if settled := len(test.missing) == 0; j.Verdict().Settled() != settled {
-				t.Errorf("settled is %v, want %v", j.Verdict().Settled(), settled)
+			if complete := len(test.missing) == 0; j.Verdict().Complete() != complete {
+				t.Errorf("complete is %v, want %v", j.Verdict().Complete(), complete)
 			}
 		})
 	}

@@ -39,12 +39,12 @@ func advice(reason string) string {
 	return ""
 }
 
-// podAdvice is advice for a pod without a group. There Unschedulable is also the reason of those that only lack
-// room, because autoscalers look for it.
+// podAdvice returns the advice for a pod without a PodGroup. The reason Unschedulable includes pods for which only the
+// resources are insufficient, because autoscalers search for it.
 func podAdvice(reason string) string {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
-		return "If the nodes only lack resources, wait, decrease the requests or add nodes; otherwise correct the node selector, affinity or tolerations of the pod."
+		return "If only resources are insufficient, wait, decrease the requests or add nodes; otherwise correct the node selector, affinity or tolerations of the pod."
 	case corev1.PodReasonSchedulingGated:
 		return "The component that set the scheduling gates must remove them."
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// patience is for how long it is no wonder that no scheduler has looked at a group.
-const patience = 10 * time.Second
+// schedulingDelay is for how long a PodGroup may exist before the scheduler updates its status.
+const schedulingDelay = 10 * time.Second
 
 // Text is the answer, in lines of at most 80 characters as far as words allow it.
 func (f *Facts) Text() string {
@@ -95,7 +95,7 @@ func (f *Facts) podReason(p *corev1.Pod) verdict {
 
 // notLookedAt is the verdict on what no scheduler has written to.
 func (f *Facts) notLookedAt(created metav1.Time, what string) verdict {
-	if f.Now.Sub(created.Time) <= patience {
+	if f.Now.Sub(created.Time) <= schedulingDelay {
 		return verdict{reason: "none yet", message: "the scheduler has not processed the " + what + " yet"}
 	}
 	return verdict{reason: "none", message: "no scheduler seems to run: the " + what + " was created " + f.age(created) + " ago and has not been processed", advice: adviceWithoutScheduler}

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	noRoom    = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
-	queueFull = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
+	insufficient = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
+	queueFull    = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
 
 // research is a queue with something in it.
@@ -29,14 +29,14 @@ func research() *v1alpha1.Queue {
 
 func cases() map[string]*explain.Facts {
 	return map[string]*explain.Facts{
-		"no-room": facts(
-			group("train", 8, "research", pending("NotEnoughResources", noRoom)),
-			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
-			event("PodGroup", "train", 12, "NotEnoughResources", noRoom),
+		"insufficient": facts(
+			group("train", 8, "research", pending("NotEnoughResources", insufficient)),
+			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
+			event("PodGroup", "train", 12, "NotEnoughResources", insufficient),
 		),
-		"nearest": facts(
-			group("train", 8, "research", pending("NotEnoughResources", noRoom+"; nearest: node n-17 lacks 2 nvidia.com/gpu; reserved: 3 nodes, because it has been pending for more than 5m0s")),
-			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+		"nearest-node": facts(
+			group("train", 8, "research", pending("NotEnoughResources", insufficient+"; nearest: node n-17 is missing 2 nvidia.com/gpu; reserved: 3 nodes, because it has been pending for more than 5m0s")),
+			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
 		),
 		"no-node-suits": facts(
 			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector; nearest: node n1 has another architecture")),
@@ -73,9 +73,9 @@ func cases() map[string]*explain.Facts {
 			append(pods("train", 5, running), named("train-", 5, 3, waiting("Unschedulable", "needs 3 more pods of 1 cpu; 0/9 nodes are available: 9 Insufficient cpu"))...), research(),
 		),
 		"members-differ": facts(
-			group("train", 8, "research", pending("NotEnoughResources", noRoom)),
-			append(append(pods("train", 8, waiting("Unschedulable", noRoom)),
-				named("train-", 8, 56, waiting("GangPending", "not one of the 8 pods that must start together, and waiting for them: "+noRoom))...),
+			group("train", 8, "research", pending("NotEnoughResources", insufficient)),
+			append(append(pods("train", 8, waiting("Unschedulable", insufficient)),
+				named("train-", 8, 56, waiting("GangPending", "not one of the 8 pods that must start together, and waiting for them: "+insufficient))...),
 				foreign("train-64"), deleted("train-65"), silent("train-66")), research(),
 		),
 		"running": facts(
@@ -95,7 +95,7 @@ func cases() map[string]*explain.Facts {
 		"unread": unread(facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil),
 			`queue research: queues.scheduling.batch-scheduler.dev "research" is forbidden: User "ada" cannot get resource "queues" in API group "scheduling.batch-scheduler.dev" at the cluster scope`),
 		"long-history":   facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil, many("train", 13)...),
-		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", noRoom+"; nearest: node n-17 lacks 2 nvidia.com/gpu"))}, nil),
+		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", insufficient+"; nearest: node n-17 is missing 2 nvidia.com/gpu"))}, nil),
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
 		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),

@@ -31,7 +31,7 @@ type Facts struct {
 	Unread []string
 }
 
-// defaultQueue is where pods are that name no queue, unless the scheduler was told otherwise.
+// defaultQueue is the queue of pods that name none, unless the flag of the scheduler sets another.
 const defaultQueue = "default"
 
 // queueName is the queue that is asked for.
@@ -70,12 +70,12 @@ func count(pods []corev1.Pod) counts {
 	return c
 }
 
-// waits tells whether a pod has no node and may still get one.
+// waits reports whether a pod has no node and may still get one.
 func waits(p *corev1.Pod) bool {
 	return p.Spec.NodeName == "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-// foreign tells whether a pod is left to Kubernetes' own scheduler, which is what one gets by naming none.
+// foreign reports whether kube-scheduler schedules a pod, as it does if the pod names no scheduler.
 func foreign(p *corev1.Pod) bool { return p.Spec.SchedulerName == corev1.DefaultSchedulerName }
 
 func podScheduled(p *corev1.Pod) *corev1.PodCondition {

@@ -72,7 +72,7 @@ func TestWhoIsAMember(t *testing.T) {
 			group("g", 2, "research"), pods("g", 2, annotated("g")),
 			"g-0 g-1", 2,
 		},
-		"the label goes before the annotation": {
+		"the label takes precedence over the annotation": {
 			group("g", 2, "research"), []corev1.Pod{pod("a", annotated("g"), labelled("h"))},
 			"", 2,
 		},

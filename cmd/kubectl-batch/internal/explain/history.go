@@ -13,7 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// remembered is how many moments are told.
+// remembered is how many moments the output contains.
 const remembered = 12
 
 // moment is something that has happened.
@@ -22,12 +22,12 @@ type moment struct {
 	text string
 }
 
-// history tells the last moments with their ages, the newest last: what the objects themselves say, because events
-// are forgotten after an hour and are not always read, and the events.
+// history prints the last moments with their ages, the newest last: from the objects, because events
+// expire after an hour and are not always readable, and from the events.
 func (f *Facts) history(s *textWriter) {
 	moments := f.milestones()
 	for i := range f.Events {
-		moments = append(moments, moment{happened(&f.Events[i]), told(&f.Events[i])})
+		moments = append(moments, moment{happened(&f.Events[i]), describe(&f.Events[i])})
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text))
@@ -62,7 +62,7 @@ func (f *Facts) milestones() []moment {
 	}{
 		{"created", func(p *corev1.Pod) time.Time { return p.CreationTimestamp.Time }},
 		{"bound to a node", bound},
-		{"deleted", toldToEnd},
+		{"deleted", deletionTime},
 		{"finished", ended},
 	} {
 		pods, last := 0, time.Time{}
@@ -97,8 +97,8 @@ func bound(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// toldToEnd is when a pod was deleted, which is not what the field says: that is when it should be gone.
-func toldToEnd(p *corev1.Pod) time.Time {
+// deletionTime returns when a pod was deleted. DeletionTimestamp is the time at which it should have ended.
+func deletionTime(p *corev1.Pod) time.Time {
 	if p.DeletionTimestamp == nil {
 		return time.Time{}
 	}
@@ -119,7 +119,7 @@ func ended(p *corev1.Pod) time.Time {
 	return last
 }
 
-func told(e *corev1.Event) string {
+func describe(e *corev1.Event) string {
 	who := ""
 	if e.InvolvedObject.Kind == "Pod" {
 		who = "pod " + e.InvolvedObject.Name + " "

@@ -79,7 +79,7 @@ func (f *Facts) exception(p *corev1.Pod) (reason, message string) {
 	return condition.Reason, condition.Message
 }
 
-// covers tells whether the condition of the group says what that of a pod says.
+// covers reports whether the condition of the PodGroup contains what that of a pod says.
 func (f *Facts) covers(pod *corev1.PodCondition) bool {
 	group := meta.FindStatusCondition(f.Group.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
 	switch {

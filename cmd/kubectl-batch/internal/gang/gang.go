@@ -37,8 +37,8 @@ type Grouping struct {
 	Min           int32 // 0 for all pods
 }
 
-// Wish is a gang in a few words. What is empty is not asked for.
-type Wish struct {
+// Spec describes a gang by the flags of submit. Empty fields are not set.
+type Spec struct {
 	Name             string
 	Replicas         int32
 	CPU, Memory, GPU string // of each pod
@@ -48,15 +48,15 @@ type Wish struct {
 }
 
 // New makes a gang. An error names the flag that is wrong.
-func New(w Wish) (Gang, error) {
-	if err := w.check(); err != nil {
+func New(s Spec) (Gang, error) {
+	if err := s.check(); err != nil {
 		return Gang{}, err
 	}
 	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
 	for _, asked := range []struct {
 		flag, amount string
 		name         corev1.ResourceName
-	}{{"--cpu", w.CPU, corev1.ResourceCPU}, {"--memory", w.Memory, corev1.ResourceMemory}, {"--gpu", w.GPU, GPU}} {
+	}{{"--cpu", s.CPU, corev1.ResourceCPU}, {"--memory", s.Memory, corev1.ResourceMemory}, {"--gpu", s.GPU, GPU}} {
 		if asked.amount == "" {
 			continue
 		}
@@ -66,35 +66,35 @@ func New(w Wish) (Gang, error) {
 		}
 		requests[asked.name] = amount
 		if asked.name == GPU {
-			limits[asked.name] = amount // the API server wants both for what cannot be overcommitted
+			limits[asked.name] = amount // the API server requires both for what cannot be overcommitted
 		}
 	}
 	g := Gang{Job: &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
 		Spec: batchv1.JobSpec{
-			Parallelism: ptr.To(w.Replicas), Completions: ptr.To(w.Replicas),
+			Parallelism: ptr.To(s.Replicas), Completions: ptr.To(s.Replicas),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers: []corev1.Container{{
-					Name: "main", Image: w.Image, Command: w.Command,
+					Name: "main", Image: s.Image, Command: s.Command,
 					Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits},
 				}},
 			}},
 		},
 	}}
-	return g, g.complete(w.Grouping)
+	return g, g.complete(s.Grouping)
 }
 
-func (w Wish) check() error {
+func (s Spec) check() error {
 	switch {
-	case w.Name == "":
+	case s.Name == "":
 		return errors.New("--name is required: the name of the Job and its PodGroup")
-	case len(validation.IsDNS1123Label(w.Name)) > 0:
-		return fmt.Errorf("--name: %q is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit", w.Name)
-	case w.Image == "":
+	case len(validation.IsDNS1123Label(s.Name)) > 0:
+		return fmt.Errorf("--name: %q is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit", s.Name)
+	case s.Image == "":
 		return errors.New("--image is required: the container image of the pods")
-	case w.Replicas < 1:
-		return fmt.Errorf("--replicas: %d is invalid; it must be at least 1", w.Replicas)
+	case s.Replicas < 1:
+		return fmt.Errorf("--replicas: %d is invalid; it must be at least 1", s.Replicas)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func parse(name corev1.ResourceName, text string) (resource.Quantity, error) {
 	return amount, nil
 }
 
-// complete adds what the Job lacks to be a gang: a group, its label on the pods, and the name of the scheduler.
+// complete adds what makes the Job a gang: a PodGroup, its label on the pods, and the name of the scheduler.
 func (g *Gang) complete(o Grouping) error {
 	pods := &g.Job.Spec.Template
 	if g.Group == nil {

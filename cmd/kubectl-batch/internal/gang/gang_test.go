@@ -14,9 +14,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// wish is a right one, that edits make wrong.
-func wish(edits ...func(*gang.Wish)) gang.Wish {
-	w := gang.Wish{Name: "train", Replicas: 8, CPU: "4", Memory: "64Gi", GPU: "1", Image: "trainer:7", Command: []string{"run"}}
+// spec returns a valid Spec with the edits applied.
+func spec(edits ...func(*gang.Spec)) gang.Spec {
+	w := gang.Spec{Name: "train", Replicas: 8, CPU: "4", Memory: "64Gi", GPU: "1", Image: "trainer:7", Command: []string{"run"}}
 	for _, edit := range edits {
 		edit(&w)
 	}
@@ -33,25 +33,25 @@ func words(g gang.Gang) string {
 func TestNew(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		given gang.Wish
+		given gang.Spec
 		want  string // or the error
 	}{
-		"all of it": {wish(), `job train of 8 for batch-scheduler in train, group train min 8 queue "" class ""`},
+		"all of it": {spec(), `job train of 8 for batch-scheduler in train, group train min 8 queue "" class ""`},
 		"elastic, in a queue": {
-			wish(func(w *gang.Wish) { w.Grouping = gang.Grouping{Queue: "research", PriorityClass: "high", Min: 2} }),
+			spec(func(w *gang.Spec) { w.Grouping = gang.Grouping{Queue: "research", PriorityClass: "high", Min: 2} }),
 			`job train of 8 for batch-scheduler in train, group train min 2 queue "research" class "high"`,
 		},
-		"no name":               {wish(func(w *gang.Wish) { w.Name = "" }), `--name is required: the name of the Job and its PodGroup`},
-		"a name that is none":   {wish(func(w *gang.Wish) { w.Name = "Train_1" }), `--name: "Train_1" is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit`},
-		"a name that is long":   {wish(func(w *gang.Wish) { w.Name = strings.Repeat("a", 64) }), `--name: "` + strings.Repeat("a", 64) + `" is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit`},
-		"no image":              {wish(func(w *gang.Wish) { w.Image = "" }), `--image is required: the container image of the pods`},
-		"nobody":                {wish(func(w *gang.Wish) { w.Replicas = 0 }), `--replicas: 0 is invalid; it must be at least 1`},
-		"less than nobody":      {wish(func(w *gang.Wish) { w.Min = -1 }), `--min: -1 is invalid; it must be at least 1`},
-		"more than all":         {wish(func(w *gang.Wish) { w.Min = 9 }), `9 pods must start together, but the Job runs at most 8 at a time; decrease --min (minMember), or increase --replicas (parallelism)`},
-		"an amount that is no":  {wish(func(w *gang.Wish) { w.CPU = "many" }), `--cpu: "many" is not a quantity, such as 4, 500m or 64Gi`},
-		"a negative amount":     {wish(func(w *gang.Wish) { w.Memory = "-1Gi" }), `--memory: -1Gi is negative`},
-		"half a GPU":            {wish(func(w *gang.Wish) { w.GPU = "500m" }), `--gpu: 500m is not a whole number`},
-		"nothing but its place": {wish(func(w *gang.Wish) { w.CPU, w.Memory, w.GPU = "", "", "" }), `job train of 8 for batch-scheduler in train, group train min 8 queue "" class ""`},
+		"no name":               {spec(func(w *gang.Spec) { w.Name = "" }), `--name is required: the name of the Job and its PodGroup`},
+		"a name that is none":   {spec(func(w *gang.Spec) { w.Name = "Train_1" }), `--name: "Train_1" is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit`},
+		"a name that is long":   {spec(func(w *gang.Spec) { w.Name = strings.Repeat("a", 64) }), `--name: "` + strings.Repeat("a", 64) + `" is invalid: it must consist of at most 63 lower case letters, digits and '-', and begin and end with a letter or digit`},
+		"no image":              {spec(func(w *gang.Spec) { w.Image = "" }), `--image is required: the container image of the pods`},
+		"no replicas":           {spec(func(w *gang.Spec) { w.Replicas = 0 }), `--replicas: 0 is invalid; it must be at least 1`},
+		"negative minimum":      {spec(func(w *gang.Spec) { w.Min = -1 }), `--min: -1 is invalid; it must be at least 1`},
+		"more than all":         {spec(func(w *gang.Spec) { w.Min = 9 }), `9 pods must start together, but the Job runs at most 8 at a time; decrease --min (minMember), or increase --replicas (parallelism)`},
+		"an amount that is no":  {spec(func(w *gang.Spec) { w.CPU = "many" }), `--cpu: "many" is not a quantity, such as 4, 500m or 64Gi`},
+		"a negative amount":     {spec(func(w *gang.Spec) { w.Memory = "-1Gi" }), `--memory: -1Gi is negative`},
+		"half a GPU":            {spec(func(w *gang.Spec) { w.GPU = "500m" }), `--gpu: 500m is not a whole number`},
+		"nothing but its place": {spec(func(w *gang.Spec) { w.CPU, w.Memory, w.GPU = "", "", "" }), `job train of 8 for batch-scheduler in train, group train min 8 queue "" class ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +63,7 @@ func TestNew(t *testing.T) {
 
 func TestWhatPodsAskFor(t *testing.T) {
 	t.Parallel()
-	g, err := gang.New(wish())
+	g, err := gang.New(spec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func compare(t *testing.T, want string, g gang.Gang, err error) {
 
 func TestIn(t *testing.T) {
 	t.Parallel()
-	g, err := gang.New(wish())
+	g, err := gang.New(spec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +158,10 @@ func TestOwnersOf(t *testing.T) {
 		pods  []corev1.Pod
 		want  string // or the error
 	}{
-		"a Job, told once":         {pods: []corev1.Pod{pod("a", owned("batch/v1", "Job", "j", true)), pod("b", owned("batch/v1", "Job", "j", true))}, want: "[{j uid-j}] []"},
+		"a Job, listed once":       {pods: []corev1.Pod{pod("a", owned("batch/v1", "Job", "j", true)), pod("b", owned("batch/v1", "Job", "j", true))}, want: "[{j uid-j}] []"},
 		"two Jobs":                 {pods: []corev1.Pod{pod("a", owned("batch/v1", "Job", "k", true)), pod("b", owned("batch/v1", "Job", "j", true))}, want: "[{j uid-j} {k uid-k}] []"},
 		"a Job without pods yet":   {group: owned("batch/v1", "Job", "j", false), want: "[{j uid-j}] []"},
-		"pods of nobody":           {pods: []corev1.Pod{pod("a", nil)}, want: "[] [{a uid-a}]"},
+		"pods without owner":       {pods: []corev1.Pod{pod("a", nil)}, want: "[] [{a uid-a}]"},
 		"an owner that makes none": {pods: []corev1.Pod{pod("a", owned("v1", "ConfigMap", "c", false))}, want: "[] [{a uid-a}]"},
 		"another controller":       {pods: []corev1.Pod{pod("a", owned("batch/v1", "Job", "j", true)), pod("b", owned("apps/v1", "ReplicaSet", "web-1", true))}, want: "pod b of PodGroup g belongs to ReplicaSet web-1, which cancel does not delete; delete that object first"},
 		"another kind of Job":      {pods: []corev1.Pod{pod("a", owned("batch.volcano.sh/v1alpha1", "Job", "j", true))}, want: "pod a of PodGroup g belongs to Job j, which cancel does not delete; delete that object first"},

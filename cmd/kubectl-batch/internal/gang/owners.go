@@ -21,11 +21,11 @@ type Object struct {
 // Owners are what a gang is made of besides its PodGroup.
 type Owners struct {
 	Jobs []Object // which own members, or the PodGroup
-	Pods []Object // members that nobody owns
+	Pods []Object // members without owner
 }
 
-// OwnersOf says what must go for the group to be gone for good. It is an error if members belong to something else
-// than a Job, which would make them anew.
+// OwnersOf returns what must be deleted to delete the PodGroup with its pods. It is an error if an owner of members
+// is not a Job, because that owner would create them again.
 func OwnersOf(group *v1alpha1.PodGroup, pods []corev1.Pod) (Owners, error) {
 	var o Owners
 	for i := range pods {

@@ -16,8 +16,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// Read reads a Job, with its PodGroup or without, from YAML or JSON, and adds what is missing. A field that nobody
-// knows is an error.
+// Read reads a Job, with its PodGroup or without, from YAML or JSON, and adds what is missing. An unknown
+// field is an error.
 func Read(from io.Reader, o Grouping) (Gang, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(batchv1.AddToScheme(scheme))
@@ -51,7 +51,8 @@ func Read(from io.Reader, o Grouping) (Gang, error) {
 	return g, g.finish(o)
 }
 
-// empty tells whether a document says nothing.
+// empty reports whether a document has no content.
+
 func empty(document []byte) bool {
 	var content any
 	return yaml.Unmarshal(document, &content) == nil && content == nil

@@ -108,7 +108,7 @@ func (o *options) addFlags(command *cobra.Command) {
 		"capacity of the nodes, as `resource=quantity,...`; cpu, memory and pods default to "+nodes.DefaultSpec+
 			"; name=NAME names the nodes NAME-0, NAME-1, ... and count=N makes N of them; repeat for several kinds")
 	flags.IntVar(&o.zones, "zones", o.zones,
-		fmt.Sprintf("deal the nodes out over this many zones (zone-a, zone-b, ...), at most %d; 0 labels none", nodes.MaxZones))
+		fmt.Sprintf("distribute the nodes over this many zones (zone-a, zone-b, ...), at most %d; 0 labels none", nodes.MaxZones))
 	flags.BoolVar(&o.controllerManager, "controller-manager", o.controllerManager,
 		"run kube-controller-manager with the controllers for service accounts, namespaces, garbage, Jobs, ReplicaSets, Deployments, disruption budgets and resource claims")
 	flags.BoolVar(&o.scheduler, "kube-scheduler", o.scheduler, "run the stock kube-scheduler as default-scheduler")

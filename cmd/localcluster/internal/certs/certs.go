@@ -42,7 +42,7 @@ type Pair struct {
 func NewAuthority(now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the key of the certificate authority: %w", err)
+		return nil, fmt.Errorf("creating the key of the certificate authority: %w", err)
 	}
 	template, err := newTemplate(now, pkix.Name{CommonName: "localcluster-ca"})
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 func ServiceAccountKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the service account key: %w", err)
+		return nil, fmt.Errorf("creating the service account key: %w", err)
 	}
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
@@ -124,7 +124,7 @@ func ServiceAccountKey() ([]byte, error) {
 func newTemplate(now time.Time, subject pkix.Name) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("making a serial number: %w", err)
+		return nil, fmt.Errorf("creating a serial number: %w", err)
 	}
 	return &x509.Certificate{
 		SerialNumber: serial,
@@ -138,7 +138,7 @@ func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
 	name := template.Subject.CommonName
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("making the key of %s: %w", name, err)
+		return Pair{}, fmt.Errorf("creating the key of %s: %w", name, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {

@@ -100,7 +100,7 @@ func (p *ControlPlane) Kubeconfig() []byte {
 func (p *ControlPlane) Client() (kubernetes.Interface, error) {
 	client, err := kubernetes.NewForConfig(p.admin)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return client, nil
 }

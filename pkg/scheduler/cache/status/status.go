@@ -1,6 +1,6 @@
 // Package status writes the status of PodGroups, Queues and pending pods.
 //
-// A cycle publishes what objects should show; the watch tells what they show. Each resource has a
+// A cycle publishes the desired status of objects; the watch delivers the observed one. Each resource has a
 // writer that compares both and writes the difference; see writer for the order of its checks. A
 // writer has workers of its own, so that thousands of pending pods do not delay the status of their
 // PodGroup.

@@ -31,10 +31,10 @@ type Tree[V any] struct {
 type entry[V any] struct {
 	worth V
 	rank  int32 // the node's
-	index int32 // the node's; nobody where a place is empty
+	index int32 // the node's; noEntry where a place is empty
 }
 
-const nobody = -1
+const noEntry = -1
 
 // matches are some matches of a round.
 type matches struct {
@@ -58,7 +58,7 @@ func New[V any](nodes []*api.NodeInfo, compare func(a, b V) int) *Tree[V] {
 func (t *Tree[V]) Fill(each func(add func(*api.NodeInfo, V))) {
 	for _, round := range t.rounds {
 		for i := range round {
-			round[i].index = nobody
+			round[i].index = noEntry
 		}
 	}
 	each(t.Set)
@@ -67,7 +67,7 @@ func (t *Tree[V]) Fill(each func(add func(*api.NodeInfo, V))) {
 // Best returns the best node and its worth; nil if the tree is empty.
 func (t *Tree[V]) Best() (*api.NodeInfo, V) {
 	t.play()
-	if last := t.rounds[len(t.rounds)-1]; len(last) > 0 && last[0].index != nobody {
+	if last := t.rounds[len(t.rounds)-1]; len(last) > 0 && last[0].index != noEntry {
 		return t.nodes[last[0].index], last[0].worth
 	}
 	var none V
@@ -89,7 +89,7 @@ func (t *Tree[V]) Set(n *api.NodeInfo, worth V) {
 // Remove takes a node out, if it is in.
 func (t *Tree[V]) Remove(n *api.NodeInfo) {
 	if t.places != nil && t.places[n.Index] > 0 {
-		t.put(n, entry[V]{index: nobody})
+		t.put(n, entry[V]{index: noEntry})
 	}
 }
 
@@ -110,7 +110,7 @@ func (t *Tree[V]) extend() {
 		if place < len(t.rounds[r]) {
 			return
 		}
-		t.rounds[r] = append(t.rounds[r], entry[V]{index: nobody})
+		t.rounds[r] = append(t.rounds[r], entry[V]{index: noEntry})
 		if r > 0 {
 			t.again[r-1].listed = append(t.again[r-1].listed, false)
 		}
@@ -120,7 +120,7 @@ func (t *Tree[V]) extend() {
 	}
 }
 
-// play plays the matches that somebody new takes part in, round by round.
+// play repeats the matches whose participants have changed, round by round.
 func (t *Tree[V]) play() {
 	for r := range t.again {
 		again := &t.again[r]
@@ -138,9 +138,9 @@ func (t *Tree[V]) play() {
 
 // match returns the best of its participants.
 func (t *Tree[V]) match(participants []entry[V]) entry[V] {
-	best := entry[V]{index: nobody}
+	best := entry[V]{index: noEntry}
 	for i := range participants {
-		if p := &participants[i]; p.index != nobody && (best.index == nobody || t.better(p, &best)) {
+		if p := &participants[i]; p.index != noEntry && (best.index == noEntry || t.better(p, &best)) {
 			best = *p
 		}
 	}

@@ -130,7 +130,7 @@ func (s *shares) shareOf(held, deserved api.Resource) api.Share {
 
 func (s *shares) leastServedFirst(a, b *api.QueueInfo) int { return s.share(a).Compare(s.share(b)) }
 
-// overused tells whether the queue has what it deserves in a dimension that is short: one of
+// overused reports whether the queue has what it deserves in a dimension that is short: one of
 // which the claim asks for more than the nodes that suit it have left. Where nothing is short
 // for the claim, every dimension that it asks for counts.
 func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {

@@ -6,14 +6,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// Rules are what keeps evictions between queues from going in circles. They can be replaced, for
-// the test that shows that weaker ones let them (docs/design/preemption-convergence.md).
+// Rules prevent cycles of evictions between queues. A test replaces them to show that relaxed
+// rules allow cycles (docs/design/preemption-convergence.md).
 type Rules struct {
-	// Fairer tells whether a taker's share may rise from before to after while a giver has left.
+	// Fairer reports whether the reclaimer's share may rise from before to after while the victim queue keeps left.
 	Fairer func(before, after, left api.Share) bool
-	// Judged tells whether a claim is entitled only if its queue stays within what it deserves in
+	// EntitlementCounts reports whether a claim is entitled only if its queue stays within what it deserves in
 	// the dimension.
-	Judged func(claim *api.Claim, dimension int) bool
+	EntitlementCounts func(claim *api.Claim, dimension int) bool
 	// Held is what counts in a queue's share, and Before what did when the claim was made.
 	Held   func(*api.QueueInfo) api.Resource
 	Before func(*api.Claim) api.Resource
@@ -22,20 +22,20 @@ type Rules struct {
 // DefaultRules are those of Spec.
 func DefaultRules() Rules {
 	return Rules{
-		Fairer: api.Fairer,
-		Judged: func(*api.Claim, int) bool { return true },
-		Held:   func(q *api.QueueInfo) api.Resource { return q.Allocated },
-		Before: func(claim *api.Claim) api.Resource { return claim.QueueHeld },
+		Fairer:            api.Fairer,
+		EntitlementCounts: func(*api.Claim, int) bool { return true },
+		Held:              func(q *api.QueueInfo) api.Resource { return q.Allocated },
+		Before:            func(claim *api.Claim) api.Resource { return claim.QueueHeld },
 	}
 }
 
-// reclaimable lets a queue that is short of what it deserves take back what others borrow.
+// reclaimable permits a queue below its deserved share to reclaim what others borrow.
 //
-// The giver must hold some of what the claim is short of, and more than it deserves of all of that
-// which the unit holds, and keeps its guarantee; one that is not reclaimable gives only what the
-// taker's guarantee needs. Then either the rule of api.Fairer on queue shares permits it, or
-// entitlement does: with the whole claim the taker stays within what it deserves in every dimension,
-// so what it asks for was only borrowed by others.
+// The victim queue must hold some of the dimensions that are short for the claim, and more than it
+// deserves of all dimensions that the unit holds, and keeps its guarantee; a victim queue that is not
+// reclaimable loses only what the reclaimer's guarantee needs. Then either the rule of api.Fairer on
+// queue shares permits it, or entitlement does: with the whole claim the reclaimer stays within what it
+// deserves in every dimension, so others have only borrowed what it asks for.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	victimQueue, preemptor := unit.Job.Queue, claim.Job.Queue
 	on := s.statusOf(claim)
@@ -54,18 +54,18 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	return api.Reject
 }
 
-// claimStatus is how a claim stands before anything is done for it. It does not change while a plan is
-// made: the room that evictions will set free makes no dimension less short.
+// claimStatus is the state of a claim before any eviction for it. It does not change while a plan is
+// made: resources that evictions will release make no dimension less short.
 type claimStatus struct {
 	claim *api.Claim
-	// room is what the nodes that suit the claim have left; short are the dimensions of which the claim
+	// available is what the nodes that suit the claim have left; short are the dimensions of which the claim
 	// asks for more, or all that it asks for if none is short.
-	room  api.Resource
-	short []int
-	// guaranteed tells whether the claim's queue stays within its guarantee with all of the claim, in the
+	available api.Resource
+	short     []int
+	// guaranteed reports whether the claim's queue stays within its guarantee with all of the claim, in the
 	// short dimensions.
 	guaranteed bool
-	// entitled tells whether the claim's queue stays within what it deserves with all of the claim.
+	// entitled reports whether the claim's queue stays within what it deserves with all of the claim.
 	entitled bool
 	// before and after are the shares of the claim's queue without and with the claim.
 	before, after api.Share
@@ -78,7 +78,7 @@ func (s *shares) statusOf(claim *api.Claim) *claimStatus {
 	deserved, before := s.deserved[claim.Job.Queue], s.Before(claim)
 	held := before.Plus(claim.Request)
 	on := claimStatus{
-		claim: claim, room: s.ssn.Nodes().Available(claim), entitled: s.isEntitled(claim, held, deserved),
+		claim: claim, available: s.ssn.Nodes().Available(claim), entitled: s.isEntitled(claim, held, deserved),
 		before: s.shareOf(before, deserved), after: s.shareOf(held, deserved),
 	}
 	var asked []int
@@ -87,7 +87,7 @@ func (s *shares) statusOf(claim *api.Claim) *claimStatus {
 			continue
 		}
 		asked = append(asked, d)
-		if n > on.room.At(d) {
+		if n > on.available.At(d) {
 			on.short = append(on.short, d)
 		}
 	}
@@ -105,17 +105,17 @@ func (s *shares) floor(q *api.QueueInfo, d int) int64 {
 	return min(api.InParts(d, q.Guarantee.At(d)), s.deserved[q].At(d))
 }
 
-// isEntitled tells whether what a queue would hold with the claim is within what it deserves.
+// isEntitled reports whether what a queue would hold with the claim is within what it deserves.
 func (s *shares) isEntitled(claim *api.Claim, held, deserved api.Resource) bool {
 	for d, n := range held {
-		if n > 0 && s.dims.Shared(d) && s.Judged(claim, d) && api.InParts(d, n) > deserved.At(d) {
+		if n > 0 && s.dims.Shared(d) && s.EntitlementCounts(claim, d) && api.InParts(d, n) > deserved.At(d) {
 			return false
 		}
 	}
 	return true
 }
 
-// borrows tells whether the unit holds any of the short dimensions, and its queue holds more than
+// borrows reports whether the unit holds any of the short dimensions, and its queue holds more than
 // it deserves in each of those.
 func (s *shares) borrows(victimQueue *api.QueueInfo, unit api.Unit, short []int) bool {
 	helps := false
@@ -151,7 +151,7 @@ func (s *shares) preFilterPlan(claim *api.Claim) bool {
 	preemptor := claim.Job.Queue
 	on := s.statusOf(claim)
 	for _, d := range on.short {
-		missing := claim.Request.At(d) - on.room.At(d)
+		missing := claim.Request.At(d) - on.available.At(d)
 		for _, q := range s.ssn.Cluster().Queues() {
 			if q == preemptor || !q.Reclaimable && !on.guaranteed || !on.entitled && s.share(q).Compare(on.after) < 0 {
 				continue

@@ -55,7 +55,7 @@ func leastOf(a, b api.Resource) api.Resource {
 	return a
 }
 
-// withinCap tells whether need members of at least the given request stay within the caps when
+// withinCap reports whether need members of at least the given request stay within the caps when
 // the queue holds nothing but this job.
 func (s *shares) withinCap(j *api.JobInfo, least api.Resource, need int64) bool {
 	for d, limit := range j.Queue.Capability {

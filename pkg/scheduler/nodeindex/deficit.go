@@ -39,7 +39,7 @@ func (m *nearest) remove(index int) {
 	m.unknown = m.unknown || m.node != nil && m.index == index
 }
 
-// deficit returns the deficit of a node that refuses the task for lack of resources, and noDeficit for any other.
+// deficit returns the deficit of a node whose resources are insufficient for the task, and noDeficit for any other.
 func (v *nodeVerdicts) deficit(verdict int16, t *api.TaskInfo, n *api.NodeInfo) int64 {
 	if verdict < 0 {
 		return noDeficit
