@@ -20,7 +20,7 @@ const tokenLifetime = 24 * 60 * 60
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name, path string) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenLifetime)},

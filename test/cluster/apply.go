@@ -131,11 +131,11 @@ type applier struct {
 func newApplier(config *rest.Config) (*applier, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a dynamic client: %w", err)
+		return nil, fmt.Errorf("creating a dynamic client: %w", err)
 	}
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery()))
 	return &applier{client: client, mapper: mapper}, nil

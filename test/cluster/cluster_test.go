@@ -387,7 +387,7 @@ func TestPortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "localcluster: port " + port + " is in use: give another one with --port, or 0 for a free one\n"
+	want := "localcluster: port " + port + " is in use: set another one with --port, or 0 for a free one\n"
 	if diff := cmp.Diff(want, string(said)); diff != "" || code != 1 {
 		t.Errorf("exit code %d, want 1; output (-want +got):\n%s", code, diff)
 	}

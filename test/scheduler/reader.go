@@ -57,7 +57,7 @@ func NewReader(ctx context.Context, c *cluster.Cluster, dir, role string) (*Read
 	}
 	token, err := readerToken(ctx, c, filepath.Join(dir, "reader.kubeconfig"), role)
 	if err != nil {
-		return nil, fmt.Errorf("making an account that reads what the scheduler serves: %w", err)
+		return nil, fmt.Errorf("creating an account that reads what the scheduler serves: %w", err)
 	}
 	return &Reader{
 		Args:    []string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile},

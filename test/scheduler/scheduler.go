@@ -90,11 +90,11 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Scheduler, erro
 	}
 	log, err := os.CreateTemp(o.Dir, "scheduler-*.log")
 	if err != nil {
-		return nil, fmt.Errorf("making a log file: %w", err)
+		return nil, fmt.Errorf("creating a log file: %w", err)
 	}
 	s.Log = log.Name()
 	if err = log.Close(); err != nil {
-		return nil, fmt.Errorf("making a log file: %w", err)
+		return nil, fmt.Errorf("creating a log file: %w", err)
 	}
 	args := append([]string{"--kubeconfig=" + s.Kubeconfig, "--leader-elect=false", "--secure-port=0"}, o.Args...)
 	s.Process, err = cluster.StartProcess(cluster.ProcessOptions{Path: binary, Args: args, Output: s.Log})

@@ -38,19 +38,19 @@ func newClients(opts *Options, m *metrics.Metrics) (*clients, error) {
 	core.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	kube, err := kubernetes.NewForConfig(core)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the API server: %w", err)
+		return nil, fmt.Errorf("creating a client of the API server: %w", err)
 	}
 	// Custom resources are served as JSON only.
 	batch, err := versioned.NewForConfig(base)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the API server: %w", err)
+		return nil, fmt.Errorf("creating a client of the API server: %w", err)
 	}
 	election := rest.CopyConfig(core)
 	election.QPS, election.Burst = -1, 0
 	election.Timeout = max(time.Second, opts.LeaderElection.RenewDeadline.Duration/2)
 	lease, err := kubernetes.NewForConfig(election)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the API server: %w", err)
+		return nil, fmt.Errorf("creating a client of the API server: %w", err)
 	}
 	return &clients{kube: kube, batch: batch, lease: lease}, nil
 }

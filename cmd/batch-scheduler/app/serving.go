@@ -149,11 +149,11 @@ func selfSigned(address string) (certificateSource, error) {
 	}
 	cert, key, err := certutil.GenerateSelfSignedCertKey("batch-scheduler", ips, []string{"localhost"})
 	if err != nil {
-		return nil, fmt.Errorf("making a self-signed certificate: %w", err)
+		return nil, fmt.Errorf("creating a self-signed certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("making a self-signed certificate: %w", err)
+		return nil, fmt.Errorf("creating a self-signed certificate: %w", err)
 	}
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
 }

@@ -48,13 +48,13 @@ func (c *configured) connect() (clients, error) {
 	config.UserAgent = "kubectl-batch"
 	batch, err := versioned.NewForConfig(config) // custom resources are served as JSON only
 	if err != nil {
-		return clients{}, fmt.Errorf("making a client of the API server: %w", err)
+		return clients{}, fmt.Errorf("creating a client of the API server: %w", err)
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return clients{}, fmt.Errorf("making a client of the API server: %w", err)
+		return clients{}, fmt.Errorf("creating a client of the API server: %w", err)
 	}
 	return clients{core, batch}, nil
 }

@@ -147,7 +147,7 @@ func (d *demo) prepare() error {
 	}
 	d.root = root
 	if d.dir, err = os.MkdirTemp("", "batch-scheduler-demo-"); err != nil {
-		return fmt.Errorf("making a directory for temporary files: %w", err)
+		return fmt.Errorf("creating a directory for temporary files: %w", err)
 	}
 	d.logs = d.dir
 	if d.options.logDir != "" {

@@ -33,11 +33,11 @@ type Watcher struct {
 func Watch(ctx context.Context, config *rest.Config, schedulerName, defaultQueue string) (*Watcher, error) {
 	coreClient, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	ownClient, err := versioned.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	core := informers.NewSharedInformerFactory(coreClient, 0)
 	own := externalversions.NewSharedInformerFactory(ownClient, 0)

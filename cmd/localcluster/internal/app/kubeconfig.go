@@ -34,7 +34,7 @@ func checkKubeconfig(path string) error {
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil || len(config.Contexts) != 1 || config.Contexts[controlplane.ContextName] == nil {
-		return fmt.Errorf("--kubeconfig: %s exists and is not from a local cluster: give another file, or remove it", path)
+		return fmt.Errorf("--kubeconfig: %s exists and is not from a local cluster: set another file, or remove it", path)
 	}
 	return nil
 }

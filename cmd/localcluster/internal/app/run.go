@@ -158,10 +158,10 @@ func unlessStopped(ctx context.Context, err error) error {
 func listen(port int) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d is in use: give another one with --port, or 0 for a free one", port)
+		return nil, fmt.Errorf("port %d is in use: set another one with --port, or 0 for a free one", port)
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("port %d is not allowed to this user: give one above 1023 with --port, or 0 for a free one", port)
+		return nil, fmt.Errorf("port %d is not allowed to this user: set one above 1023 with --port, or 0 for a free one", port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening on --port: %w", err)

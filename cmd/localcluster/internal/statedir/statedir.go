@@ -41,7 +41,7 @@ type Dir struct {
 func New(parent string) (*Dir, error) {
 	path, err := os.MkdirTemp(parent, prefix) // mode 0700
 	if err != nil {
-		return nil, fmt.Errorf("making the state directory: %w", err)
+		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
 	lock, err := acquire(filepath.Join(path, lockName))
 	if err != nil {
