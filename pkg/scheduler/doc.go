@@ -21,6 +21,9 @@
 //	  events        records Kubernetes events
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
+//	preemption    the search for victims; with place and worklist, what actions are built from
+//	place         the best node for a task
+//	worklist      the order in which actions take jobs
 //	framework     Session, Statement and the extension points between actions and plugins
 //	conf          the policy file
 //	metrics       what is measured
