@@ -1,5 +1,5 @@
 // Package scheduler runs the scheduling cycle. This is where to start reading: RunOnce is the cycle
-// in seven numbered steps.
+// in five numbered steps.
 //
 // # The cycle
 //
