@@ -90,23 +90,34 @@ var importRules = []importRule{
 		except: []string{"pkg/scheduler/plugins", "pkg/scheduler/actions"}, // the lists of them
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
-			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/actions/internal/...", "pkg/scheduler/plugins/internal/...",
-			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/internal/...",
+			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/plugins/internal/...",
+			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/preemption", "pkg/scheduler/internal/...",
 		},
 		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in a package below",
 	},
 	{
-		from: []string{"pkg/scheduler/plugins/..."}, never: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/..."},
-		because: "a plugin answers questions; to place tasks is up to actions",
+		from:    []string{"pkg/scheduler/plugins/..."},
+		never:   []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/preemption/..."},
+		because: "a plugin answers at extension points; actions place tasks and evict",
 	},
 	{
-		from: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/internal/..."},
+		from: []string{
+			"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/preemption/...", "pkg/scheduler/internal/...",
+		},
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/framework/...", "pkg/scheduler/nodeindex", "pkg/scheduler/place",
-			"pkg/scheduler/worklist",
+			"pkg/scheduler/worklist", "pkg/scheduler/preemption",
 			"pkg/scheduler/internal/...",
 		},
-		because: "what actions are built from knows no action and no policy",
+		because: "what actions are built from depends on no action and no policy",
+	},
+	{
+		from: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/..."}, never: []string{"pkg/scheduler/preemption/..."},
+		because: "a plan with evictions consists of placements, and not the reverse",
+	},
+	{
+		from: []string{"examples/..."}, never: []string{"pkg/scheduler/internal/...", "pkg/scheduler/plugins/...", "pkg/scheduler/actions/...", "pkg/scheduler/cache/...", "pkg/scheduler/model/...", "internal/..."},
+		because: "an example imports what another module can import, and what a plugin or an action needs",
 	},
 	{
 		from: []string{"pkg/scheduler/reservation/..."},
@@ -234,7 +245,7 @@ func (r importRule) forbids(from, imported string) bool {
 	if withinAny(imported, r.never) {
 		return true
 	}
-	ours := withinAny(imported, []string{"pkg/...", "cmd/...", "internal/...", "test/..."})
+	ours := withinAny(imported, []string{"pkg/...", "cmd/...", "internal/...", "test/...", "examples/..."})
 	return len(r.only) > 0 && ours && !withinAny(imported, r.only) && owner(imported) != owner(from)
 }
 
@@ -272,7 +283,7 @@ func TestCheckImports(t *testing.T) {
 		"the framework imports the model":           {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/model", false},
 		"a plugin imports the types":                {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/api", false},
 		"a plugin imports the model":                {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/model", true},
-		"an action imports the model":               {"pkg/scheduler/actions/internal/place/a.go", module + "/pkg/scheduler/model", true},
+		"an action imports the model":               {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/model", true},
 		"the reservations import the model":         {"pkg/scheduler/reservation/a.go", module + "/pkg/scheduler/model", true},
 		"the types import the model":                {"pkg/scheduler/api/a.go", module + "/pkg/scheduler/model", true},
 		"the framework imports the audits":          {"pkg/scheduler/framework/a.go", module + "/pkg/scheduler/audit", true},
@@ -286,6 +297,12 @@ func TestCheckImports(t *testing.T) {
 		"a plugin imports the framework":            {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/framework", false},
 		"an action imports an action":               {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/actions/allocate", true},
 		"an action imports what actions share":      {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/place", false},
+		"an action imports the victim search":       {"pkg/scheduler/actions/preempt/a.go", module + "/pkg/scheduler/preemption", false},
+		"a plugin imports the victim search":        {"pkg/scheduler/plugins/drf/a.go", module + "/pkg/scheduler/preemption", true},
+		"the victim search imports an action":       {"pkg/scheduler/preemption/a.go", module + "/pkg/scheduler/actions/preempt", true},
+		"the placer imports the victim search":      {"pkg/scheduler/place/a.go", module + "/pkg/scheduler/preemption", true},
+		"an example imports the placer":             {"examples/a/a.go", module + "/pkg/scheduler/place", false},
+		"an example imports an internal package":    {"examples/a/a.go", module + "/pkg/scheduler/internal/tournament", true},
 		"the types import a lock":                   {"pkg/scheduler/api/a.go", "sync", true},
 		"the model imports a lock":                  {"pkg/scheduler/model/a.go", "sync", true},
 		"the model imports an atomic":               {"pkg/scheduler/model/a.go", "sync/atomic", true},

@@ -21,7 +21,6 @@ var maxType = typeSize{methods: 40, exported: 25, files: 3}
 var largeTypes = map[string]typeSize{
 	"cmd/kubectl-batch/internal/explain.Facts":            {methods: 15, exported: 1, files: 4},
 	"cmd/localcluster/internal/controlplane.ControlPlane": {methods: 18, exported: 5, files: 5},
-	"pkg/scheduler/actions/internal/evict.attempt":        {methods: 32, exported: 0, files: 4},
 	"pkg/scheduler/cache.Cache":                           {methods: 32, exported: 9, files: 4},
 	"pkg/scheduler/plugins/proportion.shares":             {methods: 25, exported: 0, files: 4},
 	"pkg/scheduler/schedtest.Cluster":                     {methods: 68, exported: 37, files: 7},

@@ -1,5 +1,5 @@
 // Package scheduler runs the scheduling cycle. This is where to start reading: RunOnce is the cycle
-// in seven numbered steps.
+// in five numbered steps.
 //
 // # The cycle
 //
@@ -21,6 +21,9 @@
 //	  events        records Kubernetes events
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
+//	preemption    the search for victims; with place and worklist, what actions are built from
+//	place         the best node for a task
+//	worklist      the order in which actions take jobs
 //	framework     Session, Statement and the extension points between actions and plugins
 //	conf          the policy file
 //	metrics       what is measured

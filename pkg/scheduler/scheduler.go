@@ -194,28 +194,19 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	}
 	changed := cluster.Events().Recompute()
 
-	// 3. Open a session: plugins register, jobs are validated.
-	ssn := s.profile.Open(cluster, s.cache, s.Log, planAudits()...)
-
-	// 4. Run the actions in their order. The cache takes over what a statement commits, and sends it
-	// to the API server while the cycle continues.
-	for _, action := range ssn.Actions() {
-		if err := s.execute(ctx, action, ssn); err != nil {
-			break
-		}
-	}
-
-	// 5. Close the session, which undoes what was not committed.
-	ssn.Close()
+	// 3. Run a session: plugins register and jobs are validated; the actions run in their order; closing the session
+	// undoes what was not committed. The cache takes over what a statement commits, and sends it to the API server while
+	// the cycle continues. A cancelled ctx ends the actions, and the session is closed all the same.
+	ssn, decided, _ := s.profile.Run(ctx, cluster, s.cache, s.Log, s.hooks())
 	auditModel(cluster)
 
-	// 6. Publish the results as statuses, conditions and metrics.
-	changed = append(changed, cluster.Events().Recompute()...)
+	// 4. Publish the results as statuses, conditions and metrics.
+	changed = append(changed, decided...)
 	waiting := cluster.WaitingJobs()
 	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
 	s.Metrics.Publish(measure(ssn))
 
-	// 7. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
+	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
 	s.decided, s.wake = cluster.Generations().Model, ssn.Wake()
 	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
@@ -225,17 +216,26 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.summarize(ssn, began)
 }
 
-// execute runs one action. It returns an error only if ctx is cancelled. Other errors are logged, and
-// the next action runs.
-func (s *Scheduler) execute(ctx context.Context, action framework.Action, ssn *framework.Session) error {
-	began := s.Clock.Now()
-	err := action.Execute(ctx, ssn)
-	s.Metrics.Action(action.Name(), s.Clock.Since(began))
-	if err != nil && !errors.Is(err, context.Canceled) {
-		ssn.Log.Error(err, "Action failed", "action", action.Name())
-		return nil
+// hooks measures and logs the actions of a session. Only a cancelled context ends the actions: other errors are logged,
+// and the next action runs.
+func (s *Scheduler) hooks() framework.Hooks {
+	var took time.Duration
+	return framework.Hooks{
+		Watch: planAudits(),
+		Around: func(ctx context.Context, _ string, run func(context.Context)) {
+			began := s.Clock.Now()
+			run(ctx)
+			took = s.Clock.Since(began)
+		},
+		AfterAction: func(ssn *framework.Session, action framework.Action, err error) error {
+			s.Metrics.Action(action.Name(), took)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				ssn.Log.Error(err, "Action failed", "action", action.Name())
+				return nil
+			}
+			return err
+		},
 	}
-	return err
 }
 
 // waitsForClaims reports whether a job has a pending task with volumes or claims.

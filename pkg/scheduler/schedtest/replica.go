@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"fmt"
 	"math/rand"
 
 	"github.com/go-logr/logr"
@@ -97,20 +98,24 @@ func (r *replica) audit(t T, when string) {
 func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
-	ssn := r.profile.Open(r.model, result, logr.Discard(), func(ssn *framework.Session, decisions []api.Decision) {
-		r.checkPlan(ssn, decisions, result)
+	_, _, err := r.profile.Run(t.Context(), r.model, result, logr.Discard(), framework.Hooks{
+		Watch: []framework.WatchFn{func(ssn *framework.Session, decisions []api.Decision) {
+			r.checkPlan(ssn, decisions, result)
+		}},
+		AfterOpen: func(*framework.Session) { r.audit(t, "after the session has opened") },
+		AfterAction: func(_ *framework.Session, action framework.Action, err error) error {
+			if err != nil {
+				return fmt.Errorf("action %s: %w", action.Name(), err)
+			}
+			r.audit(t, "after action "+action.Name())
+			result.check(action.Name())
+			return nil
+		},
+		BeforeClose: result.observe,
 	})
-	r.audit(t, "after the session has opened")
-	for _, action := range ssn.Actions() {
-		if err := action.Execute(t.Context(), ssn); err != nil {
-			t.Fatalf("action %s: %v", action.Name(), err)
-		}
-		r.audit(t, "after action "+action.Name())
-		result.check(action.Name())
+	if err != nil {
+		t.Fatal(err)
 	}
-	result.observe(ssn)
-	ssn.Close()
-	r.model.Events().Recompute()
 	r.audit(t, "after the session")
 	result.checkGangs()
 	result.checkEvictions()

@@ -137,14 +137,18 @@ func (r *run) notify(obj Object) {
 
 func (r *run) session(ctx context.Context) error {
 	r.result.Cycles++
-	r.last = r.profile.Open(r.cluster, r, logr.Discard())
-	for _, action := range r.last.Actions() {
-		if err := action.Execute(ctx, r.last); err != nil {
-			return fmt.Errorf("action %s: %w", action.Name(), err)
-		}
+	var err error
+	r.last, _, err = r.profile.Run(ctx, r.cluster, r, logr.Discard(), framework.Hooks{
+		AfterAction: func(_ *framework.Session, action framework.Action, err error) error {
+			if err != nil {
+				return fmt.Errorf("action %s: %w", action.Name(), err)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
 	}
-	r.last.Close()
-	r.cluster.Events().Recompute()
 	return ctx.Err()
 }
 

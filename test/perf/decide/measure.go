@@ -180,28 +180,29 @@ func (r *trial) cycle(c cycle, i int, update *fixture, profile *framework.Profil
 	if r.model.Generations().Model == r.generation { // the scheduler opens no session either
 		return took, nil
 	}
-	var ssn *framework.Session
-	timed("open", func(context.Context) { ssn = profile.Open(r.model, effects, logr.Discard()) })
-	for _, action := range ssn.Actions() {
-		var err error
-		timed(action.Name(), func(ctx context.Context) { err = action.Execute(ctx, ssn) })
-		if err != nil {
-			return took, fmt.Errorf("action %s: %w", action.Name(), err)
-		}
-	}
+	_, _, err := profile.Run(r.ctx, r.model, effects, logr.Discard(), framework.Hooks{
+		Around: func(_ context.Context, step string, run func(context.Context)) { timed(step, run) },
+		AfterAction: func(_ *framework.Session, action framework.Action, err error) error {
+			if err != nil {
+				return fmt.Errorf("action %s: %w", action.Name(), err)
+			}
+			return nil
+		},
+		BeforeClose: func(*framework.Session) { r.verify(c, i, effects.decisions) },
+	})
+	r.generation = r.model.Generations().Model
+	return took, err
+}
+
+// verify records what is wrong with the decisions of a session that has not closed yet.
+func (r *trial) verify(c cycle, i int, decisions []api.Decision) {
 	if i == c.again {
-		r.wrong = append(r.wrong, faults(r.model, effects.decisions, c.want)...)
-	} else if len(effects.decisions) > 0 { // without outcomeOf, which would disturb the next cycle
-		r.wrong = append(r.wrong, fmt.Sprintf("%d decisions in a cycle that is repeated", len(effects.decisions)))
+		r.wrong = append(r.wrong, faults(r.model, decisions, c.want)...)
+	} else if len(decisions) > 0 { // without outcomeOf, which would disturb the next cycle
+		r.wrong = append(r.wrong, fmt.Sprintf("%d decisions in a cycle that is repeated", len(decisions)))
 	}
 	if c.check != nil {
 		found, wrong := c.check(r.model)
 		r.records, r.wrong = append(r.records, found...), append(r.wrong, wrong...)
 	}
-	timed("close", func(context.Context) {
-		ssn.Close()
-		r.model.Events().Recompute()
-	})
-	r.generation = r.model.Generations().Model
-	return took, nil
 }

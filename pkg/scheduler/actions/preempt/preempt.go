@@ -5,9 +5,9 @@ package preempt
 import (
 	"context"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/evict"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/preemption"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
@@ -21,10 +21,10 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Execute goes through jobs in queue and job order. A plan that evicts nobody is not committed:
-// what fits without is left to allocate.
+// Execute visits jobs in queue and job order. A plan without evictions is not committed:
+// what fits without them is left to allocate.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	planner := evict.New(ssn)
+	planner := preemption.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		ssn.ActivateReservation(job)
@@ -36,20 +36,20 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	return ctx.Err()
 }
 
-func preempt(ssn *framework.Session, planner *evict.Planner, claim *api.Claim) bool {
+func preempt(ssn *framework.Session, planner *preemption.Planner, claim *api.Claim) bool {
 	job := claim.Job
 	surplus := ssn.JobReady(job)
 	stmt := ssn.Statement()
 	own := []*api.QueueInfo{job.Queue}
-	ok := planner.Plan(stmt, claim, evict.Rules{
+	ok := planner.Plan(stmt, claim, preemption.Rules{
 		Cause:        api.Preempted,
 		VictimQueues: func() []*api.QueueInfo { return own },
-		May: func(j *api.JobInfo) bool {
+		IsCandidate: func(j *api.JobInfo) bool {
 			// Pods without a group know of no gang: equals do not push each other out.
 			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
 		},
 		Admits:      ssn.Preemptable,
-		Accepts:     ssn.ValidatePlan,
+		Validate:    ssn.ValidatePlan,
 		SurplusOnly: surplus,
 	})
 	if ok {

@@ -6,10 +6,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/actions/internal/evict"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/preemption"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
@@ -27,7 +27,7 @@ func (action) Name() string { return Name }
 // deserve. What fits without an eviction is left to allocate, but its room counts as taken until
 // the action ends.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	r := &run{ssn: ssn, planner: evict.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
+	r := &run{ssn: ssn, planner: preemption.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		ssn.ActivateReservation(job)
@@ -46,7 +46,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 // run is one execution.
 type run struct {
 	ssn      *framework.Session
-	planner  *evict.Planner
+	planner  *preemption.Planner
 	placer   *place.Placer
 	queues   []*api.QueueInfo
 	reserved []*framework.Statement
@@ -54,10 +54,10 @@ type run struct {
 
 func (r *run) serve(claim *api.Claim) bool {
 	preemptor := claim.Job.Queue
-	rules := evict.Rules{
+	rules := preemption.Rules{
 		Cause:        api.Reclaimed,
 		VictimQueues: func() []*api.QueueInfo { return r.victimQueues(preemptor) },
-		May:          func(j *api.JobInfo) bool { return mayEvict(j.Queue, preemptor) },
+		IsCandidate:  func(j *api.JobInfo) bool { return mayEvict(j.Queue, preemptor) },
 		PreFilter:    r.ssn.PreFilterPlan,
 		Admits:       r.ssn.Reclaimable,
 	}

@@ -1,4 +1,4 @@
-package evict
+package preemption
 
 import (
 	"fmt"
@@ -20,10 +20,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// TestRememberedEqualsAfresh makes plans for many claims with one planner, which remembers offers,
-// votes and failures, and with a new one for each claim in a session that forgets: both must
+// TestCachedEqualsUncached makes plans for many claims with one planner, which caches candidates,
+// votes and infeasible claims, and with a new one for each claim in a session with an empty cache: both must
 // decide the same.
-func TestRememberedEqualsAfresh(t *testing.T) {
+func TestCachedEqualsUncached(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)
 		got, want := plans(c, true), plans(c, false)
@@ -33,7 +33,7 @@ func TestRememberedEqualsAfresh(t *testing.T) {
 	})
 }
 
-// plans makes room for all waiting jobs, one after the other, and lists what was decided.
+// plans plans for all waiting jobs, one after the other, and lists what was decided.
 func plans(build func() *model.Cluster, remember bool) string {
 	var log strings.Builder
 	ssn := openSession(build(), &log)
@@ -61,7 +61,7 @@ func plans(build func() *model.Cluster, remember bool) string {
 func rulesFor(ssn *framework.Session, preemptor *api.JobInfo) Rules {
 	return Rules{
 		VictimQueues: ssn.Cluster().SortedQueues,
-		May:          func(j *api.JobInfo) bool { return j != preemptor },
+		IsCandidate:  func(j *api.JobInfo) bool { return j != preemptor },
 		Admits:       ssn.Preemptable,
 	}
 }
