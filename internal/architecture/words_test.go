@@ -72,7 +72,6 @@ var wordExceptions = []struct{ file, words, because string }{
 	{"config/samples/workloads/mpijob.yaml", "slots", "a field of MPIJob"},
 	{"charts/batch-scheduler/values.schema.json", "draft", "the version of JSON Schema"},
 	{"cmd/batch-scheduler/app/serving_test.go", "opinion", "a constant of the authorizer's API"},
-
 	{"internal/image/*", "quiet", "a flag of git"},
 	{"*", "mirror pod,mirror pods", "the kubelet's term"},
 	{"*", "max surge", "a field of Deployment"},

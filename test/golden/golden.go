@@ -1,5 +1,4 @@
 // Package golden holds what tests print to files. The flag -update writes the files again, to be reviewed as text.
-
 package golden
 
 import (

@@ -22,7 +22,6 @@ type backoff struct {
 type backoffs map[api.JobID]backoff
 
 // failed records that the evictions of a job had no effect.
-
 func (b backoffs) failed(id api.JobID, now time.Time) {
 	length := min(max(2*b[id].length, backoffBase), backoffLimit)
 	b[id] = backoff{length, now.Add(length)}

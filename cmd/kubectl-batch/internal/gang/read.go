@@ -52,7 +52,6 @@ func Read(from io.Reader, o Grouping) (Gang, error) {
 }
 
 // empty reports whether a document has no content.
-
 func empty(document []byte) bool {
 	var content any
 	return yaml.Unmarshal(document, &content) == nil && content == nil
