@@ -74,6 +74,7 @@ var wordExceptions = []struct{ file, words, because string }{
 	{"cmd/batch-scheduler/app/serving_test.go", "opinion", "a constant of the authorizer's API"},
 	{"internal/image/*", "quiet", "a flag of git"},
 	{"*", "mirror pod,mirror pods", "the kubelet's term"},
+	{"*", "lack,lacks", "a word of the messages: nearest: node n1 lacks 2 cpu"},
 	{"*", "max surge", "a field of Deployment"},
 	{"*", "ca bundle", "a field of webhooks"},
 }

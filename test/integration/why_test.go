@@ -42,17 +42,17 @@ var causes = map[string]cause{
 	"wide": {
 		given: rows(gang("wide", 1, pods(1, "16cpu"))),
 		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus is missing 8 cpu",
+			"nearest: node gpus lacks 8 cpu",
 	},
 	"large": {
 		given: rows(gang("large", 1, pods(1, "1cpu 100Gi"))),
 		want: "NotEnoughResources: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus is missing 28Gi memory",
+			"nearest: node gpus lacks 28Gi memory",
 	},
 	"many-gpus": {
 		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
 		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus is missing 1 nvidia.com/gpu",
+			"nearest: node gpus lacks 1 nvidia.com/gpu",
 	},
 	"scattered": {
 		given: rows(gang("scattered", 12, pods(12, "1cpu"))),
@@ -61,7 +61,7 @@ var causes = map[string]cause{
 	"crowded-out": {
 		given: rows(gang("crowded-out", 1, pods(1, "4cpu", selecting(corev1.LabelHostname, "taken")))),
 		want: "NotEnoughResources: needs 1 more pod of 4 cpu; 0/6 nodes are available: 2 node(s) didn't match Pod's node affinity/selector (node selector kubernetes.io/hostname=taken), 1 Insufficient cpu because of pods of other schedulers, " +
-			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; nearest: node taken is missing 3 cpu",
+			"1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; nearest: node taken lacks 3 cpu",
 	},
 	"repelled": {
 		given: rows(gang("repelled", 1, pods(1, "1cpu", selecting(corev1.LabelHostname, "infra")))),
@@ -136,7 +136,7 @@ var causes = map[string]cause{
 	"misspelt": {
 		given: rows(gang("misspelt", 1, pods(1, "16cpu"), ofClass("hihg"))),
 		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
-			"nearest: node gpus is missing 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
+			"nearest: node gpus lacks 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
 	},
 	"denied": {
 		given: rows(denyBinding("denied-0"), gang("denied", 1, pods(1, ""))),
@@ -186,7 +186,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; nearest: node n1 is missing 1 cpu"},
+				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
 			}, {
 				do: rows(gang("late", 1, pods(1, "1cpu"), in("q1"))),
 				want: `

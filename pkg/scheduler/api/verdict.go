@@ -81,7 +81,7 @@ func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
 		return ""
 	}
-	return fmt.Sprintf("; nearest: node %s is missing %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
+	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
 }
 
 // UnfitCount is a refusal with the number of nodes that give it.

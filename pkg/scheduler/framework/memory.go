@@ -14,15 +14,15 @@ type memory struct {
 	plans planCache
 }
 
-// memoryOf returns what lives from session to session. It starts empty if the cluster object is a new one.
-func (p *Profile) memoryOf(cluster *model.Cluster) *memory {
-	if p.memory == nil || p.memory.cluster != cluster {
-		p.memory = &memory{
-			cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
-			plans: planCache{infeasible: map[string]int{}},
-		}
+// of returns m if it is about the cluster object, else a new, empty memory; m may be nil.
+func (m *memory) of(cluster *model.Cluster) *memory {
+	if m != nil && m.cluster == cluster {
+		return m
 	}
-	return p.memory
+	return &memory{
+		cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
+		plans: planCache{infeasible: map[string]int{}},
+	}
 }
 
 // Nodes returns the index that answers questions about all nodes. Plugins and actions may use it once all plugins
@@ -33,7 +33,7 @@ func (ssn *Session) Nodes() *nodeindex.Index { return ssn.memory.nodes }
 // on nodes, or a change of what queues deserve could make a plan possible.
 type planCache struct {
 	infeasible map[string]int // number of pods that disruption budgets protect
-	placement  uint64         // PlacementGeneration when the last session closed
+	placement  uint64         // Generations.Placement when the last session closed
 	total      api.Resource   // of the last session
 }
 

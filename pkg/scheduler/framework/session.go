@@ -67,6 +67,7 @@ func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 // to place is validated, and the functions at Opened are called.
 func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger, watchers ...WatchFn) *Session {
 	p.bind(cluster)
+	p.memory = p.memory.of(cluster)
 	id := uuid.NewString()
 	ssn := &Session{
 		ID:       id,
@@ -74,7 +75,7 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 		Now:      p.clock.Now(),
 		cluster:  cluster,
 		profile:  p,
-		memory:   p.memoryOf(cluster),
+		memory:   p.memory,
 		effects:  effects,
 		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},

@@ -35,7 +35,7 @@ func cases() map[string]*explain.Facts {
 			event("PodGroup", "train", 12, "NotEnoughResources", insufficient),
 		),
 		"nearest-node": facts(
-			group("train", 8, "research", pending("NotEnoughResources", insufficient+"; nearest: node n-17 is missing 2 nvidia.com/gpu; reserved: 3 nodes, because it has been pending for more than 5m0s")),
+			group("train", 8, "research", pending("NotEnoughResources", insufficient+"; nearest: node n-17 lacks 2 nvidia.com/gpu; reserved: 3 nodes, because it has been pending for more than 5m0s")),
 			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
 		),
 		"no-node-suits": facts(
@@ -95,7 +95,7 @@ func cases() map[string]*explain.Facts {
 		"unread": unread(facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil),
 			`queue research: queues.scheduling.batch-scheduler.dev "research" is forbidden: User "ada" cannot get resource "queues" in API group "scheduling.batch-scheduler.dev" at the cluster scope`),
 		"long-history":   facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil, many("train", 13)...),
-		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", insufficient+"; nearest: node n-17 is missing 2 nvidia.com/gpu"))}, nil),
+		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", insufficient+"; nearest: node n-17 lacks 2 nvidia.com/gpu"))}, nil),
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
 		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),
