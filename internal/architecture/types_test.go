@@ -23,7 +23,6 @@ var largeTypes = map[string]typeSize{
 	"cmd/localcluster/internal/controlplane.ControlPlane": {methods: 18, exported: 5, files: 5},
 	"pkg/scheduler/cache.Cache":                           {methods: 32, exported: 9, files: 4},
 	"pkg/scheduler/plugins/proportion.shares":             {methods: 25, exported: 0, files: 4},
-	"pkg/scheduler/schedtest.Cluster":                     {methods: 68, exported: 37, files: 7},
 	"test/perf/decide.fixture":                            {methods: 11, exported: 0, files: 4},
 	"test/perf/testbed.Bed":                               {methods: 17, exported: 11, files: 5},
 	"test/soak/internal/checker.Checker":                  {methods: 54, exported: 21, files: 6},

@@ -40,13 +40,3 @@ func nameAndNumber(word string) (v1.ResourceName, string) {
 	}
 	return v1.ResourceMemory, word
 }
-
-// amounts fails the test if a row has amounts that cannot be parsed.
-func (c *Cluster) amounts(row, text string) v1.ResourceList {
-	c.t.Helper()
-	list, err := amounts(text)
-	if err != nil {
-		c.t.Fatalf("%s: %v", row, err)
-	}
-	return list
-}

@@ -69,6 +69,3 @@ func (r *replica) checkCooldown(ssn *framework.Session, t *api.TaskInfo, result 
 		}
 	}
 }
-
-// Plans returns the plans of the last cycle in the order of decisions.
-func (c *Cluster) Plans() []Plan { return c.last.plans }

@@ -240,21 +240,14 @@ func (c *Cluster) State() string {
 	return lines(state)
 }
 
-func (c *Cluster) podName(t *api.TaskInfo) string {
-	if name := c.names[string(t.ID)]; name != "" {
-		return name
-	}
-	return t.Key
-}
+// Plans returns the plans of the last cycle in the order of decisions.
+func (c *Cluster) Plans() []Plan { return c.last.plans }
 
-func (c *Cluster) jobName(j *api.JobInfo) string {
-	if j == nil {
-		return "no job"
+// WaitUntilDue advances the clock to the time at which the last session requested the next one.
+func (c *Cluster) WaitUntilDue() {
+	if c.last != nil && c.last.wake.After(c.clock.Now()) {
+		c.clock.SetTime(c.last.wake)
 	}
-	if name := c.names[j.GroupName]; name != "" && !j.Shadow() {
-		return name
-	}
-	return strings.TrimPrefix(j.Key, "ns/")
 }
 
 // byNumbers compares lines such that a-2 precedes a-10.

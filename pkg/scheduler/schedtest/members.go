@@ -68,21 +68,21 @@ func inPhase(phase v1.PodPhase) func(*v1.Pod) {
 }
 
 // addMembers creates the pods of a row. The annotations of pods with a node record that this scheduler bound them.
-func (c *Cluster) addMembers(row string, d *declaration) {
-	c.t.Helper()
+func (o *objects) addMembers(row string, d *declaration) {
+	o.t.Helper()
 	for _, m := range d.members {
-		request := c.amounts(row, m.request)
+		request := o.amounts(row, m.request)
 		if m.node != "" {
-			c.needNode(row, m.node)
+			o.needNode(row, m.node)
 		}
 		for range m.count {
-			number := c.numbers[d.title]
-			c.numbers[d.title]++
-			pod := c.newPod(d, number, request)
+			number := o.numbers[d.title]
+			o.numbers[d.title]++
+			pod := o.newPod(d, number, request)
 			if m.node != "" {
 				pod.Spec.NodeName = m.node
 				if !d.foreign {
-					pod.Annotations[v1alpha1.AnnotationQueue] = c.queueOf(d)
+					pod.Annotations[v1alpha1.AnnotationQueue] = o.queueOf(d)
 					pod.Annotations[v1alpha1.AnnotationPodGroupUID] = d.groupUID
 				}
 			}
@@ -90,33 +90,33 @@ func (c *Cluster) addMembers(row string, d *declaration) {
 			for _, option := range append(d.all[:len(d.all):len(d.all)], m.options...) {
 				option.change(pod)
 			}
-			c.nameNew(row, pod, fmt.Sprintf("%s-%d", d.title, number))
-			c.setPod(pod)
+			o.nameNew(row, pod, fmt.Sprintf("%s-%d", d.title, number))
+			o.setPod(pod)
 		}
 	}
 }
 
 // nameNew rejects a second pod with the same name, like an API server.
-func (c *Cluster) nameNew(row string, pod *v1.Pod, name string) {
-	c.t.Helper()
-	for _, other := range c.pods {
+func (o *objects) nameNew(row string, pod *v1.Pod, name string) {
+	o.t.Helper()
+	for _, other := range o.pods {
 		if other.Namespace == pod.Namespace && other.Name == pod.Name {
-			c.t.Fatalf("%s: namespace %s has a pod %q already", row, pod.Namespace, pod.Name)
+			o.t.Fatalf("%s: namespace %s has a pod %q already", row, pod.Namespace, pod.Name)
 		}
 	}
-	c.name(pod, name)
+	o.name(pod, name)
 }
 
-func (c *Cluster) queueOf(d *declaration) string {
+func (o *objects) queueOf(d *declaration) string {
 	if d.queue == "" {
 		return defaultQueue
 	}
 	return d.queue
 }
 
-func (c *Cluster) newPod(d *declaration, number int, request v1.ResourceList) *v1.Pod {
+func (o *objects) newPod(d *declaration, number int, request v1.ResourceList) *v1.Pod {
 	return &v1.Pod{
-		ObjectMeta: c.meta(d.namespace, fmt.Sprintf("%s-%d", d.name, number)),
+		ObjectMeta: o.meta(d.namespace, fmt.Sprintf("%s-%d", d.name, number)),
 		Spec: v1.PodSpec{
 			SchedulerName: schedulerName,
 			Containers:    []v1.Container{{Name: "main", Image: "example.com/work", Resources: v1.ResourceRequirements{Requests: request}}},

@@ -178,15 +178,15 @@ func ReplicaSet(name string, parts ...Part) Row {
 	}
 }
 
-func (c *Cluster) addPodsWithoutGroup(row string, d *declaration) {
-	c.t.Helper()
+func (o *objects) addPodsWithoutGroup(row string, d *declaration) {
+	o.t.Helper()
 	if d.queue == "" {
-		c.needQueue(row, defaultQueue)
+		o.needQueue(row, defaultQueue)
 	} else {
-		c.needQueue(row, d.queue)
+		o.needQueue(row, d.queue)
 		d.all = append(d.all, Label(v1alpha1.LabelQueue, d.queue))
 	}
-	c.addMembers(row, d)
+	o.addMembers(row, d)
 }
 
 // Foreign declares pods of another scheduler.
@@ -215,8 +215,8 @@ type declaration struct {
 	groupUID     string
 }
 
-func (c *Cluster) declare(row, title string, parts []Part) *declaration {
-	c.t.Helper()
+func (o *objects) declare(row, title string, parts []Part) *declaration {
+	o.t.Helper()
 	d := &declaration{title: title, namespace: "ns", name: title}
 	if queue, name, ok := strings.Cut(title, "/"); ok {
 		d.queue, d.name = queue, name
@@ -227,16 +227,26 @@ func (c *Cluster) declare(row, title string, parts []Part) *declaration {
 	return d
 }
 
-func (c *Cluster) needQueue(row, name string) {
-	c.t.Helper()
-	if name != "" && c.queues[name] == nil && !c.missing["queue "+name] {
-		c.t.Fatalf("%s: queue %q is not declared; declare it above with Queue, or with MissingQueue", row, name)
+func (o *objects) needQueue(row, name string) {
+	o.t.Helper()
+	if name != "" && o.queues[name] == nil && !o.missing["queue "+name] {
+		o.t.Fatalf("%s: queue %q is not declared; declare it above with Queue, or with MissingQueue", row, name)
 	}
 }
 
-func (c *Cluster) needNode(row, name string) {
-	c.t.Helper()
-	if c.nodes[name] == nil && !c.missing["node "+name] {
-		c.t.Fatalf("%s: node %q is not declared; declare it above with Node, or with MissingNode", row, name)
+func (o *objects) needNode(row, name string) {
+	o.t.Helper()
+	if o.nodes[name] == nil && !o.missing["node "+name] {
+		o.t.Fatalf("%s: node %q is not declared; declare it above with Node, or with MissingNode", row, name)
 	}
+}
+
+// amounts fails the test if a row has amounts that cannot be parsed.
+func (o *objects) amounts(row, text string) v1.ResourceList {
+	o.t.Helper()
+	list, err := amounts(text)
+	if err != nil {
+		o.t.Fatalf("%s: %v", row, err)
+	}
+	return list
 }

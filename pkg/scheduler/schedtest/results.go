@@ -2,28 +2,15 @@ package schedtest
 
 import (
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// Events between two cycles. Names are those of the rows.
-
-// Wait advances the clock. It also advances by one second for each created object and before each cycle.
-func (c *Cluster) Wait(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
-
-// WaitUntilDue advances the clock to the time at which the last session requested the next one.
-func (c *Cluster) WaitUntilDue() {
-	if c.last != nil && c.last.wake.After(c.clock.Now()) {
-		c.clock.SetTime(c.last.wake)
-	}
-}
+// Results of binds and evictions, and deletions of pods, which end them. Names are those of the rows.
 
 // ConfirmBinds makes the API server show binds: of the named pods, or all that are in flight.
 func (c *Cluster) ConfirmBinds(pods ...string) {
@@ -61,6 +48,15 @@ func (c *Cluster) takeInFlight(what string, pods []string) []Bind {
 	}
 	c.inFlight = left
 	return taken
+}
+
+// InFlight returns the names of pods whose bind has no result yet, in the order of decisions.
+func (c *Cluster) InFlight() []string {
+	names := make([]string, len(c.inFlight))
+	for i, b := range c.inFlight {
+		names[i] = b.Pod
+	}
+	return names
 }
 
 // EvictionsInFlight returns the pods whose eviction is in flight.
@@ -119,70 +115,6 @@ func (c *Cluster) takeEvictions(what string, pods []string) []string {
 	return pods
 }
 
-// Start sets the phase of bound pods to Running: the named ones, or all.
-func (c *Cluster) Start(pods ...string) {
-	c.t.Helper()
-	c.phase(v1.PodRunning, v1.PodPending, pods)
-}
-
-// Succeed sets the phase of pods to Succeeded: the named ones, or all that run.
-func (c *Cluster) Succeed(pods ...string) {
-	c.t.Helper()
-	c.phase(v1.PodSucceeded, v1.PodRunning, pods)
-}
-
-// Fail sets the phase of pods to Failed: the named ones, or all that run.
-func (c *Cluster) Fail(pods ...string) {
-	c.t.Helper()
-	c.phase(v1.PodFailed, v1.PodRunning, pods)
-}
-
-func (c *Cluster) phase(to, from v1.PodPhase, pods []string) {
-	c.t.Helper()
-	if len(pods) == 0 {
-		for _, p := range c.sortedPods() {
-			if p.Spec.NodeName != "" && p.Status.Phase == from {
-				pods = append(pods, c.names[string(p.UID)])
-			}
-		}
-	}
-	for _, name := range pods {
-		c.edit(name, inPhase(to))
-	}
-}
-
-// Release starts the deletion of pods; they hold their resources until Delete.
-func (c *Cluster) Release(pods ...string) { c.Ending(0, pods...) }
-
-// Ending starts the deletion of pods with a grace period.
-func (c *Cluster) Ending(grace time.Duration, pods ...string) {
-	c.t.Helper()
-	for _, name := range pods {
-		c.edit(name, func(p *v1.Pod) {
-			end := metav1.NewTime(c.clock.Now().Add(grace))
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &end, ptr.To(int64(grace/time.Second))
-		})
-	}
-}
-
-// Ungate removes the scheduling gates of pods.
-func (c *Cluster) Ungate(pods ...string) {
-	c.t.Helper()
-	for _, name := range pods {
-		c.edit(name, func(p *v1.Pod) { p.Spec.SchedulingGates = nil })
-	}
-}
-
-// Relabel sets a label of a pod; an empty value removes it.
-func (c *Cluster) Relabel(pod, key, value string) {
-	c.t.Helper()
-	c.edit(pod, func(p *v1.Pod) {
-		if p.Labels[key] = value; value == "" {
-			delete(p.Labels, key)
-		}
-	})
-}
-
 // Delete removes pods. A bind of theirs that is in flight gets no result.
 func (c *Cluster) Delete(pods ...string) {
 	c.t.Helper()
@@ -213,97 +145,6 @@ func (c *Cluster) createAgain(former *v1.Pod, name string) {
 	p.Spec.NodeName, p.Status = "", v1.PodStatus{Phase: v1.PodPending}
 	c.name(p, name)
 	c.setPod(p)
-}
-
-// DeleteGroup removes a PodGroup; its pods stay.
-func (c *Cluster) DeleteGroup(name string) {
-	c.t.Helper()
-	g := c.group(name)
-	key := g.Namespace + "/" + g.Name
-	delete(c.groups, key)
-	c.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeletePodGroup(key, g.UID) })
-}
-
-// DeleteNode removes a node; its pods stay.
-func (c *Cluster) DeleteNode(name string) {
-	c.t.Helper()
-	if c.nodes[name] == nil {
-		c.t.Fatalf("DeleteNode(%q): no such node", name)
-	}
-	delete(c.nodes, name)
-	c.enqueue("node "+name, func(m *model.Cluster) { m.Events().DeleteNode(name) })
-}
-
-// DeleteQueue removes a queue; its groups stay.
-func (c *Cluster) DeleteQueue(name string) {
-	c.t.Helper()
-	if c.queues[name] == nil {
-		c.t.Fatalf("DeleteQueue(%q): no such queue", name)
-	}
-	delete(c.queues, name)
-	c.enqueue("queue "+name, func(m *model.Cluster) { m.Events().DeleteQueue(name) })
-}
-
-// EditNode changes a node.
-func (c *Cluster) EditNode(name string, change func(*v1.Node)) {
-	c.t.Helper()
-	old := c.nodes[name]
-	if old == nil {
-		c.t.Fatalf("EditNode(%q): no such node", name)
-	}
-	n := old.DeepCopy()
-	change(n)
-	c.setNode(n)
-}
-
-// EditQueue changes a queue.
-func (c *Cluster) EditQueue(name string, change func(*v1alpha1.Queue)) {
-	c.t.Helper()
-	old := c.queues[name]
-	if old == nil {
-		c.t.Fatalf("EditQueue(%q): no such queue", name)
-	}
-	q := old.DeepCopy()
-	change(q)
-	c.setQueue(q)
-}
-
-func (c *Cluster) edit(pod string, change func(*v1.Pod)) {
-	c.t.Helper()
-	p := c.pod(pod).DeepCopy()
-	change(p)
-	c.setPod(p)
-}
-
-func (c *Cluster) pod(name string) *v1.Pod {
-	c.t.Helper()
-	p := c.pods[c.uids[name]]
-	if p == nil {
-		c.t.Fatalf("there is no pod %q", name)
-	}
-	return p
-}
-
-func (c *Cluster) group(name string) *v1alpha1.PodGroup {
-	c.t.Helper()
-	for key, g := range c.groups {
-		if c.names[key] == name {
-			return g
-		}
-	}
-	c.t.Fatalf("there is no group %q", name)
-	return nil
-}
-
-func (c *Cluster) sortedPods() []*v1.Pod {
-	pods := make([]*v1.Pod, 0, len(c.pods))
-	for _, p := range c.pods {
-		pods = append(pods, p)
-	}
-	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return api.CompareAge(a.CreationTimestamp.UnixNano(), b.CreationTimestamp.UnixNano(), a.Name, b.Name)
-	})
-	return pods
 }
 
 // FinishEvictionsAndRecreate deletes all evicted pods and creates them again under the same names, as controllers do.
