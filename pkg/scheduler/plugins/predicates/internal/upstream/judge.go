@@ -47,6 +47,7 @@ type FilterRunner struct {
 	log              logr.Logger
 	preFilterResults map[cacheKey]*preFilterResult
 	words            map[api.Unfit]*api.Unfit
+	plugin           string
 }
 
 // check is one plugin, with the reason under which its refusals go.
@@ -80,6 +81,8 @@ type preFilterResult struct {
 
 // Options are what plugins are made of.
 type Options struct {
+	// Plugin is the name of the plugin that refuses on behalf of upstream's plugins.
+	Plugin string
 	// Informers may be nil: then nothing is known about volumes and devices.
 	Informers informers.SharedInformerFactory
 	// Devices are of the same informers.
@@ -93,7 +96,7 @@ type Options struct {
 
 // NewFilterRunner builds the plugins.
 func NewFilterRunner(o Options) (*FilterRunner, error) {
-	j := &FilterRunner{snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
+	j := &FilterRunner{plugin: o.Plugin, snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
 	h := &handle{mirror: j.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices}
 	var err error
 	if j.neighbours, err = neighbourChecks(h, o.Features); err != nil {
@@ -257,6 +260,7 @@ func (j *FilterRunner) unfit(c *check, pod *v1.Pod, status *fwk.Status) *api.Unf
 
 // say returns the one refusal with these words.
 func (j *FilterRunner) say(words api.Unfit) *api.Unfit {
+	words.Plugin = j.plugin
 	unfit := j.words[words]
 	if unfit == nil {
 		unfit = &words
