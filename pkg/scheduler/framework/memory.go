@@ -12,6 +12,10 @@ type memory struct {
 	nodes   *nodeindex.Index
 
 	plans planCache
+
+	// For Refusals, so that counting does not allocate in each session.
+	refusals    map[Refusal]int
+	refusalList []RefusalCount
 }
 
 // memoryOf returns what lives from session to session. It starts empty if the cluster object is a new one.
@@ -19,7 +23,8 @@ func (p *Profile) memoryOf(cluster *model.Cluster) *memory {
 	if p.memory == nil || p.memory.cluster != cluster {
 		p.memory = &memory{
 			cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
-			plans: planCache{infeasible: map[string]int{}},
+			plans:    planCache{infeasible: map[string]int{}},
+			refusals: map[Refusal]int{},
 		}
 	}
 	return p.memory
