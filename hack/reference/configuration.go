@@ -16,6 +16,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
 //go:embed configuration.md.tmpl
@@ -26,6 +27,7 @@ type content struct {
 	Policy           string
 	Fields           []member
 	Actions, Plugins []part
+	Cycle            []framework.ListedAction
 	Flags            []option
 }
 
@@ -79,6 +81,7 @@ func writeConfiguration(w io.Writer) error {
 	_, policyText, _ := strings.Cut(conf.DefaultYAML(), "\n") // without the comment
 	return text.Execute(w, content{
 		Policy: policyText, Fields: fields, Actions: actions, Plugins: plugins, Flags: flags(),
+		Cycle: registry.ActionsOf(&conf.Configuration{Actions: catalog.Actions}),
 	})
 }
 

@@ -58,6 +58,34 @@ func TestMetricsOfTheModel(t *testing.T) {
 	}, node("n"), pod("small"), big)
 }
 
+// TestRefusalsAreCounted compares the counters of a cycle in which two jobs are refused.
+func TestRefusalsAreCounted(t *testing.T) {
+	big, picky := pod("big"), pod("picky")
+	big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("5")
+	picky.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	probe := func(context.Context, *framework.Session) error { return nil }
+	run(t, shared, probe, func(h *harness) {
+		time.Sleep(10 * time.Second)
+		want := []string{
+			`refusals_total{plugin="gang",reason="NotEnoughPods"}`,
+			`refusals_total{plugin="predicates",reason="NodeSelector"}`,
+			`refusals_total{plugin="proportion",reason="QueueOverused"}`, // by the first pass of allocate
+			`refusals_total{plugin="resources",reason="InsufficientResources"}`,
+		}
+		var got []string
+		for _, line := range h.series("refusals_total") {
+			series, value, _ := strings.Cut(line, " ")
+			if value == "0" {
+				t.Errorf("%s is 0", series)
+			}
+			got = append(got, series)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("series (-want +got):\n%s", diff)
+		}
+	}, node("n"), big, picky)
+}
+
 // TestSkippedCyclesUpdateTheStartTime: the metric shows that the scheduler runs while nothing changes.
 func TestSkippedCyclesUpdateTheStartTime(t *testing.T) {
 	probe := func(context.Context, *framework.Session) error { return nil }

@@ -249,7 +249,10 @@ func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	s.Metrics.Decided(api.Allocate, allocated)
 	s.Metrics.Decided(api.Pipeline, pipelined)
 	s.Metrics.Decided(api.Evict, evicted)
-	log := ssn.Log.V(4)
+	for _, r := range ssn.Refusals() {
+		s.Metrics.Refused(r.Plugin, r.Reason, r.Count)
+	}
+	log := ssn.Log.V(3)
 	if allocated+evicted > 0 {
 		log = ssn.Log.V(2)
 	}

@@ -239,11 +239,16 @@ func TestHelpAndVersion(t *testing.T) {
 		given []string
 		want  string // what stdout begins with
 	}{
-		"--help":             {given: []string{"--help"}, want: "batch-scheduler places the pods of jobs"},
-		"config check -h":    {given: []string{"config", "check", "-h"}, want: "check reads a policy file"},
-		"--version":          {given: []string{"--version"}, want: "batch-scheduler " + version.Describe() + "\n"},
-		"version":            {given: []string{"version"}, want: "batch-scheduler " + version.Describe() + "\n"},
-		"print-default":      {given: []string{"config", "print-default"}, want: conf.DefaultYAML()},
+		"--help":          {given: []string{"--help"}, want: "batch-scheduler places the pods of jobs"},
+		"config check -h": {given: []string{"config", "check", "-h"}, want: "check reads a policy file"},
+		"--version":       {given: []string{"--version"}, want: "batch-scheduler " + version.Describe() + "\n"},
+		"version":         {given: []string{"version"}, want: "batch-scheduler " + version.Describe() + "\n"},
+		"print-default": {given: []string{"config", "print-default"}, want: conf.DefaultYAML() + `# Each cycle runs these actions, in this order:
+# - nominated (always, not configurable)
+# - reservation (always, not configurable)
+# - allocate
+# - backfill
+`},
 		"words with _ for -": {given: []string{"--scheduler_name=x", "--help"}, want: "batch-scheduler places"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
 func newConfigCommand(p *program) *cobra.Command {
@@ -23,7 +24,7 @@ func newConfigCommand(p *program) *cobra.Command {
 			return usageError{cmd.CommandPath(), errors.New("config needs a command: check FILE or print-default")}
 		},
 	}
-	cmd.AddCommand(newCheckCommand(p), newPrintDefaultCommand())
+	cmd.AddCommand(newCheckCommand(p), newPrintDefaultCommand(p))
 	return cmd
 }
 
@@ -57,15 +58,38 @@ action may evict. The exit code is 1 if the scheduler would reject the file.`,
 	}
 }
 
-func newPrintDefaultCommand() *cobra.Command {
+func newPrintDefaultCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "print-default",
 		Short: "Print the policy that applies without --scheduler-conf",
 		Args:  exactly(0, ""),
-		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprint(cmd.OutOrStdout(), conf.DefaultYAML())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			registry, err := p.registry()
+			if err != nil {
+				return err
+			}
+			c, err := conf.Default(registry.Catalog())
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(cmd.OutOrStdout(), conf.DefaultYAML()+actionComments(registry.ActionsOf(c)))
+			return nil
 		},
 	}
+}
+
+// actionComments lists the actions of a cycle as YAML comments.
+func actionComments(actions []framework.ListedAction) string {
+	var b strings.Builder
+	b.WriteString("# Each cycle runs these actions, in this order:\n")
+	for _, action := range actions {
+		b.WriteString("# - " + action.Name)
+		if action.Always {
+			b.WriteString(" (always, not configurable)")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // mayEvict describes the pods that an action may evict under a configuration.

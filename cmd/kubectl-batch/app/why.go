@@ -11,7 +11,7 @@ import (
 )
 
 func newWhyCommand(c cluster) *cobra.Command {
-	var allEvents bool
+	var allEvents, verbose bool
 	cmd := &cobra.Command{
 		Use:     "why PODGROUP | pod/NAME",
 		Aliases: []string{"explain"},
@@ -48,10 +48,12 @@ pods with another reason, and the history. It only reads. "explain" is an alias.
 			if err != nil {
 				return advised(err, namespace)
 			}
+			facts.Verbose = verbose
 			fmt.Fprint(cmd.OutOrStdout(), facts.Text())
 			return nil
 		},
 	}
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the plugins of the scheduler for which a PodGroup waits")
 	cmd.Flags().BoolVar(&allEvents, "events", false, "wait until all events are read, which can take long in a large namespace")
 	return cmd
 }

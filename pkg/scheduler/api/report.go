@@ -31,6 +31,9 @@ type PodGroupReport struct {
 	Scheduled bool
 	Reason    string
 	Message   string
+	// Plugins are the names, with commas between them, of those that refuse the PodGroup or nodes for its pods. They are
+	// written with the condition.
+	Plugins string
 }
 
 // QueueReport is the status that a Queue should show.

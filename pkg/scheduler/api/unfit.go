@@ -26,6 +26,55 @@ const (
 	OtherUnfit
 )
 
+// Refusers that are not plugins. They take the place of Unfit.Plugin and Verdict.Plugin.
+const (
+	RefusedByModel       = "model"       // the job is incomplete: its PodGroup, Queue or claims are missing
+	RefusedByResources   = "resources"   // the resources of a node do not suffice
+	RefusedByReservation = "reservation" // the resources of a node are reserved
+)
+
+// UnfitReasons returns all reasons.
+func UnfitReasons() []UnfitReason {
+	list := make([]UnfitReason, 0, OtherUnfit+1)
+	for r := Insufficient; r <= OtherUnfit; r++ {
+		list = append(list, r)
+	}
+	return list
+}
+
+// String returns the name of the reason in metrics and logs.
+func (r UnfitReason) String() string {
+	switch r {
+	case Insufficient:
+		return "InsufficientResources"
+	case InsufficientWithForeignPods:
+		return "InsufficientResourcesWithForeignPods"
+	case NodeNotReady:
+		return "NodeNotReady"
+	case NodeUnschedulable:
+		return "NodeUnschedulable"
+	case NodePressure:
+		return "NodePressure"
+	case NodeSelector:
+		return "NodeSelector"
+	case Taint:
+		return "Taint"
+	case HostPortTaken:
+		return "HostPort"
+	case PodAffinity:
+		return "PodAffinity"
+	case TopologySpread:
+		return "TopologySpread"
+	case VolumeUnfit:
+		return "Volume"
+	case ClaimUnfit:
+		return "ResourceClaim"
+	case Reserved:
+		return "Reserved"
+	}
+	return "Other"
+}
+
 // Unfit says why a node cannot take a task. It is a refusal, not an error: shared between
 // tasks and nodes, made once, compared by value.
 type Unfit struct {
@@ -33,7 +82,34 @@ type Unfit struct {
 	Detail string
 	// Fixed refusals are about the node itself, although others for this reason may be about pods on it.
 	Fixed bool
+	// Plugin is the name of the plugin that refuses, or one of RefusedByResources and RefusedByReservation. The framework
+	// sets it if the plugin has not.
+	Plugin string
 }
+
+// Attributed keeps refusals with the names of plugins, one for each distinct value. The zero value is ready to use.
+type Attributed struct{ known map[Unfit]*Unfit }
+
+// To returns the refusal with the name of the plugin: u itself if it has that name, else an equal one that has.
+func (a *Attributed) To(plugin string, u *Unfit) *Unfit {
+	if u == nil || u.Plugin == plugin {
+		return u
+	}
+	key := *u
+	key.Plugin = plugin
+	known := a.known[key]
+	if known == nil {
+		if a.known == nil {
+			a.known = map[Unfit]*Unfit{}
+		}
+		known = &Unfit{Reason: u.Reason, Detail: u.Detail, Fixed: u.Fixed, Plugin: plugin}
+		a.known[*known] = known
+	}
+	return known
+}
+
+// Clear drops what To has kept. What it has returned stays valid.
+func (a *Attributed) Clear() { clear(a.known) }
 
 // Message returns the text for one group of nodes in "0/M nodes are available: N …". It uses the words of
 // kube-scheduler where that has the same reason.
@@ -91,4 +167,4 @@ func (u *Unfit) Resolvable() bool {
 	return false
 }
 
-func (u *Unfit) String() string { return fmt.Sprintf("%d(%s)", u.Reason, u.Detail) }
+func (u *Unfit) String() string { return fmt.Sprintf("%s(%s)", u.Reason, u.Detail) }

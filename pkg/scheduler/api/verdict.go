@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ import (
 type Verdict struct {
 	// Reason is one of the reasons of package v1alpha1.
 	Reason string
+	// Plugin is the name of the plugin that refuses the job, or RefusedByModel; empty if only nodes refuse its tasks (see
+	// Nodes) and if it waits for pods to end. The framework sets it.
+	Plugin string
 
 	// NotEnoughPods: of Need pods that must start together Have exist; Gated more wait for a
 	// scheduling gate.
@@ -76,6 +80,21 @@ type NearestNode struct {
 	Shortfall Resource
 }
 
+// Plugins returns the names of the plugins that refuse the job or its tasks, sorted.
+func (v *Verdict) Plugins() []string {
+	var names []string
+	if v.Plugin != "" {
+		names = append(names, v.Plugin)
+	}
+	for i := range v.Nodes.Unfit {
+		if name := v.Nodes.Unfit[i].Plugin; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // NearestMessage words Nodes.Nearest, if there is one, as a suffix of the message about the counts of nodes.
 func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
@@ -112,7 +131,7 @@ func (c *NodeCounts) Sort() {
 		if a.Count != b.Count {
 			return b.Count - a.Count
 		}
-		return strings.Compare(a.Message(), b.Message())
+		return cmp.Or(strings.Compare(a.Message(), b.Message()), strings.Compare(a.Plugin, b.Plugin))
 	})
 }
 

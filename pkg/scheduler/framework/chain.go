@@ -82,6 +82,9 @@ type link[F any] struct {
 	tier   int
 	plugin string
 	fn     F
+	// refusals is how often an answer of fn decided that something must not be: no where all must say yes, yes where one
+	// is enough, Reject where plugins vote.
+	refusals int
 }
 
 // first returns the first answer that is not indifferent.
@@ -98,6 +101,7 @@ func first[T any](c chain[CompareFn[T]], a, b T) int {
 func all[F any](c chain[F], ask func(F) bool) bool {
 	for i := range c {
 		if !ask(c[i].fn) {
+			c[i].refusals++
 			return false
 		}
 	}
@@ -108,6 +112,7 @@ func all[F any](c chain[F], ask func(F) bool) bool {
 func some[F any](c chain[F], ask func(F) bool) bool {
 	for i := range c {
 		if ask(c[i].fn) {
+			c[i].refusals++
 			return true
 		}
 	}
@@ -123,6 +128,7 @@ func admits(c chain[VictimFn], claim *api.Claim, unit api.Unit) bool {
 		for ; i < len(c) && c[i].tier == tier; i++ {
 			switch c[i].fn(claim, unit) {
 			case api.Reject:
+				c[i].refusals++
 				return false
 			case api.Permit:
 				permitted = true

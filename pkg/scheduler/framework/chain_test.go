@@ -178,6 +178,31 @@ func TestQuestionsOfSessions(t *testing.T) {
 			func(s *Session) { s.AddPredicateFn("first", predicate(room)) }, func(s *Session) { s.AddPredicateFn("second", predicate(taint)) },
 			func(s *Session) string { return s.Predicate(nil, nil, api.Now).String() }, room.String(),
 		},
+		"a refusal names the plugin": {
+			func(s *Session) { s.AddFilterFn("first", filter(nil)) }, func(s *Session) { s.AddFilterFn("second", filter(taint)) },
+			func(s *Session) string { return s.Filter(nil, nil).Plugin }, "second",
+		},
+		"a refusal names the plugin, whatever name the plugin has set": {
+			nil, func(s *Session) {
+				s.AddPredicateFn("second", predicate(&api.Unfit{Reason: api.Taint, Plugin: "first"}))
+			},
+			func(s *Session) string { return s.Predicate(nil, nil, api.Now).Plugin }, "second",
+		},
+		"equal refusals of one plugin are one object, those of two plugins are not": {
+			func(s *Session) { s.AddFilterFn("first", filter(taint)) }, func(s *Session) { s.AddPredicateFn("second", predicate(taint)) },
+			func(s *Session) string {
+				one, other := s.Filter(nil, nil), s.Predicate(nil, nil, api.Now)
+				return fmt.Sprint(one == s.Filter(nil, nil), one == other, *one == *other)
+			}, "true false false",
+		},
+		"the plugin of a hard cap": {
+			func(s *Session) { s.AddAllocatableFn("first", capSays(true)) }, func(s *Session) { s.AddAllocatableFn("second", capSays(false)) },
+			func(s *Session) string { return s.CappedBy(nil, nil, api.Now) }, "second",
+		},
+		"no plugin if all hard caps allow": {
+			func(s *Session) { s.AddAllocatableFn("first", capSays(true)) }, nil,
+			func(s *Session) string { return s.CappedBy(nil, nil, api.Now) }, "",
+		},
 		"scores add up": {
 			func(s *Session) { s.AddNodeOrderFn("first", func(*api.TaskInfo, *api.NodeInfo) api.Score { return 5 }) },
 			func(s *Session) {
@@ -248,7 +273,7 @@ func TestJobsOfASession(t *testing.T) {
 	if opened != 2 {
 		t.Errorf("when the session opened, there were %d valid jobs", opened)
 	}
-	if o := ssn.Outcome(c.Tasks()["bad"].Job); o == nil || o.Job.Reason != v1alpha1.ReasonNotEnoughPods {
+	if o := ssn.Outcome(c.Tasks()["bad"].Job); o == nil || o.Job.Reason != v1alpha1.ReasonNotEnoughPods || o.Job.Plugin != "picky" {
 		t.Errorf("the outcome of the invalid job is %v", o)
 	}
 	if o := ssn.Outcome(c.Tasks()["old"].Job); o != nil {

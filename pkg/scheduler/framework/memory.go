@@ -12,6 +12,10 @@ type memory struct {
 	nodes   *nodeindex.Index
 
 	plans planCache
+
+	// For Refusals, so that counting does not allocate in each session.
+	refusals    map[Refusal]int
+	refusalList []RefusalCount
 }
 
 // of returns m if it is about the cluster object, else a new, empty memory; m may be nil.
@@ -21,7 +25,8 @@ func (m *memory) of(cluster *model.Cluster) *memory {
 	}
 	return &memory{
 		cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
-		plans: planCache{infeasible: map[string]int{}},
+		plans:    planCache{infeasible: map[string]int{}},
+		refusals: map[Refusal]int{},
 	}
 }
 

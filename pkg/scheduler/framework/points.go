@@ -31,6 +31,8 @@ type points struct {
 	opened                chain[func()]
 	committed             chain[CommittedFn]
 	closed                chain[func()]
+
+	unfits api.Attributed // of Filter and Predicate
 }
 
 // CompareJobs orders jobs: plugins first, then creation time, then id. It is never zero for
@@ -73,19 +75,24 @@ func (p *points) Overused(q *api.QueueInfo, claim *api.Claim) bool {
 
 // Allocatable reports whether hard caps allow the job one more request.
 func (p *points) Allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
+	return p.CappedBy(j, request, when) == ""
+}
+
+// CappedBy returns the plugin whose hard cap does not allow the job one more request; empty if all allow it.
+func (p *points) CappedBy(j *api.JobInfo, request api.Resource, when api.When) string {
 	for i := range p.allocatable {
 		if !p.allocatable[i].fn(j, request, when) {
-			return false
+			return p.allocatable[i].plugin
 		}
 	}
-	return true
+	return ""
 }
 
 // Filter returns why no task of the signature can ever run on the node, or nil.
 func (p *points) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	for i := range p.filter {
 		if unfit := p.filter[i].fn(s, n); unfit != nil {
-			return unfit
+			return p.unfits.To(p.filter[i].plugin, unfit)
 		}
 	}
 	return nil
@@ -95,7 +102,7 @@ func (p *points) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 func (p *points) Predicate(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
 	for i := range p.predicate {
 		if unfit := p.predicate[i].fn(t, n, when); unfit != nil {
-			return unfit
+			return p.unfits.To(p.predicate[i].plugin, unfit)
 		}
 	}
 	return nil

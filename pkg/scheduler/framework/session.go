@@ -122,10 +122,12 @@ func (ssn *Session) validateAll(waiting []*api.JobInfo) {
 // validate returns why nothing of the job may be placed, or nil.
 func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 	if verdict := ssn.cluster.Admissible(j); verdict != nil {
+		verdict.Plugin = api.RefusedByModel
 		return verdict
 	}
 	for i := range ssn.jobValid {
 		if verdict := ssn.jobValid[i].fn(j); verdict != nil {
+			verdict.Plugin = ssn.jobValid[i].plugin
 			return verdict
 		}
 	}

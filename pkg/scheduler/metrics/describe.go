@@ -37,6 +37,17 @@ func actionLabel() Label {
 	return Label{Name: "action", Meaning: "an action of the configuration, or one that always runs: `nominated`, `reservation`, `degraded`"}
 }
 
+func pluginLabel() Label {
+	return Label{Name: "plugin", Meaning: "a plugin, or what takes the place of one: `" + api.RefusedByModel + "`, `" + api.RefusedByResources +
+		"`, `" + api.RefusedByReservation + "`"}
+}
+
+func refusalLabel() Label {
+	return Label{Name: "reason", Meaning: "a reason of the condition PodGroupScheduled, a reason why a node is not available " +
+		"(such as `InsufficientResources` or `Taint`), or a vote: `QueueOverused`, `VictimRejected`, `PlanRejected`, " +
+		"`PlanInfeasible`, `EvictionNotAllowed`, `PodNotEvictable`"}
+}
+
 func decisionLabel() Label {
 	return Label{Name: "kind", Values: []string{api.Allocate.String(), api.Pipeline.String(), api.Evict.String()}}
 }

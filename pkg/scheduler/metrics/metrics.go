@@ -20,6 +20,7 @@ type Metrics struct {
 	cyclePanics    prometheus.Counter
 	actionDuration *prometheus.HistogramVec
 	decisions      *prometheus.CounterVec
+	refusals       refusalCounters
 	eventLag       prometheus.Observer
 	bindDuration   *prometheus.HistogramVec
 	podDuration    prometheus.Observer
@@ -55,6 +56,9 @@ func newMetrics(registerer prometheus.Registerer) (*Metrics, []Description) {
 		decisions: create.counter("decisions_total",
 			"Committed decisions about pods: bind the pod (allocate), nominate it for resources that are being released (pipeline), evict it (evict). The scheduler drops evictions that are no longer needed before it sends them.",
 			decisionLabel()),
+		refusals: newRefusalCounters(create.counter("refusals_total",
+			"Refusals by plugins. In each cycle every reason for which a pending job waits counts once for the job. Votes against victims, plans, evictions and queues count one by one.",
+			pluginLabel(), refusalLabel())),
 		eventLag: create.histogram("event_processing_lag_seconds",
 			"Age of the oldest event of the cluster when a cycle applied it.", short()).WithLabelValues(),
 		bindDuration: create.histogram("bind_duration_seconds",
@@ -116,6 +120,11 @@ func (m *Metrics) Action(name string, d time.Duration) {
 // Decided records decisions of one kind that were committed together.
 func (m *Metrics) Decided(kind api.DecisionKind, count int) {
 	m.decisions.WithLabelValues(kind.String()).Add(float64(count))
+}
+
+// Refused records refusals of a plugin for a reason.
+func (m *Metrics) Refused(plugin, reason string, count int) {
+	m.refusals.of(plugin, reason).Add(float64(count))
 }
 
 // EventsApplied records how long the oldest of the events waited that a cycle has applied.

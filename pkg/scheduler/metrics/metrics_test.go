@@ -284,6 +284,7 @@ func TestDescriptions(t *testing.T) {
 func fill(m *metrics.Metrics) {
 	m.Action("allocate", time.Second)
 	m.APIWrite("create", "pods/binding", 201)
+	m.Refused("gang", "NotEnoughPods", 1)
 	m.WatchFailed("pods", 0)
 	m.PodGroupScheduled("q", time.Second)
 	one := api.Resource{1, 1}

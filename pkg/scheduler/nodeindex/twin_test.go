@@ -211,9 +211,9 @@ func (w *twin) unfit(task *api.TaskInfo, n *api.NodeInfo) *api.Unfit {
 		return w.filters.Predicate(task, n, api.Now)
 	}
 	if !n.Reserved.IsZero() && task.Request.Fits(n.Idle) {
-		return &api.Unfit{Reason: api.Reserved}
+		return &api.Unfit{Reason: api.Reserved, Plugin: "reservation"}
 	}
-	unfit := &api.Unfit{Reason: api.Insufficient, Detail: string(w.c.Dims().Name(dimension))}
+	unfit := &api.Unfit{Reason: api.Insufficient, Detail: string(w.c.Dims().Name(dimension)), Plugin: "resources"}
 	if task.Request.Fits(n.Idle.Plus(n.Foreign)) {
 		unfit.Reason = api.InsufficientWithForeignPods
 	}

@@ -87,6 +87,7 @@ func (x *verdictIndex) dropUnused() {
 		}
 		v.used = false
 	}
+	x.unfits.selectors.Clear()
 }
 
 // unfit returns why the task cannot start now on an existing node, or nil.
@@ -94,7 +95,7 @@ func (x *verdictIndex) unfit(t *api.TaskInfo, n *api.NodeInfo, feasible *NodeSet
 	if !feasible.Has(n.Index) {
 		unfit := x.feasible.filters.Filter(t.Signature, n)
 		if unfit != nil && unfit.Reason == api.NodeSelector {
-			unfit = t.Signature.UnmetSelector(n.Node)
+			unfit = x.unfits.selectors.To(unfit.Plugin, t.Signature.UnmetSelector(n.Node))
 		}
 		return unfit
 	}
@@ -201,6 +202,7 @@ func (v *nodeVerdicts) sum() {
 // unfitCache has one reason for each dimension, so that a verdict does not allocate.
 type unfitCache struct {
 	resources, withForeignPods []*api.Unfit // by dimension
+	selectors                  api.Attributed
 }
 
 func (c *unfitCache) insufficient(dims *api.Dimensions, dimension int) *api.Unfit {
@@ -216,7 +218,7 @@ func cached(known *[]*api.Unfit, reason api.UnfitReason, dims *api.Dimensions, d
 		*known = append(*known, nil)
 	}
 	if (*known)[dimension] == nil {
-		(*known)[dimension] = &api.Unfit{Reason: reason, Detail: string(dims.Name(dimension))}
+		(*known)[dimension] = &api.Unfit{Reason: reason, Detail: string(dims.Name(dimension)), Plugin: api.RefusedByResources}
 	}
 	return (*known)[dimension]
 }
@@ -224,4 +226,4 @@ func cached(known *[]*api.Unfit, reason api.UnfitReason, dims *api.Dimensions, d
 // unfitReserved is the reason of nodes whose idle resources suffice and are reserved.
 //
 // immutable: read only
-var unfitReserved = api.Unfit{Reason: api.Reserved}
+var unfitReserved = api.Unfit{Reason: api.Reserved, Plugin: api.RefusedByReservation}

@@ -10,8 +10,14 @@ import (
 // Why finds the primary reason: the queue's caps if they stand in the way, else the nodes.
 func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
 	q := t.Job.Queue
-	if !p.ssn.Allocatable(t.Job, request, api.Future) || !p.ssn.Allocatable(t.Job, t.Request, api.Future) {
-		return p.whyCapped(q, request)
+	plugin := p.ssn.CappedBy(t.Job, request, api.Future)
+	if plugin == "" {
+		plugin = p.ssn.CappedBy(t.Job, t.Request, api.Future)
+	}
+	if plugin != "" {
+		v := p.whyCapped(q, request)
+		v.Plugin = plugin
+		return v
 	}
 	v := &api.Verdict{
 		Reason:  v1alpha1.ReasonUnschedulable,

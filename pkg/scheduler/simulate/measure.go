@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -57,7 +58,7 @@ func (r *run) measureAfter() {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Cycle, b.Cycle))
 	})
 	slices.SortFunc(r.result.Waiting, func(a, b Waiting) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message), slices.Compare(a.Plugins, b.Plugins))
 	})
 }
 
@@ -75,19 +76,19 @@ func (r *run) sums() (capacity, used api.Resource) {
 
 // waiting returns why members of a job wait: for the reason of the job, except signatures with a reason of their own.
 func (r *run) waiting(j *api.JobInfo) []Waiting {
-	type why struct{ reason, message string }
+	type why struct{ reason, message, plugins string }
 	counts := map[why]int{}
 	outcome, dims := r.last.Outcome(j), r.cluster.Dims()
-	whole := why{notTried, "no action of the configuration has tried to place it"}
+	whole := why{notTried, "no action of the configuration has tried to place it", ""}
 	if outcome != nil && outcome.Job != nil {
-		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.NearestMessage(dims)}
+		whole = why{outcome.Job.Reason, outcome.Message(outcome.Job, dims) + outcome.Job.NearestMessage(dims), strings.Join(outcome.Job.Plugins(), " ")}
 	}
 	for _, t := range j.Tasks {
 		switch {
 		case t.Status != api.Pending:
 		case outcome != nil && outcome.Tasks[t.Signature] != nil && !t.Gated:
 			v := outcome.Tasks[t.Signature]
-			counts[why{v.Reason, outcome.Message(v, dims)}]++
+			counts[why{v.Reason, outcome.Message(v, dims), strings.Join(v.Plugins(), " ")}]++
 		default:
 			counts[whole]++
 		}
@@ -97,7 +98,7 @@ func (r *run) waiting(j *api.JobInfo) []Waiting {
 	}
 	var list []Waiting
 	for why, n := range counts {
-		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: why.reason, Message: why.message})
+		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: why.reason, Message: why.message, Plugins: strings.Fields(why.plugins)})
 	}
 	return list // the caller sorts the list of all jobs
 }

@@ -83,4 +83,6 @@ type Waiting struct {
 	// Reason is a reason of the condition PodGroupScheduled, or NotTried.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Plugins are those that refuse the group or nodes for the pods, sorted.
+	Plugins []string `json:"plugins,omitempty"`
 }

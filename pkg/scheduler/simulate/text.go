@@ -205,6 +205,14 @@ func (p *page) evicted(title string, list []Eviction) {
 	})
 }
 
+// plugins returns the plugins in brackets; empty if there are none.
+func (w *Waiting) plugins() string {
+	if len(w.Plugins) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(w.Plugins, ", ") + "]"
+}
+
 // waiting writes messages below their groups because they are long.
 func (p *page) waiting(r *Result) {
 	if len(r.Waiting) == 0 {
@@ -212,7 +220,7 @@ func (p *page) waiting(r *Result) {
 	}
 	p.line("\nPending")
 	for _, w := range r.Waiting[:min(len(r.Waiting), maxRows)] {
-		p.line("%s (queue %s, %s): %s", w.Group, w.Queue, text.Count(w.Pods, "pod", "pods"), w.Reason)
+		p.line("%s (queue %s, %s): %s%s", w.Group, w.Queue, text.Count(w.Pods, "pod", "pods"), w.Reason, w.plugins())
 		p.wrap(w.Message, "  ")
 	}
 	p.more(len(r.Waiting))

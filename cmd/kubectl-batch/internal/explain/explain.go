@@ -24,6 +24,9 @@ func (f *Facts) Text() string {
 		s.add("PodGroup", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
 		s.add("Phase", f.phase())
 		f.groupReason().write(&s)
+		if f.Verbose {
+			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
+		}
 		s.add("Members", f.exceptions()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())

@@ -38,6 +38,14 @@ func cases() map[string]*explain.Facts {
 			group("train", 8, "research", pending("NotEnoughResources", insufficient+"; nearest: node n-17 lacks 2 nvidia.com/gpu; reserved: 3 nodes, because it has been pending for more than 5m0s")),
 			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
 		),
+		"plugins": verbose(facts(
+			group("train", 8, "research", pending("NotEnoughResources", noRoom), refusedBy("predicates", "resources")),
+			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+		)),
+		"plugins-not-asked-for": facts(
+			group("train", 8, "research", pending("NotEnoughResources", noRoom), refusedBy("predicates", "resources")),
+			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+		),
 		"no-node-suits": facts(
 			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector; nearest: node n1 has another architecture")),
 			pods("train", 1, waiting("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector")), nil,

@@ -29,6 +29,9 @@ type Facts struct {
 
 	// Unread says what could not be read, and why. The answer is good without it.
 	Unread []string
+
+	// Verbose adds what only administrators of the scheduler need: its plugins.
+	Verbose bool
 }
 
 // defaultQueue is the queue of pods that name none, unless the flag of the scheduler sets another.

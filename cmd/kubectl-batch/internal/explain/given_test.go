@@ -30,6 +30,16 @@ func unread(f *explain.Facts, what string) *explain.Facts {
 	return f
 }
 
+func verbose(f *explain.Facts) *explain.Facts {
+	f.Verbose = true
+	return f
+}
+
+// refusedBy sets the plugins for which a group waits.
+func refusedBy(plugins ...string) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) { g.Status.UnschedulablePlugins = plugins }
+}
+
 // group is one that was made 15 minutes ago.
 func group(name string, minMember int32, queue string, edits ...func(*v1alpha1.PodGroup)) *v1alpha1.PodGroup {
 	g := &v1alpha1.PodGroup{

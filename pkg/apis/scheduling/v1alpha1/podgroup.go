@@ -120,7 +120,19 @@ type PodGroupStatus struct {
 	// +patchStrategy=merge
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+
+	// unschedulablePlugins are the plugins of the scheduler for which the PodGroup waits, sorted: those that refuse it, and
+	// those that refuse nodes for its pods. "model", "resources" and "reservation" take the place of a plugin where a part
+	// of the PodGroup is missing, where the resources of nodes do not suffice, and where they are reserved. The list is
+	// written with the condition, and is empty when the condition is True.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	UnschedulablePlugins []string `json:"unschedulablePlugins,omitempty"`
 }
+
+// MaxUnschedulablePlugins is how many plugins status.unschedulablePlugins lists at most.
+const MaxUnschedulablePlugins = 8
 
 // PodGroupList is a list of PodGroups.
 //

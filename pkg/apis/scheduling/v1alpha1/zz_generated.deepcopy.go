@@ -108,6 +108,11 @@ func (in *PodGroupStatus) DeepCopyInto(out *PodGroupStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.UnschedulablePlugins != nil {
+		in, out := &in.UnschedulablePlugins, &out.UnschedulablePlugins
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,7 +29,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 	next.Status.Pending, next.Status.Running = want.Pending, want.Running
 	next.Status.Succeeded, next.Status.Failed = want.Succeeded, want.Failed
 	if want.Reason != "" {
-		meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
+		changed := meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 			Type:               v1alpha1.ConditionPodGroupScheduled,
 			Status:             conditionStatus(want.Scheduled),
 			Reason:             want.Reason,
@@ -36,6 +37,9 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 			ObservedGeneration: want.Generation,
 			LastTransitionTime: metav1.NewTime(w.Clock.Now()),
 		})
+		if changed { // never a reason for a write of its own
+			next.Status.UnschedulablePlugins = pluginList(want.Plugins)
+		}
 	}
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
@@ -63,6 +67,15 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 		p.sent = func() { w.Events.NotScheduled(next, after) }
 	}
 	return p, true
+}
+
+// pluginList returns the first names of a list with commas, as many as a status has at most.
+func pluginList(names string) []string {
+	if names == "" {
+		return nil
+	}
+	list := strings.Split(names, ",")
+	return list[:min(len(list), v1alpha1.MaxUnschedulablePlugins)]
 }
 
 // queuePatch compares a Queue with its report. New sums are written after countsInterval.

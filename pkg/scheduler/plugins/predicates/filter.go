@@ -32,13 +32,13 @@ type taintKey struct {
 func newFilter(a Arguments, comparison bool) *filter {
 	f := &filter{
 		comparison: comparison,
-		notReady:   &api.Unfit{Reason: api.NodeNotReady},
-		cordoned:   &api.Unfit{Reason: api.NodeUnschedulable},
-		selector:   &api.Unfit{Reason: api.NodeSelector},
+		notReady:   &api.Unfit{Reason: api.NodeNotReady, Plugin: Name},
+		cordoned:   &api.Unfit{Reason: api.NodeUnschedulable, Plugin: Name},
+		selector:   &api.Unfit{Reason: api.NodeSelector, Plugin: Name},
 		taints:     map[taintKey]*api.Unfit{},
 	}
 	for _, kind := range a.pressures() {
-		f.pressures = append(f.pressures, pressure{kind, &api.Unfit{Reason: api.NodePressure, Detail: string(kind)}})
+		f.pressures = append(f.pressures, pressure{kind, &api.Unfit{Reason: api.NodePressure, Detail: string(kind), Plugin: Name}})
 	}
 	return f
 }
@@ -98,7 +98,7 @@ func (f *filter) taint(taint *v1.Taint) *api.Unfit {
 	key := taintKey{taint.Key, taint.Value, taint.Effect}
 	unfit := f.taints[key]
 	if unfit == nil {
-		unfit = &api.Unfit{Reason: api.Taint, Detail: taint.ToString()}
+		unfit = &api.Unfit{Reason: api.Taint, Detail: taint.ToString(), Plugin: Name}
 		f.taints[key] = unfit
 	}
 	return unfit

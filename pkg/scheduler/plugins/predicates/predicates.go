@@ -94,6 +94,7 @@ type plugin struct {
 func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) (*plugin, error) {
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	runner, err := upstream.NewFilterRunner(upstream.Options{
+		Plugin:    Name,
 		Informers: handle.Informers, Devices: devices, Kube: handle.Kube, Features: features, BindTimeout: a.VolumeBindTimeout,
 	})
 	if err != nil {
@@ -102,7 +103,7 @@ func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) 
 	return &plugin{
 		filter:    newFilter(a, features.EnableTaintTolerationComparisonOperators),
 		runner:    runner,
-		portTaken: &api.Unfit{Reason: api.HostPortTaken},
+		portTaken: &api.Unfit{Reason: api.HostPortTaken, Plugin: Name},
 	}, nil
 }
 

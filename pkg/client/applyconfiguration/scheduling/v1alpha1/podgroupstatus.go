@@ -29,6 +29,11 @@ type PodGroupStatusApplyConfiguration struct {
 	// conditions contains the type PodGroupScheduled. It is True if minMember pods have a node; otherwise its reason
 	// and message state what is missing.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// unschedulablePlugins are the plugins of the scheduler for which the PodGroup waits, sorted: those that refuse it, and
+	// those that refuse nodes for its pods. "model", "resources" and "reservation" take the place of a plugin where a part
+	// of the PodGroup is missing, where the resources of nodes do not suffice, and where they are reserved. The list is
+	// written with the condition, and is empty when the condition is True.
+	UnschedulablePlugins []string `json:"unschedulablePlugins,omitempty"`
 }
 
 // PodGroupStatusApplyConfiguration constructs a declarative configuration of the PodGroupStatus type for use with
@@ -86,6 +91,16 @@ func (b *PodGroupStatusApplyConfiguration) WithConditions(values ...*v1.Conditio
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithUnschedulablePlugins adds the given value to the UnschedulablePlugins field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the UnschedulablePlugins field.
+func (b *PodGroupStatusApplyConfiguration) WithUnschedulablePlugins(values ...string) *PodGroupStatusApplyConfiguration {
+	for i := range values {
+		b.UnschedulablePlugins = append(b.UnschedulablePlugins, values[i])
 	}
 	return b
 }

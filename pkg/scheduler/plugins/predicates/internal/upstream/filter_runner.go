@@ -30,6 +30,7 @@ import (
 // FilterRunner runs kube-scheduler's plugins. It exists as long as the configuration. Callers may use it between Open
 // and Close, from one goroutine.
 type FilterRunner struct {
+	plugin   string
 	snapshot *snapshot
 	// podPlugins depend on other pods, volumePlugins on volumes, devicePlugins on devices. Without informers only
 	// podPlugins is set.
@@ -80,6 +81,8 @@ type preFilterResult struct {
 
 // Options configure a FilterRunner.
 type Options struct {
+	// Plugin is the name of the plugin that refuses on behalf of kube-scheduler's plugins.
+	Plugin string
 	// Informers may be nil: then tasks with volumes or devices fit on no node.
 	Informers informers.SharedInformerFactory
 	// Devices use the same informers.
@@ -93,7 +96,7 @@ type Options struct {
 
 // NewFilterRunner builds the plugins.
 func NewFilterRunner(o Options) (*FilterRunner, error) {
-	r := &FilterRunner{snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
+	r := &FilterRunner{plugin: o.Plugin, snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
 	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices}
 	var err error
 	if r.podPlugins, err = newPodPlugins(h, o.Features); err != nil {
@@ -257,6 +260,7 @@ func (r *FilterRunner) unfit(c *filterPlugin, pod *v1.Pod, status *fwk.Status) *
 
 // internUnfit returns the shared *api.Unfit with this value.
 func (r *FilterRunner) internUnfit(value api.Unfit) *api.Unfit {
+	value.Plugin = r.plugin
 	unfit := r.interned[value]
 	if unfit == nil {
 		unfit = &value
