@@ -80,14 +80,19 @@ func (o *candidates) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api
 // catchUp searches again for victims on the nodes that have changed. The number of updates has no limit: a rebuild
 // searches on all nodes, and entries of the journal often repeat the node before them.
 func (o *candidates) catchUp(a *attempt, t *api.TaskInfo) {
-	cluster, feasible, last := a.ssn.Cluster(), a.ssn.Nodes().Feasible(t.Signature), -1
-	nodes := cluster.Nodes()
-	o.reader.CatchUp(cluster.NodeChanges(), math.MaxInt, func() { o.fill(a, t) }, func(index int) {
-		if index != last && feasible.Has(index) && a.within(nodes[index]) {
+	cluster := a.ssn.Cluster()
+	changed, known := o.reader.CatchUp(cluster.NodeChanges(), math.MaxInt)
+	if !known {
+		o.fill(a, t)
+		return
+	}
+	nodes, feasible, last := cluster.Nodes(), a.ssn.Nodes().Feasible(t.Signature), int32(-1)
+	for _, index := range changed {
+		if index != last && feasible.Has(int(index)) && a.within(nodes[index]) {
 			o.look(a, t, nodes[index])
 		}
 		last = index
-	})
+	}
 }
 
 // look makes the offer of a node again.
