@@ -51,28 +51,29 @@ type JournalReader struct {
 	following bool // position is valid
 }
 
-// CatchUp calls update for each entry since the last call, in order, or else rebuild, once: if it has not been
-// called since Invalidate, if the journal has dropped some of the entries, or if there are more than limit. The
-// number of nodes is a good limit where an update of a node costs as much as its part of a rebuild. Neither
-// function may change a node.
-func (r *JournalReader) CatchUp(j *Journal, limit int, rebuild func(), update func(index int)) {
-	changed, known := j.Since(r.position)
-	if r.following && known && len(changed) <= limit {
-		for _, index := range changed {
-			update(int(index))
-		}
-	} else {
-		rebuild()
-	}
+// CatchUp returns the entries since the last call, in order, for the caller to update these nodes. It returns false if
+// the caller must rebuild: if CatchUp has not been called since Invalidate, if the journal has dropped some of the
+// entries, or if there are more than limit. The number of nodes is a good limit where an update of a node costs as
+// much as its part of a rebuild. The entries are valid until a node changes.
+//
+// It calls no functions of the caller, because a call for each entry is measurable: placing tasks reads the journal
+// once per task, and most updates cost little.
+func (r *JournalReader) CatchUp(j *Journal, limit int) (changed []int32, known bool) {
+	changed, known = j.Since(r.position)
+	known = known && r.following && len(changed) <= limit
 	r.position, r.following = j.Position(), true
+	if !known {
+		return nil, false
+	}
+	return changed, true
 }
 
 // Position returns the position up to which the reader has followed its journal.
 func (r *JournalReader) Position() uint64 { return r.position }
 
-// UpToDate reports whether CatchUp would call neither function.
+// UpToDate reports whether CatchUp would return that nothing has changed.
 func (r *JournalReader) UpToDate(j *Journal) bool { return r.following && r.position == j.Position() }
 
-// Invalidate makes the next CatchUp call rebuild. Callers need it when something changes that is not in the
+// Invalidate makes the next CatchUp return false. Callers need it when something changes that is not in the
 // journal.
 func (r *JournalReader) Invalidate() { r.following = false }

@@ -30,7 +30,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestJournalReader lists what a second CatchUp calls, after a first one has read all of a journal with the
+// TestJournalReader lists what a second CatchUp returns, after a first one has read all of a journal with the
 // entries 1 and 2.
 func TestJournalReader(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestJournalReader(t *testing.T) {
 		"the journal has dropped only entries that were read": {
 			func(j *Journal, r *JournalReader) {
 				add(many(journalLimit-2)...)(j, r)
-				r.CatchUp(j, math.MaxInt, func() {}, func(int) {})
+				r.CatchUp(j, math.MaxInt)
 				j.Add(7)
 			}, 9, []string{"7"},
 		},
@@ -79,7 +79,13 @@ func TestJournalReader(t *testing.T) {
 			var got []string
 			catchUp := func(limit int) {
 				got = nil
-				r.CatchUp(&j, limit, func() { got = append(got, "rebuild") }, func(index int) { got = append(got, fmt.Sprint(index)) })
+				changed, known := r.CatchUp(&j, limit)
+				if !known {
+					got = append(got, "rebuild")
+				}
+				for _, index := range changed {
+					got = append(got, fmt.Sprint(index))
+				}
 			}
 			j.Add(1)
 			j.Add(2)
@@ -135,16 +141,18 @@ func TestJournalReaderAgainstTwin(t *testing.T) {
 			default:
 				i := rapid.IntRange(0, len(readers)-1).Draw(t, "reader")
 				limit := rapid.SampledFrom([]int{0, 1, len(values), math.MaxInt}).Draw(t, "limit")
-				updates := 0
-				readers[i].CatchUp(&journal, limit, func() { copies[i] = slices.Clone(values) }, func(index int) {
-					updates++
+				changed, known := readers[i].CatchUp(&journal, limit)
+				for _, index := range changed {
 					copies[i][index] = values[index]
-				})
+				}
+				if !known {
+					copies[i] = slices.Clone(values)
+				}
 				if diff := cmp.Diff(values, copies[i]); diff != "" {
 					t.Fatalf("reader %d (-values +copy):\n%s", i, diff)
 				}
-				if updates > limit || !readers[i].UpToDate(&journal) {
-					t.Fatalf("reader %d: %d updates with a limit of %d, up to date: %t", i, updates, limit, readers[i].UpToDate(&journal))
+				if len(changed) > limit || !readers[i].UpToDate(&journal) {
+					t.Fatalf("reader %d: %d updates with a limit of %d, up to date: %t", i, len(changed), limit, readers[i].UpToDate(&journal))
 				}
 			}
 		}
@@ -158,7 +166,8 @@ func TestJournalReaderAllocatesNothing(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() {
 		j.entries = append(j.entries[:0], 1, 2) // without growing
 		r.position = 0
-		r.CatchUp(&j, 9, func() { sum = 0 }, func(index int) { sum += index })
+		changed, _ := r.CatchUp(&j, 9)
+		sum += len(changed)
 	}); got > 0 {
 		t.Errorf("%v allocations", got)
 	}

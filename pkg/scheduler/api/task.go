@@ -37,9 +37,9 @@ type TaskInfo struct {
 // TaskTracking is what package model records about a task besides its pod. Other packages read it
 // through the methods of TaskInfo.
 type TaskTracking struct {
-	// Bind is the entry of the bind in the record of operations in flight; nil if none is in flight.
+	// Bind is the commitment of the bind in the record of operations in flight; nil if none is in flight.
 	// While it is set, Status and Node are the scheduler's decision, whatever an older watch event says.
-	Bind *InFlightBind
+	Bind *Commitment
 	// Evicting is set from the commit of an eviction until the API server shows the deletion or
 	// refuses it. Meanwhile the task is Releasing, whatever an older watch event says.
 	Evicting bool
@@ -59,12 +59,6 @@ type TaskTracking struct {
 	// Class is the equivalence class as of ClassAt.
 	Class   *EquivalenceClass
 	ClassAt ClassVersion
-}
-
-// InFlightBind is a bind that was committed and that the API server has neither shown nor refused.
-type InFlightBind struct {
-	Node string
-	Commitment
 }
 
 // BestEffort reports whether the task requests nothing but a pod slot.

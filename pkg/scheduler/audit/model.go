@@ -141,7 +141,7 @@ func (a *audit) taskObject(what string, t *api.TaskInfo) {
 // taskPlace checks status and node. Decisions of the open session are not checked.
 func (a *audit) taskPlace(what string, t *api.TaskInfo) {
 	_, evicting := a.i.InFlightEvictions[t.ID]
-	expect(a, what+" recorded bind", t.Tracking.Bind, a.i.InFlightBinds[t.ID])
+	expect(a, what+" recorded bind", t.Tracking.Bind, a.i.InFlightBinds[t.ID].Commitment)
 	expect(a, what+" recorded eviction", t.Tracking.Evicting, evicting)
 	shown := api.StatusOf(t.Pod)
 	inSession := t.Status == api.Allocated || t.Status == api.Pipelined || t.Status == api.Releasing && shown != api.Releasing
@@ -186,7 +186,7 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	}
 	commitment := api.CommitmentOf(t.Pod)
 	if t.Tracking.Bind != nil {
-		commitment = &t.Tracking.Bind.Commitment
+		commitment = t.Tracking.Bind
 	}
 	m := api.MembershipOf(t.Pod, commitment, a.i.DefaultQueue, a.liveGroup)
 	if t.Job == nil || t.Job.ID != m.Job || a.c.Jobs()[m.Job] != t.Job {

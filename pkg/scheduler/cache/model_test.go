@@ -170,7 +170,7 @@ func (s *fakeInformers) compare(t *rapid.T) {
 func (s *fakeInformers) rebuilt(seed int64) *model.Cluster {
 	inFlight := model.NewInFlight()
 	for uid, r := range s.binds {
-		inFlight.AddBind(api.TaskID(uid), api.InFlightBind{Node: r.Node, Commitment: r.Commitment})
+		inFlight.AddBind(api.TaskID(uid), model.InFlightBind{Node: r.Node, Commitment: &r.Commitment})
 	}
 	for uid := range s.evictions {
 		inFlight.AddEviction(api.TaskID(uid))

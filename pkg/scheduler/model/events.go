@@ -70,8 +70,8 @@ func (e Events) observe(t *api.TaskInfo) {
 		record.endBind(t)
 		t.Tracking.LastBindError = ""
 	}
-	if bind := t.Tracking.Bind; bind != nil {
-		t.Status, t.Node = api.Binding, e.c.nodes.named(bind.Node)
+	if t.InFlight() {
+		t.Status, t.Node = api.Binding, e.c.nodes.named(record.binds[t.ID].Node)
 		return
 	}
 	if shown := api.StatusOf(t.Pod); shown == api.Releasing || shown.Ended() {

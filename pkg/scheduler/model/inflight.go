@@ -8,36 +8,51 @@ import (
 
 // InFlight is the record of what the scheduler has committed and the API server has neither shown nor refused: binds,
 // evictions, and backoffs of jobs. It is the only place that has it: a model that replaces another gets the record of
-// that one (Options.InFlight) and applies it while the objects are replayed. The tasks refer to its entries.
+// that one (Options.InFlight) and applies it while the objects are replayed. The tasks refer to its commitments.
 type InFlight struct {
-	binds     map[api.TaskID]*api.InFlightBind
+	binds     map[api.TaskID]InFlightBind
 	evictions map[api.TaskID]struct{}
 	backoffs  map[api.JobID]string // why the job must not be tried now
+}
+
+// InFlightBind is a bind that was committed and that the API server has neither shown nor refused.
+type InFlightBind struct {
+	Node       string
+	Commitment *api.Commitment // never changed; the members of a job share it
 }
 
 // NewInFlight returns an empty record.
 func NewInFlight() *InFlight {
 	return &InFlight{
-		binds:     map[api.TaskID]*api.InFlightBind{},
+		binds:     map[api.TaskID]InFlightBind{},
 		evictions: map[api.TaskID]struct{}{},
 		backoffs:  map[api.JobID]string{},
 	}
 }
 
 // AddBind records a bind of a pod that no model has yet.
-func (f *InFlight) AddBind(id api.TaskID, bind api.InFlightBind) { f.binds[id] = &bind }
+func (f *InFlight) AddBind(id api.TaskID, bind InFlightBind) { f.binds[id] = bind }
 
 // AddEviction records an eviction of a pod that no model has yet.
 func (f *InFlight) AddEviction(id api.TaskID) { f.evictions[id] = struct{}{} }
 
 // addBind records the bind of t to its node, and where t counts from now on.
 func (f *InFlight) addBind(t *api.TaskInfo) {
-	bind := api.InFlightBind{Node: t.Node.Name, Commitment: api.Commitment{GroupUID: t.Job.GroupUID()}}
-	if t.Job.Queue != nil {
-		bind.Queue = t.Job.Queue.ID
+	t.Tracking.Bind = currentCommitment(t.Job)
+	f.AddBind(t.ID, InFlightBind{Node: t.Node.Name, Commitment: t.Tracking.Bind})
+}
+
+// currentCommitment returns where members of j count whose binds are decided now. All of them share the result until
+// the group or the queue of the job changes.
+func currentCommitment(j *api.JobInfo) *api.Commitment {
+	now := api.Commitment{GroupUID: j.GroupUID()}
+	if j.Queue != nil {
+		now.Queue = j.Queue.ID
 	}
-	f.AddBind(t.ID, bind)
-	t.Tracking.Bind = f.binds[t.ID]
+	if shared := j.Tracking.Commitment; shared == nil || *shared != now {
+		j.Tracking.Commitment = new(now) // &now would allocate in every call
+	}
+	return j.Tracking.Commitment
 }
 
 func (f *InFlight) endBind(t *api.TaskInfo) {
@@ -57,7 +72,7 @@ func (f *InFlight) endEviction(t *api.TaskInfo) {
 
 // restore gives a new task what is recorded for its pod.
 func (f *InFlight) restore(t *api.TaskInfo) {
-	t.Tracking.Bind = f.binds[t.ID]
+	t.Tracking.Bind = f.binds[t.ID].Commitment
 	_, t.Tracking.Evicting = f.evictions[t.ID]
 }
 

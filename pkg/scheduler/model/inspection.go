@@ -34,7 +34,7 @@ type Inspection struct {
 	// UnconfirmedEvictions are decided and not yet shown by the API server.
 	UnconfirmedEvictions map[*api.TaskInfo]struct{}
 
-	InFlightBinds     map[api.TaskID]*api.InFlightBind
+	InFlightBinds     map[api.TaskID]InFlightBind
 	InFlightEvictions map[api.TaskID]struct{}
 }
 

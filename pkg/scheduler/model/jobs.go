@@ -62,7 +62,7 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 // commitmentOf returns where t counts since its bind was decided; nil before.
 func commitmentOf(t *api.TaskInfo) *api.Commitment {
 	if t.Tracking.Bind != nil {
-		return &t.Tracking.Bind.Commitment
+		return t.Tracking.Bind
 	}
 	return api.CommitmentOf(t.Pod)
 }

@@ -104,12 +104,16 @@ func (a *allAvailable) of(s *source, d int) int64 {
 		a.dims = dims
 		a.reader.Invalidate()
 	}
-	a.reader.CatchUp(s.cluster.NodeChanges(), len(nodes), func() {
+	changed, known := a.reader.CatchUp(s.cluster.NodeChanges(), len(nodes))
+	for _, i := range changed {
+		a.update(int(i), nodes[i])
+	}
+	if !known {
 		a.parts, a.sum = make([]int64, len(nodes)*a.dims), make([]int64, a.dims)
 		for i, n := range nodes {
 			a.update(i, n)
 		}
-	}, func(i int) { a.update(i, nodes[i]) })
+	}
 	return a.sum[d]
 }
 

@@ -38,15 +38,20 @@ func (x *feasibleIndex) of(signature *api.Signature) *feasibleNodes {
 func (f *feasibleNodes) update(x *feasibleIndex, journal *api.Journal, signature *api.Signature) {
 	f.capacity.known = false
 	nodes := x.cluster.Nodes()
-	update := func(i int) {
-		n := nodes[i]
-		f.set.set(i, n != nil && x.filters.Filter(signature, n) == nil)
+	changed, known := f.reader.CatchUp(journal, len(nodes))
+	for _, i := range changed {
+		f.updateNode(x.filters, signature, int(i), nodes[i])
 	}
-	f.reader.CatchUp(journal, len(nodes), func() {
-		for i := range nodes {
-			update(i)
+	if !known {
+		for i, n := range nodes {
+			f.updateNode(x.filters, signature, i, n)
 		}
-	}, update)
+	}
+}
+
+// updateNode filters the node with that index; nil if there is none.
+func (f *feasibleNodes) updateNode(filters Filters, signature *api.Signature, index int, n *api.NodeInfo) {
+	f.set.set(index, n != nil && filters.Filter(signature, n) == nil)
 }
 
 // dropUnreferenced drops the signatures that no task has any more.

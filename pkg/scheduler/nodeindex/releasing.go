@@ -13,11 +13,18 @@ type releasingIndex struct {
 
 func (x *releasingIndex) nodes() *NodeSet {
 	nodes := x.cluster.Nodes()
-	update := func(i int) { x.set.set(i, nodes[i] != nil && nodes[i].HasReleasing()) }
-	x.reader.CatchUp(x.cluster.NodeChanges(), len(nodes), func() {
-		for i := range nodes {
-			update(i)
+	changed, known := x.reader.CatchUp(x.cluster.NodeChanges(), len(nodes))
+	for _, i := range changed {
+		x.updateNode(int(i), nodes[i])
+	}
+	if !known {
+		for i, n := range nodes {
+			x.updateNode(i, n)
 		}
-	}, update)
+	}
 	return &x.set
+}
+
+func (x *releasingIndex) updateNode(index int, n *api.NodeInfo) {
+	x.set.set(index, n != nil && n.HasReleasing())
 }

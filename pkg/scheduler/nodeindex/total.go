@@ -29,13 +29,17 @@ func (x *totalIndex) update() {
 		x.reader.Invalidate()
 	}
 	nodes := c.Nodes()
-	x.reader.CatchUp(c.NodeChanges(), len(nodes), func() {
+	changed, known := x.reader.CatchUp(c.NodeChanges(), len(nodes))
+	for _, i := range changed {
+		x.updateNode(int(i), nodes[i])
+	}
+	if !known {
 		x.feasible.dropUnreferenced()
 		x.findUsable()
 		for i, n := range nodes {
 			x.updateNode(i, n)
 		}
-	}, func(i int) { x.updateNode(i, nodes[i]) })
+	}
 	x.opened = x.sum.Clone()
 }
 

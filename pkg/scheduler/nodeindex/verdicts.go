@@ -119,12 +119,16 @@ func (v *nodeVerdicts) update(x *verdictIndex, t *api.TaskInfo) {
 		return
 	}
 	nodes, feasible := x.feasible.cluster.Nodes(), x.feasible.nodes(t.Signature)
-	v.reader.CatchUp(journal, len(nodes), func() {
+	changed, known := v.reader.CatchUp(journal, len(nodes))
+	for _, i := range changed {
+		v.examine(x, t, int(i), nodes[i], feasible)
+	}
+	if !known {
 		v.nearest = nearest{}
 		for i, n := range nodes {
 			v.examine(x, t, i, n, feasible)
 		}
-	}, func(i int) { v.examine(x, t, i, nodes[i], feasible) })
+	}
 }
 
 // examine finds the verdict for the node with that index; nil if there is none.

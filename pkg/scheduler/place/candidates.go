@@ -42,12 +42,18 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 // catchUp measures the nodes again that have changed.
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 	cluster := c.ssn.Cluster()
+	nodes := cluster.Nodes()
+	changed, known := c.reader.CatchUp(cluster.NodeChanges(), len(nodes))
+	if !known {
+		c.rebuild(t)
+		return
+	}
 	c.seen.begin()
-	c.reader.CatchUp(cluster.NodeChanges(), len(cluster.Nodes()), func() { c.rebuild(t) }, func(index int) {
-		if c.seen.first(index) {
-			c.update(t, index)
+	for _, index := range changed {
+		if c.seen.first(int(index)) {
+			c.update(t, nodes, int(index))
 		}
-	})
+	}
 }
 
 func (c *candidates[V]) rebuild(t *api.TaskInfo) {
@@ -68,11 +74,11 @@ func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 }
 
 // update measures the node with that index again.
-func (c *candidates[V]) update(t *api.TaskInfo, index int) {
+func (c *candidates[V]) update(t *api.TaskInfo, nodes []*api.NodeInfo, index int) {
 	if !c.passing.Has(index) {
 		return
 	}
-	n := c.ssn.Cluster().Nodes()[index]
+	n := nodes[index]
 	if worth, ok := c.measure(t, n); ok {
 		c.nodes.Set(n, worth)
 	} else {

@@ -70,14 +70,19 @@ func (c *candidates) cheapest(a *attempt, t *api.TaskInfo) (*api.NodeInfo, []api
 // catchUp computes the candidates of the nodes that have changed. The number of updates has no limit: a rebuild
 // searches all nodes, and entries of the journal often repeat the node before them.
 func (c *candidates) catchUp(a *attempt, t *api.TaskInfo) {
-	cluster, feasible, last := a.ssn.Cluster(), a.ssn.Nodes().Feasible(t.Signature), -1
-	nodes := cluster.Nodes()
-	c.reader.CatchUp(cluster.NodeChanges(), math.MaxInt, func() { c.rebuild(a, t) }, func(index int) {
-		if index != last && feasible.Has(index) && a.inDomain(nodes[index]) {
+	cluster := a.ssn.Cluster()
+	changed, known := c.reader.CatchUp(cluster.NodeChanges(), math.MaxInt)
+	if !known {
+		c.rebuild(a, t)
+		return
+	}
+	nodes, feasible, last := cluster.Nodes(), a.ssn.Nodes().Feasible(t.Signature), int32(-1)
+	for _, index := range changed {
+		if index != last && feasible.Has(int(index)) && a.inDomain(nodes[index]) {
 			c.update(a, t, nodes[index])
 		}
 		last = index
-	})
+	}
 }
 
 // update computes the candidate of a node.

@@ -39,12 +39,12 @@ func cases() map[string]*explain.Facts {
 			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
 		),
 		"plugins": verbose(facts(
-			group("train", 8, "research", pending("NotEnoughResources", noRoom), refusedBy("predicates", "resources")),
-			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+			group("train", 8, "research", pending("NotEnoughResources", insufficient), refusedBy("predicates", "resources")),
+			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
 		)),
 		"plugins-not-asked-for": facts(
-			group("train", 8, "research", pending("NotEnoughResources", noRoom), refusedBy("predicates", "resources")),
-			pods("train", 8, waiting("Unschedulable", noRoom)), research(),
+			group("train", 8, "research", pending("NotEnoughResources", insufficient), refusedBy("predicates", "resources")),
+			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
 		),
 		"no-node-suits": facts(
 			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector; nearest: node n1 has another architecture")),

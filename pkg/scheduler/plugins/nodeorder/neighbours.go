@@ -61,12 +61,16 @@ func (b *neighbours) sync() {
 		b.namespaces = namespaces
 		b.reader.Invalidate()
 	}
-	b.reader.CatchUp(journal, len(nodes), func() {
+	changed, known := b.reader.CatchUp(journal, len(nodes))
+	for _, index := range changed {
+		b.recount(int(index), nodes[index])
+	}
+	if !known {
 		b.clear()
 		for i, n := range nodes {
 			b.recount(i, n)
 		}
-	}, func(index int) { b.recount(index, nodes[index]) })
+	}
 }
 
 func (b *neighbours) clear() {

@@ -54,7 +54,13 @@ func (s *snapshot) setCluster(cluster api.ClusterView) {
 // sync updates the snapshot and returns the time to use: Now also for Future while no pod is terminating.
 func (s *snapshot) sync(when api.When) api.When {
 	if journal := s.cluster.NodeChanges(); !s.reader.UpToDate(journal) {
-		s.reader.CatchUp(journal, math.MaxInt, s.rebuild, s.rebuildNode)
+		changed, known := s.reader.CatchUp(journal, math.MaxInt)
+		for _, index := range changed {
+			s.rebuildNode(int(index))
+		}
+		if !known {
+			s.rebuild()
+		}
 		s.listed = false
 	}
 	if s.terminating == 0 {
