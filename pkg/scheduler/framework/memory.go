@@ -11,7 +11,7 @@ type memory struct {
 	cluster *model.Cluster
 	nodes   *nodeindex.Index
 
-	plans planCache
+	plans PlanCache
 
 	// For Refusals, so that counting does not allocate in each session.
 	refusals    map[Refusal]int
@@ -25,7 +25,7 @@ func (m *memory) of(cluster *model.Cluster) *memory {
 	}
 	return &memory{
 		cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
-		plans:    planCache{infeasible: map[string]int{}},
+		plans:    PlanCache{infeasible: map[string]int{}},
 		refusals: map[Refusal]int{},
 	}
 }
@@ -34,9 +34,12 @@ func (m *memory) of(cluster *model.Cluster) *memory {
 // are open (see AddOpenedFn), until the session closes.
 func (ssn *Session) Nodes() *nodeindex.Index { return ssn.memory.nodes }
 
-// planCache are kinds of claims for which no plan was found. It is cleared whenever a decision, a change of what runs
+// Plans returns the negative plan cache.
+func (ssn *Session) Plans() *PlanCache { return &ssn.memory.plans }
+
+// PlanCache holds kinds of claims for which no plan was found. It is cleared whenever a decision, a change of what runs
 // on nodes, or a change of what queues deserve could make a plan possible.
-type planCache struct {
+type PlanCache struct {
 	infeasible map[string]int // number of pods that disruption budgets protect
 	placement  uint64         // Generations.Placement when the last session closed
 	total      api.Resource   // of the last session
@@ -44,25 +47,23 @@ type planCache struct {
 
 // KnownInfeasible reports whether no plan was found for a claim of that kind since the last change that could make
 // one possible, and returns how many pods disruption budgets protected then.
-func (ssn *Session) KnownInfeasible(kind string) (protected int, infeasible bool) {
-	protected, infeasible = ssn.memory.plans.infeasible[kind]
+func (c *PlanCache) KnownInfeasible(kind string) (protected int, infeasible bool) {
+	protected, infeasible = c.infeasible[kind]
 	return protected, infeasible
 }
 
 // SetInfeasible records that no plan was found for a claim of that kind.
-func (ssn *Session) SetInfeasible(kind string, protected int) {
-	ssn.memory.plans.infeasible[kind] = protected
-}
+func (c *PlanCache) SetInfeasible(kind string, protected int) { c.infeasible[kind] = protected }
 
-// InvalidatePlans clears what SetInfeasible has recorded. Plugins call it when something changes that decides over
-// victims and is not in the model.
-func (ssn *Session) InvalidatePlans() { clear(ssn.memory.plans.infeasible) }
+// Invalidate clears what SetInfeasible has recorded. Plugins call it when something changes that decides over victims
+// and is not in the model.
+func (c *PlanCache) Invalidate() { clear(c.infeasible) }
 
 // open is called when a session has opened.
-func (c *planCache) open(ssn *Session) {
+func (c *PlanCache) open(ssn *Session) {
 	total := ssn.Nodes().Total()
 	if c.placement != ssn.cluster.Generations().Placement || !c.total.Equal(total) {
-		clear(c.infeasible)
+		c.Invalidate()
 	}
 	c.total = total
 }

@@ -34,6 +34,9 @@ func register[F any](r *registration, c *chain[F], point conf.Point, name string
 	if point != always && !opening.conf.Enabled(point) {
 		return
 	}
+	if *c == nil { // most points have few functions: one allocation serves them
+		*c = make(chain[F], 0, 4)
+	}
 	*c = append(*c, link[F]{tier: r.tier, plugin: name, fn: fn})
 }
 

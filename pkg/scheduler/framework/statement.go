@@ -97,7 +97,7 @@ func (s *Statement) Commit() {
 		return
 	}
 	held := s.waits()
-	s.ssn.InvalidatePlans()
+	s.ssn.Plans().Invalidate()
 	s.ssn.announceCommit(decisions, held)
 	now := decisions
 	if held {

@@ -76,7 +76,7 @@ func (c *planCache) infeasible(claim *api.Claim) bool {
 	if !c.cacheable {
 		return false
 	}
-	protected, infeasible := c.planner.ssn.KnownInfeasible(c.kind)
+	protected, infeasible := c.planner.ssn.Plans().KnownInfeasible(c.kind)
 	c.planner.ssn.ExplainBlocked(claim.Job, protected)
 	return infeasible
 }
@@ -85,7 +85,7 @@ func (c *planCache) infeasible(claim *api.Claim) bool {
 func (c *planCache) setInfeasible(claim *api.Claim) {
 	c.planner.ssn.ExplainBlocked(claim.Job, len(c.protected))
 	if c.cacheable {
-		c.planner.ssn.SetInfeasible(c.kind, len(c.protected))
+		c.planner.ssn.Plans().SetInfeasible(c.kind, len(c.protected))
 	}
 }
 

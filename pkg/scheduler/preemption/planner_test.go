@@ -41,7 +41,7 @@ func plans(build func() *model.Cluster, remember bool) string {
 	for _, j := range ssn.Jobs() {
 		tasks := ssn.WaitingTasks(j)
 		if !remember {
-			ssn.InvalidatePlans()
+			ssn.Plans().Invalidate()
 			planner = New(ssn)
 		}
 		stmt := ssn.Statement()

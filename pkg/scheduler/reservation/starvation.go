@@ -120,6 +120,6 @@ func (s *starvation) close(ssn *framework.Session) {
 	}
 	s.open = nil
 	if !maps.EqualFunc(before, s.previous, func(a, b place.Placements) bool { return maps.Equal(a, b) }) {
-		ssn.InvalidatePlans()
+		ssn.Plans().Invalidate()
 	}
 }

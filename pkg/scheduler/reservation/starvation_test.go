@@ -95,10 +95,10 @@ func TestEndOfReservationsInvalidatesPlans(t *testing.T) {
 		if reserved {
 			policy().reserve(ssn, c.Tasks()["a"])
 		}
-		ssn.SetInfeasible("kind", 0)
+		ssn.Plans().SetInfeasible("kind", 0)
 		ssn.Close()
 		ssn = open(profile, c)
-		_, infeasible := ssn.KnownInfeasible("kind")
+		_, infeasible := ssn.Plans().KnownInfeasible("kind")
 		if want := []bool{false, true, false, true}[i]; infeasible != want {
 			t.Errorf("session %d: remembered as infeasible: %t, want %t", i, infeasible, want)
 		}

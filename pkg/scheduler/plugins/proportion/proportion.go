@@ -106,7 +106,7 @@ func (s *shares) compute() {
 	for _, q := range queues {
 		s.ssn.SetDeserved(q, s.deserved[q])
 		if !s.before[q].Equal(s.deserved[q]) {
-			s.ssn.InvalidatePlans()
+			s.ssn.Plans().Invalidate()
 		}
 	}
 }
