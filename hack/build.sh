@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Builds programs: "go build" with the flags that all builds of this repository share. The Makefile, the tests (test/cluster),
 # the demo, hack/image and the Dockerfile build with it, so that none of them compiles what another has compiled.
 #

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Fuzzes one target after the other, for 30 s each or for FUZZTIME. Inputs that make a target fail are written to
 # testdata/fuzz of its package. Commit them: "make test" runs them too.
 #

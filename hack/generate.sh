@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Writes all generated files: from the types in pkg/apis the deep copies, apply configurations, clientset, listers and
 # informers (pkg/client), and the CustomResourceDefinitions (config/crd); from the code the references of metrics,
 # configuration and custom resources (docs/metrics.md, docs/configuration.md, docs/reference); from the alerts in

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Checks that all Go files and shell scripts begin with the licence header of hack/boilerplate.go.txt, and names those that do
 # not. With --write it adds the header to them. In a script the header follows the first line.
 #

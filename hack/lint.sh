@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Runs golangci-lint with .golangci.yaml over the module. Its version is in hack/tools/go.mod, a module of its own, so that the
 # dependencies of the linters are not those of the scheduler. It is compiled from the Go module proxy and kept in bin/.
 #

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build modules
 
 // Package hack keeps modules in go.mod that no package of this module imports, but that commands run with "go run"

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Runs all randomized tests with many more cases: 2,000 for each, 10,000 clusters for the test that evictions converge
 # (it has five variants), and 20 million pairs of pod and node for the comparison with kube-scheduler. Takes about
 # half an hour on 2 cores. A failure is shrunk and written to testdata/rapid of its package, with the command that

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Vets and tests the module. Arguments are passed to "go test".
 #
 # The race detector checks the code of this module. Packages that link an API server are tested without it: compiling

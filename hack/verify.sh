@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Fails if the tree differs from the output of the generators, gofmt, "go mod tidy" and "go vet". Writes no files; all
 # checks run, and failed ones are listed at the end.
 set -euo pipefail
@@ -45,7 +48,7 @@ formatted() {
 
 check "generated files" "run make generate" generated
 check "gofmt" "run gofmt -w on the files above" formatted
-# check "licence headers" "run hack/headers.sh --write" hack/headers.sh
+check "licence headers" "run hack/headers.sh --write" hack/headers.sh
 check "go.mod" "run go mod tidy" go mod tidy -diff
 check "go vet" "see above" go vet ./...
 check "chart" "see above; what it has in common with config/ is written by make generate" go test ./charts

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Prints the version of the source tree, which hack/build.sh stamps into programs and hack/image into the image: $VERSION
 # if it is set, else what git describes (v0.1.0, v0.1.0-12-gabc1234, with -dirty if there are changes), before the first tag
 # v0.0.0-gabc1234, and nothing outside of a git repository.

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# SPDX-FileCopyrightText: The batch-scheduler Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Checks the module's dependencies for known vulnerabilities. Exit codes: 0 if there are none or the database is
 # unreachable, which is reported; 1 if the tool is unavailable or fails; the code of govulncheck on findings.
 set -euo pipefail

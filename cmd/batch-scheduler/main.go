@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command batch-scheduler is a batch and gang scheduler for Kubernetes. It places the pods whose spec.schedulerName is
 // its own and ignores all others.
 package main

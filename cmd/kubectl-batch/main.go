@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubectl-batch is a plugin of kubectl, "kubectl batch": it says why groups wait and what queues have,
 // and submits and cancels gangs. Under the name kubectl_complete-batch it completes words for kubectl.
 package main

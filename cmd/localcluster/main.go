@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command localcluster runs a Kubernetes control plane with simulated nodes in one process, for demos, tests and
 // benchmarks: etcd, kube-apiserver with RBAC and its own certificates, on request kube-controller-manager and
 // kube-scheduler, and for every node a kubelet that admits pods like a real one but runs no containers. See --help.

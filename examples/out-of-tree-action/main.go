@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command out-of-tree-action is a batch-scheduler with the action single; see docs/extending.md.
 package main
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command image builds the scheduler for linux/amd64 and linux/arm64 and puts it into a container image, without a
 // container engine. Two builds of one commit give the same bytes.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command reference generates a reference from the code and prints it: docs/metrics.md, docs/configuration.md or
 // docs/reference/scheduling-v1alpha1.md.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package image packs built binaries of the scheduler into a container image from scratch, without a container
 // engine. The same binaries give the same bytes.
 //

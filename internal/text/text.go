@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package text formats output for terminals: tables, wrapped lines, amounts of resources.
 package text
 

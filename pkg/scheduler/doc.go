@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scheduler runs the scheduling cycle. This is where to start reading: RunOnce is the cycle
 // in five numbered steps.
 //

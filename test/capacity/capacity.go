@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package capacity adds up what pods ask for and compares it with what there is. It serves checks
 // of the scheduler from outside, and so uses nothing of it.
 package capacity

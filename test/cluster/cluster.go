@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster runs the local cluster as a child process, for integration tests, benchmarks and the demo.
 //
 //	c, err := cluster.Start(ctx, cluster.Options{Nodes: 10, NodeSpec: "cpu=4", ControllerManager: true})

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docs_test holds the documentation to the program: every command and every YAML text in it is parsed or
 // run, and tables of flags, arguments and reasons are compared with what there is.
 package docs_test

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package faults is a proxy between a scheduler and the API server that makes requests fail: with an error response,
 // a closed connection, a delay or a lost response, before the request takes effect or after it.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package golden holds what tests print to files. The flag -update writes the files again, to be reviewed as text.
 package golden
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package install_test installs the scheduler as its users do, by kustomize and by Helm, on a real API server with the
 // controllers of Kubernetes, and runs the container image as the pods of the Deployment say: with their arguments, their
 // environment, their volumes as a kubelet writes them, and the token of their service account.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package integration tests the scheduler against a real API server: as a process of its own,
 // built with the race detector, under its own service account and with the roles that are
 // shipped, on a local cluster with simulated kubelets that admit pods as real ones do.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oracle compares the scheduler's filters with those of kube-scheduler: on random clusters, for every pending
 // pod and every node, the plugin predicates and the node accounts must admit the pod exactly where kube-scheduler's
 // default filters do.

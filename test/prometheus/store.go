@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package prometheus evaluates queries like a Prometheus server, on series that a test adds or scrapes.
 package prometheus
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scheduler runs the scheduler as users run it: installed from config/, as a separate process with its own
 // service account and the roles in config/. Tests and benchmarks start it on a local cluster:
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Soak runs a random scenario against the scheduler and checks that the scheduler keeps its guarantees.
 //
 //	make soak MINUTES=20

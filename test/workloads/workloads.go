@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package workloads reads the files of config/samples/workloads like the controllers of their kinds, as far as it
 // matters for scheduling: which pods they create, how many, and in which PodGroup. The definitions of most of these
 // kinds are not in this repository, so this package defines for all tests where their pod templates are.

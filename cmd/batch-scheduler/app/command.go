@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package app is the batch-scheduler program: its command line, and the wiring of all components.
 //
 // A program with third-party plugins or actions has a main function like this one:

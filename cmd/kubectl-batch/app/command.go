@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package app is the kubectl plugin: its commands, each a thin layer over a package in internal.
 package app
 

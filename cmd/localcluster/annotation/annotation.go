@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package annotation has the annotations with which a pod configures the behaviour of its simulated containers in the
 // local cluster. Kubelets read them when the pod starts, except TerminateAfter, which they read when the pod is
 // deleted. The package has no imports, so tests and demos can use it without linking a control plane.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package single is an example of an action. It places jobs of one pod on idle resources before other actions place
 // gangs.
 package single

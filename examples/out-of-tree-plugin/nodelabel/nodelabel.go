@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodelabel is an example of a plugin. It prefers nodes with a high value of a label, from 0 to 100, and
 // excludes nodes without the label.
 package nodelabel

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 // Journal lists the indexes of changed nodes in the order of their changes. It belongs to the model; what is

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 // Reservation is what a session reserves for a job on nodes and in a queue. It is never more than is available, and

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 // Score says how good a node is for a task, in millionths: a scorer with weight 1 answers

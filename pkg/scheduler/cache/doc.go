@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cache connects the model with the API server. It feeds the model with what informers show,
 // and hands what cycles decide to the packages below it:
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package conf loads the policy file of the scheduler: the actions that a cycle executes, and the plugins, arranged in
 // tiers, that it consults.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package framework is what plugins and actions are written against.
 //
 // A Session stands for one cycle over the model. Opening it asks every plugin of the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics holds the Prometheus metrics of the scheduler. All of them have the stability level ALPHA.
 //
 // Times are in seconds, resources in their base units (cpu in cores, memory in bytes). Labels are

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package model is the live model of the cluster: the objects that the API server shows, the operations that are
 // in flight, and the decisions of the open session, with all sums over them. It has no client, no lock and no clock.
 // One goroutine, the scheduling one, owns a Cluster.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodeindex answers questions about all nodes without examining all nodes.
 //
 // Which nodes pass the filters for a pod signature, how many nodes have available resources for a task and why

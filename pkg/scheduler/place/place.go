@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package place finds the best node for a task.
 //
 // Tasks of a class and priority are equal, so each such kind keeps one list of candidate nodes,

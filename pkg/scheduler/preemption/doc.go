@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preemption searches for victims: the pods to evict so that a claim fits. An action makes a Planner for a
 // session, and calls Plan with a statement, a claim and the Rules of the action.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reservation contains the policies that run with every configuration. Each keeps state of its own from session
 // to session:
 //

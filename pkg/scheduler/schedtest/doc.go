@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package schedtest runs scenario tests of actions and plugins: a cluster, declared row by row, and the transcript of
 // the scheduler's decisions.
 //

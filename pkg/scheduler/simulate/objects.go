@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package simulate predicts scheduling: it loads the objects of a cluster, or of files, into a model, runs sessions
 // with a configuration until a session decides nothing, and returns what the scheduler would bind, evict, and leave
 // pending. It changes only its own model.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package worklist hands out jobs in the order in which actions serve them: the best queue
 // first, and of it the best job.
 package worklist

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Decide measures the speed of scheduling decisions without a cluster.
 //
 //	go run ./test/perf/decide -run reclaim

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Drain measures how fast the scheduler binds a backlog of gangs on a real API server, and how fast that API server
 // can bind pods at all.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package figures collects the results of the programs in test/perf: what was measured, and whether it is within its
 // bound. All of them add to one file and print one table.
 package figures

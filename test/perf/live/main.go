@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Live measures the running scheduler with a real API server: how soon a gang starts on an idle cluster, how many
 // arriving and ending gangs the scheduler sustains, and how much memory it uses.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testbed runs the measurements of test/perf on a real API server: a local cluster with config/ installed,
 // gangs, a watch that observes binds, plain clients for comparison, and the scheduler as a process whose usage can be
 // read.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package app is the demo: its command line, and the steps from an empty machine to a summary.
 package app
 

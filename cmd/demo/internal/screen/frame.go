@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package screen words scenes for people: as a frame that is drawn again and again on a
 // terminal, or as lines about what has changed.
 package screen

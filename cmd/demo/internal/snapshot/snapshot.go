@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package snapshot turns the objects of a cluster into what the demo shows and verifies: PodGroups,
 // queues, nodes, and the work that belongs to no PodGroup. It reads what any client can read;
 // nothing comes from inside the scheduler.

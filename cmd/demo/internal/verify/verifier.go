@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verify watches the samples run and says whether they ran as they should. It is a
 // function of the scenes it was shown and of their times, and of nothing else.
 package verify

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package explain says why a group, or a pod without one, waits: it reads what there is about it, with a number
 // of requests that depends neither on the size of the cluster nor on that of the gang, and words it.
 package explain

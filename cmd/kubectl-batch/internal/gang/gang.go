@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gang makes the two objects that a gang is submitted as, a Job and its PodGroup: from a few words, or from
 // a file in which something may be missing. It also says what makes up a gang that is to be deleted.
 package gang

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package app is the command line of localcluster: its flags, and the order in which a cluster starts and stops.
 package app
 

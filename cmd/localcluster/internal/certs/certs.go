@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package certs creates the certificates of one local cluster: an authority that exists as long as the cluster's
 // state, and the certificates of the API server and of its clients.
 package certs

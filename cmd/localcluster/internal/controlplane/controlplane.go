@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controlplane runs etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler in this
 // process. All are the unchanged code of their projects; the only TCP listener is the API server's.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubelet simulates the kubelets of all nodes of a cluster. Pods that are bound to a node start, end and are
 // deleted according to their annotations (see package annotation), but no container runs.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodes describes the nodes of a local cluster and creates them.
 //
 // A node is created complete, with capacity, addresses and a Ready condition, in one write: it is never visible

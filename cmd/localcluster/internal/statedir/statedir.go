@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package statedir manages the state directories of local clusters: one per process, readable only by its owner.
 // Temporary ones are removed at the end of the process, or by a later cluster if the process died without removing
 // its own.

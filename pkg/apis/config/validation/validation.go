@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package validation checks objects of the group config.batch-scheduler.dev. It checks what the object itself shows;
 // whether the named actions, plugins and arguments exist is known to the scheduler that loads it.
 package validation

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package allocate is the action that places waiting jobs on available resources: gangs as a whole,
 // then surplus tasks one by one, queues in the order of their shares.
 package allocate

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backfill is the action that places what asks for nothing but a pod's place: it never
 // competes for room, so it can go after everything else.
 package backfill

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preempt is the action that makes room within a queue: for gangs that wait, and then for
 // single surplus tasks, by evicting what plugins let go.
 package preempt

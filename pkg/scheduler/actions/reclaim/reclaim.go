@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reclaim is the action that takes back what queues have borrowed, for queues that have
 // less than they deserve.
 package reclaim

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bind sends the binds that the scheduler commits to the API server.
 //
 // The unit of work is a Unit: the binds of one committed statement, mostly those of a gang. Each

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package events records Kubernetes events about PodGroups and pods.
 //
 // An event costs the API server about as much as a bind, and no component depends on one. So the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evict carries out the eviction plans that the scheduler commits.
 //
 // A Plan is the evictions of one committed statement: it frees resources for one preemptor, and is

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package status writes the status of PodGroups, Queues and pending pods.
 //
 // A cycle publishes the desired status of objects; the watch delivers the observed one. Each resource has a

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tournament keeps the best of many nodes, of which sometimes one changes its worth and
 // sometimes many.
 package tournament

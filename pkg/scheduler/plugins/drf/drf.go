@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package drf is the plugin that orders jobs by dominant share, smallest first (Ghodsi et al., "Dominant Resource
 // Fairness", NSDI 2011).
 package drf

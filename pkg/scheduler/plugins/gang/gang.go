@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gang is the plugin that starts the minMember tasks of a job together or not at all, and protects running
 // gangs from partial eviction.
 package gang

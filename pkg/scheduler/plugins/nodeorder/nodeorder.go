@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodeorder is the plugin that scores nodes for a task.
 //
 // A score is a sum of scorers, each with a weight. A scorer returns a value from zero to api.OneScore that depends on

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package predicates is the plugin that filters nodes for a task, with the same results as the default filters of
 // kube-scheduler.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package priority is the plugin that orders jobs and tasks by priority, highest first.
 package priority
 

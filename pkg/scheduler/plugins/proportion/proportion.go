@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package proportion is the plugin that shares the cluster between queues by weight, with
 // guarantees as floors and capabilities as hard caps.
 package proportion

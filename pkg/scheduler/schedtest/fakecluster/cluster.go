@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fakecluster is an API server for tests, made of fake clientsets. It adds what the
 // scheduler's writers rely on and the fakes lack: resource versions and conflicts, preconditions,
 // and the binding subresource. It makes binds and reads of pods slow or faulty on request, and keeps

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checker checks from outside that the scheduler keeps its guarantees. It reads what any client can read
 // (pods, nodes, PodGroups, queues and events, in the order of watches) and is notified when the scheduler stops and
 // starts. It has no client and no clock, so that tests can construct every sequence of events.

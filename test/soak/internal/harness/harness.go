@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package harness runs a soak: a local cluster with the scheduler, a controller that carries out the steps of a
 // scenario and creates the pods of jobs, and a checker that receives all changes from watches.
 package harness

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scenario generates the events of a soak: a list of steps that depends only on a seed and a length. The
 // effect of a step depends on the state of the cluster; the list does not.
 package scenario

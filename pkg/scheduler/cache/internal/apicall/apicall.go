@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package apicall holds what every component that writes to the API server needs: the timeout of
 // a call, and how to read an error.
 package apicall

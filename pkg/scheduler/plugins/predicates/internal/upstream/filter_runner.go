@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package upstream runs filter plugins of kube-scheduler for tasks of the model: inter-pod affinity, topology spread,
 // and the plugins for volumes and devices.
 //
