@@ -64,7 +64,7 @@ type VictimFn func(*api.Claim, api.Unit) api.Vote
 type PlanFn func(*api.Claim) bool
 
 // ActivateFn makes what is reserved for the given job available, and reserves again what was available to the job
-// before. An action calls it for each job that it takes up, before it places tasks of the job, and with nil after the
+// before. An action calls it for each job that it serves, before it places tasks of the job, and with nil after the
 // last one.
 type ActivateFn func(*api.JobInfo)
 

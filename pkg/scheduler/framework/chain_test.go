@@ -17,12 +17,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func TestFirstOpinionThatIsNotIndifferent(t *testing.T) {
+func TestFirstNonZeroAnswer(t *testing.T) {
 	cases := map[string]struct {
 		answers []int
 		want    int
 	}{
-		"nobody asked":              {nil, 0},
+		"no function":               {nil, 0},
 		"all indifferent":           {[]int{0, 0}, 0},
 		"the first":                 {[]int{-1, 1}, -1},
 		"the second":                {[]int{0, 1, -1}, 1},
@@ -46,12 +46,12 @@ func TestAllAndSome(t *testing.T) {
 		answers   []bool
 		all, some bool
 	}{
-		"nobody asked": {nil, true, false},
-		"one yes":      {[]bool{true}, true, true},
-		"one no":       {[]bool{false}, false, false},
-		"yes and no":   {[]bool{true, false}, false, true},
-		"no and yes":   {[]bool{false, true}, false, true},
-		"no and no":    {[]bool{false, false}, false, false},
+		"no function": {nil, true, false},
+		"one yes":     {[]bool{true}, true, true},
+		"one no":      {[]bool{false}, false, false},
+		"yes and no":  {[]bool{true, false}, false, true},
+		"no and yes":  {[]bool{false, true}, false, true},
+		"no and no":   {[]bool{false, false}, false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestAdmitsTierByTier(t *testing.T) {
 		want  bool
 		asked int
 	}{
-		"nobody asked":                                     {"", false, 0},
-		"nobody permits":                                   {"AA|A", false, 3},
+		"no function":                                      {"", false, 0},
+		"no permission":                                    {"AA|A", false, 3},
 		"one permits":                                      {"P", true, 1},
 		"one permits, others abstain":                      {"AP", true, 2},
 		"a veto beats a permit of its tier":                {"PR", false, 2},
@@ -142,7 +142,7 @@ func TestQuestionsOfSessions(t *testing.T) {
 	capSays := func(answer bool) CapFn {
 		return func(*api.JobInfo, api.Resource, api.When) bool { return answer }
 	}
-	taint, room := &api.Unfit{Reason: api.Taint}, &api.Unfit{Reason: api.Insufficient}
+	taint, insufficient := &api.Unfit{Reason: api.Taint}, &api.Unfit{Reason: api.Insufficient}
 	filter := func(answer *api.Unfit) FilterFn {
 		return func(*api.Signature, *api.NodeInfo) *api.Unfit { return answer }
 	}
@@ -158,7 +158,7 @@ func TestQuestionsOfSessions(t *testing.T) {
 			func(s *Session) { s.AddJobReadyFn("first", yes) }, func(s *Session) { s.AddJobReadyFn("second", no) },
 			func(s *Session) string { return fmt.Sprint(s.JobReady(nil)) }, "false",
 		},
-		"a job is ready when nobody objects": {
+		"a job is ready when no function objects": {
 			nil, nil, func(s *Session) string { return fmt.Sprint(s.JobReady(nil)) }, "true",
 		},
 		"a job is pipelined when all say so": {
@@ -178,8 +178,8 @@ func TestQuestionsOfSessions(t *testing.T) {
 			func(s *Session) string { return s.Filter(nil, nil).String() }, taint.String(),
 		},
 		"the first failure of predicates": {
-			func(s *Session) { s.AddPredicateFn("first", predicate(room)) }, func(s *Session) { s.AddPredicateFn("second", predicate(taint)) },
-			func(s *Session) string { return s.Predicate(nil, nil, api.Now).String() }, room.String(),
+			func(s *Session) { s.AddPredicateFn("first", predicate(insufficient)) }, func(s *Session) { s.AddPredicateFn("second", predicate(taint)) },
+			func(s *Session) string { return s.Predicate(nil, nil, api.Now).String() }, insufficient.String(),
 		},
 		"a refusal names the plugin": {
 			func(s *Session) { s.AddFilterFn("first", filter(nil)) }, func(s *Session) { s.AddFilterFn("second", filter(taint)) },

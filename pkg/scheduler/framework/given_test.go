@@ -128,8 +128,6 @@ func pod(name string, cpu int, changes ...func(*v1.Pod)) *v1.Pod {
 
 func on(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.NodeName = name } }
 
-func foreign(p *v1.Pod) { p.Spec.SchedulerName = "other" }
-
 func open(t failer, p *Profile, c *model.Cluster) (*Session, *effects) {
 	t.Helper()
 	c.Events().Recompute()

@@ -43,16 +43,15 @@ type Effects interface {
 	Commit(decisions []api.Decision)
 }
 
-// Handle is what plugins get of the world outside of the model.
+// Handle is what plugins may use outside of the model.
 type Handle struct {
 	// Informers serve upstream's plugins, which read claims, volumes and services from listers.
 	Informers informers.SharedInformerFactory
-	// Kube writes what must be written before pods are bound; nil: nobody is asked to.
+	// Kube writes what must be written before pods are bound; nil if nothing is written.
 	Kube kubernetes.Interface
-	// Clock says when sessions are; nil: the clock of the machine.
+	// Clock is the time source of sessions; nil is the real clock.
 	Clock clock.PassiveClock
-	// GangGrace is how long a gang may run with fewer members than it needs before it is stale; 0: for
-	// ever.
+	// GangGrace is how long a gang may run with fewer members than it needs before it is degraded; 0 is without limit.
 	GangGrace time.Duration
 }
 

@@ -166,7 +166,7 @@ func (p *points) EvictionAllowed(j *api.JobInfo) bool {
 }
 
 // ActivateReservation makes j the current job: what is reserved for it is available to it from now on, and what was
-// available to the job before is reserved again. An action calls it with each job that it takes up, before it places
+// available to the job before is reserved again. An action calls it with each job that it serves, before it places
 // tasks of that job, and with nil after the last one.
 func (p *points) ActivateReservation(j *api.JobInfo) {
 	for i := range p.activateReservation {

@@ -16,7 +16,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// pantry is a plugin that reserves something for each task that looks outside of the model.
+// pantry is a plugin that reserves something for each task with external resources.
 type pantry struct{ taken []string }
 
 type jar struct {
@@ -29,7 +29,7 @@ func (j jar) Commit(context.Context) error { return nil }
 func (j jar) Release() {
 	i := slices.Index(j.pantry.taken, j.label)
 	if i < 0 {
-		panic(j.label + " is given back, and was not taken")
+		panic(j.label + " is released, and was not taken")
 	}
 	j.pantry.taken = slices.Delete(j.pantry.taken, i, i+1)
 }
@@ -104,8 +104,8 @@ func TestWhoHasReservationsAfterASession(t *testing.T) {
 		place func(*Statement, *api.TaskInfo, *api.NodeInfo)
 		want  []string
 	}{
-		"who is to bind them":             {(*Statement).Allocate, []string{"p0 n0", "p1 n0"}},
-		"nobody, if the gang has to wait": {(*Statement).Pipeline, []string{}},
+		"who is to bind them":              {(*Statement).Allocate, []string{"p0 n0", "p1 n0"}},
+		"nothing, if the gang has to wait": {(*Statement).Pipeline, []string{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

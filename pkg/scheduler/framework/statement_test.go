@@ -180,14 +180,14 @@ func TestCommit(t *testing.T) {
 			committed: []string{"allocate p n, allocate q m"},
 			during:    "Binding", after: "Binding",
 		},
-		"nothing is bound while a member waits for room": {
+		"nothing is bound while a member waits for resources": {
 			given: func(s *Statement, c *model.Cluster) {
 				s.Allocate(c.Tasks()["p"], c.Node("n"))
 				s.Pipeline(c.Tasks()["q"], c.Node("m"))
 			},
 			during: "Allocated", after: "Pending",
 		},
-		"victims go at once, and who takes their room waits": {
+		"victims are evicted immediately, and the preemptor waits": {
 			given: func(s *Statement, c *model.Cluster) {
 				s.Evict(c.Tasks()["v"], c.Tasks()["p"].Job, api.Preempted)
 				s.Pipeline(c.Tasks()["p"], c.Node("m"))

@@ -232,5 +232,5 @@ func cached(known *[]*api.Unfit, reason api.UnfitReason, dims *api.Dimensions, d
 
 // unfitReserved is the reason of nodes whose idle resources suffice and are reserved.
 //
-// immutable: read only
+//nolint:gochecknoglobals // Go has no constants of struct types
 var unfitReserved = api.Unfit{Reason: api.Reserved, Plugin: api.RefusedByReservation}

@@ -15,9 +15,9 @@ import (
 // Domain restricts placements to some nodes; nil allows all.
 type Domain func(*api.NodeInfo) bool
 
-// Together returns the topology key of the domain that the gang of a claim has to choose; empty if
-// it may go anywhere, or where its members say that run already.
-func Together(claim *api.Claim) string {
+// RequiredDomainKey returns the topology key of the one domain that the gang of a claim must be placed in. It is empty if
+// the gang has no such affinity, or if members run already, which determine the domain.
+func RequiredDomainKey(claim *api.Claim) string {
 	if claim.Job.ReadyCount() > 0 {
 		return ""
 	}
@@ -27,14 +27,14 @@ func Together(claim *api.Claim) string {
 // TopologyDomain is the nodes that have one value of a topology key.
 type TopologyDomain struct {
 	Key, Value string
-	Room       int64 // for so many tasks, once what is being released is free
-	Size       int64 // room for so many tasks if no member of a queue stood there
+	Available  int64 // number of tasks that fit once the resources that are being released are free
+	Capacity   int64 // number of tasks that fit if no member of a queue runs there
 }
 
-// Holds is the domain as a restriction.
-func (d *TopologyDomain) Holds(n *api.NodeInfo) bool { return n.Node.Labels[d.Key] == d.Value }
+// Contains reports whether a node is in the domain. It is a Domain.
+func (d *TopologyDomain) Contains(n *api.NodeInfo) bool { return n.Node.Labels[d.Key] == d.Value }
 
-// Domains lists the domains with nodes that pass the filters for t, the largest room first.
+// Domains returns the domains with feasible nodes for t, those with the most available resources first.
 func Domains(ssn *framework.Session, t *api.TaskInfo, key string) []*TopologyDomain {
 	known := map[string]*TopologyDomain{}
 	nodes := ssn.Cluster().Nodes()
@@ -46,11 +46,11 @@ func Domains(ssn *framework.Session, t *api.TaskInfo, key string) []*TopologyDom
 				d = &TopologyDomain{Key: key, Value: value}
 				known[value] = d
 			}
-			d.Room += t.Request.TimesIn(n.Available(t.Priority, api.Future))
-			d.Size += t.Request.TimesIn(n.Allocatable.Minus(n.Foreign))
+			d.Available += t.Request.TimesIn(n.Available(t.Priority, api.Future))
+			d.Capacity += t.Request.TimesIn(n.Allocatable.Minus(n.Foreign))
 		}
 	})
 	return slices.SortedFunc(maps.Values(known), func(a, b *TopologyDomain) int {
-		return cmp.Or(cmp.Compare(b.Room, a.Room), cmp.Compare(b.Size, a.Size), cmp.Compare(a.Value, b.Value))
+		return cmp.Or(cmp.Compare(b.Available, a.Available), cmp.Compare(b.Capacity, a.Capacity), cmp.Compare(a.Value, b.Value))
 	})
 }

@@ -19,7 +19,7 @@ func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
 			missing++
 		}
 	}
-	verdict := a.placer.Why(f.Task, claim.Request, max(missing, 1))
+	verdict := a.placer.Explain(f.Task, claim.Request, max(missing, 1))
 	verdict.Startable = min(f.Placed, verdict.Missing)
 	verdict.Reservation = a.ssn.StarvationReservation(claim.Job)
 	a.ssn.Explain(claim.Job, verdict)
@@ -34,7 +34,7 @@ func (a *Allocator) explainSurplus(claim *api.Claim) {
 			missing++
 		}
 	}
-	a.ssn.ExplainTasks(claim.Job, task.Signature, a.placer.Why(task, claim.Request, missing))
+	a.ssn.ExplainTasks(claim.Job, task.Signature, a.placer.Explain(task, claim.Request, missing))
 }
 
 // explainHeld records that a gang waits for resources which are being released.

@@ -10,20 +10,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Failure is where an attempt to place a gang ended: the first task that found no room, and how
-// many of the gang had been placed by the end of the attempt.
+// Failure is the result of a failed attempt to place a gang: the first task that did not fit, and how
+// many tasks of the gang had been placed by the end of the attempt.
 type Failure struct {
 	Task   *api.TaskInfo
 	Placed int32
 }
 
-// Gang tries to complete the gang of a claim in task order, and once more largest first if its
-// shapes differ; a gang that must stay together is tried domain by domain. The tasks are those of the
-// claim and, behind them, their substitutes. If the gang cannot be completed, Gang leaves the statement as it
-// was and returns where the attempt ended.
+// Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the
+// largest tasks first. A gang that must be in one domain is tried domain by domain. The tasks are those of the
+// claim, followed by their substitutes. If the gang cannot be completed, Gang leaves the statement unchanged
+// and returns the failure of the first attempt.
 func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
 	failure := p.tryDomains(stmt, claim, tasks, o)
-	if failure != nil && shapesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks), o) == nil {
+	if failure != nil && signaturesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks), o) == nil {
 		return nil
 	}
 	return failure
@@ -78,7 +78,7 @@ func couldComplete(ssn *framework.Session, job *api.JobInfo, rest []*api.TaskInf
 	return missing <= 0
 }
 
-func shapesDiffer(tasks []*api.TaskInfo) bool {
+func signaturesDiffer(tasks []*api.TaskInfo) bool {
 	for _, t := range tasks[1:] {
 		if t.Signature != tasks[0].Signature {
 			return true
@@ -98,20 +98,20 @@ func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInf
 	return sorted
 }
 
-// tryDomains is try, domain by domain if the gang must stay together in one: largest room
-// first, so that the domain that can hold it is found early.
+// tryDomains calls try for each domain if the gang must be in one domain. The domain with the most available resources
+// comes first, so that a domain that fits is found early.
 func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
-	key := Together(claim)
+	key := RequiredDomainKey(claim)
 	if key == "" || o.Nodes != nil {
 		return p.try(stmt, claim.Job, tasks, o)
 	}
 	var first *Failure
 	for _, d := range Domains(p.ssn, claim.Tasks[0], key) {
-		if first != nil && d.Room < int64(len(claim.Tasks)) && !shapesDiffer(claim.Tasks) {
+		if first != nil && d.Available < int64(len(claim.Tasks)) && !signaturesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
 		within := o
-		within.Domain = d.Holds
+		within.Domain = d.Contains
 		failure := p.try(stmt, claim.Job, tasks, within)
 		if failure == nil {
 			return nil

@@ -3,10 +3,10 @@
 
 // Package place finds the best node for a task.
 //
-// Tasks of a class and priority are equal, so each such kind keeps one list of candidate nodes,
-// ordered by score. A placement changes one node; that node alone is judged again, by every kind
-// that is asked later. Classes that other pods have a say in (affinity, spread, volumes) are judged on
-// all their nodes each time.
+// Tasks of one equivalence class and priority are equal, so the Placer keeps one list of candidate nodes
+// for each such kind, ordered by score. A placement changes one node. Each kind that is used later evaluates that
+// node again, and no other. Classes that depend on other pods or on volumes (affinity, spread) evaluate all their
+// feasible nodes for each placement.
 package place
 
 import (
@@ -28,7 +28,7 @@ type Placer struct {
 }
 
 // kind is what makes tasks equal in where they fit: their class, and their priority, because
-// nodes keep room for nominated pods of other schedulers, but not from tasks above them.
+// nodes reserve resources for nominated pods of other schedulers, except against tasks of higher priority.
 type kind struct {
 	class    *api.EquivalenceClass
 	priority int32
@@ -116,7 +116,7 @@ func (p *Placer) among(when api.When) among {
 
 func highest(a, b api.Score) int { return cmp.Compare(b, a) }
 
-// score is the measure of nodes that have idle room, or in the Future where some is being released.
+// score is the measure of nodes on which t fits now, or in the Future once resources are released there.
 func (p *Placer) score(when api.When) measure[api.Score] {
 	return func(t *api.TaskInfo, n *api.NodeInfo) (api.Score, bool) {
 		if when == api.Future && !n.HasReleasing() || !n.Fits(t, when) || p.ssn.Predicate(t, n, when) != nil {

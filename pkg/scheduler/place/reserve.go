@@ -12,8 +12,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// Reserver finds places for gangs on nodes that could hold them if no member of a queue stood
-// there: those that will have room soonest.
+// Reserver finds placements for gangs on nodes where they fit if no member of a queue runs
+// there, and prefers the nodes that will have enough free resources first.
 type Reserver struct {
 	ssn    *framework.Session
 	kinds  map[reservedKind]*candidates[wait]
@@ -37,8 +37,8 @@ func PlacementOf(d api.Decision) Placement {
 	return Placement{Node: d.Node.Name, Signature: d.Task.Signature}
 }
 
-// reservedKind is what makes tasks equal in where room for them will be: unlike for a Placer, their job is
-// part of it, because a job keeps to the nodes that it has chosen.
+// reservedKind is what makes tasks equal for a Reserver. Unlike for a Placer, the job is
+// part of it, because a job keeps the nodes that it has chosen.
 type reservedKind struct {
 	kind
 	job *api.JobInfo
@@ -50,13 +50,13 @@ func NewReserver(ssn *framework.Session, previous func(*api.JobInfo) Placements)
 	return &Reserver{ssn: ssn, kinds: map[reservedKind]*candidates[wait]{}, previous: previous}
 }
 
-// wait is how far a node is from having room for one more task.
+// wait measures how far a node is from fitting one more task.
 type wait struct {
-	// other nodes than those that the job chose in the last session come last, unless they have
-	// the room: whoever changes to a node that is a little emptier loses what it has waited for.
-	other    bool
-	missing  api.Share // of the request, in the dimension in which most is missing
-	inTheWay int       // members of queues
+	// other is set for nodes that the job did not choose in the last session, unless the task fits there. They come
+	// last: a job that changes to a node with a little more free resources loses what has been reserved for it.
+	other   bool
+	missing api.Share // of the request, in the dimension in which most is missing
+	members int       // members of queues
 }
 
 // anywhere does not narrow the nodes down: a node can be reserved whatever runs there.
@@ -69,20 +69,20 @@ func soonest(a, b wait) int {
 		}
 		return +1
 	}
-	return cmp.Or(a.missing.Compare(b.missing), cmp.Compare(a.inTheWay, b.inTheWay))
+	return cmp.Or(a.missing.Compare(b.missing), cmp.Compare(a.members, b.members))
 }
 
-// Gang pipelines tasks of the claim's gang to the places that it could take soonest, the largest
-// first and all in one domain if they must stay together, until it is complete. Without success the
-// statement is as before.
+// Gang pipelines tasks of the claim's gang to the nodes that fit soonest, the largest task
+// first and all in one domain if the gang requires it, until the gang is complete. If it fails, the
+// statement is unchanged.
 func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) bool {
 	tasks = largestFirst(r.ssn, claim, tasks)
-	key := Together(claim)
+	key := RequiredDomainKey(claim)
 	if key == "" {
 		return try(r.ssn, stmt, claim.Job, tasks, r.place) == nil
 	}
 	for _, d := range r.domains(claim, key) {
-		r.domain = d.Holds
+		r.domain = d.Contains
 		failure := try(r.ssn, stmt, claim.Job, tasks, r.place)
 		r.domain = nil
 		if failure == nil {
@@ -92,7 +92,7 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 	return false
 }
 
-// domains lists the domain first that the job chose in the last session, then those with most room.
+// domains returns the domain that the job chose in the last session first, then those with the most available resources.
 func (r *Reserver) domains(claim *api.Claim, key string) []*TopologyDomain {
 	list := Domains(r.ssn, claim.Tasks[0], key)
 	before := map[string]bool{}
@@ -124,9 +124,9 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 	return n != nil
 }
 
-// reservable reports whether places can be found for tasks of the class. Where other pods or volumes
-// have a say that would take long, and might be in vain; except that all nodes of a domain can be
-// judged, for gangs that must stay in one.
+// reservable reports whether placements can be found for tasks of the class. For classes that depend on other pods or
+// on volumes the search takes long and may find nothing. Gangs that must be in one domain are an exception, because all
+// nodes of a domain can be evaluated.
 func reservable(class *api.EquivalenceClass) bool {
 	return class.NodeLocal() || class.Signature.SelfAffinityKey() != "" && !class.Signature.HasExternalResources()
 }
@@ -154,15 +154,15 @@ func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo) (w wait, ok bool) {
 		case other.Job == t.Job && other.Status.Holding():
 			most.Sub(other.Request)
 		case other.Job != nil && other.Status != api.Pipelined && other.Status != api.Releasing:
-			w.inTheWay++
+			w.members++
 		}
 	}
 	if !t.Request.Fits(most) || r.ssn.Predicate(t, n, api.Future) != nil {
 		return w, false
 	}
-	room := n.Available(t.Priority, api.Future)
+	available := n.Available(t.Priority, api.Future)
 	for d, asked := range t.Request {
-		if share := (api.Share{Part: asked - room.At(d), Whole: asked}); asked > 0 && share.Compare(w.missing) > 0 {
+		if share := (api.Share{Part: asked - available.At(d), Whole: asked}); asked > 0 && share.Compare(w.missing) > 0 {
 			w.missing = share
 		}
 	}

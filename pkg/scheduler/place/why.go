@@ -10,15 +10,15 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// Why finds the primary reason: the queue's caps if they stand in the way, else the nodes.
-func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
+// Explain returns the primary reason why t is not placed: a hard cap of the queue if one applies, else the nodes.
+func (p *Placer) Explain(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
 	q := t.Job.Queue
 	plugin := p.ssn.CappedBy(t.Job, request, api.Future)
 	if plugin == "" {
 		plugin = p.ssn.CappedBy(t.Job, t.Request, api.Future)
 	}
 	if plugin != "" {
-		v := p.whyCapped(q, request)
+		v := p.explainCap(q, request)
 		v.Plugin = plugin
 		return v
 	}
@@ -34,7 +34,7 @@ func (p *Placer) Why(t *api.TaskInfo, request api.Resource, missing int32) *api.
 	return v
 }
 
-func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict {
+func (p *Placer) explainCap(q *api.QueueInfo, request api.Resource) *api.Verdict {
 	d := q.CapAllows(request, api.Future)
 	switch {
 	case d < 0 && q.Reclaimable:
@@ -52,8 +52,8 @@ func (p *Placer) whyCapped(q *api.QueueInfo, request api.Resource) *api.Verdict 
 		Held:      q.Allocated.At(d),
 		Asked:     request.At(d),
 	}
-	if aside := q.Reserved.At(d); aside > 0 {
-		v.Detail = p.ssn.Cluster().Dims().FormatOne(d, aside) + " of the rest is reserved for another PodGroup"
+	if reserved := q.Reserved.At(d); reserved > 0 {
+		v.Detail = p.ssn.Cluster().Dims().FormatOne(d, reserved) + " of the rest is reserved for another PodGroup"
 	}
 	return v
 }

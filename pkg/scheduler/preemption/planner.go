@@ -119,14 +119,14 @@ func (p *Planner) admitsAnyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) b
 // domains returns the topology domains to try for a claim whose tasks must share one, those with the most resources
 // first. Domains that are too small are omitted. For other claims it returns one nil, which is all nodes.
 func (p *Planner) domains(claim *api.Claim) []place.Domain {
-	key := place.Together(claim)
+	key := place.RequiredDomainKey(claim)
 	if key == "" {
 		return []place.Domain{nil}
 	}
 	var list []place.Domain
 	for _, d := range place.Domains(p.ssn, claim.Tasks[0], key) {
-		if d.Size >= int64(len(claim.Tasks)) {
-			list = append(list, d.Holds)
+		if d.Capacity >= int64(len(claim.Tasks)) {
+			list = append(list, d.Contains)
 		}
 	}
 	return list

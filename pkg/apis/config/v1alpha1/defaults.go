@@ -13,8 +13,6 @@ import (
 const DefaultStarvationAfter = 5 * time.Minute
 
 // SetDefaults_SchedulerConfiguration sets the fields that the file omits, those of its plugins included.
-//
-//nolint:revive // Kubernetes names defaulting functions with an underscore.
 func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 	if c.APIVersion == "" {
 		c.APIVersion = APIVersion
@@ -33,8 +31,6 @@ func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 }
 
 // SetDefaults_Plugin enables every extension point that the file does not switch off.
-//
-//nolint:revive // Kubernetes names defaulting functions with an underscore.
 func SetDefaults_Plugin(p *Plugin) {
 	for _, enabled := range []**bool{
 		&p.EnableJobOrder, &p.EnableJobReady, &p.EnableJobPipelined, &p.EnableTaskOrder, &p.EnablePreemptable,

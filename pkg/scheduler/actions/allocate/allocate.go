@@ -42,7 +42,7 @@ type run struct {
 	allocator *place.Allocator
 }
 
-// pass takes up jobs until none of them has a claim that fits: the best queue, its best job, the next claim of that
+// pass serves jobs until none of them has a claim that fits: the best queue, its best job, the next claim of that
 // job. It drops a job whose claim does not fit, because allocate only ever uses up resources. It returns the jobs that
 // it has deferred because of their queues.
 func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, defers func(*api.QueueInfo, *api.Claim) bool) (deferred []*api.JobInfo) {

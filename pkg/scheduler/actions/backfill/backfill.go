@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The batch-scheduler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backfill is the action that places what asks for nothing but a pod's place: it never
-// competes for room, so it can go after everything else.
+// Package backfill is the action that places best-effort tasks, which request nothing but a pod slot. They do not
+// compete for resources, so the action runs after the others.
 package backfill
 
 import (
@@ -36,7 +36,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		ssn.ActivateReservation(job)
 		tasks := bestEffort(ssn, job)
-		if len(tasks) == 0 || waitsForRoom(ssn, job) {
+		if len(tasks) == 0 || waitsForRelease(ssn, job) {
 			continue
 		}
 		if !ssn.JobReady(job) {
@@ -50,9 +50,9 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	return ctx.Err()
 }
 
-// waitsForRoom tells whether the gang has all its places and some of them are still being
-// released. Its members that are placed already do not start with what backfill adds.
-func waitsForRoom(ssn *framework.Session, job *api.JobInfo) bool {
+// waitsForRelease reports whether the gang has all its placements and some of them wait for resources that are being
+// released. Best-effort tasks would not complete such a gang.
+func waitsForRelease(ssn *framework.Session, job *api.JobInfo) bool {
 	return ssn.JobPipelined(job) && !ssn.JobReady(job)
 }
 
@@ -81,7 +81,7 @@ func complete(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, ta
 	return tasks
 }
 
-// fill places what finds a node.
+// fill places each task that fits on a node, and explains the others.
 func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks []*api.TaskInfo) {
 	failed := map[*api.EquivalenceClass]bool{}
 	for i, t := range tasks {
@@ -95,11 +95,11 @@ func fill(ssn *framework.Session, placer *place.Placer, job *api.JobInfo, tasks 
 			continue
 		}
 		failed[class] = true
-		ssn.ExplainTasks(job, t.Signature, placer.Why(t, t.Request, alike(tasks[i:])))
+		ssn.ExplainTasks(job, t.Signature, placer.Explain(t, t.Request, alike(tasks[i:])))
 	}
 }
 
-// alike returns how many of the tasks have the shape of the first.
+// alike returns how many of the tasks have the pod signature of the first.
 func alike(tasks []*api.TaskInfo) int32 {
 	n := int32(0)
 	for _, t := range tasks {

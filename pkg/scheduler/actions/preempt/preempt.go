@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The batch-scheduler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preempt is the action that makes room within a queue: for gangs that wait, and then for
-// single surplus tasks, by evicting what plugins let go.
+// Package preempt is the action that frees resources within a queue by evictions that the plugins permit: for pending
+// gangs, and then for single surplus tasks.
 package preempt
 
 import (

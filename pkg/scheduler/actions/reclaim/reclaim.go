@@ -27,8 +27,8 @@ type action struct{}
 func (action) Name() string { return Name }
 
 // Execute goes through jobs in queue and job order, as long as their queues are below what they
-// deserve. What fits without an eviction is left to allocate, but its room counts as taken until
-// the action ends.
+// deserve. Reclaim leaves what fits without an eviction to allocate, but counts its resources as
+// used until the action ends.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, planner: preemption.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
@@ -89,14 +89,14 @@ func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 	return true
 }
 
-// mayEvict tells whether a queue may have to give anything. One that is not reclaimable gives only what
-// the taker's guarantee needs.
+// mayEvict reports whether the action may evict pods of queue q for the preemptor. From a queue that is not reclaimable
+// it takes only what the guarantee of the preemptor needs.
 func mayEvict(q, preemptor *api.QueueInfo) bool {
 	return q != preemptor && (q.Reclaimable || !preemptor.Guarantee.IsZero())
 }
 
-// victimQueues returns the queues that may have to give, the one with the highest share first. Those that
-// are not reclaimable come after all others: they give what nobody else can.
+// victimQueues returns the queues that may have victims, the one with the highest share first. Queues that
+// are not reclaimable come last.
 func (r *run) victimQueues(preemptor *api.QueueInfo) []*api.QueueInfo {
 	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return !mayEvict(q, preemptor) })
 	slices.SortStableFunc(list, func(a, b *api.QueueInfo) int {
