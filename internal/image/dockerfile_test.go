@@ -23,7 +23,7 @@ func TestDockerfile(t *testing.T) {
 			`ENTRYPOINT ["/batch-scheduler"]`,
 		},
 		"../../Makefile": {"\thack/build.sh -o bin/batch-scheduler ./cmd/batch-scheduler"},
-		"build.go":       {`	build := exec.CommandContext(ctx, "hack/build.sh", "-o", output, "github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler")`},
+		"build.go":       {`	build := exec.CommandContext(ctx, script, "-o", output, "github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler")`},
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

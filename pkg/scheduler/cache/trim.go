@@ -126,7 +126,9 @@ func (t *trimmer) shareAll(pod *v1.Pod, like template) bool {
 
 // trimPod removes what no plugin reads from a pod, and clamps its quantities.
 func trimPod(pod *v1.Pod) {
-	delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
+	if _, present := pod.Annotations[v1.LastAppliedConfigAnnotation]; present { // the map may be shared: see trimmer
+		delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
+	}
 	trimContainers(pod.Spec.InitContainers)
 	trimContainers(pod.Spec.Containers)
 	api.ClampQuantities(pod.Spec.Overhead)
