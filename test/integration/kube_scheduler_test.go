@@ -226,6 +226,6 @@ func (s *shared) reported(set podSet, now state) error {
 		return err
 	}
 	got := g.Status
-	got.Conditions = nil
+	got.Conditions, got.UnschedulablePlugins = nil, nil
 	return difference(want, got)
 }

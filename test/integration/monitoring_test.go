@@ -53,6 +53,7 @@ var invariants = []string{
 	`batch_scheduler_queue_allocated{queue="q2",resource="cpu"} == 7`,
 	`batch_scheduler_queue_requested{queue="q2",resource="cpu"} == 5`,
 	`batch_scheduler_queue_podgroups{queue="q2",phase="Running"} == 1`,
+	`batch_scheduler_refusals_total{plugin="proportion",reason="QueueFull"} > 0`,
 	`batch_scheduler_pending_podgroups{queue="capped",reason="QueueFull"} == 1`,
 	`batch_scheduler_pending_podgroups{queue="default",reason="NotEnoughPods"} == 1`,
 	`batch_scheduler_podgroup_scheduling_duration_seconds_count{queue="q2"} == 1`,
