@@ -126,7 +126,8 @@ func (t *trimmer) shareAll(pod *v1.Pod, like template) bool {
 
 // trimPod removes what no plugin reads from a pod, and clamps its quantities.
 func trimPod(pod *v1.Pod) {
-	if _, present := pod.Annotations[v1.LastAppliedConfigAnnotation]; present { // the map may be shared: see trimmer
+	//nolint:staticcheck // S1033: without the guard delete writes to a map that may be shared and being read; see trimmer
+	if _, present := pod.Annotations[v1.LastAppliedConfigAnnotation]; present {
 		delete(pod.Annotations, v1.LastAppliedConfigAnnotation)
 	}
 	trimContainers(pod.Spec.InitContainers)
