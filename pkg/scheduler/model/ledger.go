@@ -34,11 +34,16 @@ func (l Ledger) AssumePod(t *api.TaskInfo) {
 	c.jobs.markChanged(t.Job)
 }
 
-// BindFailed ends a bind in flight that has certainly not taken effect, for the reason given.
+// BindFailed ends a bind in flight that has certainly not taken effect, for the reason given. The model need not
+// have the pod: the record can survive a rebuild that the pod does not.
 func (l Ledger) BindFailed(id api.TaskID, why string) {
 	c := l.c
 	t := c.tasks[id]
-	if t == nil || !t.InFlight() {
+	if t == nil {
+		delete(c.inFlight.binds, id)
+		return
+	}
+	if !t.InFlight() {
 		return
 	}
 	c.detach(t)
@@ -58,10 +63,14 @@ func (l Ledger) MarkEvicting(t *api.TaskInfo) {
 	l.Place(t, api.Releasing, t.Node)
 }
 
-// EvictionFailed ends an eviction that has certainly not taken effect.
+// EvictionFailed ends an eviction that has certainly not taken effect. As in BindFailed, the model need not have the pod.
 func (l Ledger) EvictionFailed(id api.TaskID) {
 	t := l.c.tasks[id]
-	if t == nil || !t.Evicting() {
+	if t == nil {
+		delete(l.c.inFlight.evictions, id)
+		return
+	}
+	if !t.Evicting() {
 		return
 	}
 	l.c.inFlight.endEviction(t)
@@ -86,9 +95,13 @@ func (l Ledger) SetOverdue(t *api.TaskInfo, overdue bool) {
 	l.c.attach(t)
 }
 
-// SetBackoff sets why the job must not be tried for the time being; empty requeues it.
+// SetBackoff sets why the job must not be tried for the time being; empty requeues it, even if the model does not
+// have it.
 func (l Ledger) SetBackoff(id api.JobID, why string) {
 	j := l.c.jobs.byID[id]
+	if j == nil && why == "" {
+		delete(l.c.inFlight.backoffs, id)
+	}
 	if j == nil || j.Tracking.Backoff == why {
 		return
 	}

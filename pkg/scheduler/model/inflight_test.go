@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+)
+
+// TestResultsWhileThePodIsNotInTheModel rebuilds the model with an operation in flight. The rebuilt model does not have the
+// objects when the result arrives, and gets them afterwards.
+func TestResultsWhileThePodIsNotInTheModel(t *testing.T) {
+	t.Parallel()
+	bind := func(c *model.Cluster) {
+		c.Ledger().Place(c.Tasks()["uid-pending"], api.Allocated, c.Node("n"))
+		c.Ledger().AssumePod(c.Tasks()["uid-pending"])
+	}
+	evict := func(c *model.Cluster) { c.Ledger().MarkEvicting(c.Tasks()["uid-bound"]) }
+	backOff := func(c *model.Cluster) { c.Ledger().SetBackoff("group/ns/g", "no volume") }
+	for name, test := range map[string]struct {
+		given  func(*model.Cluster)
+		result func(model.Ledger)
+		want   string
+	}{
+		"the bind has no result":     {bind, func(model.Ledger) {}, "Binding Bound admissible: true"},
+		"the bind fails":             {bind, func(l model.Ledger) { l.BindFailed("uid-pending", "why") }, "Pending Bound admissible: true"},
+		"another bind fails":         {bind, func(l model.Ledger) { l.BindFailed("uid-other", "why") }, "Binding Bound admissible: true"},
+		"the eviction has no result": {evict, func(model.Ledger) {}, "Pending Releasing admissible: true"},
+		"the eviction fails":         {evict, func(l model.Ledger) { l.EvictionFailed("uid-bound") }, "Pending Bound admissible: true"},
+		"the backoff lasts":          {backOff, func(model.Ledger) {}, "Pending Bound admissible: false"},
+		"the backoff ends":           {backOff, func(l model.Ledger) { l.SetBackoff("group/ns/g", "") }, "Pending Bound admissible: true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			apply := func(c *model.Cluster) {
+				c.Events().SetQueue(aQueue("default"))
+				c.Events().SetNode(aNode("n", "cpu", "4"))
+				c.Events().SetPodGroup(aGroup("g", "", 1))
+				c.Events().SetPod(aPod("pending", inGroup("g")))
+				c.Events().SetPod(aPod("bound", inGroup("g"), on("n")))
+				c.Events().Recompute()
+			}
+			before := newTestCluster()
+			apply(before)
+			test.given(before)
+			c := model.NewCluster(model.Options{SchedulerName: ourScheduler, DefaultQueue: "default", InFlight: before.InFlight()})
+			test.result(c.Ledger())
+			apply(c)
+			admissible := c.Admissible(c.Jobs()["group/ns/g"]) == nil
+			if got := fmt.Sprint(c.Tasks()["uid-pending"].Status, " ", c.Tasks()["uid-bound"].Status, " admissible: ", admissible); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if err := audit.Model(c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
