@@ -19,12 +19,15 @@ type filters struct {
 	filtered, predicated int
 }
 
-// Filter refuses nodes with another value of the label disk than the node selector requires, and those with the label
-// broken.
+// Filter refuses nodes with another value of the label disk than the node selector requires, and those with one of the
+// labels broken and tainted.
 func (f *filters) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	f.filtered++
 	if n.Node.Labels["broken"] != "" {
 		return &api.Unfit{Reason: api.NodeUnschedulable}
+	}
+	if value := n.Node.Labels["tainted"]; value != "" {
+		return &api.Unfit{Reason: api.Taint, Detail: value}
 	}
 	if want := s.Exemplar.NodeSelector["disk"]; want != "" && n.Node.Labels["disk"] != want {
 		return &api.Unfit{Reason: api.NodeSelector}

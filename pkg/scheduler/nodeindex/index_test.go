@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
@@ -94,5 +95,34 @@ func TestVerdictsAreDroppedWhenUnused(t *testing.T) {
 	open(index, c)
 	if index.KnownAvailable(task) != nil {
 		t.Error("the verdicts are known, although the session before did not use them")
+	}
+}
+
+// TestReasonsDoNotAccumulate gives two of three nodes ever new taints, while a task waits.
+func TestReasonsDoNotAccumulate(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.Events().SetNode(node("full", 1))
+	c.Events().SetPod(pod("p", 2))
+	index := New(c, c.Dims())
+	task := c.Tasks()["p"]
+	for i := range 100 {
+		for j, name := range []string{"a", "b"} {
+			c.Events().SetNode(node(name, 4, labelled("tainted", fmt.Sprint(i+j))))
+		}
+		open(index, c)
+		want := []api.UnfitCount{
+			{Unfit: api.Unfit{Reason: api.Insufficient, Detail: "cpu", Plugin: api.RefusedByResources}, Count: 1},
+			{Unfit: api.Unfit{Reason: api.Taint, Detail: fmt.Sprint(i)}, Count: 1},
+			{Unfit: api.Unfit{Reason: api.Taint, Detail: fmt.Sprint(i + 1)}, Count: 1},
+		}
+		less := func(a, b api.UnfitCount) bool { return a.Detail < b.Detail }
+		if diff := cmp.Diff(want, index.Count(task).Unfit, cmpopts.SortSlices(less)); diff != "" {
+			t.Fatalf("round %d (-want +got):\n%s", i, diff)
+		}
+		index.Close()
+	}
+	if kept := len(index.verdicts.known[verdictKey{task.Signature, task.Priority}].refusals); kept > 5 {
+		t.Errorf("%d reasons are kept", kept)
 	}
 }

@@ -173,12 +173,21 @@ func (v *nodeVerdicts) add(verdict int16, nodes int) {
 	}
 }
 
-// refusal returns the verdict for a reason. There are only few different ones.
+// refusal returns the verdict for a reason. There are only few different ones at a time. Reasons that no node has any more
+// are replaced: taints, for example, may have a timestamp as value.
 func (v *nodeVerdicts) refusal(unfit *api.Unfit) int16 {
+	unused := -1
 	for i := range v.refusals {
 		if known := v.refusals[i].unfit; known == unfit || *known == *unfit {
 			return int16(i)
 		}
+		if v.refusals[i].nodes == 0 {
+			unused = i
+		}
+	}
+	if unused >= 0 {
+		v.refusals[unused].unfit = unfit
+		return int16(unused)
 	}
 	v.refusals = append(v.refusals, refusal{unfit: unfit})
 	return int16(len(v.refusals) - 1)
