@@ -113,14 +113,7 @@ func (s *Statement) Commit() {
 	}
 	if len(now) > 0 {
 		s.ssn.effects.Commit(now)
-	}
-	for _, d := range now {
-		switch d.Kind {
-		case api.Allocate:
-			s.ssn.cluster.Ledger().AssumePod(d.Task)
-		case api.Evict:
-			s.ssn.cluster.Ledger().MarkEvicting(d.Task)
-		}
+		s.ssn.cluster.Ledger().Commit(now)
 	}
 	s.ops = nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
@@ -59,5 +61,41 @@ func TestResultsWhileThePodIsNotInTheModel(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestCommitRecordsAllBeforeItChangesSums lets the sums of the first task panic, and compares what is recorded for the model
+// that replaces the broken one.
+func TestCommitRecordsAllBeforeItChangesSums(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster()
+	c.Events().SetQueue(aQueue("default"))
+	c.Events().SetNode(aNode("n", "cpu", "4"))
+	var decisions []api.Decision
+	for _, name := range []string{"bound-a", "bound-b"} {
+		c.Events().SetPod(aPod(name, on("n")))
+		decisions = append(decisions, api.Decision{Kind: api.Evict, Task: c.Tasks()[api.TaskID("uid-"+name)], Node: c.Node("n")})
+	}
+	for _, name := range []string{"pending-a", "pending-b"} {
+		c.Events().SetPod(aPod(name))
+		task := c.Tasks()[api.TaskID("uid-"+name)]
+		c.Ledger().Place(task, api.Allocated, c.Node("n"))
+		decisions = append(decisions, api.Decision{Kind: api.Allocate, Task: task, Node: c.Node("n")})
+	}
+	decisions[0].Task.Signature = nil
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Commit does not panic, so the test proves nothing")
+			}
+		}()
+		c.Ledger().Commit(decisions)
+	}()
+	i := model.Inspect(c)
+	if diff := cmp.Diff([]api.TaskID{"uid-bound-a", "uid-bound-b"}, sortedKeys(i.InFlightEvictions)); diff != "" {
+		t.Errorf("evictions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]api.TaskID{"uid-pending-a", "uid-pending-b"}, sortedKeys(i.InFlightBinds)); diff != "" {
+		t.Errorf("binds (-want +got):\n%s", diff)
 	}
 }

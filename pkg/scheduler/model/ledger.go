@@ -16,6 +16,27 @@ func (l Ledger) Place(t *api.TaskInfo, status api.TaskStatus, node *api.NodeInfo
 	l.c.attach(t)
 }
 
+// Commit records the binds and evictions of a statement as in flight, with AssumePod and MarkEvicting. The record is complete
+// before any sum changes: if a sum panics, the model that replaces this one has all operations.
+func (l Ledger) Commit(decisions []api.Decision) {
+	for _, d := range decisions {
+		switch d.Kind {
+		case api.Allocate:
+			l.c.inFlight.addBind(d.Task)
+		case api.Evict:
+			l.c.inFlight.addEviction(d.Task)
+		}
+	}
+	for _, d := range decisions {
+		switch d.Kind {
+		case api.Allocate:
+			l.AssumePod(d.Task)
+		case api.Evict:
+			l.MarkEvicting(d.Task)
+		}
+	}
+}
+
 // AssumePod records that the bind of t to its node is in flight. From now on the decision
 // overrides what the watch shows, until BindFailed or the watch shows a node.
 func (l Ledger) AssumePod(t *api.TaskInfo) {
