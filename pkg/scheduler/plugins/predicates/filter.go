@@ -96,7 +96,8 @@ func (f *filter) tolerates(tolerations []v1.Toleration, taint *v1.Taint) bool {
 	return corev1helpers.TolerationsTolerateTaint(f.log, tolerations, taint, f.comparison)
 }
 
-// taint returns the shared result for a taint; there are as many as there are different taints.
+// taint returns the shared result for a taint; there are as many as there are different taints in a session. They are
+// not kept longer: cluster autoscalers write timestamps into taints.
 func (f *filter) taint(taint *v1.Taint) *api.Unfit {
 	key := taintKey{taint.Key, taint.Value, taint.Effect}
 	unfit := f.taints[key]

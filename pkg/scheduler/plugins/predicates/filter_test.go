@@ -11,6 +11,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
 func TestNodeFilters(t *testing.T) {
@@ -136,6 +137,26 @@ func TestUnfitIsShared(t *testing.T) {
 	signature := taskNamed(cluster, "p").Signature
 	if ssn.Filter(signature, cluster.Node("a")) != ssn.Filter(signature, cluster.Node("b")) {
 		t.Error("two nodes with the same taint return different *api.Unfit")
+	}
+}
+
+func TestTaintsDoNotAccumulate(t *testing.T) {
+	var made *plugin
+	spec := Spec()
+	newPlugin := spec.New
+	spec.New = func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
+		p, err := newPlugin(d, handle)
+		made, _ = p.(*plugin)
+		return p, err
+	}
+	g := given{nodes: []*v1.Node{node("n", taint("gpu", "", v1.TaintEffectNoSchedule))}, pods: []*v1.Pod{pod("p")}}
+	ssn, cluster := g.openWith(t, g.profileOf(t, spec))
+	if ssn.Filter(taskNamed(cluster, "p").Signature, cluster.Node("n")) == nil || len(made.filter.taints) != 1 {
+		t.Fatal("the taint is not kept during the session")
+	}
+	ssn.Close()
+	if len(made.filter.taints) > 0 {
+		t.Error("the taint is kept after the session")
 	}
 }
 

@@ -122,7 +122,10 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddReserveFn(Name, n.reserveDevices)
 }
 
-func (p *plugin) OnSessionClose(*framework.Session) { p.runner.Close() }
+func (p *plugin) OnSessionClose(*framework.Session) {
+	p.runner.Close()
+	clear(p.filter.taints)
+}
 
 // podDependent runs, for one session, the checks that depend on the pods on a node.
 type podDependent struct {
