@@ -49,7 +49,7 @@ type Index struct {
 type source struct {
 	cluster Cluster
 	dims    *api.Dimensions
-	filters Filters // of the session that is open
+	filters Filters // of the session that is open, else nil
 }
 
 // New returns an empty Index of a cluster.
@@ -71,8 +71,12 @@ func (x *Index) Open(filters Filters) {
 	x.total.update()
 }
 
-// Close is called when a session closes. It drops the node verdicts that the session has not asked for.
-func (x *Index) Close() { x.verdicts.dropUnused() }
+// Close is called when a session closes. It drops the node verdicts that the session has not asked for, and the session:
+// that may be large, and the next one may not open for long.
+func (x *Index) Close() {
+	x.verdicts.dropUnused()
+	x.feasible.filters = nil
+}
 
 // Feasible returns the feasible nodes of a signature: those that pass the filters. The set belongs to the Index and
 // is valid until node objects change.

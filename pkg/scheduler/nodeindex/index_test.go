@@ -5,7 +5,9 @@ package nodeindex
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -125,4 +127,18 @@ func TestReasonsDoNotAccumulate(t *testing.T) {
 	if kept := len(index.verdicts.known[verdictKey{task.Signature, task.Priority}].refusals); kept > 5 {
 		t.Errorf("%d reasons are kept", kept)
 	}
+}
+
+// TestClosedSessionsAreNotKept: an index lives for long, and sessions are large.
+func TestClosedSessionsAreNotKept(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	index := New(c, c.Dims())
+	session := weak.Make(open(index, c))
+	index.Close()
+	runtime.GC()
+	if session.Value() != nil {
+		t.Error("the index keeps a closed session from garbage collection")
+	}
+	runtime.KeepAlive(index)
 }
