@@ -32,14 +32,11 @@ func (et *evictionTable) setBlocked(t *api.TaskInfo, blocked bool) {
 	}
 }
 
-// allow unblocks the pods that a budget selects, and reports whether there were any.
-func (et *evictionTable) allow(namespace string, b *Budget) bool {
-	found := false
+// allow unblocks the pods that a budget selects.
+func (et *evictionTable) allow(namespace string, b *Budget) {
 	for t := range et.blocked {
 		if t.Pod.Namespace == namespace && b.selects(t) {
 			et.setBlocked(t, false)
-			found = true
 		}
 	}
-	return found
 }
