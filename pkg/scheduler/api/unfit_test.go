@@ -47,3 +47,25 @@ func TestUnfitReasonsHaveDistinctNames(t *testing.T) {
 		known[reason.String()] = reason
 	}
 }
+
+func TestAttributed(t *testing.T) {
+	var a Attributed
+	plain, named := &Unfit{Reason: Taint, Detail: "x"}, &Unfit{Reason: Taint, Detail: "x", Plugin: "p"}
+	got := a.To("p", plain)
+	if *got != *named || plain.Plugin != "" {
+		t.Errorf("got %+v, and the argument is %+v now", *got, *plain)
+	}
+	if a.To("p", &Unfit{Reason: Taint, Detail: "x"}) != got || a.To("p", &Unfit{Reason: Taint, Detail: "x", Plugin: "q"}) != got {
+		t.Error("equal refusals are not shared")
+	}
+	if a.To("q", plain) == got || a.To("p", named) != named || a.To("p", nil) != nil {
+		t.Error("the name of another plugin is returned, or the argument is copied without need")
+	}
+	if allocated := testing.AllocsPerRun(100, func() { a.To("p", plain) }); allocated > 0 {
+		t.Errorf("%v allocations", allocated)
+	}
+	a.Clear()
+	if again := a.To("p", plain); again == got || *got != *named {
+		t.Error("Clear keeps refusals, or changes those that were returned")
+	}
+}
