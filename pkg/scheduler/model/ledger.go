@@ -39,6 +39,7 @@ func (l Ledger) BindFailed(id api.TaskID, why string) {
 	c := l.c
 	t := c.tasks[id]
 	if t == nil || !t.InFlight() {
+		delete(c.inFlight.binds, id) // a rebuilt model may lack the pod, and get it later
 		return
 	}
 	c.detach(t)
@@ -62,6 +63,7 @@ func (l Ledger) MarkEvicting(t *api.TaskInfo) {
 func (l Ledger) EvictionFailed(id api.TaskID) {
 	t := l.c.tasks[id]
 	if t == nil || !t.Evicting() {
+		delete(l.c.inFlight.evictions, id) // a rebuilt model may lack the pod, and get it later
 		return
 	}
 	l.c.inFlight.endEviction(t)
@@ -89,7 +91,13 @@ func (l Ledger) SetOverdue(t *api.TaskInfo, overdue bool) {
 // SetBackoff sets why the job must not be tried for the time being; empty requeues it.
 func (l Ledger) SetBackoff(id api.JobID, why string) {
 	j := l.c.jobs.byID[id]
-	if j == nil || j.Tracking.Backoff == why {
+	if j == nil {
+		if why == "" {
+			delete(l.c.inFlight.backoffs, id) // a rebuilt model may lack the job, and get it later
+		}
+		return
+	}
+	if j.Tracking.Backoff == why {
 		return
 	}
 	l.c.inFlight.setBackoff(j, why)
