@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -78,6 +79,21 @@ func TestNoConditionForABoundPod(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOverwrittenConditionIsWrittenAgain changes the condition of a pod as another client would: the informer's
+// handler passes the change to the status writers.
+func TestOverwrittenConditionIsWrittenAgain(t *testing.T) {
+	run(t, 1, objects(gang("g", 1)), func(f *harness) {
+		f.Publish(&api.Report{Pods: pendingReport("Unschedulable", "3 nodes").Pods})
+		f.wait(2 * time.Second)
+		f.Update("g-0", func(p *v1.Pod) { p.Status.Conditions[0].Reason = "Mistaken" })
+		f.wait(10 * time.Second)
+		want := []string{"1s pod g-0: False Unschedulable: 3 nodes", "2s pod g-0: False Unschedulable: 3 nodes"}
+		if diff := cmp.Diff(want, f.Written()); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestStatusYieldsToBinds queues binds, a status and events at the same time.

@@ -60,11 +60,8 @@ func (l Ledger) AssumePod(t *api.TaskInfo) {
 func (l Ledger) BindFailed(id api.TaskID, why string) {
 	c := l.c
 	t := c.tasks[id]
-	if t == nil {
-		delete(c.inFlight.binds, id)
-		return
-	}
-	if !t.InFlight() {
+	if t == nil || !t.InFlight() {
+		delete(c.inFlight.binds, id) // a rebuilt model may lack the pod, and get it later
 		return
 	}
 	c.detach(t)
@@ -87,11 +84,8 @@ func (l Ledger) MarkEvicting(t *api.TaskInfo) {
 // EvictionFailed ends an eviction that has certainly not taken effect. As in BindFailed, the model need not have the pod.
 func (l Ledger) EvictionFailed(id api.TaskID) {
 	t := l.c.tasks[id]
-	if t == nil {
-		delete(l.c.inFlight.evictions, id)
-		return
-	}
-	if !t.Evicting() {
+	if t == nil || !t.Evicting() {
+		delete(l.c.inFlight.evictions, id) // a rebuilt model may lack the pod, and get it later
 		return
 	}
 	l.c.inFlight.endEviction(t)
@@ -120,10 +114,13 @@ func (l Ledger) SetOverdue(t *api.TaskInfo, overdue bool) {
 // have it.
 func (l Ledger) SetBackoff(id api.JobID, why string) {
 	j := l.c.jobs.byID[id]
-	if j == nil && why == "" {
-		delete(l.c.inFlight.backoffs, id)
+	if j == nil {
+		if why == "" {
+			delete(l.c.inFlight.backoffs, id) // a rebuilt model may lack the job, and get it later
+		}
+		return
 	}
-	if j == nil || j.Tracking.Backoff == why {
+	if j.Tracking.Backoff == why {
 		return
 	}
 	l.c.inFlight.setBackoff(j, why)
