@@ -34,7 +34,7 @@ func register[F any](r *registration, c *chain[F], point conf.Point, name string
 	if isNil {
 		panic(fmt.Sprintf("plugin %q registers a nil function", name))
 	}
-	if point != always && !opening.conf.Enabled(point) {
+	if point != always && !r.Enabled(point) {
 		return
 	}
 	if *c == nil { // most points have few functions: one allocation serves them
@@ -42,6 +42,10 @@ func register[F any](r *registration, c *chain[F], point conf.Point, name string
 	}
 	*c = append(*c, link[F]{tier: r.tier, plugin: name, fn: fn})
 }
+
+// Enabled reports whether the configuration lets the plugin that opens register at a point with a switch. Plugins need
+// it only for what belongs to such a point: a function that is registered at a point that is switched off is ignored.
+func (r *registration) Enabled(point conf.Point) bool { return r.opening.conf.Enabled(point) }
 
 // AddOpenedFn registers a function that is called once when all plugins and components are open and all jobs are
 // validated, before the first action. It may read everything, the usable total and the answers of other plugins

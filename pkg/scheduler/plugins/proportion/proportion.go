@@ -53,7 +53,9 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
 	ssn.AddReclaimableFn(Name, s.reclaimable)
-	ssn.AddCommittedFn(Name, s.recordReclaim)
+	if ssn.Enabled(conf.Reclaimable) { // else other plugins permit evictions, by rules of their own
+		ssn.AddCommittedFn(Name, s.recordReclaim)
+	}
 	ssn.AddValidatePlanFn(Name, s.validatePlan)
 	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
 }
