@@ -65,13 +65,13 @@ func (r *registration) AddClosedFn(name string, fn func()) {
 	register(r, &r.closed, always, name, fn, fn == nil)
 }
 
-// AddJobOrderFn registers an order of the jobs of a queue. Actions ask for it whenever they choose a job. An answer may
+// AddJobOrderFn registers an order of the jobs of a queue. Actions call it whenever they choose a job. An answer may
 // change within a session only for the job that has just been placed.
 func (r *registration) AddJobOrderFn(name string, fn CompareFn[*api.JobInfo]) {
 	register(r, &r.jobOrder, conf.JobOrder, name, fn, fn == nil)
 }
 
-// AddQueueOrderFn registers an order of queues. Actions ask for it each time they choose a queue, so that answers may
+// AddQueueOrderFn registers an order of queues. Actions call it each time they choose a queue, so that answers may
 // depend on what queues hold now.
 func (r *registration) AddQueueOrderFn(name string, fn CompareFn[*api.QueueInfo]) {
 	register(r, &r.queueOrder, conf.QueueOrder, name, fn, fn == nil)
@@ -143,8 +143,8 @@ func (r *registration) AddReclaimableFn(name string, fn VictimFn) {
 	register(r, &r.reclaimable, conf.Reclaimable, name, fn, fn == nil)
 }
 
-// AddNonEvictableFn registers a function that names pods which must not be evicted. Actions that ask for votes leave it
-// to those; actions that evict without votes ask it.
+// AddNonEvictableFn registers a function that names pods which must not be evicted. Only actions
+// that evict without votes call it.
 func (r *registration) AddNonEvictableFn(name string, fn TaskFn) {
 	register(r, &r.nonEvictable, always, name, fn, fn == nil)
 }

@@ -16,8 +16,8 @@ import (
 // NominatedName is the name of the action that places nominated jobs, in logs and metrics.
 const NominatedName = "nominated"
 
-// Nominated registers the policy that resources which pods were evicted for go to the preemptor, so that evictions are
-// not in vain. Its action belongs before all others.
+// Nominated registers the policy that keeps resources which pods were evicted for until the preemptor is placed. Its
+// action belongs before all others.
 func Nominated() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: NominatedName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
 		n := &nominations{byJob: restore(env.Cluster), backoffs: backoffs{}}

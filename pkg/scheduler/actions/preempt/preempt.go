@@ -52,7 +52,7 @@ func preempt(ssn *framework.Session, planner *preemption.Planner, claim *api.Cla
 		Cause:        api.Preempted,
 		VictimQueues: func() []*api.QueueInfo { return own },
 		IsCandidate: func(j *api.JobInfo) bool {
-			// Pods without a PodGroup do not evict each other unless their priorities differ.
+			// Pods without a PodGroup are no victims of other jobs of the same priority.
 			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
 		},
 		Admits:      ssn.Preemptable,
