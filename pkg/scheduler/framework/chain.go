@@ -85,8 +85,8 @@ type link[F any] struct {
 	tier   int
 	plugin string
 	fn     F
-	// refusals is how often an answer of fn decided that something must not be: no where all must say yes, yes where one
-	// is enough, Reject where plugins vote.
+	// refusals is how often the answer of fn decided: no where all must say yes, yes where one is enough, Reject where
+	// plugins vote. Session.Refusals reads it at the points where such an answer is a refusal.
 	refusals int
 }
 

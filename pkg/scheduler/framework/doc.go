@@ -3,11 +3,10 @@
 
 // Package framework is what plugins and actions are written against.
 //
-// A Session stands for one cycle over the model. Opening it asks every plugin of the
-// configuration, in order, to register functions at extension points; actions then read the
-// model, ask the extension points, and change the model through a Statement, which is
-// committed or undone as a whole. What a committed statement decided goes to Effects. When the
-// session closes, everything that was not committed is undone.
+// A Session is one cycle over the model. When it opens, every plugin of the configuration, in order, registers
+// functions at extension points. Actions then read the model, call the extension points, and change the model
+// through a Statement, which is committed or undone as a whole. Effects carries out what a committed statement
+// decided. When the session closes, everything that was not committed is undone.
 //
 // Plugins may keep in their fields what lives as long as the configuration. What lives for one
 // session belongs into a value made in OnSessionOpen.

@@ -19,9 +19,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// Plugin answers at extension points. Both functions are called once per session, from the
-// scheduling goroutine: OnSessionOpen registers answers, OnSessionClose lets go of what the
-// session's answers kept.
+// Plugin has functions at extension points. OnSessionOpen registers them, and OnSessionClose drops what they
+// keep for the session. Both are called once per session, on the scheduling goroutine.
 type Plugin interface {
 	Name() string
 	OnSessionOpen(ssn *Session)
@@ -61,8 +60,8 @@ type PluginFactory func(*conf.Decoder, Handle) (Plugin, error)
 // PluginSpec is how a plugin is registered.
 type PluginSpec struct {
 	New PluginFactory
-	// Check asks for the plugin's arguments without making it, for "config check" and the reference; nil: it takes
-	// none.
+	// Check reads the plugin's arguments without making it, for "config check" and the reference; nil if the plugin
+	// has none.
 	Check conf.ArgumentCheck
 	// NeverPermits lists those of the extension points Preemptable and Reclaimable at which the plugin never votes
 	// api.Permit. The scheduler warns about an action that no configured plugin permits to evict.

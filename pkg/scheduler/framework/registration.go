@@ -34,7 +34,7 @@ func register[F any](r *registration, c *chain[F], point conf.Point, name string
 	if isNil {
 		panic(fmt.Sprintf("plugin %q registers a nil function", name))
 	}
-	if point != always && !opening.conf.Enabled(point) {
+	if point != always && !r.Enabled(point) {
 		return
 	}
 	if *c == nil { // most points have few functions: one allocation serves them
@@ -42,6 +42,10 @@ func register[F any](r *registration, c *chain[F], point conf.Point, name string
 	}
 	*c = append(*c, link[F]{tier: r.tier, plugin: name, fn: fn})
 }
+
+// Enabled reports whether the configuration lets the plugin that opens register at a point with a switch. Plugins need
+// it only for what belongs to such a point: a function that is registered at a point that is switched off is ignored.
+func (r *registration) Enabled(point conf.Point) bool { return r.opening.conf.Enabled(point) }
 
 // AddOpenedFn registers a function that is called once when all plugins and components are open and all jobs are
 // validated, before the first action. It may read everything, the usable total and the answers of other plugins
@@ -61,13 +65,13 @@ func (r *registration) AddClosedFn(name string, fn func()) {
 	register(r, &r.closed, always, name, fn, fn == nil)
 }
 
-// AddJobOrderFn registers an order of the jobs of a queue. Actions ask for it whenever they choose a job. An answer may
+// AddJobOrderFn registers an order of the jobs of a queue. Actions call it whenever they choose a job. An answer may
 // change within a session only for the job that has just been placed.
 func (r *registration) AddJobOrderFn(name string, fn CompareFn[*api.JobInfo]) {
 	register(r, &r.jobOrder, conf.JobOrder, name, fn, fn == nil)
 }
 
-// AddQueueOrderFn registers an order of queues. Actions ask for it each time they choose a queue, so that answers may
+// AddQueueOrderFn registers an order of queues. Actions call it each time they choose a queue, so that answers may
 // depend on what queues hold now.
 func (r *registration) AddQueueOrderFn(name string, fn CompareFn[*api.QueueInfo]) {
 	register(r, &r.queueOrder, conf.QueueOrder, name, fn, fn == nil)
@@ -139,8 +143,8 @@ func (r *registration) AddReclaimableFn(name string, fn VictimFn) {
 	register(r, &r.reclaimable, conf.Reclaimable, name, fn, fn == nil)
 }
 
-// AddNonEvictableFn registers a function that names pods which must not be evicted. Actions that ask for votes leave it
-// to those; actions that evict without votes ask it.
+// AddNonEvictableFn registers a function that names pods which must not be evicted. Only actions
+// that evict without votes call it.
 func (r *registration) AddNonEvictableFn(name string, fn TaskFn) {
 	register(r, &r.nonEvictable, always, name, fn, fn == nil)
 }

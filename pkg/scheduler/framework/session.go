@@ -258,7 +258,7 @@ func (ssn *Session) SetNominatedNode(t *api.TaskInfo, node string) { ssn.nominat
 // session has closed.
 func (ssn *Session) NominatedNode(t *api.TaskInfo) string { return ssn.nominatedNodes[t] }
 
-// Close calls the functions at Closed, undoes the placements that wait for resources, and lets the plugins go.
+// Close calls the functions at Closed, undoes the placements that wait for resources, and closes the plugins.
 func (ssn *Session) Close() {
 	for i := range ssn.closed {
 		ssn.closed[i].fn()

@@ -23,7 +23,7 @@ func NewAllocator(ssn *framework.Session) *Allocator {
 	return &Allocator{ssn: ssn, placer: New(ssn), jobs: map[*api.JobInfo][]*api.TaskInfo{}}
 }
 
-// Claim returns what the job asks for next; nil if nothing is left or if what is left has to wait.
+// Claim returns the next claim of the job; nil if nothing is left or if what is left has to wait.
 func (a *Allocator) Claim(job *api.JobInfo) *api.Claim {
 	return worklist.Claim(a.ssn, job, a.waiting(job))
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// measure returns what a feasible node is worth for a task, and whether the task fits there at all.
-type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (worth V, ok bool)
+// measure returns the value by which nodes are compared for a task, and whether the task fits on the node at all.
+type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (value V, ok bool)
 
-// candidates are the nodes where tasks of one class fit, by worth. They follow the journal of node changes: best
+// candidates are the nodes where tasks of one class fit, by value. They follow the journal of node changes: best
 // measures again the nodes that have changed.
 type candidates[V any] struct {
 	ssn     *framework.Session
@@ -69,8 +69,8 @@ func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 			if !c.passing.Has(i) {
 				return
 			}
-			if worth, ok := c.measure(t, nodes[i]); ok {
-				add(nodes[i], worth)
+			if value, ok := c.measure(t, nodes[i]); ok {
+				add(nodes[i], value)
 			}
 		})
 	})
@@ -82,23 +82,23 @@ func (c *candidates[V]) update(t *api.TaskInfo, nodes []*api.NodeInfo, index int
 		return
 	}
 	n := nodes[index]
-	if worth, ok := c.measure(t, n); ok {
-		c.nodes.Set(n, worth)
+	if value, ok := c.measure(t, n); ok {
+		c.nodes.Set(n, value)
 	} else {
 		c.nodes.Remove(n)
 	}
 }
 
-// seen is the set of nodes that have come up in a round. All candidates of a session share one, so that it stays in
+// seen is the set of nodes that were measured in a round. All candidates of a session share one, so that it stays in
 // the CPU's cache.
 type seen struct {
 	round  uint32
-	rounds []uint32 // by node index: the last round in which a node came up
+	rounds []uint32 // by node index: the last round in which the node was measured
 }
 
 func (s *seen) begin() { s.round++ }
 
-// first reports whether the node with that index comes up for the first time in this round.
+// first reports whether the node with that index is visited for the first time in this round.
 func (s *seen) first(index int) bool {
 	for index >= len(s.rounds) {
 		s.rounds = append(s.rounds, 0)

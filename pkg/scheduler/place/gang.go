@@ -87,7 +87,7 @@ func signaturesDiffer(tasks []*api.TaskInfo) bool {
 	return false
 }
 
-// largestFirst orders the gang by the greatest share of the usable total that a task asks for
+// largestFirst orders the gang by the greatest share of the usable total that a task requests
 // in any one dimension; tasks beyond the gang stay behind as substitutes.
 func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInfo) []*api.TaskInfo {
 	dims, total := ssn.Cluster().Dims(), ssn.Nodes().Total()
@@ -120,8 +120,8 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 			first = failure
 		}
 	}
-	// Members may differ in labels and so in whether the affinity means them: the predicates
-	// have the last word.
+	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the predicates
+	// decide.
 	if last := p.try(stmt, claim.Job, tasks, o); last == nil || first == nil {
 		return last
 	}

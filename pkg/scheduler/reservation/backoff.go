@@ -41,7 +41,7 @@ func (b backoffs) until(id api.JobID, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// drop forgets jobs that are gone.
+// drop drops jobs that do not exist any more.
 func (b backoffs) drop(c api.ClusterView) {
 	for id := range b {
 		if c.Jobs()[id] == nil {

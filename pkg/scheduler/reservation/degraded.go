@@ -59,13 +59,15 @@ func (d *degraded) track(ssn *framework.Session) {
 	}
 }
 
-// Execute evicts the last degraded gang in job order that another gang can start without, and no more than one in a
-// session. The others stay and have an explanation.
+// Execute evicts at most one degraded gang.
 func (d *degraded) Execute(ctx context.Context, ssn *framework.Session) error {
+	// 1. Explain the state of all degraded gangs.
 	gangs := d.gangs(ssn)
 	for _, j := range gangs {
 		ssn.ExplainDegraded(j, d.grace)
 	}
+
+	// 2. Evict the last one in job order without which another gang can start.
 	for _, j := range slices.Backward(gangs) {
 		if ctx.Err() != nil || replace(ssn, j, gangs) {
 			break

@@ -13,53 +13,59 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
-// Execute places the tasks of all nominations: of each job its gang, then surplus. First come the waiting jobs with a
-// strictly higher priority in the same queue: they may use what is reserved for nominations without another eviction.
+// Execute places the tasks of all nominations: of each job its gang, then surplus.
 func (n *nominations) Execute(ctx context.Context, ssn *framework.Session) error {
 	allocator := place.NewAllocator(ssn)
-	for _, job := range jobsAbove(ssn, n.open.reserve()) {
+
+	// 1. Reserve the resources of all nominations.
+	jobs := n.reserve()
+
+	// 2. Place the waiting jobs with a strictly higher priority in the same queue first: they may use what is reserved for
+	// nominations without another eviction.
+	for _, job := range jobsAbove(ssn, jobs) {
 		ssn.ActivateReservation(job)
 		for claim := allocator.Claim(job); claim != nil && allocator.Allocate(claim); claim = allocator.Claim(job) {
 		}
 	}
 	ssn.ActivateReservation(nil)
-	n.open.placeAll(allocator)
+
+	// 3. Place the nominations.
+	n.placeAll(allocator)
 	return ctx.Err()
 }
 
 // reserve keeps the resources of all nominations, as far as they are there, for their jobs and for jobs above them. It
 // returns the jobs in job order.
-func (o *nominated) reserve() []*api.JobInfo {
+func (n *nominations) reserve() []*api.JobInfo {
 	var jobs []*api.JobInfo
-	for _, j := range o.ssn.Jobs() {
-		if o.byJob[j.ID] != nil {
+	for _, j := range n.ssn.Jobs() {
+		if n.byJob[j.ID] != nil {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortFunc(jobs, o.ssn.CompareJobs)
+	slices.SortFunc(jobs, n.ssn.CompareJobs)
 	for _, j := range jobs {
-		n := o.byJob[j.ID]
-		r := &reservation{job: j, placements: o.tasksFor(j, n.placements)}
-		r.hold(o.ssn)
-		o.reservations = append(o.reservations, r)
-		o.nomination[r] = n
+		one := n.byJob[j.ID]
+		one.reservation = &reservation{job: j, placements: n.tasksFor(j, one.placements)}
+		one.reservation.hold(n.ssn)
+		n.reserved = append(n.reserved, one)
 	}
 	return jobs
 }
 
 // tasksFor finds tasks for the placements on nodes that still exist.
-func (o *nominated) tasksFor(j *api.JobInfo, placements []place.Placement) []api.Decision {
+func (n *nominations) tasksFor(j *api.JobInfo, placements []place.Placement) []api.Decision {
 	waiting := map[*api.Signature][]*api.TaskInfo{}
-	for _, t := range o.ssn.WaitingTasks(j) {
+	for _, t := range n.ssn.WaitingTasks(j) {
 		waiting[t.Signature] = append(waiting[t.Signature], t)
 	}
 	var found []api.Decision
 	for _, p := range placements {
-		n, tasks := o.ssn.Cluster().Node(p.Node), waiting[p.Signature]
-		if len(tasks) == 0 || n == nil {
+		node, tasks := n.ssn.Cluster().Node(p.Node), waiting[p.Signature]
+		if len(tasks) == 0 || node == nil {
 			continue
 		}
-		found = append(found, api.Decision{Kind: api.Pipeline, Task: tasks[0], Node: n})
+		found = append(found, api.Decision{Kind: api.Pipeline, Task: tasks[0], Node: node})
 		waiting[p.Signature] = tasks[1:]
 	}
 	return found
@@ -92,56 +98,54 @@ func jobsAbove(ssn *framework.Session, jobs []*api.JobInfo) []*api.JobInfo {
 // otherwise lose the resources to jobs whose own victims have not; then in job order. A job that gets nothing has a
 // backoff before it evicts again; except if evictions failed: then its resources, as far as they are there, stay
 // reserved in this session, so that it can make another plan.
-func (o *nominated) placeAll(allocator *place.Allocator) {
-	clear(o.byJob)
-	slices.SortStableFunc(o.reservations, func(a, b *reservation) int {
-		return cmp.Compare(o.anyPending(o.nomination[a]), o.anyPending(o.nomination[b]))
-	})
-	var kept []*reservation
-	for _, r := range o.reservations {
-		r.release(o.ssn)
-		switch bound := o.place(allocator, r); {
+func (n *nominations) placeAll(allocator *place.Allocator) {
+	clear(n.byJob)
+	slices.SortStableFunc(n.reserved, func(a, b *nomination) int { return cmp.Compare(n.anyPending(a), n.anyPending(b)) })
+	var kept []*nomination
+	for _, one := range n.reserved {
+		job := one.reservation.job
+		one.reservation.release(n.ssn)
+		switch bound := n.place(allocator, one); {
 		case bound > 0:
-			o.backoffs.succeeded(r.job.ID)
-		case o.byJob[r.job.ID] != nil: // waits still
-		case o.failed(o.nomination[r]):
-			r.hold(o.ssn)
-			kept = append(kept, r)
+			n.backoffs.succeeded(job.ID)
+		case n.byJob[job.ID] != nil: // waits still
+		case n.failed(one):
+			one.reservation.hold(n.ssn)
+			kept = append(kept, one)
 		default:
-			o.backoffs.failed(r.job.ID, o.ssn.Now)
+			n.backoffs.failed(job.ID, n.ssn.Now)
 		}
 	}
-	o.reservations = kept
-	o.backoffs.drop(o.ssn.Cluster())
+	n.reserved = kept
+	n.backoffs.drop(n.ssn.Cluster())
 }
 
 // place places the tasks of one nomination and returns how many of them are bound. It nominates what still waits again.
-func (o *nominated) place(allocator *place.Allocator, r *reservation) (bound int) {
-	n, job := o.nomination[r], r.job
-	nodes := make(map[*api.TaskInfo]*api.NodeInfo, len(r.placements))
-	for _, d := range r.placements {
+func (n *nominations) place(allocator *place.Allocator, one *nomination) (bound int) {
+	job, nodes := one.reservation.job, map[*api.TaskInfo]*api.NodeInfo{}
+	for _, d := range one.reservation.placements {
 		nodes[d.Task] = d.Node
 	}
-	heldBefore, boundBefore := len(o.held), o.bound
-	placeUpTo(allocator, job, len(n.placements), nodes)
-	n.placements = nil
-	for _, d := range o.held[heldBefore:] {
-		n.placements = append(n.placements, place.PlacementOf(d))
+	heldBefore, boundBefore := len(n.held), n.bound
+	placeUpTo(allocator, job, len(one.placements), nodes)
+	one.placements = nil
+	for _, d := range n.held[heldBefore:] {
+		one.placements = append(one.placements, place.PlacementOf(d))
 	}
-	left, until := o.pending(n)
-	if left == 0 && len(n.placements) > 0 { // it waits for the victims of other jobs, which have taken its own resources
-		n.victims = o.terminatingOn(n.placements)
-		left, until = o.pending(n)
+	left, until := n.pending(one)
+	if left == 0 && len(one.placements) > 0 { // it waits for the victims of other jobs, which have taken its own resources
+		one.victims = n.terminatingOn(one.placements)
+		left, until = n.pending(one)
 	}
 	switch {
 	case left == 0:
-	case len(n.placements) > 0:
-		o.byJob[job.ID] = n
-		o.explain(job, left, until)
+	case len(one.placements) > 0:
+		n.byJob[job.ID] = one
+		n.explain(job, left, until)
 	default:
-		o.outstanding[job.ID] = n.victims
+		n.outstanding[job.ID] = one.victims
 	}
-	return o.bound - boundBefore
+	return n.bound - boundBefore
 }
 
 // placeUpTo places up to so many tasks of a job: on idle resources of any node, else on the given nodes, else wherever

@@ -94,7 +94,7 @@ func TestNominationsAreReserved(t *testing.T) {
 		return plugin, action
 	}
 	ssn := open(profileWith(t, spec), c)
-	n.open.reserve()
+	n.reserve()
 	available := func() int64 { return c.Node("n").Available(0, api.Now).At(api.CPU) / 1000 }
 	var got []int64
 	for _, current := range []string{"other", "preemptor", "other"} {

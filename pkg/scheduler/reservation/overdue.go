@@ -18,8 +18,8 @@ const OverdueName = "overdue"
 // terminationSlack is how long after the end of its grace period a pod becomes overdue.
 const terminationSlack = 30 * time.Second
 
-// Overdue registers the policy that resources of pods which outstay their deletion are not resources to come: a gang
-// that waits for them would hold its other nodes in vain.
+// Overdue registers the policy that the resources of a pod which should have ended long ago do not count as resources
+// that are being released: a gang that waits for them would keep its other nodes from other jobs.
 func Overdue() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: OverdueName, New: func(framework.Environment) (framework.Plugin, framework.Action) {
 		return &overdue{terminations: map[api.TaskID]termination{}}, nil

@@ -44,11 +44,13 @@ func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 
 func (*starvation) OnSessionClose(*framework.Session) {}
 
-// Execute chooses one gang of each queue, the first in job order that has waited long enough, and the nodes that will
-// have its resources soonest. What is free there is reserved until the session closes; the gang itself is placed by
-// allocate, when all of it fits.
+// Execute reserves resources for gangs that have waited long enough. Allocate places such a gang when all of it fits.
 func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error {
-	for _, c := range s.choose(ctx, ssn) {
+	// 1. Choose one gang of each queue, the first in job order, and the nodes that will have its resources soonest.
+	chosen := s.choose(ctx, ssn)
+
+	// 2. Reserve what is free there until the session closes.
+	for _, c := range chosen {
 		r := &reservation{job: c.job, placements: c.placements}
 		r.hold(ssn)
 		s.open = append(s.open, r)

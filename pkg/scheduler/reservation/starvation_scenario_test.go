@@ -246,13 +246,13 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are availa
 			want: `bind o/new-0 n1
 			       bind o/new-1 n1`,
 		},
-		"the gang of a queue that would hold more than it deserves, while another queue goes first": {
+		"the gang of a queue that would hold more than it deserves, while another queue is first in queue order": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("g/a", 1, Running(2, "1cpu", "n1")), Group("o/b", 1, Running(1, "1cpu", "n1")),
 				Group("g/gang", 1, Pending(1, "2cpu"))),
 			then: Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want: `bind o/new-0 n1`,
 		},
-		"the gang of a queue that would hold more than it deserves, and goes first": {
+		"the gang of a queue that would hold more than it deserves, and is first in queue order": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  ``,

@@ -119,7 +119,7 @@ func (c *chooser) couldStart(job *api.JobInfo) bool {
 }
 
 // mayReserve reports whether resources may be kept from others for a gang: because its queue deserves them, or is the
-// first in queue order, or because the last session has reserved some for the gang, which would else have been in vain.
+// first in queue order, or because the last session has reserved some for the gang, which would otherwise have had no effect.
 // Only jobs of its own queue may hold what keeps the gang above the caps of the queue.
 func (c *chooser) mayReserve(claim *api.Claim) bool {
 	job, queue := claim.Job, claim.Job.Queue

@@ -8,9 +8,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Claim returns what the current job asks for, given its remaining tasks, in task order, of which the
+// Claim returns the claim of the current job, given its remaining tasks, in task order, of which the
 // first waits: its whole gang while that cannot start, then one surplus task; nil while the gang waits
-// for resources that are being released, and when nothing is left. Surplus tasks that ask for nothing are
+// for resources that are being released, and when nothing is left. Surplus tasks without requests are
 // left to backfill.
 func Claim(ssn *framework.Session, job *api.JobInfo, tasks []*api.TaskInfo) *api.Claim {
 	switch {

@@ -5,8 +5,8 @@ package worklist
 
 import "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 
-// heap keeps jobs so that the best is first. A job that has had its turn mostly goes behind all others,
-// which costs one comparison here; in a sorted list all others would have to move.
+// heap keeps jobs so that the best is first. A job that is returned is usually the last in the order, which costs
+// one comparison here; in a sorted list all others would have to move.
 type heap struct {
 	compare func(a, b *api.JobInfo) int
 	jobs    []*api.JobInfo

@@ -25,13 +25,13 @@ type List struct {
 type jobs struct {
 	queue    *api.QueueInfo
 	list     []*api.JobInfo // the best last, where it is cheap to take
-	returned heap           // those that have had a turn
+	returned heap           // those that were the current job before
 }
 
 func (q *jobs) empty() bool { return len(q.list) == 0 && len(q.returned.jobs) == 0 }
 
-// best returns the best job, and whether it has had a turn before.
-func (l *List) best(q *jobs) (job *api.JobInfo, again bool) {
+// best returns the best job, and whether it was the current job before.
+func (l *List) best(q *jobs) (job *api.JobInfo, returned bool) {
 	if len(q.list) == 0 {
 		return q.returned.jobs[0], true
 	}
@@ -74,8 +74,8 @@ func (l *List) Next() *api.JobInfo {
 	if best == nil {
 		return nil
 	}
-	job, again := l.best(best)
-	if again {
+	job, returned := l.best(best)
+	if returned {
 		best.returned.pop()
 	} else {
 		best.list = best.list[:len(best.list)-1]
@@ -83,7 +83,7 @@ func (l *List) Next() *api.JobInfo {
 	return job
 }
 
-// Return puts a job back after its turn.
+// Return puts a job back that may have another claim.
 func (l *List) Return(j *api.JobInfo) {
 	l.queues[j.Queue].returned.push(j)
 }

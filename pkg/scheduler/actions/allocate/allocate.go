@@ -24,16 +24,19 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Execute makes two passes of one loop. The first serves jobs whose queue has not got what it
-// deserves; the second lets the rest borrow what is left, never beyond the queues' capability.
+// Execute makes two passes of one loop.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, allocator: place.NewAllocator(ssn)}
-	overServed := r.pass(ctx, ssn.Jobs(), ssn.Overused)
-	r.pass(ctx, overServed, never)
+
+	// 1. Serve the jobs whose queues hold less than they deserve.
+	deferred := r.pass(ctx, ssn.Jobs(), ssn.Overused)
+
+	// 2. Let the queues of the other jobs borrow what is left, within their capability.
+	r.pass(ctx, deferred, never)
 	return ctx.Err()
 }
 
-// never lets queues borrow.
+// never defers no job.
 func never(*api.QueueInfo, *api.Claim) bool { return false }
 
 // run is one execution.

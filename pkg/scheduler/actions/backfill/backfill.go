@@ -25,8 +25,7 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Execute goes through jobs in queue and job order and places their best-effort tasks: all that
-// find a node if the job is ready, or those that make it ready, as one.
+// Execute visits jobs in queue and job order.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	if !slices.ContainsFunc(ssn.Jobs(), hasBestEffort) {
 		return ctx.Err()
@@ -34,18 +33,26 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	placer := place.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		// 1. Make the resources that are reserved for the job available.
 		ssn.ActivateReservation(job)
+
+		// 2. Select its best-effort tasks. A gang that waits for resources could not start with them.
 		tasks := bestEffort(ssn, job)
 		if len(tasks) == 0 || waitsForRelease(ssn, job) {
 			continue
 		}
+
+		// 3. If the job is not ready, place as many tasks as make it ready, or none.
 		if !ssn.JobReady(job) {
 			tasks = complete(ssn, placer, job, tasks)
 		}
+
+		// 4. If the job is ready, place each task that fits on a node.
 		if ssn.JobReady(job) {
 			fill(ssn, placer, job, tasks)
 		}
 	}
+	// 5. End the activation of the last job.
 	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }

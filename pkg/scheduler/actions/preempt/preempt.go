@@ -24,21 +24,25 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Execute visits jobs in queue and job order. A plan without evictions is not committed:
-// what fits without them is left to allocate.
+// Execute visits jobs in queue and job order.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	planner := preemption.New(ssn)
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		// 1. Make the resources that are reserved for the job available.
 		ssn.ActivateReservation(job)
+
+		// 2. Evict for its gang, or for one surplus task. If that succeeds, the job may have another claim.
 		if claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job)); claim != nil && preempt(ssn, planner, claim) {
 			list.Return(job)
 		}
 	}
+	// 3. End the activation of the last job.
 	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }
 
+// preempt commits a plan for the claim, if there is one. It leaves what fits without evictions to allocate.
 func preempt(ssn *framework.Session, planner *preemption.Planner, claim *api.Claim) bool {
 	job := claim.Job
 	surplus := ssn.JobReady(job)
@@ -48,7 +52,7 @@ func preempt(ssn *framework.Session, planner *preemption.Planner, claim *api.Cla
 		Cause:        api.Preempted,
 		VictimQueues: func() []*api.QueueInfo { return own },
 		IsCandidate: func(j *api.JobInfo) bool {
-			// Pods without a group know of no gang: equals do not push each other out.
+			// Pods without a PodGroup are no victims of other jobs of the same priority.
 			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
 		},
 		Admits:      ssn.Preemptable,

@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
@@ -114,3 +117,55 @@ func TestNoBorrowingInCooldown(t *testing.T) {
 		t.Errorf("after the others have ended g holds %s", got)
 	}
 }
+
+// TestNoCooldownIfVotesAreSwitchedOff asserts that proportion records no reclaims that other plugins have permitted: the
+// job that was evicted may borrow again.
+func TestNoCooldownIfVotesAreSwitchedOff(t *testing.T) {
+	for name, tc := range map[string]struct {
+		proportion string
+		want       string // in the explanation of the job that was evicted
+	}{
+		"proportion votes":         {"{name: proportion}", "OverShare"},
+		"proportion does not vote": {"{name: proportion, enableReclaimable: false}", "NotEnoughResources"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := BuiltIn(t)
+			if err := r.AddPlugin("permissive", framework.PluginSpec{New: newPermissive}); err != nil {
+				t.Fatal(err)
+			}
+			c := New(t, r, Given(Node("n1", "10cpu"), Queue("g", 1), Queue("t", 1),
+				Group("g/gang", 10, Running(10, "1cpu", "n1")),
+				Group("t/single", 1, Pending(1, "1cpu")),
+			), WithConfig(strings.Replace(AllActions, "{name: proportion}", tc.proportion+", {name: permissive}", 1)), WithoutConvergenceChecks())
+			if evicted := strings.Count(c.Cycle(), "evict g/gang"); evicted != 10 {
+				t.Fatalf("%d pods are evicted, want 10", evicted)
+			}
+			c.ConfirmBinds()
+			FinishEvictionsAndRecreate(c)
+			c.Cycle()
+			if got := c.Waits(); !strings.HasPrefix(got, "waits g/gang "+tc.want+":") {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// permissive permits to reclaim from queue g.
+type permissive struct{}
+
+func newPermissive(*conf.Decoder, framework.Handle) (framework.Plugin, error) {
+	return permissive{}, nil
+}
+
+func (permissive) Name() string { return "permissive" }
+
+func (permissive) OnSessionOpen(ssn *framework.Session) {
+	ssn.AddReclaimableFn("permissive", func(_ *api.Claim, unit api.Unit) api.Vote {
+		if unit.Job.Queue.ID == "g" {
+			return api.Permit
+		}
+		return api.Abstain
+	})
+}
+
+func (permissive) OnSessionClose(*framework.Session) {}

@@ -26,20 +26,24 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Execute goes through jobs in queue and job order, as long as their queues are below what they
-// deserve. Reclaim leaves what fits without an eviction to allocate, but counts its resources as
-// used until the action ends.
+// Execute visits jobs in queue and job order.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	r := &run{ssn: ssn, planner: preemption.New(ssn), placer: place.New(ssn), queues: ssn.Cluster().SortedQueues()}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		// 1. Make the resources that are reserved for the job available.
 		ssn.ActivateReservation(job)
+
+		// 2. If the queue of the job deserves more, evict for the job. If that succeeds, the job may have another claim.
 		claim := worklist.Claim(ssn, job, ssn.WaitingTasks(job))
 		if claim != nil && !ssn.Overused(job.Queue, claim) && r.serve(claim) {
 			list.Return(job)
 		}
 	}
+	// 3. End the activation of the last job.
 	ssn.ActivateReservation(nil)
+
+	// 4. Undo the placements that need no evictions, and leave them to allocate.
 	for _, stmt := range slices.Backward(r.reserved) {
 		stmt.Discard()
 	}
@@ -52,15 +56,16 @@ type run struct {
 	planner  *preemption.Planner
 	placer   *place.Placer
 	queues   []*api.QueueInfo
-	reserved []*framework.Statement
+	reserved []*framework.Statement // placements without evictions; their resources count as used until the action ends
 }
 
+// serve commits a plan for the claim, and reports whether there is one.
 func (r *run) serve(claim *api.Claim) bool {
 	preemptor := claim.Job.Queue
 	rules := preemption.Rules{
 		Cause:        api.Reclaimed,
 		VictimQueues: func() []*api.QueueInfo { return r.victimQueues(preemptor) },
-		IsCandidate:  func(j *api.JobInfo) bool { return mayEvict(j.Queue, preemptor) },
+		IsCandidate:  func(j *api.JobInfo) bool { return isVictimQueue(j.Queue, preemptor) },
 		PreFilter:    r.ssn.PreFilterPlan,
 		Admits:       r.ssn.Reclaimable,
 	}
@@ -70,7 +75,7 @@ func (r *run) serve(claim *api.Claim) bool {
 	stmt := r.ssn.Statement()
 	if r.fits(stmt, claim) {
 		r.reserved = append(r.reserved, stmt)
-		return false // its surplus has time until the gang itself has started
+		return false // its surplus is served when the gang has started
 	}
 	stmt.Discard()
 	if !r.planner.Plan(stmt, claim, rules) {
@@ -89,16 +94,16 @@ func (r *run) fits(stmt *framework.Statement, claim *api.Claim) bool {
 	return true
 }
 
-// mayEvict reports whether the action may evict pods of queue q for the preemptor. From a queue that is not reclaimable
-// it takes only what the guarantee of the preemptor needs.
-func mayEvict(q, preemptor *api.QueueInfo) bool {
+// isVictimQueue reports whether pods of q can be victims of the preemptor's queue. If q is not reclaimable, they can only
+// be for the guarantee of that queue.
+func isVictimQueue(q, preemptor *api.QueueInfo) bool {
 	return q != preemptor && (q.Reclaimable || !preemptor.Guarantee.IsZero())
 }
 
 // victimQueues returns the queues that may have victims, the one with the highest share first. Queues that
 // are not reclaimable come last.
 func (r *run) victimQueues(preemptor *api.QueueInfo) []*api.QueueInfo {
-	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return !mayEvict(q, preemptor) })
+	list := slices.DeleteFunc(slices.Clone(r.queues), func(q *api.QueueInfo) bool { return !isVictimQueue(q, preemptor) })
 	slices.SortStableFunc(list, func(a, b *api.QueueInfo) int {
 		switch {
 		case a.Reclaimable == b.Reclaimable:

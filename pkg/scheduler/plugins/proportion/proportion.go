@@ -53,7 +53,9 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddOverusedFn(Name, s.overused)
 	ssn.AddAllocatableFn(Name, s.allocatable)
 	ssn.AddReclaimableFn(Name, s.reclaimable)
-	ssn.AddCommittedFn(Name, s.recordReclaim)
+	if ssn.Enabled(conf.Reclaimable) { // else other plugins permit evictions, by rules of their own
+		ssn.AddCommittedFn(Name, s.recordReclaim)
+	}
 	ssn.AddValidatePlanFn(Name, s.validatePlan)
 	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
 }
@@ -64,8 +66,8 @@ func (p *plugin) OnSessionClose(*framework.Session) {
 	p.open = nil
 }
 
-// shares is what queues deserve in one session. It is computed once, when the session opens,
-// and stands still; what queues hold is live.
+// shares is what queues deserve in one session. It is computed once, when the session opens; what queues hold
+// changes with each decision.
 type shares struct {
 	Rules
 	ssn      *framework.Session
@@ -134,8 +136,8 @@ func (s *shares) shareOf(held, deserved api.Resource) api.Share {
 func (s *shares) leastServedFirst(a, b *api.QueueInfo) int { return s.share(a).Compare(s.share(b)) }
 
 // overused reports whether the queue has what it deserves in a dimension that is short: one of
-// which the claim asks for more than the nodes that suit it have left. Where nothing is short
-// for the claim, every dimension that it asks for counts.
+// which the claim requests more than its feasible nodes have available. If no dimension is short
+// for the claim, every dimension that it requests counts.
 func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 	var over, under []int
 	for d, n := range claim.Request {

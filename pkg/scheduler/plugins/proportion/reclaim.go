@@ -38,7 +38,7 @@ func DefaultRules() Rules {
 // deserves of all dimensions that the unit holds, and keeps its guarantee; a victim queue that is not
 // reclaimable loses only what the reclaimer's guarantee needs. Then either the rule of api.Fairer on
 // queue shares permits it, or entitlement does: with the whole claim the reclaimer stays within what it
-// deserves in every dimension, so others have only borrowed what it asks for.
+// deserves in every dimension, so others have only borrowed what it requests.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	victimQueue, preemptor := unit.Job.Queue, claim.Job.Queue
 	on := s.statusOf(claim)
@@ -61,8 +61,8 @@ func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 // made: resources that evictions will release make no dimension less short.
 type claimStatus struct {
 	claim *api.Claim
-	// available is what the nodes that suit the claim have left; short are the dimensions of which the claim
-	// asks for more, or all that it asks for if none is short.
+	// available is what the feasible nodes of the claim have available; short are the dimensions of which the claim
+	// requests more, or all that it requests if none is short.
 	available api.Resource
 	short     []int
 	// guaranteed reports whether the claim's queue stays within its guarantee with all of the claim, in the
@@ -148,8 +148,8 @@ func (s *shares) validatePlan(claim *api.Claim) bool {
 }
 
 // preFilterPlan compares what the claim is short of with all that others could be made to give: what they
-// hold beyond what they deserve, and as the last unit goes as a whole, the largest of their jobs.
-// Who is not entitled gets nothing of queues with a share at or below what its own would be.
+// hold beyond what they deserve, and as the last unit is evicted as a whole, the largest of their jobs.
+// A claim that is not entitled gets nothing from queues whose share is below what that of its own queue would be.
 func (s *shares) preFilterPlan(claim *api.Claim) bool {
 	preemptor := claim.Job.Queue
 	on := s.statusOf(claim)
@@ -170,8 +170,8 @@ func (s *shares) preFilterPlan(claim *api.Claim) bool {
 	return true
 }
 
-// largestJob returns for each dimension the most that one job of the queue held when it was first
-// asked for in the session. Jobs that have grown since are no victims.
+// largestJob returns for each dimension the most that one job of the queue held at the first call in the
+// session. Jobs that hold more since are no victims.
 func (s *shares) largestJob(q *api.QueueInfo) api.Resource {
 	most, known := s.largest[q]
 	if !known {

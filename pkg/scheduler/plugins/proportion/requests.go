@@ -7,10 +7,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// sumRequests returns what each queue asks for: what its tasks hold, and what waits in groups that
-// could start at all. A gang that never fits must not keep a share from others. Tasks that are being
-// deleted count until they are gone: who was evicted will ask again, and what queues deserve must not
-// move to and fro with each eviction.
+// sumRequests returns what each queue requests: what its tasks hold, and what is pending in jobs that
+// could start at all. A gang that never fits must not reduce the shares of others. Tasks that are being
+// deleted count until they have ended: controllers replace evicted pods, and what queues deserve must not
+// change with each eviction.
 func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 	requests := map[*api.QueueInfo]api.Resource{}
 	for _, q := range s.ssn.Cluster().Queues() {
@@ -26,7 +26,7 @@ func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 	return requests
 }
 
-// possible returns what the waiting tasks of a job may ask for, nil if its gang could not even
+// possible returns what the waiting tasks of a job may request, nil if its gang could not even
 // start on nodes that are empty of members of queues, or not within its queue's capability; see
 // Session.CouldFit.
 func (s *shares) possible(j *api.JobInfo) api.Resource {

@@ -11,8 +11,8 @@ import (
 // party is one queue in one dimension of the division.
 type party struct {
 	weight    int64 // at least 1
-	request   int64 // what it asks for, or its cap if that is less
-	guarantee int64 // what it gets before all others, as far as it asks for it
+	request   int64 // or the cap if that is less
+	guarantee int64 // what it gets before all others, as far as it requests it
 	deserved  int64 // the result
 }
 
@@ -31,7 +31,7 @@ func divide(total int64, parties []party) {
 			weights += p.weight
 		}
 	}
-	// Who needs least for its weight is satisfied first.
+	// The party that needs least for its weight is satisfied first.
 	slices.SortStableFunc(open, func(a, b *party) int {
 		return compareProducts(a.request-a.deserved, b.weight, b.request-b.deserved, a.weight)
 	})

@@ -59,7 +59,7 @@ func TestDivide(t *testing.T) {
 			given: given{total: 0, weights: []int64{1, 2}, requests: []int64{5, 5}},
 			want:  []int64{0, 0},
 		},
-		"more than anybody asks for": {
+		"more than all parties request": {
 			given: given{total: 100, weights: []int64{1, 2}, requests: []int64{5, 6}},
 			want:  []int64{5_000, 6_000},
 		},
@@ -91,7 +91,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestDivideEqualsPouring compares with a dumb twin in exact fractions: pour until the first
+// TestDivideEqualsPouring compares with a simple twin in exact fractions: pour until the first
 // vessel is full, take it out, pour on.
 func TestDivideEqualsPouring(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
