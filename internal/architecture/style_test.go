@@ -18,7 +18,11 @@ import (
 const maxTestFileLines = 800
 
 // coreDirs hold the decisions: they are typed throughout, and the same input gives the same output.
-var coreDirs = []string{"pkg/scheduler/api/...", "pkg/scheduler/model/...", "pkg/scheduler/framework/...", "pkg/scheduler/actions/...", "pkg/scheduler/plugins/..."}
+var coreDirs = []string{
+	"pkg/scheduler/api/...", "pkg/scheduler/model/...", "pkg/scheduler/nodeindex/...", "pkg/scheduler/framework/...",
+	"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/preemption/...", "pkg/scheduler/internal/...",
+	"pkg/scheduler/reservation/...", "pkg/scheduler/actions/...", "pkg/scheduler/plugins/...",
+}
 
 // check returns what is wrong with a file, one complaint for each place.
 type check func(source) []string

@@ -23,8 +23,8 @@ import (
 var update = flag.Bool("update", false, "write the words that are left to testdata/words.txt")
 
 // bannedWords are words and phrases, separated by commas, with the term of docs/glossary.md to use instead. Identifiers
-// are split into words, so "give back" is also GiveBack and give_back. Words of the glossary with a usual meaning as well
-// (memory, class, short, question) are not here.
+// are split into words, so a phrase is also found in camel case and with underscores. Words of the glossary with a usual meaning
+// as well (memory, class, short, question) are not here.
 var bannedWords = []struct{ words, use string }{
 	{"promise,promises,promised", "nomination, nominated"},
 	{"aside,asides", "reservation, reserved"},
@@ -172,7 +172,7 @@ func join(words []word) string {
 	return strings.Join(texts, " ")
 }
 
-// splitWords returns the words of a text, and the words that identifiers are made of: giveBack and give_back are two.
+// splitWords returns the words of a text, and the words that identifiers are made of: jobOrder and job_order are two.
 func splitWords(text string) []word {
 	var words []word
 	line := 1

@@ -14,7 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
+	"github.com/batch-scheduler/batch-scheduler/examples/out-of-tree-action/single"
+	"github.com/batch-scheduler/batch-scheduler/examples/out-of-tree-plugin/nodelabel"
 )
 
 // root is where commands of the documentation are run.
@@ -132,7 +136,10 @@ func table(t *testing.T, document string, header ...string) [][]string {
 
 // scheduler runs the command line of the scheduler in this process.
 func scheduler(args ...string) (code int, output string) {
-	command := app.NewSchedulerCommand()
+	return execute(app.NewSchedulerCommand(), args...)
+}
+
+func execute(command *cobra.Command, args ...string) (code int, output string) {
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
@@ -140,14 +147,15 @@ func scheduler(args ...string) (code int, output string) {
 	return app.Execute(command), out.String()
 }
 
-// checkPolicy refuses a policy that the scheduler would refuse.
+// checkPolicy rejects a policy that the scheduler, built with the plugin and the action in examples, would reject.
 func checkPolicy(t *testing.T, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, output := scheduler("config", "check", file); code != 0 || strings.Contains(output, "warning") {
+	command := app.NewSchedulerCommand(app.WithPlugin(nodelabel.Name, nodelabel.Spec()), app.WithAction(single.New()))
+	if code, output := execute(command, "config", "check", file); code != 0 || strings.Contains(output, "warning") {
 		t.Errorf("%s\n%s", text, output)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,6 +85,29 @@ func TestTheBuiltInPolicyIsShown(t *testing.T) {
 	_, want, _ := strings.Cut(conf.DefaultYAML(), "\n")
 	if !slices.ContainsFunc(blocks(t), func(b block) bool { return b.text == want }) {
 		t.Errorf("no document shows the built-in policy:\n%s", want)
+	}
+}
+
+// TestExtensionPointsAreListed compares the table with the methods by which plugins register.
+func TestExtensionPointsAreListed(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg/scheduler/framework/registration.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, decl := range file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
+			want = append(want, fn.Name.Name)
+		}
+	}
+	for _, row := range table(t, "docs/extending.md", "Register with") {
+		got = append(got, regexp.MustCompile(`\w+`).FindAllString(row[0], -1)...)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("extension points (-code +docs):\n%s", diff)
 	}
 }
 

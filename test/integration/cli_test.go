@@ -119,7 +119,7 @@ func TestThePlugin(t *testing.T) {
 	ben.eventuallyPrints("why train", "Reason:   NotEnoughResources")
 	ben.fails("cancel train", "cannot delete resource", "reading requires the role view, submit and cancel require the role edit")
 	h.grantTo("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
-	ada.eventuallyPrints("top queues", "CAPABILITY", "team", "cpu")
+	ada.eventuallyPrints("top queues", "QUEUE", "WEIGHT", "team", "cpu")
 	ada.prints("get queues team -o wide", "team       3", "at most 6")
 	if out, _ := h.newPlugin().run("__complete", "why", ""); !strings.HasPrefix(out, "train\n") {
 		t.Errorf("groups are completed to:\n%s", out)

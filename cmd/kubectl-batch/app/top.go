@@ -23,12 +23,12 @@ func newTopCommand(c cluster) *cobra.Command {
 	top.AddCommand(&cobra.Command{
 		Use:     "queues",
 		Aliases: []string{"queue", "q"},
-		Short:   "Show guarantee, deserved, allocated and capability of each Queue",
-		Long: `queues shows a row for each resource of each Queue: its guarantee, its deserved
-and allocated amounts, and its capability. SHARE is allocated relative to
-deserved. In the bars, = is allocated and deserved, + is allocated beyond
-deserved (borrowed), - is deserved and not allocated, . is the rest up to the
-capability.`,
+		Short:   "Show weight, guarantee, deserved, allocated and cap of each Queue",
+		Long: `queues shows a row for each Queue and resource: the weight of the Queue, its
+guarantee (GUAR), its deserved and allocated amounts (ALLOC), and its capability
+(CAP). SHARE is allocated relative to deserved. In the bars, = is allocated and
+deserved, + is allocated beyond deserved (borrowed), - is deserved and not
+allocated, . is the rest up to the capability.`,
 		Example: `  kubectl batch top queues`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -61,6 +61,10 @@ tiers:
 			given: "actions:\n- backfill\n- allocate\ntiers: [{plugins: [{name: gang}]}]",
 			want:  wanted{conf: &conf.Configuration{Actions: []string{"backfill", "allocate"}, Tiers: []conf.Tier{plugins("gang")}}},
 		},
+		"spaces around the actions of a list": {
+			given: "actions: [' backfill', 'allocate ']\ntiers: [{plugins: [{name: gang}]}]",
+			want:  wanted{conf: &conf.Configuration{Actions: []string{"backfill", "allocate"}, Tiers: []conf.Tier{plugins("gang")}}},
+		},
 		"version and kind": {
 			given: "apiVersion: config.batch-scheduler.dev/v1alpha1\nkind: SchedulerConfiguration\nactions: allocate\ntiers: [{plugins: [{name: gang}]}]",
 			want:  wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{plugins("gang")}}},

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,46 +17,58 @@ import (
 )
 
 // Bars use the rest of the line, within these bounds.
-const shortest, longest = 8, 24
+const shortest, longest = 6, 24
 
-// Top returns a heading for each queue, by name, and below it a row for each resource with a bar of what is allocated.
+// Top returns a row for each queue and resource, by name, with a bar of what is allocated. If the names are too long for
+// one line, each queue has a heading above its rows instead.
 func Top(queues []v1alpha1.Queue) []string {
 	queues = slices.Clone(queues)
 	slices.SortFunc(queues, func(a, b v1alpha1.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	if lines, fits := rows(queues, false); fits {
+		return lines
+	}
+	lines, _ := rows(queues, true)
+	return lines
+}
+
+// rows returns the lines of all queues, and reports whether they are short enough for bars.
+func rows(queues []v1alpha1.Queue, headings bool) (lines []string, fits bool) {
 	t := text.Table{
-		Titles: []string{"RESOURCE", "GUARANTEE", "DESERVED", "ALLOCATED", "CAPABILITY", "SHARE"},
-		Right:  []bool{false, true, true, true, true, true},
+		Titles: []string{"QUEUE", "WEIGHT", "RESOURCE", "GUAR", "DESERVED", "ALLOC", "CAP", "SHARE"},
+		Right:  []bool{false, true, false, true, true, true, true, true},
+	}
+	own, margin := 0, "" // the number of columns that a heading replaces, and the indentation below headings
+	if headings {
+		own, margin = 2, "  "
+		t.Titles, t.Right = t.Titles[own:], t.Right[own:]
 	}
 	var bars []levels
 	above := map[int]string{}
 	for i := range queues {
 		q := &queues[i]
-		above[len(bars)] = fmt.Sprintf("%s, weight %d", q.Name, q.Spec.Weight)
+		if headings {
+			above[len(bars)] = fmt.Sprintf("%s, weight %d", q.Name, q.Spec.Weight)
+		}
 		names := resourcesOf(q)
 		if len(names) == 0 {
 			names = append(names, "") // a queue without resources has a row too
 		}
 		for _, name := range names {
 			l := levelsOf(q, name)
-			t.Rows = append(t.Rows, text.Row{Cells: []string{
-				dash(string(name)), amount(q.Spec.Guarantee, name), amount(q.Status.Deserved, name),
-				amount(q.Status.Allocated, name), amount(q.Spec.Capability, name), l.share(),
-			}})
+			cells := []string{
+				q.Name, strconv.Itoa(int(q.Spec.Weight)), dash(string(name)), amount(q.Spec.Guarantee, name),
+				amount(q.Status.Deserved, name), amount(q.Status.Allocated, name), amount(q.Spec.Capability, name), l.share(),
+			}
+			t.Rows = append(t.Rows, text.Row{Cells: cells[own:]})
 			bars = append(bars, l)
 		}
 	}
-	return drawn(t, bars, above)
-}
-
-// drawn returns the lines of the table with a bar behind each row, and headings above some of them.
-func drawn(t text.Table, bars []levels, above map[int]string) []string {
-	const margin = "  "
 	widths := t.Widths(nil)
 	used := len(margin)
 	for _, width := range widths {
 		used += width + len("  ")
 	}
-	lines := []string{margin + t.Head(widths)}
+	lines = append(lines, margin+t.Head(widths))
 	for i, line := range t.Body(widths, Width, 0) {
 		if heading, first := above[i]; first {
 			lines = append(lines, heading)
@@ -63,7 +76,7 @@ func drawn(t text.Table, bars []levels, above map[int]string) []string {
 		line = fmt.Sprintf("%-*s%s", used, margin+line, bars[i].bar(min(max(Width-used, shortest), longest)))
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
-	return lines
+	return lines, used+shortest <= Width
 }
 
 // levels are amounts of one resource, in any unit. A negative limit is none.

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,8 @@ import (
 // DefaultStarvationAfter is the default of SchedulerConfiguration.StarvationAfter.
 const DefaultStarvationAfter = 5 * time.Minute
 
-// SetDefaults_SchedulerConfiguration sets the fields that the file omits, those of its plugins included.
+// SetDefaults_SchedulerConfiguration sets the fields that the file omits, those of its plugins included, and removes the
+// spaces around the names of actions.
 func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 	if c.APIVersion == "" {
 		c.APIVersion = APIVersion
@@ -22,6 +24,9 @@ func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 	}
 	if c.StarvationAfter == nil {
 		c.StarvationAfter = &metav1.Duration{Duration: DefaultStarvationAfter}
+	}
+	for i, name := range c.Actions {
+		c.Actions[i] = strings.TrimSpace(name)
 	}
 	for i := range c.Tiers {
 		for j := range c.Tiers[i].Plugins {

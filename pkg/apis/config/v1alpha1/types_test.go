@@ -93,7 +93,7 @@ func TestUnmarshalRejectsArgumentsThatAreNotScalars(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	got := &v1alpha1.SchedulerConfiguration{
-		Actions: v1alpha1.ActionList{"allocate"},
+		Actions: v1alpha1.ActionList{" allocate "},
 		Tiers:   []v1alpha1.Tier{{Plugins: []v1alpha1.Plugin{{Name: "gang", EnablePredicate: new(false)}}}},
 	}
 	v1alpha1.SetDefaults_SchedulerConfiguration(got)
