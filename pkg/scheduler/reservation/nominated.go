@@ -93,6 +93,7 @@ func jobsAbove(ssn *framework.Session, jobs []*api.JobInfo) []*api.JobInfo {
 // backoff before it evicts again; except if evictions failed: then its resources, as far as they are there, stay
 // reserved in this session, so that it can make another plan.
 func (o *nominated) placeAll(allocator *place.Allocator) {
+	logEnded(o)
 	clear(o.byJob)
 	slices.SortStableFunc(o.reservations, func(a, b *reservation) int {
 		return cmp.Compare(o.anyPending(o.nomination[a]), o.anyPending(o.nomination[b]))
@@ -107,8 +108,10 @@ func (o *nominated) placeAll(allocator *place.Allocator) {
 		case o.failed(o.nomination[r]):
 			r.hold(o.ssn)
 			kept = append(kept, r)
+			logNoEffect(o.ssn, r.job, evictionFailed, 0)
 		default:
 			o.backoffs.failed(r.job.ID, o.ssn.Now)
+			logNoEffect(o.ssn, r.job, noResources, o.backoffs[r.job.ID].length)
 		}
 	}
 	o.reservations = kept
