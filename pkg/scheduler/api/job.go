@@ -4,6 +4,8 @@
 package api
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -64,6 +66,12 @@ type JobTracking struct {
 	Changed      bool                   // since the last Recompute
 	CountedPhase v1alpha1.PodGroupPhase // as which Queue.Groups counts the job; empty for shadows
 }
+
+// GetName returns the name in Key. With GetNamespace it makes the job an object that klog.KObj accepts.
+func (j *JobInfo) GetName() string { return j.Key[strings.Index(j.Key, "/")+1:] }
+
+// GetNamespace returns the namespace of the job.
+func (j *JobInfo) GetNamespace() string { return j.Namespace }
 
 // Shadow reports whether the job consists of pods without PodGroup.
 func (j *JobInfo) Shadow() bool { return j.GroupName == "" }

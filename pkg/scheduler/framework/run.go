@@ -40,8 +40,11 @@ func (p *Profile) Run(ctx context.Context, cluster *model.Cluster, effects Effec
 	if h.AfterOpen != nil {
 		h.AfterOpen(ssn)
 	}
+	log = ssn.Log
 	for _, action := range ssn.Actions() {
+		ssn.Log = logOf(action, log)
 		around(ctx, action.Name(), func(ctx context.Context) { err = action.Execute(ctx, ssn) })
+		ssn.Log = log
 		if h.AfterAction != nil {
 			err = h.AfterAction(ssn, action, err)
 		}
@@ -56,5 +59,6 @@ func (p *Profile) Run(ctx context.Context, cluster *model.Cluster, effects Effec
 		ssn.Close()
 		changed = cluster.Events().Recompute()
 	})
+	logPending(ssn)
 	return ssn, changed, err
 }

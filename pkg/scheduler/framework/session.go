@@ -19,7 +19,7 @@ import (
 type Session struct {
 	// ID names the session in logs.
 	ID string
-	// Log carries the session's id.
+	// Log carries the session's id and, while an action runs, its name.
 	Log logr.Logger
 	// Now is when the session was opened. It does not change within the session.
 	Now time.Time
@@ -91,6 +91,7 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 		plugin.OnSessionOpen(ssn)
 	})
 	ssn.opening = nil
+	logAnswers(ssn)
 	ssn.memory.nodes.Open(ssn)
 	ssn.memory.plans.open(ssn)
 	ssn.validateAll(cluster.WaitingJobs())
@@ -217,6 +218,7 @@ func (ssn *Session) announceCommit(decisions []api.Decision, held bool) {
 	for _, d := range decisions {
 		ssn.counts[d.Kind]++
 	}
+	logCommit(ssn.Log, decisions, held)
 	for i := range ssn.committed {
 		ssn.committed[i].fn(decisions, held)
 	}
@@ -264,7 +266,7 @@ func (ssn *Session) Close() {
 		ssn.closed[i].fn()
 	}
 	s := &Statement{ssn: ssn, ops: ssn.held}
-	s.Discard()
+	s.undoTo(0)
 	ssn.held = nil
 	ssn.profile.eachPlugin(func(plugin *configured, _ int) { plugin.OnSessionClose(ssn) })
 	ssn.memory.nodes.Close()

@@ -62,6 +62,11 @@ func (s *Statement) undo() {
 
 // RollbackTo undoes everything after m, last first.
 func (s *Statement) RollbackTo(m Mark) {
+	logRollback(s, m)
+	s.undoTo(m)
+}
+
+func (s *Statement) undoTo(m Mark) {
 	for len(s.ops) > int(m) {
 		s.undo()
 	}

@@ -12,6 +12,12 @@ import (
 
 // Explain returns the primary reason why t is not placed: a hard cap of the queue if one applies, else the nodes.
 func (p *Placer) Explain(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
+	v := p.explain(t, request, missing)
+	logNotPlaced(p.ssn.Log, t, v)
+	return v
+}
+
+func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
 	q := t.Job.Queue
 	plugin := p.ssn.CappedBy(t.Job, request, api.Future)
 	if plugin == "" {

@@ -51,7 +51,11 @@ func New(ssn *framework.Session) *Planner {
 
 // KnownInfeasible reports whether Plan has found no plan for an equivalent claim since the model changed. It is cheap.
 func (p *Planner) KnownInfeasible(claim *api.Claim, rules Rules) bool {
-	return p.cacheFor(claim, rules).infeasible(claim)
+	infeasible := p.cacheFor(claim, rules).infeasible(claim)
+	if infeasible {
+		p.logNoPlan(claim, rules, knownInfeasible)
+	}
+	return infeasible
 }
 
 // Plan adds the placements of the claim and the evictions that they need to the statement, and reports whether it found
@@ -59,28 +63,40 @@ func (p *Planner) KnownInfeasible(claim *api.Claim, rules Rules) bool {
 // fits without evictions, if its job must back off before it evicts again, or if an equivalent claim is known to be
 // infeasible.
 func (p *Planner) Plan(stmt *framework.Statement, claim *api.Claim, rules Rules) bool {
-	if !p.ssn.EvictionAllowed(claim.Job) || !completesGang(claim) {
-		return false
+	why := p.search(stmt, claim, rules)
+	if why != "" {
+		p.logNoPlan(claim, rules, why)
+	}
+	return why == ""
+}
+
+// search does what Plan describes, and returns why there is no plan; empty if there is one.
+func (p *Planner) search(stmt *framework.Statement, claim *api.Claim, rules Rules) noPlan {
+	if !p.ssn.EvictionAllowed(claim.Job) {
+		return notAllowed
+	}
+	if !completesGang(claim) {
+		return tooFewPods
 	}
 	c := p.cacheFor(claim, rules)
 	if c.infeasible(claim) {
-		return false
+		return knownInfeasible
 	}
 	if !p.hasCandidates(claim, rules) {
 		c.setInfeasible(claim)
-		return false
+		return noCandidates
 	}
 	for _, domain := range p.domains(claim) {
 		a := &attempt{Planner: p, stmt: stmt, claim: claim, rules: rules, cache: c, domain: domain}
 		switch a.plan() {
 		case found:
-			return true
+			return ""
 		case notNeeded:
-			return false
+			return notNeededForFit
 		}
 	}
 	c.setInfeasible(claim)
-	return false
+	return notFound
 }
 
 // completesGang reports whether the job has enough members with the claim. A gang that has lost members in this session

@@ -99,6 +99,7 @@ func jobsAbove(ssn *framework.Session, jobs []*api.JobInfo) []*api.JobInfo {
 // backoff before it evicts again; except if evictions failed: then its resources, as far as they are there, stay
 // reserved in this session, so that it can make another plan.
 func (n *nominations) placeAll(allocator *place.Allocator) {
+	logEnded(n)
 	clear(n.byJob)
 	slices.SortStableFunc(n.reserved, func(a, b *nomination) int { return cmp.Compare(n.anyPending(a), n.anyPending(b)) })
 	var kept []*nomination
@@ -112,8 +113,10 @@ func (n *nominations) placeAll(allocator *place.Allocator) {
 		case n.failed(one):
 			one.reservation.hold(n.ssn)
 			kept = append(kept, one)
+			logNoEffect(n.ssn, job, evictionFailed, 0)
 		default:
 			n.backoffs.failed(job.ID, n.ssn.Now)
+			logNoEffect(n.ssn, job, noResources, n.backoffs[job.ID].length)
 		}
 	}
 	n.reserved = kept

@@ -54,6 +54,9 @@ func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error 
 		r := &reservation{job: c.job, placements: c.placements}
 		r.hold(ssn)
 		s.open = append(s.open, r)
+		if s.previous[c.job.ID] == nil {
+			logCreated(ssn, r)
+		}
 	}
 	return ctx.Err()
 }
@@ -124,6 +127,7 @@ func (s *starvation) close(ssn *framework.Session) {
 		s.previous[r.job.ID] = placements
 	}
 	s.open = nil
+	logReleased(ssn, before, s.previous)
 	if !maps.EqualFunc(before, s.previous, func(a, b place.Placements) bool { return maps.Equal(a, b) }) {
 		ssn.Plans().Invalidate()
 	}

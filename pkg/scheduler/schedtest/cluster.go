@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,6 +48,7 @@ type settings struct {
 	config          string
 	seed            int64
 	skipConvergence bool
+	log             logr.Logger
 }
 
 // WithConfig replaces the built-in configuration by a policy in YAML.
@@ -58,11 +60,14 @@ func WithShuffleSeed(seed int64) Option { return func(s *settings) { s.seed = se
 // WithoutConvergenceChecks disables the checks that each plan contributes to convergence, for tests of what happens without.
 func WithoutConvergenceChecks() Option { return func(s *settings) { s.skipConvergence = true } }
 
+// WithLog sets the log of the sessions of the first model. Other models log nothing.
+func WithLog(log logr.Logger) Option { return func(s *settings) { s.log = log } }
+
 // New creates a cluster from the rows, scheduled by the plugins and actions of the registry. The built-in
 // configuration applies unless an option changes it. Invalid rows or options fail the test.
 func New(t T, registry *framework.Registry, given []Row, options ...Option) *Cluster {
 	t.Helper()
-	s := settings{config: conf.DefaultYAML(), seed: 1}
+	s := settings{config: conf.DefaultYAML(), seed: 1, log: logr.Discard()}
 	for _, option := range options {
 		option(&s)
 	}
@@ -73,6 +78,7 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Clu
 	c := &Cluster{deletedPods: map[string]*v1.Pod{}, skipConvergence: s.skipConvergence}
 	c.objects = newObjects(t, func(e event) { c.replicas.enqueue(e) })
 	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock, GangGrace: time.Minute}, s.seed)
+	c.replicas.ordered.log = s.log
 	c.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
 	c.Add(given...)
 	return c

@@ -21,6 +21,7 @@ type replica struct {
 	title     string
 	model     *model.Cluster
 	profile   *framework.Profile // nil for the model without sessions
+	log       logr.Logger
 	pending   []event
 	cooldowns map[api.JobID]cooldown
 }
@@ -34,7 +35,7 @@ type replicas struct {
 func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
 	t.Helper()
 	replicaOf := func(title string, sessions bool) *replica {
-		r := &replica{title: title, cooldowns: map[api.JobID]cooldown{}, model: model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
+		r := &replica{title: title, log: logr.Discard(), cooldowns: map[api.JobID]cooldown{}, model: model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: defaultQueue})}
 		if sessions {
 			profile, err := registry.NewProfile(policy, handle)
 			if err != nil {
@@ -101,7 +102,7 @@ func (r *replica) audit(t T, when string) {
 func (r *replica) session(t T, c *Cluster) *cycle {
 	t.Helper()
 	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
-	_, _, err := r.profile.Run(t.Context(), r.model, result, logr.Discard(), framework.Hooks{
+	_, _, err := r.profile.Run(t.Context(), r.model, result, r.log, framework.Hooks{
 		Watch: []framework.WatchFn{func(ssn *framework.Session, decisions []api.Decision) {
 			r.checkPlan(ssn, decisions, result)
 		}},
