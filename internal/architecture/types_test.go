@@ -28,7 +28,6 @@ var largeTypes = map[string]typeSize{
 	"pkg/scheduler/plugins/proportion.shares":             {methods: 25, exported: 0, files: 4},
 	"test/perf/decide.fixture":                            {methods: 11, exported: 0, files: 4},
 	"test/perf/testbed.Bed":                               {methods: 17, exported: 11, files: 5},
-	"test/soak/internal/checker.Checker":                  {methods: 54, exported: 21, files: 6},
 	"test/soak/internal/harness.Harness":                  {methods: 34, exported: 8, files: 5},
 }
 
