@@ -43,6 +43,17 @@ func profileWith(t *testing.T, spec framework.ComponentSpec) *framework.Profile 
 	return profile
 }
 
+// capturing returns a component that stores each plugin that it creates.
+func capturing[P framework.Plugin](spec framework.ComponentSpec, plugin *P) framework.ComponentSpec {
+	create := spec.New
+	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
+		created, action := create(env)
+		*plugin = created.(P)
+		return created, action
+	}
+	return spec
+}
+
 type noEffects struct{}
 
 func (noEffects) Commit([]api.Decision) {}

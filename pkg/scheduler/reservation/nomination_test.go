@@ -13,7 +13,6 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
@@ -35,13 +34,7 @@ func TestNominationsOfAnEarlierScheduler(t *testing.T) {
 	c.Events().SetPod(Pod("victim", 2, leaving))
 
 	var n *nominations
-	spec := Nominated()
-	made := spec.New
-	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
-		plugin, action := made(env)
-		n = plugin.(*nominations)
-		return plugin, action
-	}
+	spec := capturing(Nominated(), &n)
 	profile := profileWith(t, spec)
 	var found []string
 	cycle := func() {
@@ -87,13 +80,7 @@ func TestNominationsAreReserved(t *testing.T) {
 	c.Events().SetPod(Pod("preemptor", 3, func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }))
 	c.Events().SetPod(Pod("other", 1))
 	var n *nominations
-	spec := Nominated()
-	made := spec.New
-	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
-		plugin, action := made(env)
-		n = plugin.(*nominations)
-		return plugin, action
-	}
+	spec := capturing(Nominated(), &n)
 	ssn := open(profileWith(t, spec), c)
 	n.open.reserve()
 	available := func() int64 { return c.Node("n").Available(0, api.Now).At(api.CPU) / 1000 }

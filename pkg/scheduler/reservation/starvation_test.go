@@ -19,13 +19,7 @@ import (
 func starvationIn(t *testing.T) (*framework.Profile, func() *starvation) {
 	t.Helper()
 	var s *starvation
-	spec := Starvation()
-	made := spec.New
-	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
-		plugin, action := made(env)
-		s = plugin.(*starvation)
-		return plugin, action
-	}
+	spec := capturing(Starvation(), &s)
 	return profileWith(t, spec), func() *starvation { return s }
 }
 
