@@ -38,6 +38,11 @@ var importRules = []importRule{
 		because: "what only tests need is not shipped",
 	},
 	{
+		from:    []string{"pkg/...", "cmd/...", "internal/...", "test/...", "examples/..."},
+		never:   []string{"pkg/scheduler/model/modeltest"},
+		because: "small models are for tests of packages, which import them as tests",
+	},
+	{
 		from: []string{"cmd/demo/..."}, never: []string{"pkg/scheduler/...", "cmd/batch-scheduler/...", "cmd/localcluster/...", "testing"},
 		because: "the demo is a client: it runs the commands as processes, and reads the API as any client",
 	},
@@ -319,6 +324,10 @@ func TestCheckImports(t *testing.T) {
 		"the binder imports what the four share":    {"pkg/scheduler/cache/bind/a.go", module + "/pkg/scheduler/cache/internal/apicall", false},
 		"the cache imports the binder":              {"pkg/scheduler/cache/a.go", module + "/pkg/scheduler/cache/bind", false},
 		"what ships imports what tests":             {"pkg/scheduler/scheduler.go", module + "/pkg/scheduler/schedtest", true},
+		"the model imports the small models":        {"pkg/scheduler/model/a.go", module + "/pkg/scheduler/model/modeltest", true},
+		"a library of tests imports small models":   {"pkg/scheduler/schedtest/a.go", module + "/pkg/scheduler/model/modeltest", true},
+		"a test imports the small models":           {"pkg/scheduler/place/a_test.go", module + "/pkg/scheduler/model/modeltest", false},
+		"the small models import the framework":     {"pkg/scheduler/model/modeltest/a.go", module + "/pkg/scheduler/framework", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

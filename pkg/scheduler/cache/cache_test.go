@@ -47,7 +47,7 @@ func newCache(t testing.TB) (*Cache, handlers) {
 		t.Fatal(err)
 	}
 	return c, handlers{
-		pods: handler(c, c.podKind()), nodes: handler(c, nodeKind()), groups: handler(c, podGroupKind()),
+		pods: handler(c, podKind(c.options.SchedulerName)), nodes: handler(c, nodeKind()), groups: handler(c, podGroupKind()),
 		queues: handler(c, queueKind()), namespaces: handler(c, namespaceKind()), classes: handler(c, priorityClassKind()),
 		volumes: c.externalHandler(),
 	}
@@ -319,7 +319,7 @@ func TestObjectThatPanicsTheModelIsLeftOut(t *testing.T) {
 	h.nodes.OnAdd(node("n1"), true)
 	h.pods.OnAdd(bound(member("", "good"), "n1"), true)
 	c.Apply()
-	pods := c.podKind()
+	pods := podKind(c.options.SchedulerName)
 	set := pods.set
 	pods.set = func(c *Cache, pod *v1.Pod) {
 		set(c, pod)

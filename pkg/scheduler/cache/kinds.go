@@ -49,12 +49,13 @@ const (
 	rankExternal // not in the model
 )
 
-func (c *Cache) podKind() *kind[*v1.Pod] {
+// podKind returns the kind of pods, as the scheduler with a name needs them.
+func podKind(schedulerName string) *kind[*v1.Pod] {
 	return &kind[*v1.Pod]{
 		name: "pod", rank: rankPod,
 		set:    func(c *Cache, pod *v1.Pod) { c.model.Events().SetPod(pod) },
 		remove: func(c *Cache, pod *v1.Pod) { c.model.Events().DeletePod(pod.UID) },
-		wakes:  c.podWakes,
+		wakes:  func(before, after *v1.Pod) bool { return podWakes(schedulerName, before, after) },
 		observe: func(c *Cache, pod *v1.Pod, deleted bool) {
 			if deleted {
 				c.binder.Forget(pod.UID)
@@ -68,7 +69,7 @@ func (c *Cache) podKind() *kind[*v1.Pod] {
 // podWakes reports whether a change of a pod could let a task be placed. It leaves out what follows
 // from the scheduler's own writes, and what frees no resources: confirmed binds, conditions, and
 // bound pods that start to run.
-func (c *Cache) podWakes(before, after *v1.Pod) bool {
+func podWakes(schedulerName string, before, after *v1.Pod) bool {
 	switch {
 	case after == nil:
 		return !ended(before)
@@ -76,7 +77,7 @@ func (c *Cache) podWakes(before, after *v1.Pod) bool {
 		return before != nil && !ended(before)
 	case after.Spec.NodeName != "":
 		return false
-	case after.Spec.SchedulerName != c.options.SchedulerName:
+	case after.Spec.SchedulerName != schedulerName:
 		return before != nil && before.Status.NominatedNodeName != after.Status.NominatedNodeName
 	case len(after.Spec.SchedulingGates) > 0 || after.DeletionTimestamp != nil:
 		return false

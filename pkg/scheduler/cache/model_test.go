@@ -105,7 +105,7 @@ func newFakeInformers(t *rapid.T) *fakeInformers {
 	}
 	s := &fakeInformers{Cache: c, binds: map[types.UID]*bind.Request{}, evictions: map[types.UID]*evict.Victim{}, reported: map[types.UID]bool{}, hidden: map[types.UID]bool{}}
 	c.binder, c.evictor = fakeBinder{s.binds}, fakeEvictor{s.evictions}
-	s.pods = newFeed(s, c.podKind(), drawPod, model.Events.SetPod)
+	s.pods = newFeed(s, podKind(c.options.SchedulerName), drawPod, model.Events.SetPod)
 	s.pods.onShown = func(p *v1.Pod) { delete(s.hidden, p.UID) }
 	s.nodes = newFeed(s, nodeKind(), drawNode, model.Events.SetNode)
 	s.groups = newFeed(s, podGroupKind(), drawGroup, model.Events.SetPodGroup)

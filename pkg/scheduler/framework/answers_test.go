@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // refusing is a plugin that refuses at all points whose refusals are counted.
@@ -43,9 +44,9 @@ func TestRefusalsAreLogged(t *testing.T) {
 	}
 	for verbosity, lines := range map[int][]string{0: nil, 1: all[1], 3: all[1], 4: append(all[1], all[4]...), 5: append(all[1], all[4]...)} {
 		t.Run(fmt.Sprintf("V(%d)", verbosity), func(t *testing.T) {
-			c := newCluster()
-			c.Events().SetNode(node("n", 4))
-			c.Events().SetPod(pod("a", 1))
+			c := NewCluster()
+			c.Events().SetNode(Node("n", 4))
+			c.Events().SetPod(Pod("a", 1))
 			c.Events().Recompute()
 			var got []string
 			log := funcr.New(func(_, args string) {

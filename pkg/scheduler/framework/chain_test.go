@@ -15,6 +15,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 func TestFirstNonZeroAnswer(t *testing.T) {
@@ -237,7 +238,7 @@ func TestQuestionsOfSessions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			profile := profileOf(t, nil, []testPlugin{{name: "first", open: tc.first}}, []testPlugin{{name: "second", open: tc.second}})
-			ssn, _ := open(t, profile, newCluster())
+			ssn, _ := open(t, profile, NewCluster())
 			if got := tc.ask(ssn); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
@@ -259,12 +260,12 @@ func TestJobsOfASession(t *testing.T) {
 	later := testPlugin{name: "later", open: func(ssn *Session) {
 		ssn.AddOpenedFn("later", func() { opened = len(ssn.Jobs()) })
 	}}
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
 	for age, name := range []string{"young", "bad", "old"} {
-		c.Events().SetPod(pod(name, 1, func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000-age), 0)) }))
+		c.Events().SetPod(Pod(name, 1, func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000-age), 0)) }))
 	}
-	c.Events().SetPod(pod("runs", 1, on("n")))
+	c.Events().SetPod(Pod("runs", 1, On("n")))
 	ssn, _ := open(t, profileOf(t, nil, []testPlugin{picky, later}), c)
 	var keys []string
 	for _, j := range ssn.Jobs() {

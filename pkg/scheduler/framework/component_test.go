@@ -14,6 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // testComponent is a component whose action decides nothing.
@@ -61,7 +62,7 @@ func TestActionsOfAConfiguration(t *testing.T) {
 			for _, listed := range tc.want {
 				want = append(want, listed.Name)
 			}
-			ssn, _ := open(t, profile, newCluster())
+			ssn, _ := open(t, profile, NewCluster())
 			for _, action := range ssn.Actions() {
 				got = append(got, action.Name())
 			}
@@ -107,8 +108,8 @@ func TestLifetimeOfComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := newCluster()
-	for _, c := range []*model.Cluster{first, first, newCluster()} {
+	first := NewCluster()
+	for _, c := range []*model.Cluster{first, first, NewCluster()} {
 		ssn, _ := open(t, profile, c)
 		ssn.Close()
 	}
@@ -125,10 +126,10 @@ func TestLifetimeOfComponents(t *testing.T) {
 // The lifecycle points report a session from the validation of jobs to its end. Committed functions find the decisions in
 // the model before Effects has them, and Closed functions find the placements that wait.
 func TestLifecyclePoints(t *testing.T) {
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
-	c.Events().SetPod(pod("a", 1))
-	c.Events().SetPod(pod("b", 1))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
+	c.Events().SetPod(Pod("a", 1))
+	c.Events().SetPod(Pod("b", 1))
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	var committed *effects

@@ -13,6 +13,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 type testAction string
@@ -112,7 +113,7 @@ func TestMisuseOfRegistrationPanics(t *testing.T) {
 					t.Errorf("panic: %v, want %s", got, tc.want)
 				}
 			}()
-			ssn, _ := open(t, profile, newCluster())
+			ssn, _ := open(t, profile, NewCluster())
 			tc.after(ssn)
 		})
 	}
@@ -155,7 +156,7 @@ func TestSwitchedOffPointsAreNotAsked(t *testing.T) {
 	for _, off := range points {
 		t.Run(string(off), func(t *testing.T) {
 			asked = nil
-			ssn, _ := open(t, profileOf(t, []conf.Point{off}, []testPlugin{everywhere}), newCluster())
+			ssn, _ := open(t, profileOf(t, []conf.Point{off}, []testPlugin{everywhere}), NewCluster())
 			ask(ssn)
 			for _, other := range points {
 				heard := strings.Contains(strings.Join(asked, " "), string(other))
@@ -181,7 +182,7 @@ func TestPluginsAreOpenedAndClosedOncePerSession(t *testing.T) {
 	}
 	profile := profileOf(t, nil, []testPlugin{spy("a"), spy("b")}, []testPlugin{spy("c")})
 	for range 2 {
-		ssn, _ := open(t, profile, newCluster())
+		ssn, _ := open(t, profile, NewCluster())
 		ssn.Close()
 	}
 	session := []string{"open a", "open b", "open c", "close a", "close b", "close c"}

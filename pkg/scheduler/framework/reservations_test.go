@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // pantry is a plugin that reserves something for each task with external resources.
@@ -57,9 +58,9 @@ func claims(p *v1.Pod) {
 func TestReservationsFollowPlacements(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pantry{}
-		tr := &trial{c: newCluster()}
+		tr := &trial{c: NewCluster()}
 		for i := range 3 {
-			tr.c.Events().SetNode(node(fmt.Sprintf("n%d", i), 4))
+			tr.c.Events().SetNode(Node(fmt.Sprintf("n%d", i), 4))
 		}
 		for i := range 5 {
 			changes := []func(*v1.Pod){}
@@ -67,9 +68,9 @@ func TestReservationsFollowPlacements(t *testing.T) {
 				changes = append(changes, claims)
 			}
 			if i > 3 {
-				changes = append(changes, on("n0"), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
+				changes = append(changes, On("n0"), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
 			}
-			pod := pod(fmt.Sprintf("p%d", i), 1, changes...)
+			pod := Pod(fmt.Sprintf("p%d", i), 1, changes...)
 			tr.c.Events().SetPod(pod)
 			tr.tasks = append(tr.tasks, tr.c.Tasks()[api.TaskID(pod.UID)])
 		}
@@ -109,10 +110,10 @@ func TestWhoHasReservationsAfterASession(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, c := &pantry{}, newCluster()
-			c.Events().SetNode(node("n0", 4))
-			c.Events().SetPod(pod("p0", 1, claims))
-			c.Events().SetPod(pod("p1", 1, claims))
+			p, c := &pantry{}, NewCluster()
+			c.Events().SetNode(Node("n0", 4))
+			c.Events().SetPod(Pod("p0", 1, claims))
+			c.Events().SetPod(Pod("p1", 1, claims))
 			ssn, committed := open(t, profileOf(t, nil, []testPlugin{p.plugin()}), c)
 			stmt := ssn.Statement()
 			for _, id := range []api.TaskID{"p0", "p1"} {
@@ -131,9 +132,9 @@ func TestWhoHasReservationsAfterASession(t *testing.T) {
 }
 
 func TestPlacingTasksWithoutVolumesReservesNothing(t *testing.T) {
-	p, c := &pantry{}, newCluster()
-	c.Events().SetNode(node("n0", 4))
-	c.Events().SetPod(pod("p0", 1))
+	p, c := &pantry{}, NewCluster()
+	c.Events().SetNode(Node("n0", 4))
+	c.Events().SetPod(Pod("p0", 1))
 	ssn, _ := open(t, profileOf(t, nil, []testPlugin{p.plugin()}), c)
 	task := c.Tasks()["p0"]
 	if allocated := testing.AllocsPerRun(100, func() { ssn.reserveExternal(task, c.Node("n0")) }); allocated > 0 || len(p.taken) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // trial is a session in which tasks are placed and evicted at random.
@@ -25,16 +26,16 @@ type trial struct {
 }
 
 func newTrial(t *rapid.T) *trial {
-	tr := &trial{c: newCluster()}
+	tr := &trial{c: NewCluster()}
 	for i := range 3 {
-		tr.c.Events().SetNode(node(fmt.Sprintf("n%d", i), 4))
+		tr.c.Events().SetNode(Node(fmt.Sprintf("n%d", i), 4))
 	}
 	for i := range rapid.IntRange(1, 6).Draw(t, "pods") {
 		changes := []func(*v1.Pod){}
 		if rapid.Bool().Draw(t, "runs") {
-			changes = append(changes, on(fmt.Sprintf("n%d", i%3)), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
+			changes = append(changes, On(fmt.Sprintf("n%d", i%3)), func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })
 		}
-		p := pod(fmt.Sprintf("p%d", i), 1+i%2, changes...)
+		p := Pod(fmt.Sprintf("p%d", i), 1+i%2, changes...)
 		tr.c.Events().SetPod(p)
 		tr.tasks = append(tr.tasks, tr.c.Tasks()[api.TaskID(p.UID)])
 	}
@@ -208,12 +209,12 @@ func TestCommit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster()
-			c.Events().SetNode(node("n", 4))
-			c.Events().SetNode(node("m", 4))
-			c.Events().SetPod(pod("p", 1))
-			c.Events().SetPod(pod("q", 1))
-			victim := pod("v", 1)
+			c := NewCluster()
+			c.Events().SetNode(Node("n", 4))
+			c.Events().SetNode(Node("m", 4))
+			c.Events().SetPod(Pod("p", 1))
+			c.Events().SetPod(Pod("q", 1))
+			victim := Pod("v", 1)
 			victim.Spec.NodeName, victim.Status.Phase = "m", v1.PodRunning
 			c.Events().SetPod(victim)
 			ssn, e := open(t, profileOf(t, nil), c)

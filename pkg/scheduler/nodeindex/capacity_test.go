@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // TestCouldFit has a gang of pods with 2 cpu, in a cluster of one node with 12 cpu unless the case says otherwise.
@@ -36,42 +37,42 @@ func TestCouldFit(t *testing.T) {
 			running: 2, waiting: 6, minMember: 7, want: result{4, false},
 		},
 		"running members do not use the capacity of other nodes": {
-			nodes:   []*v1.Node{node("n", 4, labelled("broken", "yes")), node("m", 8)},
+			nodes:   []*v1.Node{Node("n", 4, labelled("broken", "yes")), Node("m", 8)},
 			running: 2, waiting: 6, minMember: 6, want: result{4, true},
 		},
 		"members that are being deleted count as started": {
 			running: 2, waiting: 4, change: beingDeleted, minMember: 6, want: result{4, true},
 		},
 		"members of queues use no capacity": {
-			others: []*v1.Pod{pod("other", 8, on("n"))}, waiting: 6, minMember: 6, want: result{6, true},
+			others: []*v1.Pod{Pod("other", 8, On("n"))}, waiting: 6, minMember: 6, want: result{6, true},
 		},
 		"foreign pods use capacity": {
-			others: []*v1.Pod{pod("other", 3, on("n"), foreign)}, waiting: 6, minMember: 6, want: result{4, false},
+			others: []*v1.Pod{Pod("other", 3, On("n"), foreign)}, waiting: 6, minMember: 6, want: result{4, false},
 		},
 		"a cordoned node has no capacity": {
-			nodes: []*v1.Node{node("n", 12, cordoned)}, waiting: 1, minMember: 1, want: result{0, false},
+			nodes: []*v1.Node{Node("n", 12, cordoned)}, waiting: 1, minMember: 1, want: result{0, false},
 		},
 		"a node that is not ready has no capacity": {
-			nodes: []*v1.Node{node("n", 12, notReady)}, waiting: 1, minMember: 1, want: result{0, false},
+			nodes: []*v1.Node{Node("n", 12, notReady)}, waiting: 1, minMember: 1, want: result{0, false},
 		},
 		"requests are not split between nodes": {
-			nodes: []*v1.Node{node("n", 3), node("m", 5)}, waiting: 4, minMember: 4, want: result{3, false},
+			nodes: []*v1.Node{Node("n", 3), Node("m", 5)}, waiting: 4, minMember: 4, want: result{3, false},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster()
+			c := NewCluster()
 			if test.nodes == nil {
-				test.nodes = []*v1.Node{node("n", 12)}
+				test.nodes = []*v1.Node{Node("n", 12)}
 			}
 			for _, n := range test.nodes {
 				c.Events().SetNode(n)
 			}
-			c.Events().SetPodGroup(group("gang", test.minMember))
+			c.Events().SetPodGroup(Group("gang", test.minMember))
 			for i := range test.running + test.waiting {
-				p := pod(fmt.Sprintf("p%d", i), 2, inGroup("gang"))
+				p := Pod(fmt.Sprintf("p%d", i), 2, InGroup("gang"))
 				if i < test.running {
-					on("n")(p)
+					On("n")(p)
 					if test.change != nil {
 						test.change(p)
 					}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // TestNearestFollowsChanges counts for a pod with 4 cpu in a cluster of the nodes a, b and c with 2, 3 and 1 cpu, changes
@@ -25,26 +26,26 @@ func TestNearestFollowsChanges(t *testing.T) {
 			c.Events().DeleteNode("b")
 			c.Events().DeleteNode("c")
 		}, ""},
-		"a smaller node replaces the nearest":          {func(c *model.Cluster) { c.Events().DeleteNode("b"); c.Events().SetNode(node("d", 1)) }, "a"},
-		"an equal node replaces the nearest":           {func(c *model.Cluster) { c.Events().DeleteNode("b"); c.Events().SetNode(node("d", 3)) }, "d"},
-		"the nearest gets smaller":                     {func(c *model.Cluster) { c.Events().SetNode(node("b", 1)) }, "a"},
-		"another gets equal, and is the first by name": {func(c *model.Cluster) { c.Events().SetNode(node("a", 3)) }, "a"},
-		"another gets equal, and is the last by name":  {func(c *model.Cluster) { c.Events().SetNode(node("c", 3)) }, "b"},
+		"a smaller node replaces the nearest":          {func(c *model.Cluster) { c.Events().DeleteNode("b"); c.Events().SetNode(Node("d", 1)) }, "a"},
+		"an equal node replaces the nearest":           {func(c *model.Cluster) { c.Events().DeleteNode("b"); c.Events().SetNode(Node("d", 3)) }, "d"},
+		"the nearest gets smaller":                     {func(c *model.Cluster) { c.Events().SetNode(Node("b", 1)) }, "a"},
+		"another gets equal, and is the first by name": {func(c *model.Cluster) { c.Events().SetNode(Node("a", 3)) }, "a"},
+		"another gets equal, and is the last by name":  {func(c *model.Cluster) { c.Events().SetNode(Node("c", 3)) }, "b"},
 		"another gets larger than the nearest, and then small": {func(c *model.Cluster) {
-			c.Events().SetNode(node("c", 3))
-			c.Events().SetNode(node("b", 2))
-			c.Events().SetNode(node("c", 1))
+			c.Events().SetNode(Node("c", 3))
+			c.Events().SetNode(Node("b", 2))
+			c.Events().SetNode(Node("c", 1))
 		}, "a"},
-		"the nearest fails a filter": {func(c *model.Cluster) { c.Events().SetNode(node("b", 3, labelled("broken", "yes"))) }, "a"},
-		"the task fits on a node":    {func(c *model.Cluster) { c.Events().SetNode(node("c", 4)) }, ""},
+		"the nearest fails a filter": {func(c *model.Cluster) { c.Events().SetNode(Node("b", 3, labelled("broken", "yes"))) }, "a"},
+		"the task fits on a node":    {func(c *model.Cluster) { c.Events().SetNode(Node("c", 4)) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster()
+			c := NewCluster()
 			for i, name := range []string{"a", "b", "c"} {
-				c.Events().SetNode(node(name, []int{2, 3, 1}[i]))
+				c.Events().SetNode(Node(name, []int{2, 3, 1}[i]))
 			}
-			c.Events().SetPod(pod("p", 4))
+			c.Events().SetPod(Pod("p", 4))
 			index := New(c, c.Dims())
 			nearest := func() string {
 				open(index, c)

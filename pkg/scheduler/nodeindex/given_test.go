@@ -5,11 +5,8 @@ package nodeindex
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
@@ -55,28 +52,6 @@ func open(x *Index, c *model.Cluster) *filters {
 	return f
 }
 
-const scheduler = "ours"
-
-func newCluster() *model.Cluster {
-	c := model.NewCluster(model.Options{SchedulerName: scheduler, DefaultQueue: "default"})
-	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
-	return c
-}
-
-func list(cpu int) v1.ResourceList {
-	return v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(int64(cpu), resource.DecimalSI)}
-}
-
-func node(name string, cpu int, changes ...func(*v1.Node)) *v1.Node {
-	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{}}}
-	n.Status.Allocatable = list(cpu)
-	n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("10")
-	for _, change := range changes {
-		change(n)
-	}
-	return n
-}
-
 func labelled(key, value string) func(*v1.Node) {
 	return func(n *v1.Node) { n.Labels[key] = value }
 }
@@ -87,37 +62,10 @@ func notReady(n *v1.Node) {
 	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
 }
 
-func pod(name string, cpu int, changes ...func(*v1.Pod)) *v1.Pod {
-	p := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
-		Spec: v1.PodSpec{
-			SchedulerName: scheduler,
-			Containers:    []v1.Container{{Resources: v1.ResourceRequirements{Requests: list(cpu)}}},
-		},
-	}
-	for _, change := range changes {
-		change(p)
-	}
-	return p
-}
-
-func on(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.NodeName = name } }
-
 func foreign(p *v1.Pod) { p.Spec.SchedulerName = "other" }
 
 func selecting(disk string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": disk} }
-}
-
-func group(name string, minMember int) *v1alpha1.PodGroup {
-	return &v1alpha1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
-		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(minMember)},
-	}
-}
-
-func inGroup(name string) func(*v1.Pod) {
-	return func(p *v1.Pod) { p.Labels = map[string]string{v1alpha1.LabelPodGroup: name} }
 }
 
 func beingDeleted(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }

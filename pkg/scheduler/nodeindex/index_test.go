@@ -14,6 +14,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // TestOnlyChangedNodesAreExamined counts calls of filters in a cluster of 100 nodes with 4 cpu, after the index has
@@ -26,23 +27,23 @@ func TestOnlyChangedNodesAreExamined(t *testing.T) {
 		want   calls
 	}{
 		"nothing changes":         {func(*model.Cluster) {}, calls{}},
-		"an equal pod starts":     {func(c *model.Cluster) { c.Events().SetPod(pod("other", 2, on("n7"))) }, calls{predicated: 1}},
-		"a foreign pod starts":    {func(c *model.Cluster) { c.Events().SetPod(pod("other", 1, on("n7"), foreign)) }, calls{predicated: 1}},
-		"a node fills up":         {func(c *model.Cluster) { c.Events().SetPod(pod("other", 3, on("n7"), foreign)) }, calls{}},
-		"a node object changes":   {func(c *model.Cluster) { c.Events().SetNode(node("n7", 5)) }, calls{filtered: 1, predicated: 1}},
-		"a node is added":         {func(c *model.Cluster) { c.Events().SetNode(node("n100", 4)) }, calls{filtered: 1, predicated: 1}},
+		"an equal pod starts":     {func(c *model.Cluster) { c.Events().SetPod(Pod("other", 2, On("n7"))) }, calls{predicated: 1}},
+		"a foreign pod starts":    {func(c *model.Cluster) { c.Events().SetPod(Pod("other", 1, On("n7"), foreign)) }, calls{predicated: 1}},
+		"a node fills up":         {func(c *model.Cluster) { c.Events().SetPod(Pod("other", 3, On("n7"), foreign)) }, calls{}},
+		"a node object changes":   {func(c *model.Cluster) { c.Events().SetNode(Node("n7", 5)) }, calls{filtered: 1, predicated: 1}},
+		"a node is added":         {func(c *model.Cluster) { c.Events().SetNode(Node("n100", 4)) }, calls{filtered: 1, predicated: 1}},
 		"a node is deleted":       {func(c *model.Cluster) { c.Events().DeleteNode("n7") }, calls{}},
-		"an equal pod is created": {func(c *model.Cluster) { c.Events().SetPod(pod("other", 2)) }, calls{}},
-		"another pod is created":  {func(c *model.Cluster) { c.Events().SetPod(pod("other", 1)) }, calls{filtered: 100}},
-		"a node fails the filter": {func(c *model.Cluster) { c.Events().SetNode(node("n7", 4, labelled("broken", "yes"))) }, calls{filtered: 2}},
+		"an equal pod is created": {func(c *model.Cluster) { c.Events().SetPod(Pod("other", 2)) }, calls{}},
+		"another pod is created":  {func(c *model.Cluster) { c.Events().SetPod(Pod("other", 1)) }, calls{filtered: 100}},
+		"a node fails the filter": {func(c *model.Cluster) { c.Events().SetNode(Node("n7", 4, labelled("broken", "yes"))) }, calls{filtered: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster()
+			c := NewCluster()
 			for i := range 100 {
-				c.Events().SetNode(node(fmt.Sprintf("n%d", i), 4))
+				c.Events().SetNode(Node(fmt.Sprintf("n%d", i), 4))
 			}
-			c.Events().SetPod(pod("p", 2))
+			c.Events().SetPod(Pod("p", 2))
 			index := New(c, c.Dims())
 			ask := func() calls {
 				f := open(index, c)
@@ -74,9 +75,9 @@ func TestOnlyChangedNodesAreExamined(t *testing.T) {
 // TestVerdictsAreDroppedWhenUnused keeps the verdicts for a task as long as each session asks for them.
 func TestVerdictsAreDroppedWhenUnused(t *testing.T) {
 	t.Parallel()
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
-	c.Events().SetPod(pod("p", 2))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
+	c.Events().SetPod(Pod("p", 2))
 	index := New(c, c.Dims())
 	task := c.Tasks()["p"]
 	var got []bool
@@ -103,14 +104,14 @@ func TestVerdictsAreDroppedWhenUnused(t *testing.T) {
 // TestReasonsDoNotAccumulate gives two of three nodes ever new taints, while a task waits.
 func TestReasonsDoNotAccumulate(t *testing.T) {
 	t.Parallel()
-	c := newCluster()
-	c.Events().SetNode(node("full", 1))
-	c.Events().SetPod(pod("p", 2))
+	c := NewCluster()
+	c.Events().SetNode(Node("full", 1))
+	c.Events().SetPod(Pod("p", 2))
 	index := New(c, c.Dims())
 	task := c.Tasks()["p"]
 	for i := range 100 {
 		for j, name := range []string{"a", "b"} {
-			c.Events().SetNode(node(name, 4, labelled("tainted", fmt.Sprint(i+j))))
+			c.Events().SetNode(Node(name, 4, labelled("tainted", fmt.Sprint(i+j))))
 		}
 		open(index, c)
 		want := []api.UnfitCount{
@@ -132,7 +133,7 @@ func TestReasonsDoNotAccumulate(t *testing.T) {
 // TestClosedSessionsAreNotKept: an index lives for long, and sessions are large.
 func TestClosedSessionsAreNotKept(t *testing.T) {
 	t.Parallel()
-	c := newCluster()
+	c := NewCluster()
 	index := New(c, c.Dims())
 	session := weak.Make(open(index, c))
 	index.Close()

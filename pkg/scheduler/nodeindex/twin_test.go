@@ -18,6 +18,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // TestIndexAgainstTwin compares each answer of an index with what a walk over all nodes finds, after random changes of
@@ -25,8 +26,8 @@ import (
 func TestIndexAgainstTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &twin{T: t, c: newCluster()}
-		w.c.Events().SetPodGroup(group("gang", rapid.IntRange(1, 3).Draw(t, "minMember")))
+		w := &twin{T: t, c: NewCluster()}
+		w.c.Events().SetPodGroup(Group("gang", rapid.IntRange(1, 3).Draw(t, "minMember")))
 		w.index = New(w.c, w.c.Dims())
 		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
 			for range rapid.IntRange(0, 6).Draw(t, "changes") {
@@ -60,7 +61,7 @@ func (w *twin) changeSomething() {
 	podName := fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(w.T, "pod"))
 	switch rapid.IntRange(0, 5).Draw(w.T, "change") {
 	case 0, 1:
-		w.c.Events().SetNode(node(nodeName, rapid.IntRange(1, 4).Draw(w.T, "cpu"), func(n *v1.Node) {
+		w.c.Events().SetNode(Node(nodeName, rapid.IntRange(1, 4).Draw(w.T, "cpu"), func(n *v1.Node) {
 			n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk")
 			if rapid.IntRange(0, 4).Draw(w.T, "cordoned") == 0 {
 				cordoned(n)
@@ -79,16 +80,16 @@ func (w *twin) changeSomething() {
 }
 
 func (w *twin) drawPod(name, nodeName string) *v1.Pod {
-	return pod(name, rapid.IntRange(0, 2).Draw(w.T, "cpu"), func(p *v1.Pod) {
+	return Pod(name, rapid.IntRange(0, 2).Draw(w.T, "cpu"), func(p *v1.Pod) {
 		if old := w.c.Tasks()[api.TaskID(p.UID)]; old != nil {
 			p.Spec.SchedulerName, p.Labels = old.Pod.Spec.SchedulerName, old.Pod.Labels
 		} else if rapid.Bool().Draw(w.T, "foreign") {
 			foreign(p)
 		} else if rapid.Bool().Draw(w.T, "in a gang") {
-			inGroup("gang")(p)
+			InGroup("gang")(p)
 		}
 		if rapid.Bool().Draw(w.T, "placed") {
-			on(nodeName)(p)
+			On(nodeName)(p)
 		} else if rapid.IntRange(0, 2).Draw(w.T, "nominated") == 0 {
 			p.Status.NominatedNodeName = nodeName // keeps resources from pods of lower priority if the pod is foreign
 		}

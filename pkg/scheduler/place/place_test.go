@@ -8,17 +8,12 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // TestCandidatesEqualScan places and takes back tasks of several classes at random and asks
@@ -94,28 +89,16 @@ type noEffects struct{}
 func (noEffects) Commit([]api.Decision) {}
 
 func openSession(t *rapid.T, nodes int) *framework.Session {
-	cluster := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
-	cluster.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
+	cluster := NewCluster()
 	for i := range nodes {
-		cluster.Events().SetNode(&v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)},
-			Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-				v1.ResourceCPU: *resource.NewQuantity(rapid.Int64Range(0, 9).Draw(t, "cpu"), resource.DecimalSI), v1.ResourcePods: resource.MustParse("5"),
-			}},
-		})
+		cluster.Events().SetNode(Node(fmt.Sprintf("n%d", i), rapid.IntRange(0, 9).Draw(t, "cpu"), MaxPods(5)))
 	}
 	for i := range 18 {
-		nodeName := ""
+		p := Pod(fmt.Sprintf("p%d", i), 1+i%3)
 		if i >= 12 {
-			nodeName = fmt.Sprintf("n%d", i%nodes)
+			p.Spec.NodeName = fmt.Sprintf("n%d", i%nodes)
 		}
-		cpu := *resource.NewQuantity(int64(1+i%3), resource.DecimalSI)
-		cluster.Events().SetPod(&v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", i), Namespace: "ns", UID: types.UID(fmt.Sprint(i))},
-			Spec: v1.PodSpec{SchedulerName: "batch-scheduler", Containers: []v1.Container{{
-				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: cpu}},
-			}}, NodeName: nodeName},
-		})
+		cluster.Events().SetPod(p)
 	}
 	cluster.Events().Recompute()
 	registry := framework.NewRegistry()

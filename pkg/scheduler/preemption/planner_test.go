@@ -11,9 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -21,6 +19,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // TestCachedEqualsUncached makes plans for many claims with one planner, which caches candidates,
@@ -112,20 +111,15 @@ func drawCluster(t *rapid.T) func() *model.Cluster {
 	for i := range rapid.IntRange(2, 9).Draw(t, "jobs") {
 		name := fmt.Sprintf("j%d", i)
 		size := rapid.IntRange(1, 3).Draw(t, "size")
-		groups = append(groups, &v1alpha1.PodGroup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.Unix(int64(i), 0)},
-			Spec:       v1alpha1.PodGroupSpec{MinMember: int32(rapid.IntRange(1, size).Draw(t, "min")), Queue: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "queue")},
-		})
-		running, cpu := rapid.Bool().Draw(t, "running"), rapid.Int64Range(1, 3).Draw(t, "cpu")
+		created := metav1.Unix(int64(i), 0)
+		groups = append(groups, Group(name, rapid.IntRange(1, size).Draw(t, "min"), func(g *v1alpha1.PodGroup) {
+			g.CreationTimestamp, g.Spec.Queue = created, rapid.SampledFrom([]string{"p", "q"}).Draw(t, "queue")
+		}))
+		running, cpu := rapid.Bool().Draw(t, "running"), rapid.IntRange(1, 3).Draw(t, "cpu")
 		priority := rapid.Int32Range(0, 2).Draw(t, "priority")
 		for n := range size {
-			p := &v1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("%s-%d", name, n), UID: types.UID(fmt.Sprintf("%s-%d", name, n)),
-					Labels: map[string]string{v1alpha1.LabelPodGroup: name}, CreationTimestamp: metav1.Unix(int64(i), 0)},
-				Spec: v1.PodSpec{SchedulerName: "batch-scheduler", Priority: &priority, Containers: []v1.Container{{
-					Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpu, resource.DecimalSI)}},
-				}}},
-			}
+			p := Pod(fmt.Sprintf("%s-%d", name, n), cpu, InGroup(name))
+			p.CreationTimestamp, p.Spec.Priority = created, &priority
 			if running {
 				p.Spec.NodeName = fmt.Sprintf("n%d", rapid.IntRange(0, nodes-1).Draw(t, "node"))
 				p.Status.Phase = v1.PodRunning
@@ -134,15 +128,9 @@ func drawCluster(t *rapid.T) func() *model.Cluster {
 		}
 	}
 	return func() *model.Cluster {
-		c := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "q"})
-		for _, name := range []string{"p", "q"} {
-			c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1alpha1.QueueSpec{Weight: 1}})
-		}
+		c := NewCluster("q", "p")
 		for i := range nodes {
-			c.Events().SetNode(&v1.Node{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)},
-				Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("5"), v1.ResourcePods: resource.MustParse("9")}},
-			})
+			c.Events().SetNode(Node(fmt.Sprintf("n%d", i), 5, MaxPods(9)))
 		}
 		for _, g := range groups {
 			c.Events().SetPodGroup(g)

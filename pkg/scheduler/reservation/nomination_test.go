@@ -13,14 +13,14 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
 
 // A scheduler process that has just started finds the nominations of an earlier one in the API server. They end with the
 // last victim.
 func TestNominationsOfAnEarlierScheduler(t *testing.T) {
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
 	nominated := func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }
 	leaving := func(p *v1.Pod) {
 		now := metav1.Now()
@@ -29,18 +29,12 @@ func TestNominationsOfAnEarlierScheduler(t *testing.T) {
 		p.Status.Phase = v1.PodRunning
 		p.Annotations = map[string]string{v1alpha1.AnnotationEvictedFor: "ns/preemptor"}
 	}
-	c.Events().SetPod(pod("preemptor", 3, nominated)) // does not fit beside the victim
-	c.Events().SetPod(pod("other", 2))
-	c.Events().SetPod(pod("victim", 2, leaving))
+	c.Events().SetPod(Pod("preemptor", 3, nominated)) // does not fit beside the victim
+	c.Events().SetPod(Pod("other", 2))
+	c.Events().SetPod(Pod("victim", 2, leaving))
 
 	var n *nominations
-	spec := Nominated()
-	made := spec.New
-	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
-		plugin, action := made(env)
-		n = plugin.(*nominations)
-		return plugin, action
-	}
+	spec := capturing(Nominated(), &n)
 	profile := profileWith(t, spec)
 	var found []string
 	cycle := func() {
@@ -81,18 +75,12 @@ func describe(n *nominations) string {
 
 // What is reserved for a nomination is reserved for its job, and available while that is the current job.
 func TestNominationsAreReserved(t *testing.T) {
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
-	c.Events().SetPod(pod("preemptor", 3, func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }))
-	c.Events().SetPod(pod("other", 1))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
+	c.Events().SetPod(Pod("preemptor", 3, func(p *v1.Pod) { p.Status.NominatedNodeName = "n" }))
+	c.Events().SetPod(Pod("other", 1))
 	var n *nominations
-	spec := Nominated()
-	made := spec.New
-	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
-		plugin, action := made(env)
-		n = plugin.(*nominations)
-		return plugin, action
-	}
+	spec := capturing(Nominated(), &n)
 	ssn := open(profileWith(t, spec), c)
 	n.reserve()
 	available := func() int64 { return c.Node("n").Available(0, api.Now).At(api.CPU) / 1000 }

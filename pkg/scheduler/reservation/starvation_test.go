@@ -11,6 +11,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
@@ -18,13 +19,7 @@ import (
 func starvationIn(t *testing.T) (*framework.Profile, func() *starvation) {
 	t.Helper()
 	var s *starvation
-	spec := Starvation()
-	made := spec.New
-	spec.New = func(env framework.Environment) (framework.Plugin, framework.Action) {
-		plugin, action := made(env)
-		s = plugin.(*starvation)
-		return plugin, action
-	}
+	spec := capturing(Starvation(), &s)
 	return profileWith(t, spec), func() *starvation { return s }
 }
 
@@ -37,10 +32,10 @@ func (s *starvation) reserve(ssn *framework.Session, task *api.TaskInfo) {
 // Reserved resources count as taken until the session closes, except for the current job if they are reserved for it. The
 // next session knows where they were.
 func TestReservations(t *testing.T) {
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
-	c.Events().SetPod(pod("a", 3))
-	c.Events().SetPod(pod("b", 1))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
+	c.Events().SetPod(Pod("a", 3))
+	c.Events().SetPod(Pod("b", 1))
 	profile, policy := starvationIn(t)
 	ssn := open(profile, c)
 	before := audit.Dump(c)
@@ -89,9 +84,9 @@ func TestReservations(t *testing.T) {
 
 // A claim that found no plan while resources were reserved may find one when they no longer are.
 func TestEndOfReservationsInvalidatesPlans(t *testing.T) {
-	c := newCluster()
-	c.Events().SetNode(node("n", 4))
-	c.Events().SetPod(pod("a", 3))
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 4))
+	c.Events().SetPod(Pod("a", 3))
 	profile, policy := starvationIn(t)
 	for i, reserved := range []bool{true, true, false, false} {
 		ssn := open(profile, c)
@@ -118,7 +113,7 @@ func TestPoliciesAreMadeForEachModel(t *testing.T) {
 	profile, policy := starvationIn(t)
 	var made []*starvation
 	for range 2 {
-		c := newCluster()
+		c := NewCluster()
 		for range 2 {
 			open(profile, c).Close()
 			made = append(made, policy())

@@ -32,7 +32,7 @@ type benchmark struct {
 	skip   string // why it cannot run here; empty: it can
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
 	build  func() *fixture
-	whole  func(*fixture, context.Context) (cost, error) // runs a whole program instead of cycles; nil: run the cycles
+	whole  func(context.Context, *fixture) (cost, error) // runs a whole program instead of cycles; nil: run the cycles
 	cycles []cycle
 }
 
@@ -126,7 +126,7 @@ func (r *trial) run() error {
 	if r.whole == nil {
 		return r.cycles()
 	}
-	took, err := r.whole(r.fixture, r.ctx)
+	took, err := r.whole(r.ctx, r.fixture)
 	r.cost[0] = append(r.cost[0], took)
 	return err
 }

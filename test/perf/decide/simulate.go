@@ -20,7 +20,7 @@ import (
 func simulating(of benchmark) benchmark {
 	return benchmark{
 		name: "simulate", about: "two policies compared by batch-scheduler simulate, for " + of.about,
-		skip: of.skip, build: of.build, whole: (*fixture).compare,
+		skip: of.skip, build: of.build, whole: compare,
 		cycles: []cycle{{limits: []limit{{name: "compare", most: 10_000}}}},
 	}
 }
@@ -33,7 +33,8 @@ tiers: [{plugins: [{name: gang}, {name: predicates}, {name: nodeorder, arguments
 // podsBound matches the number of bound pods of each policy in the page.
 var podsBound = regexp.MustCompile(`<td>pods bound</td><td class="n">(\d+)</td><td class="n">(\d+)</td>`)
 
-func (w *fixture) compare(ctx context.Context) (cost, error) {
+// compare measures the command on the objects of a fixture.
+func compare(ctx context.Context, w *fixture) (cost, error) {
 	dir, err := os.MkdirTemp("", "decide-")
 	if err != nil {
 		return cost{}, err

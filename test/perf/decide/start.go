@@ -36,7 +36,7 @@ func starting(nodes int) benchmark {
 	const perNode = 20
 	return benchmark{
 		name: "D8/start", about: "D8: from synced informers to the first decision, 20 running pods per node",
-		whole: (*fixture).start,
+		whole: start,
 		build: func() *fixture {
 			w := newFixture(nodes)
 			for q := range fleetQueues {
@@ -59,13 +59,13 @@ func starting(nodes int) benchmark {
 // waitingJob is the job to be bound.
 const waitingJob = "waiting"
 
-// start starts a scheduler and stops it when it has bound a pod.
-func (w *fixture) start(ctx context.Context) (cost, error) {
+// start starts a scheduler for the objects of a fixture and stops it when it has bound a pod.
+func start(ctx context.Context, w *fixture) (cost, error) {
 	runtime.GC()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	bound := make(chan string, 1)
-	s, err := w.scheduler(bound)
+	s, err := newScheduler(w, bound)
 	if err != nil {
 		return cost{}, err
 	}
@@ -94,8 +94,8 @@ func (w *fixture) start(ctx context.Context) (cost, error) {
 	return took, nil
 }
 
-// scheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound.
-func (w *fixture) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
+// newScheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound.
+func newScheduler(w *fixture, bound chan<- string) (*scheduler.Scheduler, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (w *fixture) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	kube, batch := w.clients()
+	kube, batch := fakeClients(w)
 	kube.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		binding, ok := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)
 		if !ok {
@@ -123,8 +123,8 @@ func (w *fixture) scheduler(bound chan<- string) (*scheduler.Scheduler, error) {
 	})
 }
 
-// clients list the objects of the fixture without copying them.
-func (w *fixture) clients() (*fake.Clientset, *batchfake.Clientset) {
+// fakeClients returns clients that list the objects of the fixture without copying them.
+func fakeClients(w *fixture) (*fake.Clientset, *batchfake.Clientset) {
 	kube := fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: priorityOf(low)})
 	batch := batchfake.NewClientset()

@@ -13,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
@@ -73,12 +75,20 @@ func Pods(gangs []Gang) []*corev1.Pod {
 	return pods
 }
 
+// Workload creates, deletes, observes and checks the pods and groups of a measurement, as an administrator.
+type Workload struct {
+	Client kubernetes.Interface
+	Batch  versioned.Interface
+
+	progress Progress
+}
+
 // Submit creates all groups, then all pods, gang by gang.
-func (b *Bed) Submit(ctx context.Context, gangs ...Gang) error {
-	if err := b.createGroups(ctx, gangs); err != nil {
+func (w *Workload) Submit(ctx context.Context, gangs ...Gang) error {
+	if err := w.createGroups(ctx, gangs); err != nil {
 		return err
 	}
-	return b.Create(ctx, Pods(gangs))
+	return w.Create(ctx, Pods(gangs))
 }
 
 // furnish adds typical fields to a pod.
@@ -95,22 +105,22 @@ func furnish(pod *corev1.Pod) {
 }
 
 // Remove deletes the pods of gangs without a grace period, and their groups. It ignores objects that do not exist.
-func (b *Bed) Remove(ctx context.Context, gangs ...Gang) error {
+func (w *Workload) Remove(ctx context.Context, gangs ...Gang) error {
 	pods := Pods(gangs)
-	if err := each(ctx, len(pods), func(i int) error { return b.Delete(ctx, pods[i].Name) }); err != nil {
+	if err := each(ctx, len(pods), func(i int) error { return w.Delete(ctx, pods[i].Name) }); err != nil {
 		return err
 	}
-	return each(ctx, len(gangs), func(i int) error { return b.DeleteGroup(ctx, gangs[i].Name) })
+	return each(ctx, len(gangs), func(i int) error { return w.DeleteGroup(ctx, gangs[i].Name) })
 }
 
 // Delete deletes a pod immediately. It is no error if the pod no longer exists.
-func (b *Bed) Delete(ctx context.Context, pod string) error {
-	return ignoreNotFound(b.Client.CoreV1().Pods(Namespace).Delete(ctx, pod, *metav1.NewDeleteOptions(0)))
+func (w *Workload) Delete(ctx context.Context, pod string) error {
+	return ignoreNotFound(w.Client.CoreV1().Pods(Namespace).Delete(ctx, pod, *metav1.NewDeleteOptions(0)))
 }
 
 // DeleteGroup deletes a PodGroup. It is no error if it no longer exists.
-func (b *Bed) DeleteGroup(ctx context.Context, name string) error {
-	return ignoreNotFound(b.Batch.SchedulingV1alpha1().PodGroups(Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+func (w *Workload) DeleteGroup(ctx context.Context, name string) error {
+	return ignoreNotFound(w.Batch.SchedulingV1alpha1().PodGroups(Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 }
 
 func ignoreNotFound(err error) error {
@@ -120,12 +130,12 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-func (b *Bed) createGroups(ctx context.Context, gangs []Gang) error {
-	return each(ctx, len(gangs), func(i int) error { return b.createGroup(ctx, gangs[i]) })
+func (w *Workload) createGroups(ctx context.Context, gangs []Gang) error {
+	return each(ctx, len(gangs), func(i int) error { return w.createGroup(ctx, gangs[i]) })
 }
 
 // createGroup applies a group: the API server delays a create, but not an apply, while the kind is new.
-func (b *Bed) createGroup(ctx context.Context, g Gang) error {
+func (w *Workload) createGroup(ctx context.Context, g Gang) error {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "PodGroup",
 		"metadata": map[string]any{"name": g.Name},
@@ -134,15 +144,15 @@ func (b *Bed) createGroup(ctx context.Context, g Gang) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.Batch.SchedulingV1alpha1().PodGroups(Namespace).Patch(ctx, g.Name, types.ApplyPatchType, body,
+	_, err = w.Batch.SchedulingV1alpha1().PodGroups(Namespace).Patch(ctx, g.Name, types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: "testbed"})
 	return err
 }
 
 // Create creates pods in order, several at a time.
-func (b *Bed) Create(ctx context.Context, pods []*corev1.Pod) error {
+func (w *Workload) Create(ctx context.Context, pods []*corev1.Pod) error {
 	return each(ctx, len(pods), func(i int) error {
-		_, err := b.Client.CoreV1().Pods(Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
+		_, err := w.Client.CoreV1().Pods(Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
 		return err
 	})
 }
@@ -180,12 +190,12 @@ func (f Findings) Problem() string {
 }
 
 // Inspect checks the bound pods of the gangs.
-func (b *Bed) Inspect(ctx context.Context, gangs []Gang) (Findings, error) {
-	pods, err := b.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
+func (w *Workload) Inspect(ctx context.Context, gangs []Gang) (Findings, error) {
+	pods, err := w.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Findings{}, fmt.Errorf("listing pods: %w", err)
 	}
-	nodes, err := b.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Findings{}, fmt.Errorf("listing nodes: %w", err)
 	}

@@ -41,9 +41,7 @@ type Options struct {
 // Bed is a local cluster for one measurement.
 type Bed struct {
 	Cluster *cluster.Cluster
-	// Client and Batch have the permissions of an administrator.
-	Client kubernetes.Interface
-	Batch  versioned.Interface
+	Workload
 
 	options Options
 	dir     string // temporary files
@@ -62,7 +60,7 @@ func Use(ctx context.Context, o Options, use func(*Bed) error) (err error) {
 }
 
 func open(ctx context.Context, o Options) (_ *Bed, err error) {
-	b := &Bed{options: o}
+	b := &Bed{options: o, Workload: Workload{progress: o.Progress}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())

@@ -28,8 +28,8 @@ type Sights struct {
 
 // WatchPods watches until ctx ends. It returns when all existing pods have been received. It uses a single informer,
 // the minimum that a scheduler needs.
-func (b *Bed) WatchPods(ctx context.Context, sights Sights) error {
-	factory := informers.NewSharedInformerFactory(b.Client, 0)
+func (w *Workload) WatchPods(ctx context.Context, sights Sights) error {
+	factory := informers.NewSharedInformerFactory(w.Client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	var synced atomic.Bool
 	transition := func(before, after *corev1.Pod) {
@@ -86,9 +86,9 @@ func (t BindCounts) PerSecond() float64 {
 }
 
 // WatchBinds counts from now on, until ctx ends.
-func (b *Bed) WatchBinds(ctx context.Context) (*Binds, error) {
-	w := &Binds{say: b.options.Progress, changed: make(chan struct{}, 1)}
-	return w, b.WatchPods(ctx, Sights{Bound: func(*corev1.Pod) { w.add(time.Now()) }})
+func (w *Workload) WatchBinds(ctx context.Context) (*Binds, error) {
+	binds := &Binds{say: w.progress, changed: make(chan struct{}, 1)}
+	return binds, w.WatchPods(ctx, Sights{Bound: func(*corev1.Pod) { binds.add(time.Now()) }})
 }
 
 func (w *Binds) add(now time.Time) {

@@ -37,7 +37,7 @@ func (f *Facts) Text() string {
 		f.podReason(&f.Pods[0]).write(&s)
 	}
 	s.add("Queue", f.shares())
-	f.history(&s)
+	s.add("History", historyOf(f).lines(f.age)...)
 	s.add("Unread", f.Unread...)
 	return s.String()
 }

@@ -25,40 +25,55 @@ type moment struct {
 	text string
 }
 
-// history prints the last moments with their ages, the newest last: from the objects, because events
-// expire after an hour and are not always readable, and from the events.
-func (f *Facts) history(s *textWriter) {
-	moments := f.milestones()
-	for i := range f.Events {
-		moments = append(moments, moment{happened(&f.Events[i]), describe(&f.Events[i])})
+// history are moments, the newest last.
+type history []moment
+
+// historyOf returns what the objects and the events report about the past. Events alone are not enough, because they
+// expire after an hour and are not always readable.
+func historyOf(f *Facts) history {
+	var h history
+	if f.Group != nil {
+		h.addGroup(f.Group)
 	}
-	slices.SortStableFunc(moments, func(a, b moment) int {
+	h.addPods(f.Pods)
+	for i := range f.Events {
+		h.add(happened(&f.Events[i]), describe(&f.Events[i]))
+	}
+	slices.SortStableFunc(h, func(a, b moment) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text))
 	})
-	var lines []string
-	if left := len(moments) - remembered; left > 0 {
-		lines = append(lines, fmt.Sprintf("(%d earlier entries)", left))
-		moments = moments[left:]
-	}
-	for _, m := range moments {
-		lines = append(lines, f.age(metav1.NewTime(m.at))+" ago "+m.text)
-	}
-	s.add("History", lines...)
+	return h
 }
 
-// milestones are what the objects say of the past: of several pods the last.
-func (f *Facts) milestones() []moment {
-	var found []moment
-	if g := f.Group; g != nil {
-		found = append(found, moment{g.CreationTimestamp.Time, "the PodGroup was created"})
-		for _, c := range g.Status.Conditions {
-			if c.Type == v1alpha1.ConditionPodGroupScheduled && c.Status == metav1.ConditionTrue {
-				found = append(found, moment{c.LastTransitionTime.Time, "it was scheduled"})
-			} else if c.Type == v1alpha1.ConditionPodGroupScheduled {
-				found = append(found, moment{c.LastTransitionTime.Time, "it became pending"})
-			}
+func (h *history) add(at time.Time, text string) { *h = append(*h, moment{at, text}) }
+
+// lines returns the last moments with their ages.
+func (h history) lines(age func(metav1.Time) string) []string {
+	var lines []string
+	if left := len(h) - remembered; left > 0 {
+		lines = append(lines, fmt.Sprintf("(%d earlier entries)", left))
+		h = h[left:]
+	}
+	for _, m := range h {
+		lines = append(lines, age(metav1.NewTime(m.at))+" ago "+m.text)
+	}
+	return lines
+}
+
+// addGroup adds what a PodGroup reports about the past.
+func (h *history) addGroup(g *v1alpha1.PodGroup) {
+	h.add(g.CreationTimestamp.Time, "the PodGroup was created")
+	for _, c := range g.Status.Conditions {
+		if c.Type == v1alpha1.ConditionPodGroupScheduled && c.Status == metav1.ConditionTrue {
+			h.add(c.LastTransitionTime.Time, "it was scheduled")
+		} else if c.Type == v1alpha1.ConditionPodGroupScheduled {
+			h.add(c.LastTransitionTime.Time, "it became pending")
 		}
 	}
+}
+
+// addPods adds what pods report about the past: of several pods the last.
+func (h *history) addPods(all []corev1.Pod) {
 	for _, milestone := range []struct {
 		what string
 		when func(*corev1.Pod) time.Time // zero for a pod that has not come so far
@@ -69,20 +84,19 @@ func (f *Facts) milestones() []moment {
 		{"finished", ended},
 	} {
 		pods, last := 0, time.Time{}
-		for i := range f.Pods {
-			if at := milestone.when(&f.Pods[i]); !at.IsZero() {
+		for i := range all {
+			if at := milestone.when(&all[i]); !at.IsZero() {
 				pods++
 				last = latest(last, at)
 			}
 		}
 		switch {
 		case pods == 1:
-			found = append(found, moment{last, "1 pod was " + milestone.what})
+			h.add(last, "1 pod was "+milestone.what)
 		case pods > 1:
-			found = append(found, moment{last, fmt.Sprintf("the last of %d pods was %s", pods, milestone.what)})
+			h.add(last, fmt.Sprintf("the last of %d pods was %s", pods, milestone.what))
 		}
 	}
-	return found
 }
 
 func latest(a, b time.Time) time.Time {

@@ -29,7 +29,7 @@ func (p *ControlPlane) startControllerManager() error {
 	if err != nil {
 		return fmt.Errorf("options of kube-controller-manager: %w", err)
 	}
-	kubeconfig, err := p.writeKubeconfig("system:kube-controller-manager")
+	kubeconfig, err := p.credentials.writeKubeconfig("system:kube-controller-manager")
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func controllers() []string {
 // startScheduler starts kube-scheduler and does not wait until it is ready.
 func (p *ControlPlane) startScheduler() error {
 	options := schedoptions.NewOptions()
-	kubeconfig, err := p.writeKubeconfig("system:kube-scheduler")
+	kubeconfig, err := p.credentials.writeKubeconfig("system:kube-scheduler")
 	if err != nil {
 		return err
 	}

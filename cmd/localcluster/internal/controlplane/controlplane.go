@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/certs"
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/statedir"
 )
 
@@ -48,11 +46,8 @@ type Config struct {
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	config     Config
-	authority  *certs.Authority
-	url        string
-	admin      *rest.Config
-	kubeconfig []byte
+	config      Config
+	credentials *credentials
 
 	stops  []func() // in the order of starting
 	failed chan error
@@ -64,12 +59,17 @@ type ControlPlane struct {
 func Start(c Config) (*ControlPlane, error) {
 	p := &ControlPlane{
 		config: c,
-		url:    "https://" + c.Listener.Addr().String(),
 		failed: make(chan error, 4), // one per component, so that none blocks
 	}
-	if err := p.writeKeys(); err != nil {
+	var err error
+	if p.credentials, err = newCredentials(c.Dir, "https://"+c.Listener.Addr().String()); err != nil {
 		return nil, err
 	}
+	stop, err := startEtcd(c.Dir, c.LogFile)
+	if err != nil {
+		return nil, err
+	}
+	p.stops = append(p.stops, stop)
 	for _, start := range p.parts() {
 		if err := start(); err != nil {
 			return nil, err
@@ -78,8 +78,9 @@ func Start(c Config) (*ControlPlane, error) {
 	return p, nil
 }
 
+// parts returns how the components are started that need the credentials.
 func (p *ControlPlane) parts() []func() error {
-	parts := []func() error{p.startEtcd, p.startAPIServer}
+	parts := []func() error{p.startAPIServer}
 	if p.config.ControllerManager {
 		parts = append(parts, p.startControllerManager)
 	}
@@ -91,17 +92,17 @@ func (p *ControlPlane) parts() []func() error {
 
 // URL returns the URL of the API server.
 func (p *ControlPlane) URL() string {
-	return p.url
+	return p.credentials.url
 }
 
 // Kubeconfig returns a kubeconfig for an administrator with embedded credentials.
 func (p *ControlPlane) Kubeconfig() []byte {
-	return p.kubeconfig
+	return p.credentials.kubeconfig
 }
 
 // Client returns a client without rate limit for an administrator.
 func (p *ControlPlane) Client() (kubernetes.Interface, error) {
-	client, err := kubernetes.NewForConfig(p.admin)
+	client, err := kubernetes.NewForConfig(p.credentials.admin)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/certs"
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/statedir"
 )
 
 // ContextName is the name of cluster, user and context in all kubeconfigs of the local cluster.
@@ -34,21 +35,38 @@ const (
 	serviceAddress = "10.0.0.1"
 )
 
-// writeKeys writes the key files of the components and creates the administrator's credentials. The authority and the
-// key of service account tokens are kept across restarts, so that credentials stay valid.
-func (p *ControlPlane) writeKeys() error {
-	now := time.Now()
-	data, err := p.config.Dir.Keep(authorityFile, func() ([]byte, error) { return certs.NewAuthority(now) })
+// credentials are the keys of a control plane, and what clients need to access its API server.
+type credentials struct {
+	dir        *statedir.Dir
+	url        string // of the API server
+	authority  *certs.Authority
+	admin      *rest.Config
+	kubeconfig []byte // of an administrator
+}
+
+// newCredentials writes the key files of the components and creates the administrator's credentials. The authority and
+// the key of service account tokens are kept across restarts, so that credentials stay valid.
+func newCredentials(dir *statedir.Dir, url string) (*credentials, error) {
+	c, now := &credentials{dir: dir, url: url}, time.Now()
+	data, err := dir.Keep(authorityFile, func() ([]byte, error) { return certs.NewAuthority(now) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.authority, err = certs.LoadAuthority(data, now); err != nil {
-		return err
+	if c.authority, err = certs.LoadAuthority(data, now); err != nil {
+		return nil, err
 	}
-	if _, err = p.config.Dir.Keep(accountKeyFile, certs.ServiceAccountKey); err != nil {
-		return err
+	if _, err = dir.Keep(accountKeyFile, certs.ServiceAccountKey); err != nil {
+		return nil, err
 	}
-	serving, err := p.authority.Server(
+	if err = c.writeServingFiles(); err != nil {
+		return nil, err
+	}
+	return c, c.createAdmin()
+}
+
+// writeServingFiles writes the certificates with which the API server serves.
+func (c *credentials) writeServingFiles() error {
+	serving, err := c.authority.Server(
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 		[]net.IP{net.ParseIP("127.0.0.1"), net.ParseIP(serviceAddress)},
 	)
@@ -56,38 +74,43 @@ func (p *ControlPlane) writeKeys() error {
 		return err
 	}
 	for name, data := range map[string][]byte{
-		caFile:         p.authority.Certificate(),
+		caFile:         c.authority.Certificate(),
 		servingFile:    serving.Certificate,
 		servingKeyFile: serving.Key,
 	} {
-		if _, err = p.config.Dir.Write(name, data); err != nil {
+		if _, err = c.dir.Write(name, data); err != nil {
 			return err
 		}
 	}
-	if p.kubeconfig, err = p.kubeconfigFor("admin", "system:masters"); err != nil {
+	return nil
+}
+
+// createAdmin creates the credentials of the administrator.
+func (c *credentials) createAdmin() (err error) {
+	if c.kubeconfig, err = c.kubeconfigFor("admin", "system:masters"); err != nil {
 		return err
 	}
-	p.admin, err = clientcmd.RESTConfigFromKubeConfig(p.kubeconfig)
+	c.admin, err = clientcmd.RESTConfigFromKubeConfig(c.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading back the kubeconfig: %w", err)
 	}
-	p.admin.QPS = -1
-	p.admin.ContentType = runtime.ContentTypeProtobuf
-	p.admin.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	p.admin.WarningHandler = rest.NoWarnings{}
+	c.admin.QPS = -1
+	c.admin.ContentType = runtime.ContentTypeProtobuf
+	c.admin.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	c.admin.WarningHandler = rest.NoWarnings{}
 	return nil
 }
 
 // kubeconfigFor returns a kubeconfig for the given user.
-func (p *ControlPlane) kubeconfigFor(user string, groups ...string) ([]byte, error) {
-	pair, err := p.authority.Client(user, groups...)
+func (c *credentials) kubeconfigFor(user string, groups ...string) ([]byte, error) {
+	pair, err := c.authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[ContextName] = &clientcmdapi.Cluster{
-		Server:                   p.url,
-		CertificateAuthorityData: p.authority.Certificate(),
+		Server:                   c.url,
+		CertificateAuthorityData: c.authority.Certificate(),
 	}
 	config.AuthInfos[ContextName] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: pair.Certificate,
@@ -103,10 +126,10 @@ func (p *ControlPlane) kubeconfigFor(user string, groups ...string) ([]byte, err
 }
 
 // writeKubeconfig writes a kubeconfig for a component into the state directory and returns its path.
-func (p *ControlPlane) writeKubeconfig(user string) (string, error) {
-	data, err := p.kubeconfigFor(user)
+func (c *credentials) writeKubeconfig(user string) (string, error) {
+	data, err := c.kubeconfigFor(user)
 	if err != nil {
 		return "", err
 	}
-	return p.config.Dir.Write(user[len("system:"):]+".kubeconfig", data)
+	return c.dir.Write(user[len("system:"):]+".kubeconfig", data)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/statedir"
 )
 
 const (
@@ -18,34 +20,33 @@ const (
 	etcdQuota   = 8 << 30 // bytes
 )
 
-// startEtcd starts etcd and returns when it serves. It listens only on unix sockets in the state directory, because
-// it has no authentication.
-func (p *ControlPlane) startEtcd() error {
+// startEtcd starts etcd and returns, when it serves, a function that stops it. It listens only on unix sockets in the
+// state directory, because it has no authentication.
+func startEtcd(dir *statedir.Dir, logFile string) (stop func(), err error) {
 	c := embed.NewConfig()
 	c.Name = "localcluster"
-	c.Dir = p.config.Dir.Join("etcd")
-	c.ListenClientUrls = []url.URL{{Scheme: "unix", Path: p.config.Dir.Join(etcdSocket)}}
+	c.Dir = dir.Join("etcd")
+	c.ListenClientUrls = []url.URL{{Scheme: "unix", Path: dir.Join(etcdSocket)}}
 	// The peer listener takes its path from Host. The advertised URLs keep their defaults: they must have host and
 	// port, and they are not used by a single member.
-	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: p.config.Dir.Join(etcdPeer)}}
+	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: dir.Join(etcdPeer)}}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.TickMs, c.ElectionMs = 10, 100 // speeds up the election of a single member
 	c.UnsafeNoFsync = true           // the data is not needed after a crash of the machine
 	c.QuotaBackendBytes = etcdQuota
 	c.LogLevel = "error"
-	c.LogOutputs = []string{p.config.LogFile}
+	c.LogOutputs = []string{logFile}
 
 	server, err := embed.StartEtcd(c)
 	if err != nil {
-		return fmt.Errorf("starting etcd: %w", err)
+		return nil, fmt.Errorf("starting etcd: %w", err)
 	}
-	p.stops = append(p.stops, server.Close)
 	select {
 	case <-server.Server.ReadyNotify():
-		return nil
+		return server.Close, nil
 	case err := <-server.Err():
-		return fmt.Errorf("etcd: %w", err)
+		return nil, fmt.Errorf("etcd: %w", err)
 	case <-time.After(etcdTimeout):
-		return fmt.Errorf("etcd: not ready after %s", etcdTimeout)
+		return nil, fmt.Errorf("etcd: not ready after %s", etcdTimeout)
 	}
 }

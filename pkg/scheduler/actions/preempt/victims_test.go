@@ -6,7 +6,6 @@ package preempt_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
@@ -14,31 +13,28 @@ import (
 
 // TestVictims asserts which victims preempt chooses. The numbers are those of the acceptance list.
 func TestVictims(t *testing.T) {
-	cases := map[string]struct {
-		given []Row
-		want  string
-	}{
+	Cases{
 		"S6: one surplus pod is evicted for one cpu": {
-			given: Given(Node("n1", "3cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "3cpu"), Queue("q", 1),
 				Group("q/low", 2, Running(3, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: `evict q/low-2 for q/high
+			Want: `evict q/low-2 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"S6: for two cpus the whole gang is evicted": {
-			given: Given(Node("n1", "3cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "3cpu"), Queue("q", 1),
 				Group("q/low", 2, Running(3, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "2cpu", Priority(9)))),
-			want: `evict q/low-0 for q/high
+			Want: `evict q/low-0 for q/high
 			       evict q/low-1 for q/high
 			       evict q/low-2 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"S6: for three cpus the whole gang is evicted": {
-			given: Given(Node("n1", "3cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "3cpu"), Queue("q", 1),
 				Group("q/low", 2, Running(3, "1cpu", "n1", Priority(1))),
 				Group("q/high", 3, Pending(3, "1cpu", Priority(9)))),
-			want: `evict q/low-0 for q/high
+			Want: `evict q/low-0 for q/high
 			       evict q/low-1 for q/high
 			       evict q/low-2 for q/high
 			       pipeline q/high-0 n1
@@ -46,163 +42,155 @@ func TestVictims(t *testing.T) {
 			       pipeline q/high-2 n1`,
 		},
 		"S7: two cpus are idle and two evictable, a task requests three": {
-			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "3cpu", Priority(9)))),
-			want: `evict q/b-0 for q/high
+			Want: `evict q/b-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"S8: idle resources on another node": {
-			given: Given(Node("n1", "1cpu"), Node("n2", "1cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "1cpu"), Node("n2", "1cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: `bind q/high-0 n2`,
+			Want: `bind q/high-0 n2`,
 		},
 		"S8: victims can never cover one dimension": {
-			given: Given(Node("n1", "4cpu 1gpu"), Queue("q", 1),
+			Given: Given(Node("n1", "4cpu 1gpu"), Queue("q", 1),
 				Group("q/low", 1, Running(4, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu 2gpu", Priority(9)))),
-			want: ``,
+			Want: ``,
 		},
 		"S16: equal gangs that cannot both run": {
-			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/a", 4, Running(4, "1cpu", "n1")),
 				Group("q/b", 4, Pending(4, "1cpu"))),
-			want: ``,
+			Want: ``,
 		},
 		"S19: a task that fits idle resources evicts no pod, in whatever dimension shares are equal": {
-			given: Given(Node("n1", "10cpu 10Gi"), Queue("q", 1),
+			Given: Given(Node("n1", "10cpu 10Gi"), Queue("q", 1),
 				Group("q/a", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),
 				Group("q/b", 1, Running(1, "1cpu 5Gi", "n1"), Pending(1, "2cpu")),
 				Group("q/c", 1, Running(6, "1cpu", "n1"))),
-			want: `bind q/a-1 n1`,
+			Want: `bind q/a-1 n1`,
 		},
 		"preemptionPolicy Never": {
-			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9), Mutate(func(p *v1.Pod) {
 					never := v1.PreemptNever
 					p.Spec.PreemptionPolicy = &never
 				})))),
-			want: ``,
+			Want: ``,
 		},
 		"a job whose members are being bound is not evicted": {
-			given: Given(Node("n1", "2cpu"), Node("n2", "0.5cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "2cpu"), Node("n2", "0.5cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1)), Pending(1, "0.5cpu", Priority(1))),
 				Group("q/high", 1, Pending(1, "2cpu", Priority(9)))),
-			want: `bind q/low-1 n1`,
+			Want: `bind q/low-1 n1`,
 		},
 		"a pod with a host port that a victim holds": {
-			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(1, "2cpu", "n1", Priority(1), HostPort(80))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9), HostPort(80)))),
-			want: `evict q/low-0 for q/high
+			Want: `evict q/low-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"a disruption budget permits one eviction, and another pod is evicted instead of the second": {
-			given: Given(Node("n1", "4cpu"), Queue("q", 1), Budget("b", 1, "app", "x"),
+			Given: Given(Node("n1", "4cpu"), Queue("q", 1), Budget("b", 1, "app", "x"),
 				Group("q/a", 1, Running(3, "1cpu", "n1", Priority(1), Label("app", "x"))),
 				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/high", 2, Pending(2, "1cpu", Priority(9)))),
-			want: `evict q/a-2 for q/high
+			Want: `evict q/a-2 for q/high
 			       evict q/b-0 for q/high
 			       pipeline q/high-0 n1
 			       pipeline q/high-1 n1`,
 		},
 		"a gang under a disruption budget that permits one eviction is not evicted": {
-			given: Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 1, "app", "x"),
+			Given: Given(Node("n1", "2cpu"), Queue("q", 1), Budget("b", 1, "app", "x"),
 				Group("q/a", 2, Running(2, "1cpu", "n1", Priority(1), Label("app", "x"))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: ``,
+			Want: ``,
 		},
 		"pods under two budgets are never evicted": {
-			given: Given(Node("n1", "1cpu"), Queue("q", 1), Budget("b", 9, "app", "x"), Budget("c", 9, "app", "x"),
+			Given: Given(Node("n1", "1cpu"), Queue("q", 1), Budget("b", 9, "app", "x"), Budget("c", 9, "app", "x"),
 				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1), Label("app", "x"))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: ``,
+			Want: ``,
 		},
 		"only a host port conflicts": {
-			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1), HostPort(80))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9), HostPort(80)))),
-			want: `evict q/b-0 for q/high
+			Want: `evict q/b-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"only the anti-affinity of a running pod conflicts": {
-			given: Given(Node("n1", "4cpu", Label("kubernetes.io/hostname", "n1")), Queue("q", 1),
+			Given: Given(Node("n1", "4cpu", Label("kubernetes.io/hostname", "n1")), Queue("q", 1),
 				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1), Away("kubernetes.io/hostname", "app=x"))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9), Label("app", "x")))),
-			want: `evict q/b-0 for q/high
+			Want: `evict q/b-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"only the capability of the queue is insufficient": {
-			given: Given(Node("n1", "2cpu"), Node("n2", "2cpu"), Queue("q", 1, Capability("2cpu")),
+			Given: Given(Node("n1", "2cpu"), Node("n2", "2cpu"), Queue("q", 1, Capability("2cpu")),
 				Group("q/low", 1, Running(2, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: `evict q/low-1 for q/high
+			Want: `evict q/low-1 for q/high
 			       pipeline q/high-0 n2`,
 		},
 		"a gang with required affinity to itself preempts in the domain with the most available resources": {
-			given: Given(Node("n1", "2cpu", Label("rack", "a")), Node("n2", "2cpu", Label("rack", "a")),
+			Given: Given(Node("n1", "2cpu", Label("rack", "a")), Node("n2", "2cpu", Label("rack", "a")),
 				Node("n3", "2cpu", Label("rack", "b")), Node("n4", "2cpu", Label("rack", "b")), Queue("q", 1),
 				Group("q/a", 1, Running(2, "1cpu", "n1", Priority(1)), Running(2, "1cpu", "n2", Priority(1))),
 				Group("q/b", 1, Running(2, "1cpu", "n3", Priority(1)), Running(1, "1cpu", "n4", Priority(1))),
 				Group("q/high", 3, Pending(3, "1cpu", Priority(9), Label("app", "x"), Near("rack", "app=x")))),
-			want: `evict q/b-1 for q/high
+			Want: `evict q/b-1 for q/high
 			       evict q/b-2 for q/high
 			       hold q/high-0 n4
 			       pipeline q/high-1 n4
 			       pipeline q/high-2 n3`,
 		},
 		"surplus is evicted before a gang of the same priority": {
-			given: Given(Node("n1", "1cpu"), Node("n2", "2cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "1cpu"), Node("n2", "2cpu"), Queue("q", 1),
 				Group("q/young", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/old", 1, Running(2, "1cpu", "n2", Priority(1))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: `evict q/old-1 for q/high
+			Want: `evict q/old-1 for q/high
 			       pipeline q/high-0 n2`,
 		},
 		"a gang of low priority is evicted before surplus of higher priority": {
-			given: Given(Node("n1", "1cpu"), Node("n2", "2cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "1cpu"), Node("n2", "2cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/mid", 1, Running(2, "1cpu", "n2", Priority(2))),
 				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
-			want: `evict q/low-0 for q/high
+			Want: `evict q/low-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"if surplus of higher priority must be evicted, no gang of low priority is": {
-			given: Given(Node("n1", "1cpu"), Node("n2", "3cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "1cpu"), Node("n2", "3cpu"), Queue("q", 1),
 				Group("q/low", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/mid", 1, Running(3, "1cpu", "n2", Priority(2))),
 				Group("q/high", 2, Pending(2, "1cpu", Priority(9)))),
-			want: `evict q/mid-1 for q/high
+			Want: `evict q/mid-1 for q/high
 			       evict q/mid-2 for q/high
 			       pipeline q/high-0 n2
 			       pipeline q/high-1 n2`,
 		},
 		"a job's own surplus of low priority is evicted before other jobs of higher priority": {
-			given: Given(Node("n1", "4cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "4cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9))),
 				Group("q/other", 1, Running(2, "1cpu", "n1", Priority(5)))),
-			want: `evict q/job-1 for q/job
+			Want: `evict q/job-1 for q/job
 			       pipeline q/job-2 n1`,
 		},
 		"a job's own surplus of low priority is evicted for its master": {
-			given: Given(Node("n1", "2cpu"), Queue("q", 1),
+			Given: Given(Node("n1", "2cpu"), Queue("q", 1),
 				Group("q/job", 1, Running(2, "1cpu", "n1", Priority(1)), Pending(1, "1cpu", Priority(9)))),
-			want: `evict q/job-1 for q/job
+			Want: `evict q/job-1 for q/job
 			       pipeline q/job-2 n1`,
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := Run(t, BuiltIn(t), tc.given, WithConfig(AllActions))
-			if diff := cmp.Diff(FormatTranscript(tc.want), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	}.TestOrderedTranscripts(t, WithConfig(AllActions))
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -19,34 +18,25 @@ import (
 
 // TestDRF asserts how many pods of each PodGroup one cycle binds, where the shares of jobs decide.
 func TestDRF(t *testing.T) {
-	for name, tc := range map[string]struct {
-		given []Row
-		want  string
-	}{
+	Cases{
 		"two jobs get equal dominant shares": { // Ghodsi et al., section 4.1
-			given: Given(
+			Given: Given(
 				Node("n1", "9cpu 18Gi"), Queue("q", 1),
 				Group("q/a", 1, Pending(9, "1cpu 4Gi")),
 				Group("q/b", 1, Pending(9, "3cpu 1Gi")),
 			),
-			want: "a 3, b 2",
+			Want: "a 3, b 2",
 		},
 		"three jobs, one of them with GPUs": {
-			given: Given(
+			Given: Given(
 				Node("n1", "96cpu 384Gi 8gpu"), Queue("q", 1),
 				Group("q/a", 1, Pending(20, "4cpu 16Gi 1gpu")),
 				Group("q/b", 1, Pending(20, "8cpu 16Gi")),
 				Group("q/c", 1, Pending(20, "2cpu 48Gi")),
 			),
-			want: "a 5, b 7, c 4",
+			Want: "a 5, b 7, c 4",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, FormatCounts(CountBinds(Run(t, BuiltIn(t), tc.given)))); diff != "" {
-				t.Errorf("bound pods of each PodGroup (-want +got):\n%s", diff)
-			}
-		})
-	}
+	}.TestBinds(t)
 }
 
 // TestDRFOrdersByDominantShare compares the order of jobs with one by exact fractions.

@@ -86,7 +86,7 @@ type shares struct {
 // compute divides the usable total between the queues, dimension by dimension.
 func (s *shares) compute() {
 	queues := s.ssn.Cluster().SortedQueues()
-	requests := s.sumRequests()
+	requests := sumRequests(s.ssn)
 	total := s.ssn.Nodes().Total()
 	s.deserved = make(map[*api.QueueInfo]api.Resource, len(queues))
 	for _, q := range queues {

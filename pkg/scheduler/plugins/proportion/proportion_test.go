@@ -6,107 +6,96 @@ package proportion_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
 // TestProportion asserts how many pods of each PodGroup one cycle binds, where the shares of queues decide.
 func TestProportion(t *testing.T) {
-	for name, tc := range map[string]struct {
-		given []Row
-		want  string
-	}{
+	Cases{
 		"by weight": {
-			given: Given(
+			Given: Given(
 				Nodes(2, "n", "6cpu"), Queue("one", 1), Queue("three", 3),
 				Group("one/a", 1, Pending(12, "1cpu")),
 				Group("three/b", 1, Pending(12, "1cpu")),
 			),
-			want: "a 3, b 9",
+			Want: "a 3, b 9",
 		},
 		"what a queue does not request is lent": {
-			given: Given(
+			Given: Given(
 				Node("n1", "12cpu"), Queue("q1", 1), Queue("q2", 1),
 				Group("q1/a", 1, Pending(2, "1cpu")),
 				Group("q2/b", 1, Pending(12, "1cpu")),
 			),
-			want: "a 2, b 10",
+			Want: "a 2, b 10",
 		},
 		"a gang that can never fit does not reduce the shares of others": {
-			given: Given(
+			Given: Given(
 				Node("n1", "10cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),
 				Group("q1/a", 1, Pending(10, "1cpu")),
 				Group("q2/b", 1, Pending(10, "1cpu")),
 				Group("q3/never", 20, Pending(20, "1cpu")),
 			),
-			want: "a 5, b 5",
+			Want: "a 5, b 5",
 		},
 		"gated pods request nothing": {
-			given: Given(
+			Given: Given(
 				Node("n1", "10cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),
 				Group("q1/a", 1, Pending(10, "1cpu")),
 				Group("q2/b", 1, Pending(10, "1cpu")),
 				Group("q3/gated", 1, Gated(10, "1cpu")),
 			),
-			want: "a 5, b 5",
+			Want: "a 5, b 5",
 		},
 		"a node with a taint that no pod tolerates does not count": {
-			given: Given(
+			Given: Given(
 				Nodes(3, "n", "10cpu"), Node("tainted", "10cpu", Taint("dedicated=infra:NoSchedule")),
 				Queue("q1", 1), Queue("q2", 1),
 				Group("q1/a", 1, Pending(40, "1cpu")),
 				Group("q2/b", 1, Pending(40, "1cpu")),
 			),
-			want: "a 15, b 15",
+			Want: "a 15, b 15",
 		},
 		"guarantees are served before weights": {
-			given: Given(
+			Given: Given(
 				Node("n1", "12cpu"), Queue("q1", 5), Queue("q2", 1, Guarantee("6cpu")),
 				Group("q1/a", 1, Pending(12, "1cpu")),
 				Group("q2/b", 1, Pending(12, "1cpu")),
 			),
-			want: "a 5, b 7",
+			Want: "a 5, b 7",
 		},
 		"a capability is never exceeded": {
-			given: Given(
+			Given: Given(
 				Node("n1", "12cpu"), Queue("q", 1, Capability("5cpu")),
 				Group("q/a", 1, Pending(12, "1cpu")),
 			),
-			want: "a 5",
+			Want: "a 5",
 		},
 		"pods that are being deleted count against a capability": {
-			given: Given(
+			Given: Given(
 				Node("n1", "12cpu"), Queue("q", 1, Capability("5cpu")),
 				Group("q/a", 1, Releasing(2, "1cpu", "n1"), Pending(12, "1cpu")),
 			),
-			want: "a 3",
+			Want: "a 3",
 		},
 		"a queue that is not reclaimable does not borrow": {
-			given: Given(
+			Given: Given(
 				Node("n1", "12cpu"), Queue("q1", 1), Queue("q2", 1, NotReclaimable()),
 				Group("q1/a", 4, Pending(4, "1cpu", NodeSelector("no", "node"))),
 				Group("q2/b", 1, Pending(12, "1cpu")),
 			),
-			want: "b 12",
+			Want: "b 12",
 		},
 		"the insufficient dimension decides which queue is first": {
 			// Both queues deserve 2 of 4 GPUs. The queue holder has all the cpus that it deserves, but no GPU;
 			// cpus are sufficient, so it gets GPUs before any queue borrows.
-			given: Given(
+			Given: Given(
 				Node("cpus", "40cpu"), Node("gpus", "8cpu 4gpu"),
 				Queue("holder", 1), Queue("other", 1),
 				Group("holder/cpus", 1, Running(20, "1cpu", "cpus")),
 				Group("holder/a", 1, Pending(4, "1cpu 1gpu")),
 				Group("other/b", 1, Pending(4, "1cpu 1gpu")),
 			),
-			want: "a 2, b 2",
+			Want: "a 2, b 2",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, FormatCounts(CountBinds(Run(t, BuiltIn(t), tc.given)))); diff != "" {
-				t.Errorf("bound pods of each PodGroup (-want +got):\n%s", diff)
-			}
-		})
-	}
+	}.TestBinds(t)
 }

@@ -5,19 +5,20 @@ package proportion
 
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
 // sumRequests returns what each queue requests: what its tasks hold, and what is pending in jobs that
 // could start at all. A gang that never fits must not reduce the shares of others. Tasks that are being
 // deleted count until they have ended: controllers replace evicted pods, and what queues deserve must not
 // change with each eviction.
-func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
+func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	requests := map[*api.QueueInfo]api.Resource{}
-	for _, q := range s.ssn.Cluster().Queues() {
+	for _, q := range ssn.Cluster().Queues() {
 		requests[q] = q.Allocated.Plus(q.Releasing)
 	}
-	for _, j := range s.ssn.Jobs() {
-		if waiting := s.possible(j); waiting != nil {
+	for _, j := range ssn.Jobs() {
+		if waiting := possible(ssn, j); waiting != nil {
 			sum := requests[j.Queue]
 			sum.Add(waiting)
 			requests[j.Queue] = sum
@@ -29,8 +30,8 @@ func (s *shares) sumRequests() map[*api.QueueInfo]api.Resource {
 // possible returns what the waiting tasks of a job may request, nil if its gang could not even
 // start on nodes that are empty of members of queues, or not within its queue's capability; see
 // Session.CouldFit.
-func (s *shares) possible(j *api.JobInfo) api.Resource {
-	tasks, enough := s.ssn.Nodes().CouldFit(j)
+func possible(ssn *framework.Session, j *api.JobInfo) api.Resource {
+	tasks, enough := ssn.Nodes().CouldFit(j)
 	if !enough {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (s *shares) possible(j *api.JobInfo) api.Resource {
 			least = leastOf(least, signature.Request)
 		}
 	}
-	if need := int64(j.MinMember - j.ReadyCount() - j.Count(api.Releasing)); need > 0 && !s.withinCap(j, least, need) {
+	if need := int64(j.MinMember - j.ReadyCount() - j.Count(api.Releasing)); need > 0 && !withinCap(j, least, need) {
 		return nil
 	}
 	return sum
@@ -60,7 +61,7 @@ func leastOf(a, b api.Resource) api.Resource {
 
 // withinCap reports whether need members of at least the given request stay within the caps when
 // the queue holds nothing but this job.
-func (s *shares) withinCap(j *api.JobInfo, least api.Resource, need int64) bool {
+func withinCap(j *api.JobInfo, least api.Resource, need int64) bool {
 	for d, limit := range j.Queue.Capability {
 		if limit != api.Unlimited && j.Allocated.At(d)+least.At(d)*need > limit {
 			return false

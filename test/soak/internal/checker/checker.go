@@ -8,11 +8,10 @@ package checker
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -63,179 +62,139 @@ type Violation struct {
 
 // Checker collects the changes it receives. It is for one goroutine at a time, and its time must not decrease.
 type Checker struct {
-	schedulerName string
-	defaultQueue  string
-
-	now    time.Time
-	nodes  map[string]*node
-	pods   map[types.UID]*corev1.Pod
-	groups map[string]*group // by namespace/name
-	queues map[string]*queue
-	jobs   map[string]*job // by namespace/name of the group or of the pod without one
-
-	evictions map[types.UID]*eviction       // whose event has not arrived
-	early     map[types.UID]*eventsv1.Event // eviction events of pods that do not show the eviction yet
-	reported  map[types.UID]int             // bind events by pod
-
-	down        bool      // no scheduler is ready, or it became ready within UpGrace
-	upAt        time.Time // when the last scheduler became ready
-	disturbance time.Time // last time that a change invalidated plans: a lost node, a foreign pod, a changed queue
-
-	log        journal
-	counts     map[Check]int
-	summary    Summary
-	failed     map[string]bool
-	violations []Violation
+	clock     *clock
+	record    *record
+	state     *state
+	jobs      jobs
+	starts    *starts
+	evictions *evictions
+	reported  map[types.UID]int // bind events by pod
 }
 
 // New returns a checker without any state.
 func New(schedulerName, defaultQueue string) *Checker {
+	clock, jobs := &clock{}, jobs{}
+	record, state := newRecord(clock), newState(schedulerName, defaultQueue, clock)
 	return &Checker{
-		schedulerName: schedulerName, defaultQueue: defaultQueue,
-		nodes: map[string]*node{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]*group{}, queues: map[string]*queue{},
-		jobs: map[string]*job{}, evictions: map[types.UID]*eviction{}, early: map[types.UID]*eventsv1.Event{},
-		reported: map[types.UID]int{},
-		counts:   map[Check]int{}, summary: Summary{Evictions: map[string]int{}}, failed: map[string]bool{},
+		clock: clock, record: record, state: state, jobs: jobs,
+		starts:    &starts{clock: clock, state: state, record: record, jobs: jobs, open: map[string]*start{}},
+		evictions: newEvictions(clock, state, record, jobs),
+		reported:  map[types.UID]int{},
 	}
 }
 
-// node is the state of a node; it is kept after the node is deleted.
-type node struct {
-	object  *corev1.Node
-	exists  bool
-	changed time.Time // when it was last created, deleted, or changed between fit and unfit
-	fit     bool      // it exists, is ready, and is schedulable
-	foreign time.Time // when a pod of another scheduler was last bound to it
+// clock has the times from which the limits of checks count.
+type clock struct {
+	now         time.Time
+	down        bool      // the scheduler is stopped
+	upAt        time.Time // when the last scheduler became ready
+	disturbance time.Time // last time that a change invalidated plans: a lost node, a foreign pod, a changed queue
 }
 
-// queue is the state of a queue.
-type queue struct {
-	exists bool
-	caps   []capability // the last one is current
-}
-
-// capability is a limit and the end of its validity.
-type capability struct {
-	limits corev1.ResourceList
-	until  time.Time // zero for the current one
-}
+// disturbed records that plans may have become invalid.
+func (c *clock) disturbed() { c.disturbance = c.now }
 
 // Scheduler records that the scheduler is about to stop, or is ready again.
 func (c *Checker) Scheduler(at time.Time, up bool) {
-	c.now = at
+	c.clock.now = at
 	if up {
-		if !c.upAt.IsZero() {
-			c.summary.Restarts++
+		if !c.clock.upAt.IsZero() {
+			c.record.summary.Restarts++
 		}
-		c.upAt = at
-		c.log.add(at, "the scheduler is ready", everything)
+		c.clock.upAt = at
+		c.record.note("the scheduler is ready", everything)
 	} else {
-		c.log.add(at, "the scheduler is stopped", everything)
-		for _, g := range c.groups {
-			if g.start != nil {
-				g.start.interrupted = true
-			}
-		}
+		c.record.note("the scheduler is stopped", everything)
+		c.starts.interrupt()
 	}
-	c.down = !up
-	c.disturbed()
+	c.clock.down = !up
+	c.clock.disturbed()
 }
 
 // Node records the state of a node or its deletion.
 func (c *Checker) Node(at time.Time, object *corev1.Node, gone bool) {
-	c.now = at
-	n := c.nodes[object.Name]
-	if n == nil {
-		n = &node{}
-		c.nodes[object.Name] = n
+	c.clock.now = at
+	changed, lost := c.state.setNode(object, gone)
+	if changed {
+		c.clock.disturbed()
+		c.record.note(fmt.Sprintf("node %s: exists %t, schedulable %t", object.Name, !gone, c.state.nodes[object.Name].fit), "node "+object.Name)
 	}
-	fit := !gone && takesPods(object)
-	if n.object == nil || n.exists == gone || n.fit != fit {
-		n.changed = at
-		c.disturbed()
-		c.log.add(at, fmt.Sprintf("node %s: exists %t, schedulable %t", object.Name, !gone, fit), "node "+object.Name)
+	if lost {
+		c.record.summary.NodesLost++
+		c.starts.excuse(object.Name)
 	}
-	if n.exists && (gone || n.fit && !ready(object)) {
-		c.summary.NodesLost++
-		c.excuseStarts(object.Name)
-	}
-	n.object, n.exists, n.fit = object, !gone, fit
-}
-
-func ready(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-func takesPods(n *corev1.Node) bool {
-	return ready(n) && !n.Spec.Unschedulable && len(n.Spec.Taints) == 0
 }
 
 // Queue records the state of a queue or its deletion.
 func (c *Checker) Queue(at time.Time, object *v1alpha1.Queue, gone bool) {
-	c.now = at
-	q := c.queues[object.Name]
-	if q == nil {
-		q = &queue{}
-		c.queues[object.Name] = q
+	c.clock.now = at
+	if limits, changed := c.state.setQueue(object, gone); changed {
+		c.record.note(fmt.Sprintf("queue %s: exists %t, capability %s", object.Name, !gone, amounts(limits)), "queue "+object.Name)
+		c.clock.disturbed()
 	}
-	limits := object.Spec.Capability
-	if gone {
-		limits = nil // its pods count for the default queue
-	}
-	last := len(q.caps) - 1
-	if last < 0 || q.exists == gone || !sameAmounts(q.caps[last].limits, limits) {
-		if last >= 0 {
-			q.caps[last].until = at
-		}
-		q.caps = append(q.caps, capability{limits: limits})
-		c.log.add(at, fmt.Sprintf("queue %s: exists %t, capability %s", object.Name, !gone, amounts(limits)), "queue "+object.Name)
-		c.disturbed()
-	}
-	q.exists = !gone
 }
 
-// disturbed records that plans may have become invalid.
-func (c *Checker) disturbed() {
-	c.disturbance = c.now
+// Group records the state of a PodGroup or its deletion.
+func (c *Checker) Group(at time.Time, object *v1alpha1.PodGroup, gone bool) {
+	c.clock.now = at
+	key := object.Namespace + "/" + object.Name
+	if gone {
+		delete(c.state.groups, key)
+		c.starts.forget(key)
+		c.record.note("group "+key+" is gone", "job "+key)
+		return
+	}
+	before := c.state.groups[key]
+	c.state.groups[key] = object
+	if before == nil || before.UID != object.UID {
+		c.starts.forget(key)
+		c.record.summary.GroupsSeen++
+		c.record.note(fmt.Sprintf("group %s is created: minMember %d, queue %s", key, object.Spec.MinMember, object.Spec.Queue), "job "+key)
+	} else if object.Spec.MinMember != before.Spec.MinMember {
+		c.record.note(fmt.Sprintf("group %s: minMember %d becomes %d", key, before.Spec.MinMember, object.Spec.MinMember), "job "+key)
+		c.starts.invalidate(key)
+	}
+	c.starts.complete(key)
 }
 
 // Disturbed records a change by the scenario that watches do not show, such as that of a budget.
 func (c *Checker) Disturbed(at time.Time, what string, keys ...string) {
-	c.now = at
-	c.log.add(at, what, keys...)
-	c.disturbed()
+	c.clock.now = at
+	c.record.note(what, keys...)
+	c.clock.disturbed()
 }
 
 // Tick advances the time and reports what is overdue.
 func (c *Checker) Tick(at time.Time) {
-	c.now = at
-	c.overdueStarts()
-	c.overdueCauses()
+	c.clock.now = at
+	c.starts.overdue()
+	c.evictions.overdueCauses()
 }
 
 // Fail records a violation found by the caller. Keys name the objects concerned.
 func (c *Checker) Fail(at time.Time, check Check, keys []string, text string) {
-	c.now = at
-	c.fail(check, keys, "%s", text)
+	c.clock.now = at
+	c.record.fail(check, keys, "%s", text)
 }
 
 // Made counts a check made by the caller.
-func (c *Checker) Made(check Check) { c.counts[check]++ }
-
-// fail records a violation; only the first one of a check and an object.
-func (c *Checker) fail(check Check, keys []string, format string, args ...any) {
-	id := string(check)
-	if len(keys) > 0 {
-		id += keys[0]
-	}
-	if c.failed[id] {
-		return
-	}
-	c.failed[id] = true
-	c.violations = append(c.violations, Violation{At: c.now, Check: check, Text: fmt.Sprintf(format, args...), Transcript: c.log.about(keys)})
-}
+func (c *Checker) Made(check Check) { c.record.counts[check]++ }
 
 // Violations returns the violations so far.
-func (c *Checker) Violations() []Violation { return c.violations }
+func (c *Checker) Violations() []Violation { return c.record.violations }
+
+// Count returns how often a check was made.
+func (c *Checker) Count(check Check) int { return c.record.counts[check] }
+
+// Summary returns what has been seen so far.
+func (c *Checker) Summary() Summary {
+	t := c.record.summary
+	t.Evictions = maps.Clone(t.Evictions)
+	return t
+}
+
+// Table formats counts and checks.
+func (c *Checker) Table() string { return c.record.table() }
+
+// Journal returns the recorded history, one change per line.
+func (c *Checker) Journal() string { return c.record.log.String() }

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -21,6 +21,9 @@ const (
 	// disturbance.
 	ineffectivePlan, disturbedPlan = 2, 6
 )
+
+// jobs are the jobs by namespace/name of the group or of the pod without one.
+type jobs map[string]*job
 
 // job is a group or a pod without one, as a preemptor and as a victim.
 type job struct {
@@ -46,130 +49,130 @@ type eviction struct {
 	preemptor string
 }
 
-func (c *Checker) job(key string) *job {
-	j := c.jobs[key]
+// of returns a job, and creates it the first time.
+func (all jobs) of(key string) *job {
+	j := all[key]
 	if j == nil {
 		j = &job{}
-		c.jobs[key] = j
+		all[key] = j
 	}
 	return j
 }
 
+// evictions are the evictions whose event has not arrived, and the events whose eviction has not. It checks that each
+// eviction has a reason, and that it has an effect.
+type evictions struct {
+	clock  *clock
+	state  *state
+	record *record
+	jobs   jobs
+
+	unexplained map[types.UID]*eviction
+	early       map[types.UID]*eventsv1.Event // of pods that do not show the eviction yet
+}
+
+func newEvictions(clock *clock, state *state, record *record, jobs jobs) *evictions {
+	return &evictions{
+		clock: clock, state: state, record: record, jobs: jobs,
+		unexplained: map[types.UID]*eviction{}, early: map[types.UID]*eventsv1.Event{},
+	}
+}
+
 // evicted checks a pod that was just evicted.
-func (c *Checker) evicted(p *corev1.Pod) {
-	c.counts[Justified]++
+func (e *evictions) evicted(p *corev1.Pod) {
+	e.record.counts[Justified]++
 	preemptor := p.Annotations[v1alpha1.AnnotationEvictedFor]
-	c.say(p, fmt.Sprintf("is evicted for %q", preemptor), "job "+preemptor)
+	e.record.say(p, fmt.Sprintf("is evicted for %q", preemptor), "job "+preemptor)
 	keys := append(podKeys(p), "job "+preemptor)
 	if preemptor == "" {
-		c.fail(Justified, keys, "pod %s was evicted without the name of its preemptor", name(p))
+		e.record.fail(Justified, keys, "pod %s was evicted without the name of its preemptor", name(p))
 		return
 	}
-	known, waits := c.jobs[preemptor], c.waits(preemptor)
+	known, waits := e.jobs[preemptor], e.state.waits(preemptor)
 	if !waits {
-		c.summary.Late++
+		e.record.summary.Late++
 	}
-	if known == nil || c.now.Sub(known.waited) > 2*Lag && !waits {
-		c.fail(Justified, keys, "pod %s was evicted for %s, which has no pending pod", name(p), preemptor)
+	if known == nil || e.clock.now.Sub(known.waited) > 2*Lag && !waits {
+		e.record.fail(Justified, keys, "pod %s was evicted for %s, which has no pending pod", name(p), preemptor)
 	}
-	if preemptor == jobKey(p) && !c.outranked(p) {
-		c.fail(Justified, keys, "pod %s was evicted for its own job", name(p))
+	if preemptor == jobKey(p) && !e.state.outranked(p) {
+		e.record.fail(Justified, keys, "pod %s was evicted for its own job", name(p))
 	}
-	c.evictions[p.UID] = &eviction{at: c.now, pod: p, preemptor: preemptor, excused: c.down}
-	c.planned(preemptor, keys)
-	if e := c.early[p.UID]; e != nil {
-		delete(c.early, p.UID)
-		c.caused(e)
+	e.unexplained[p.UID] = &eviction{at: e.clock.now, pod: p, preemptor: preemptor, excused: e.clock.down}
+	e.planned(preemptor, keys)
+	if event := e.early[p.UID]; event != nil {
+		delete(e.early, p.UID)
+		e.caused(event)
 	}
-}
-
-// waits reports whether a pod of the job is pending.
-func (c *Checker) waits(key string) bool {
-	for _, p := range c.pods {
-		if c.ours(p) && p.Spec.NodeName == "" && jobKey(p) == key {
-			return true
-		}
-	}
-	return false
-}
-
-// outranked reports whether a pod of the same job has a higher priority.
-func (c *Checker) outranked(p *corev1.Pod) bool {
-	for _, other := range c.pods {
-		if c.ours(other) && jobKey(other) == jobKey(p) && ptr.Deref(other.Spec.Priority, 0) > ptr.Deref(p.Spec.Priority, 0) {
-			return true
-		}
-	}
-	return false
 }
 
 // planned counts plans for a job that had no effect.
-func (c *Checker) planned(preemptor string, keys []string) {
-	c.counts[Effective]++
-	j := c.job(preemptor)
+func (e *evictions) planned(preemptor string, keys []string) {
+	e.record.counts[Effective]++
+	j := e.jobs.of(preemptor)
 	last := j.plan
-	if last != nil && c.now.Sub(last.last) < planLasts {
-		last.last = c.now
+	if last != nil && e.clock.now.Sub(last.last) < planLasts {
+		last.last = e.clock.now
 		return
 	}
-	j.plan = &plan{began: c.now, last: c.now}
+	j.plan = &plan{began: e.clock.now, last: e.clock.now}
 	if last == nil || last.served || j.disturbed.After(last.began) {
 		return
 	}
-	c.summary.IneffectivePlans++
+	e.record.summary.IneffectivePlans++
 	j.plan.ineffective = last.ineffective + 1
-	if !c.disturbance.After(last.began) {
+	if !e.clock.disturbance.After(last.began) {
 		j.plan.undisturbed = last.undisturbed + 1
 	}
 	if j.plan.undisturbed >= ineffectivePlan || j.plan.ineffective >= disturbedPlan {
-		c.fail(Effective, append([]string{"job " + preemptor}, keys...), "%d consecutive plans evicted pods for %s without binding a pod of it", j.plan.ineffective, preemptor)
+		e.record.fail(Effective, append([]string{"job " + preemptor}, keys...), "%d consecutive plans evicted pods for %s without binding a pod of it", j.plan.ineffective, preemptor)
 	}
 }
 
 // served records that a pod of a job was bound.
-func (c *Checker) served(key string) {
-	if j := c.job(key); j.plan != nil {
+func (e *evictions) served(key string) {
+	if j := e.jobs.of(key); j.plan != nil {
 		j.plan.served = true
 	}
 }
 
 // caused records the event with the reason of an eviction. Events have a separate watch, which may be ahead of the
 // watch of pods.
-func (c *Checker) caused(e *eventsv1.Event) {
-	switch e.Reason {
+func (e *evictions) caused(event *eventsv1.Event) {
+	switch event.Reason {
 	case "Preempted", "Reclaimed", v1alpha1.ReasonGangDegraded:
 	default:
 		return
 	}
-	uid := e.Regarding.UID
-	victim := c.evictions[uid]
+	uid := event.Regarding.UID
+	victim := e.unexplained[uid]
 	if victim == nil {
-		if c.pods[uid] != nil {
-			c.early[uid] = e
+		if e.state.pods[uid] != nil {
+			e.early[uid] = event
 		}
 		return
 	}
-	c.summary.Evictions[e.Reason]++
-	delete(c.evictions, uid)
-	if e.Reason == "Reclaimed" {
-		c.job(jobKey(victim.pod)).inCooldown = true
+	e.record.summary.Evictions[event.Reason]++
+	delete(e.unexplained, uid)
+	if event.Reason == "Reclaimed" {
+		e.jobs.of(jobKey(victim.pod)).inCooldown = true
 	}
-	c.say(victim.pod, "was evicted: "+e.Reason+", "+e.Note)
+	e.record.say(victim.pod, "was evicted: "+event.Reason+", "+event.Note)
 }
 
 // overdueCauses reports evictions without an event.
-func (c *Checker) overdueCauses() {
-	for uid, e := range c.evictions {
-		e.excused = e.excused || c.down || c.upAt.After(e.at)
-		if c.now.Sub(e.at) <= CauseGrace {
+func (e *evictions) overdueCauses() {
+	for uid, victim := range e.unexplained {
+		victim.excused = victim.excused || e.clock.down || e.clock.upAt.After(victim.at)
+		if e.clock.now.Sub(victim.at) <= CauseGrace {
 			continue
 		}
-		delete(c.evictions, uid)
-		if e.excused {
-			c.summary.Evictions["reason lost in a restart"]++
-			c.job(jobKey(e.pod)).inCooldown = true // possibly
+		delete(e.unexplained, uid)
+		if victim.excused {
+			e.record.summary.Evictions["reason lost in a restart"]++
+			e.jobs.of(jobKey(victim.pod)).inCooldown = true // possibly
 			continue
 		}
-		c.fail(Justified, podKeys(e.pod), "pod %s was evicted for %s without an event", name(e.pod), e.preemptor)
+		e.record.fail(Justified, podKeys(victim.pod), "pod %s was evicted for %s without an event", name(victim.pod), victim.preemptor)
 	}
 }

@@ -4,8 +4,6 @@
 package checker
 
 import (
-	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -21,122 +19,122 @@ type resourceQuantity = resource.Quantity
 
 // Pod records the state of a pod or its deletion.
 func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
-	c.now = at
-	before := c.pods[p.UID]
+	c.clock.now = at
+	before := c.state.pods[p.UID]
 	if before == nil {
 		before = &corev1.Pod{}
-		c.say(p, "is created")
+		c.record.say(p, "is created")
 	}
 	if before.Spec.NodeName != "" && before.Spec.NodeName != p.Spec.NodeName {
-		c.fail(Once, podKeys(p), "pod %s moved from node %s to %q", name(p), before.Spec.NodeName, p.Spec.NodeName)
+		c.record.fail(Once, podKeys(p), "pod %s moved from node %s to %q", name(p), before.Spec.NodeName, p.Spec.NodeName)
 	}
-	c.pods[p.UID] = p
+	c.state.pods[p.UID] = p
 	if before.Spec.NodeName == "" && p.Spec.NodeName != "" {
 		c.bound(p)
 	}
-	if c.ours(p) {
+	if c.state.ours(p) {
 		c.follow(before, p, gone)
 	} else if disrupted(p) && !disrupted(before) {
-		c.fail(Justified, podKeys(p), "pod %s of another scheduler was evicted", name(p))
+		c.record.fail(Justified, podKeys(p), "pod %s of another scheduler was evicted", name(p))
 	}
 	if gone {
-		c.say(p, "is gone")
-		delete(c.pods, p.UID)
+		c.record.say(p, "is gone")
+		delete(c.state.pods, p.UID)
 		delete(c.reported, p.UID)
-		delete(c.early, p.UID)
+		delete(c.evictions.early, p.UID)
 	}
-	c.checkStart(jobKey(p))
+	c.starts.complete(jobKey(p))
 }
 
 // follow checks a change of a pod of the scheduler.
 func (c *Checker) follow(before, p *corev1.Pod, gone bool) {
 	if before.Spec.NodeName == "" && before.DeletionTimestamp == nil {
-		c.job(jobKey(p)).waited = c.now // at least until now
+		c.jobs.of(jobKey(p)).waited = c.clock.now // at least until now
 	}
 	if disrupted(p) && !disrupted(before) {
-		c.evicted(p)
+		c.evictions.evicted(p)
 	}
 	leaves := (p.DeletionTimestamp != nil || gone) && before.DeletionTimestamp == nil
 	if leaves && !disrupted(p) && !capacity.Ended(p) {
-		c.summary.Deleted++
-		c.say(p, "is deleted")
+		c.record.summary.Deleted++
+		c.record.say(p, "is deleted")
 	}
 	if leaves && !capacity.Ended(p) {
-		c.invalidate(jobKey(p))
+		c.starts.invalidate(jobKey(p))
 	}
 	if p.Status.Phase == before.Status.Phase {
 		return
 	}
 	switch p.Status.Phase {
 	case corev1.PodSucceeded:
-		c.summary.Finished++
-		c.say(p, "has ended well")
+		c.record.summary.Finished++
+		c.record.say(p, "has ended well")
 	case corev1.PodFailed:
-		c.say(p, "has failed: "+p.Status.Reason+" "+p.Status.Message)
-		c.invalidate(jobKey(p))
+		c.record.say(p, "has failed: "+p.Status.Reason+" "+p.Status.Message)
+		c.starts.invalidate(jobKey(p))
 		c.rejected(p)
 	}
 }
 
 // rejected checks whether the scheduler is responsible for a pod that a kubelet did not admit.
 func (c *Checker) rejected(p *corev1.Pod) {
-	n := c.nodes[p.Spec.NodeName]
-	if p.Status.Reason == "" || n == nil || c.now.Sub(n.foreign) < 2*Lag || c.now.Sub(n.changed) < 2*Lag {
+	n := c.state.nodes[p.Spec.NodeName]
+	if p.Status.Reason == "" || n == nil || c.clock.now.Sub(n.foreign) < 2*Lag || c.clock.now.Sub(n.changed) < 2*Lag {
 		return
 	}
-	c.fail(Admitted, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s rejected pod %s: %s %s", p.Spec.NodeName, name(p), p.Status.Reason, p.Status.Message)
+	c.record.fail(Admitted, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s rejected pod %s: %s %s", p.Spec.NodeName, name(p), p.Status.Reason, p.Status.Message)
 }
 
 // bound checks a pod that was just bound.
 func (c *Checker) bound(p *corev1.Pod) {
 	queueName, committed := p.Annotations[v1alpha1.AnnotationQueue]
 	if committed { // so that the journal of the queue contains the pod
-		c.say(p, "is bound to node "+p.Spec.NodeName, "node "+p.Spec.NodeName, "queue "+queueName)
+		c.record.say(p, "is bound to node "+p.Spec.NodeName, "node "+p.Spec.NodeName, "queue "+queueName)
 	} else {
-		c.say(p, "is bound to node "+p.Spec.NodeName, "node "+p.Spec.NodeName)
+		c.record.say(p, "is bound to node "+p.Spec.NodeName, "node "+p.Spec.NodeName)
 	}
-	n := c.nodes[p.Spec.NodeName]
-	if !c.ours(p) {
-		c.summary.Foreign++
+	n := c.state.nodes[p.Spec.NodeName]
+	if !c.state.ours(p) {
+		c.record.summary.Foreign++
 		if n != nil {
-			n.foreign = c.now
+			n.foreign = c.clock.now
 		}
-		c.disturbed()
-		c.counts[Once]++
+		c.clock.disturbed()
+		c.record.counts[Once]++
 		if committed {
-			c.fail(Once, podKeys(p), "pod %s of another scheduler was bound by this one", name(p))
+			c.record.fail(Once, podKeys(p), "pod %s of another scheduler was bound by this one", name(p))
 		}
 		return
 	}
-	c.summary.Bound++
-	c.counts[Once]++
+	c.record.summary.Bound++
+	c.record.counts[Once]++
 	if _, group := p.Annotations[v1alpha1.AnnotationPodGroupUID]; !committed || !group {
-		c.fail(Once, podKeys(p), "pod %s was bound by another client, or has no queue and group annotations", name(p))
+		c.record.fail(Once, podKeys(p), "pod %s was bound by another client, or has no queue and group annotations", name(p))
 	}
 	c.rightPlace(p, n)
 	c.withinCapacity(p, n)
 	c.withinCap(p, queueName)
-	c.served(jobKey(p))
-	c.begin(p)
+	c.evictions.served(jobKey(p))
+	c.starts.begin(p)
 }
 
 // rightPlace checks that a pod is on a schedulable node that matches its node selector.
 func (c *Checker) rightPlace(p *corev1.Pod, n *node) {
-	c.counts[Place]++
-	c.counts[Admitted]++
+	c.record.counts[Place]++
+	c.record.counts[Admitted]++
 	switch {
 	case n == nil:
-		c.fail(Place, podKeys(p), "pod %s was bound to node %s, which has never existed", name(p), p.Spec.NodeName)
-	case !n.fit && c.now.Sub(n.changed) > Lag:
-		c.fail(Place, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "pod %s was bound to node %s, which has been unschedulable for %s",
-			name(p), p.Spec.NodeName, c.now.Sub(n.changed).Round(time.Second))
+		c.record.fail(Place, podKeys(p), "pod %s was bound to node %s, which has never existed", name(p), p.Spec.NodeName)
+	case !n.fit && c.clock.now.Sub(n.changed) > Lag:
+		c.record.fail(Place, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "pod %s was bound to node %s, which has been unschedulable for %s",
+			name(p), p.Spec.NodeName, c.clock.now.Sub(n.changed).Round(time.Second))
 	}
 	if n == nil {
 		return
 	}
 	for key, value := range p.Spec.NodeSelector {
 		if n.object.Labels[key] != value {
-			c.fail(Place, podKeys(p), "pod %s requires nodes with %s=%s and was bound to node %s", name(p), key, value, p.Spec.NodeName)
+			c.record.fail(Place, podKeys(p), "pod %s requires nodes with %s=%s and was bound to node %s", name(p), key, value, p.Spec.NodeName)
 		}
 	}
 }
@@ -146,90 +144,43 @@ func (c *Checker) withinCapacity(p *corev1.Pod, n *node) {
 	if n == nil {
 		return
 	}
-	c.counts[Capacity]++
-	lacking := capacity.Lacking(c.used(p.Spec.NodeName), n.object.Status.Allocatable)
+	c.record.counts[Capacity]++
+	lacking := capacity.Lacking(c.state.used(p.Spec.NodeName), n.object.Status.Allocatable)
 	switch {
 	case lacking == "":
-	case c.now.Sub(n.foreign) < Lag:
-		c.summary.RacesLost++
+	case c.clock.now.Sub(n.foreign) < Lag:
+		c.record.summary.RacesLost++
 	default:
-		c.fail(Capacity, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s is overcommitted with pod %s: %s", p.Spec.NodeName, name(p), lacking)
+		c.record.fail(Capacity, append([]string{"node " + p.Spec.NodeName}, podKeys(p)...), "node %s is overcommitted with pod %s: %s", p.Spec.NodeName, name(p), lacking)
 	}
 }
 
-// used returns the sum of the requests of the pods on a node.
-func (c *Checker) used(node string) corev1.ResourceList {
-	sum := corev1.ResourceList{}
-	for _, p := range c.pods {
-		if p.Spec.NodeName == node && !capacity.Ended(p) {
-			capacity.Add(sum, capacity.Request(p))
-		}
-	}
-	return sum
-}
-
-// withinCap checks the capability of a queue when one of its pods is bound. A capability that was valid within Lag is
-// sufficient, and pods on nodes that are or were lost do not count.
+// withinCap checks the capability of a queue when one of its pods is bound.
 func (c *Checker) withinCap(p *corev1.Pod, name string) {
-	q := c.queues[name]
-	if q == nil || !q.exists {
+	if q := c.state.queues[name]; q == nil || !q.exists {
 		return
 	}
-	c.counts[Capability]++
-	held, asked := c.held(name), capacity.Request(p)
-	maps.DeleteFunc(held, func(resource corev1.ResourceName, _ resourceQuantity) bool { // a capability may have been reduced below the allocation
-		amount := asked[resource]
-		return amount.IsZero()
-	})
-	var text string
-	for i := len(q.caps) - 1; i >= 0; i-- {
-		limit := q.caps[i]
-		if !limit.until.IsZero() && c.now.Sub(limit.until) > Lag {
-			break
-		}
-		if text = capacity.Excess(held, limit.limits); text == "" {
-			return
-		}
+	c.record.counts[Capability]++
+	if text := c.state.excess(name, p); text != "" {
+		c.record.fail(Capability, append([]string{"queue " + name}, podKeys(p)...), "queue %s exceeds its capability with pod %s/%s: %s", name, p.Namespace, p.Name, text)
 	}
-	c.fail(Capability, append([]string{"queue " + name}, podKeys(p)...), "queue %s exceeds its capability with pod %s/%s: %s", name, p.Namespace, p.Name, text)
-}
-
-// held returns the requests of the pods of a queue on nodes that have existed for some time.
-func (c *Checker) held(queue string) corev1.ResourceList {
-	sum := corev1.ResourceList{}
-	for _, p := range c.pods {
-		if !c.ours(p) || p.Spec.NodeName == "" || capacity.Ended(p) || p.Annotations[v1alpha1.AnnotationQueue] != queue {
-			continue
-		}
-		if n := c.nodes[p.Spec.NodeName]; n != nil && n.exists && (n.fit || c.now.Sub(n.changed) > Lag) {
-			capacity.Add(sum, capacity.Request(p))
-		}
-	}
-	return sum
 }
 
 // Note records an event about a pod.
 func (c *Checker) Note(at time.Time, e *eventsv1.Event) {
-	c.now = at
-	if e.ReportingController != c.schedulerName || e.Regarding.Kind != "Pod" {
+	c.clock.now = at
+	if e.ReportingController != c.state.schedulerName || e.Regarding.Kind != "Pod" {
 		return
 	}
 	if e.Reason == v1alpha1.ReasonScheduled {
 		c.reported[e.Regarding.UID]++
 		if c.reported[e.Regarding.UID] == 2 {
 			where := e.Regarding.Namespace + "/" + e.Regarding.Name
-			c.fail(Once, []string{"pod " + where}, "two events report that pod %s was bound", where)
+			c.record.fail(Once, []string{"pod " + where}, "two events report that pod %s was bound", where)
 		}
 		return
 	}
-	c.caused(e)
-}
-
-func (c *Checker) ours(p *corev1.Pod) bool { return p.Spec.SchedulerName == c.schedulerName }
-
-// say adds a line about a pod to the journal.
-func (c *Checker) say(p *corev1.Pod, what string, more ...string) {
-	c.log.add(c.now, fmt.Sprintf("pod %s %s", name(p), what), append(podKeys(p), more...)...)
+	c.evictions.caused(e)
 }
 
 func name(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

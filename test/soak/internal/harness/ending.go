@@ -59,8 +59,8 @@ func (s *Harness) End(ctx context.Context, before Vitals) error {
 	s.Check(func(c *checker.Checker, _ time.Time) { c.AllRun() })
 
 	s.options.Say("deleting all jobs")
-	for len(s.jobs) > 0 {
-		if err := s.remove(ctx, s.jobs[0]); err != nil {
+	for len(s.jobs.jobs) > 0 {
+		if err := s.jobs.remove(ctx, s.jobs.jobs[0]); err != nil {
 			return err
 		}
 	}
@@ -75,42 +75,42 @@ func (s *Harness) End(ctx context.Context, before Vitals) error {
 // restore reverts what the scenario has done to nodes, queues and budgets, and deletes foreign pods.
 func (s *Harness) restore(ctx context.Context) error {
 	for _, name := range scenario.Nodes() {
-		if err := s.stepOfNode(ctx, scenario.Step{Kind: scenario.NodeReturn, Name: name}); err != nil {
+		if err := s.player.stepOfNode(ctx, scenario.Step{Kind: scenario.NodeReturn, Name: name}); err != nil {
 			return err
 		}
 	}
 	for _, name := range scenario.Queues() {
-		if err := s.queue(ctx, name, scenario.Limit{CPU: 40}); err != nil {
+		if err := s.player.queue(ctx, name, scenario.Limit{CPU: 40}); err != nil {
 			return err
 		}
 	}
 	now := metav1.DeleteOptions{}
 	for _, namespace := range scenario.Namespaces() {
-		if err := s.client.PolicyV1().PodDisruptionBudgets(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		if err := s.clients.client.PolicyV1().PodDisruptionBudgets(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			return err
 		}
 	}
-	return s.client.CoreV1().Pods(foreignPods).DeleteCollection(ctx, now, metav1.ListOptions{})
+	return s.clients.client.CoreV1().Pods(foreignPods).DeleteCollection(ctx, now, metav1.ListOptions{})
 }
 
 // reduceLoad deletes jobs until everything fits easily, and removes all capabilities.
 func (s *Harness) reduceLoad(ctx context.Context) error {
 	for _, name := range scenario.Queues() {
-		if err := s.queue(ctx, name, scenario.Limit{}); err != nil {
+		if err := s.player.queue(ctx, name, scenario.Limit{}); err != nil {
 			return err
 		}
 	}
 	var jobs []scenario.Job
-	for _, j := range s.jobs {
+	for _, j := range s.jobs.jobs {
 		jobs = append(jobs, j.Job)
 	}
 	stay, deleted := scenario.Keep(jobs), 0
-	for i, j := range slices.Clone(s.jobs) {
+	for i, j := range slices.Clone(s.jobs.jobs) {
 		if stay[i] {
 			continue
 		}
 		deleted++
-		if err := s.remove(ctx, j); err != nil {
+		if err := s.jobs.remove(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Harness) converge(ctx context.Context, when string) (Vitals, error) {
 	began := time.Now()
 	since, last := began, Vitals{Writes: -1}
 	for {
-		if err := s.reconcileUntil(ctx, time.Now().Add(time.Second)); err != nil {
+		if err := s.jobs.reconcileUntil(ctx, time.Now().Add(time.Second)); err != nil {
 			return last, err
 		}
 		now, err := s.supervisor.vitals(ctx)
@@ -182,7 +182,7 @@ func (s *Harness) leaked(before, after Vitals) {
 
 // cleanedUp checks that the status of queues reports no allocation.
 func (s *Harness) cleanedUp(ctx context.Context) error {
-	list, err := s.batch.SchedulingV1alpha1().Queues().List(ctx, metav1.ListOptions{})
+	list, err := s.clients.batch.SchedulingV1alpha1().Queues().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

@@ -10,13 +10,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
@@ -52,30 +48,18 @@ type Options struct {
 
 // Harness is a running soak.
 type Harness struct {
+	*observer
 	options    Options
 	cluster    *cluster.Cluster
-	client     kubernetes.Interface
-	batch      versioned.Interface
+	clients    clients
 	supervisor *supervisor
-
-	watching sync.WaitGroup
-	stop     context.CancelFunc // of the watches
-	lost     chan error         // receives the error of a watch that ended
-
-	mu      sync.Mutex
-	checker *checker.Checker
-	pods    map[string]*corev1.Pod // by namespace/name
-
-	jobs  []*job                  // in the order of their creation
-	nodes map[string]*corev1.Node // as they were created
+	jobs       *controller
+	player     *player
 }
 
 // NewHarness starts everything except the scheduler.
 func NewHarness(ctx context.Context, o Options) (*Harness, error) {
-	s := &Harness{
-		options: o, checker: checker.New(scheduler.Name, defaultQueue), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{},
-		lost: make(chan error, 8), stop: func() {},
-	}
+	s := &Harness{options: o, observer: newObserver()}
 	if err := s.set(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -102,76 +86,40 @@ func (s *Harness) set(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.client, err = kubernetes.NewForConfig(s.cluster.RESTConfig()); err != nil {
+	if s.clients.client, err = kubernetes.NewForConfig(s.cluster.RESTConfig()); err != nil {
 		return err
 	}
-	if s.batch, err = versioned.NewForConfig(s.cluster.RESTConfig()); err != nil {
+	if s.clients.batch, err = versioned.NewForConfig(s.cluster.RESTConfig()); err != nil {
 		return err
 	}
 	if err = scheduler.Install(ctx, s.cluster); err != nil {
 		return err
 	}
-	if err = s.createObjects(ctx); err != nil {
+	s.jobs = &controller{clients: s.clients, observer: s.observer}
+	s.player = &player{clients: s.clients, observer: s.observer, jobs: s.jobs, nodes: map[string]*corev1.Node{}}
+	if err = s.player.createObjects(ctx); err != nil {
 		return err
 	}
 	if s.supervisor, err = newSupervisor(ctx, s); err != nil {
 		return err
 	}
-	return s.watch(ctx)
+	s.player.supervisor = s.supervisor
+	return s.watch(ctx, s.clients)
 }
 
-// createObjects creates the initial objects.
-func (s *Harness) createObjects(ctx context.Context) error {
-	for _, class := range scenario.Priorities() {
-		if err := s.priority(ctx, class, scenario.Value(class)); err != nil {
+// Play carries out the steps at their times.
+func (s *Harness) Play(ctx context.Context, steps []scenario.Step) error {
+	began := time.Now()
+	for _, step := range steps {
+		if err := s.jobs.reconcileUntil(ctx, began.Add(step.At)); err != nil {
 			return err
 		}
-	}
-	for _, name := range scenario.Namespaces() {
-		_, err := s.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, missing := s.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-			return missing == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for the service account of namespace %s: %w", name, err)
+		s.Check(func(c *checker.Checker, now time.Time) { c.Disturbed(now, "scenario: "+step.String(), keysOf(step)...) })
+		if err := s.player.step(ctx, step); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("%s: %w", step, err)
 		}
 	}
-	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, n := range list.Items {
-		s.nodes[n.Name] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}, Status: n.Status}
-	}
-	for _, name := range scenario.Nodes() {
-		if s.nodes[name] == nil {
-			return fmt.Errorf("there is no node %s", name)
-		}
-	}
-	return nil
-}
-
-func (s *Harness) priority(ctx context.Context, name string, value int32) error {
-	_, err := s.client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value,
-	}, metav1.CreateOptions{})
-	return err
-}
-
-// Check calls a function with exclusive access to the checker.
-func (s *Harness) Check(do func(c *checker.Checker, now time.Time)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	do(s.checker, time.Now())
-}
-
-// fail records a violation.
-func (s *Harness) fail(check checker.Check, format string, args ...any) {
-	s.Check(func(c *checker.Checker, now time.Time) { c.Fail(now, check, nil, fmt.Sprintf(format, args...)) })
+	return context.Cause(ctx)
 }
 
 // Close stops everything.

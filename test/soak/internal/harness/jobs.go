@@ -9,21 +9,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	"github.com/batch-scheduler/batch-scheduler/test/capacity"
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 	"github.com/batch-scheduler/batch-scheduler/test/soak/internal/scenario"
 )
 
 const (
+	// reconcilePeriod is the time between reconciliations of jobs.
+	reconcilePeriod = 200 * time.Millisecond
+
 	jobLabel = "soak/job"
 	gpu      = corev1.ResourceName("example.com/gpu")
 )
@@ -35,28 +44,67 @@ type job struct {
 	made   map[string]bool // by name; true once a watch has shown the pod
 }
 
+// clients are those of an administrator.
+type clients struct {
+	client kubernetes.Interface
+	batch  versioned.Interface
+}
+
+func (c clients) deletePod(ctx context.Context, p *corev1.Pod, now bool) error {
+	o := metav1.DeleteOptions{}
+	if now {
+		o.GracePeriodSeconds = ptr.To[int64](0)
+	}
+	return gone(c.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, o))
+}
+
+// controller owns the jobs, and creates and deletes their pods.
+type controller struct {
+	clients
+	observer *observer
+	jobs     []*job // in the order of their creation
+}
+
 // reconcile creates pods for jobs like a controller: as many as desired, including replacements of failed and deleted
 // ones.
-func (s *Harness) reconcile(ctx context.Context) error {
-	for _, j := range s.jobs {
-		if err := s.reconcileJob(ctx, j); err != nil {
+func (c *controller) reconcile(ctx context.Context) error {
+	for _, j := range c.jobs {
+		if err := c.reconcileJob(ctx, j); err != nil {
 			return fmt.Errorf("job %s: %w", j.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Harness) reconcileJob(ctx context.Context, j *job) error {
-	active, succeeded, failed := s.podsOf(j)
+// reconcileUntil reconciles jobs until a time.
+func (c *controller) reconcileUntil(ctx context.Context, end time.Time) error {
+	for {
+		if err := c.reconcile(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		pause := min(reconcilePeriod, time.Until(end))
+		if pause <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *controller) reconcileJob(ctx context.Context, j *job) error {
+	active, succeeded, failed := c.podsOf(j)
 	for _, p := range failed {
-		if err := s.deletePod(ctx, p, false); err != nil {
+		if err := c.deletePod(ctx, p, false); err != nil {
 			return err
 		}
 	}
 	for n := len(active) + succeeded; n < j.Size; n++ {
 		name := j.Name + "-" + strconv.Itoa(j.serial)
 		j.serial++
-		_, err := s.client.CoreV1().Pods(j.Namespace).Create(ctx, podOf(j.Job, name), metav1.CreateOptions{})
+		_, err := c.client.CoreV1().Pods(j.Namespace).Create(ctx, podOf(j.Job, name), metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
 			return nil // its priority class does not exist now
 		}
@@ -68,7 +116,7 @@ func (s *Harness) reconcileJob(ctx context.Context, j *job) error {
 	for n := len(active) + succeeded; n > j.Size && len(active) > 0; n-- {
 		last := active[len(active)-1]
 		active = active[:len(active)-1]
-		if err := s.deletePod(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: last}}, false); err != nil {
+		if err := c.deletePod(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: last}}, false); err != nil {
 			return err
 		}
 	}
@@ -76,11 +124,11 @@ func (s *Harness) reconcileJob(ctx context.Context, j *job) error {
 }
 
 // podsOf returns the pods of a job by state, the active ones by age.
-func (s *Harness) podsOf(j *job) (active []string, succeeded int, failed []*corev1.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *controller) podsOf(j *job) (active []string, succeeded int, failed []*corev1.Pod) {
+	c.observer.mu.Lock()
+	defer c.observer.mu.Unlock()
 	for name, seen := range j.made {
-		p := s.pods[j.Namespace+"/"+name]
+		p := c.observer.pods[j.Namespace+"/"+name]
 		switch {
 		case p == nil && seen:
 			delete(j.made, name)
@@ -106,14 +154,6 @@ func (s *Harness) podsOf(j *job) (active []string, succeeded int, failed []*core
 	}
 	slices.SortFunc(active, func(a, b string) int { return number(a) - number(b) })
 	return active, succeeded, failed
-}
-
-func (s *Harness) deletePod(ctx context.Context, p *corev1.Pod, now bool) error {
-	o := metav1.DeleteOptions{}
-	if now {
-		o.GracePeriodSeconds = ptr.To[int64](0)
-	}
-	return gone(s.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, o))
 }
 
 // gone ignores a NotFound error.
@@ -161,12 +201,12 @@ func newPod(name, namespace, schedulerName string, requests corev1.ResourceList)
 }
 
 // submit creates a job, and its group if it is a gang.
-func (s *Harness) submit(ctx context.Context, wanted scenario.Job) error {
-	s.jobs = append(s.jobs, &job{Job: wanted, made: map[string]bool{}})
+func (c *controller) submit(ctx context.Context, wanted scenario.Job) error {
+	c.jobs = append(c.jobs, &job{Job: wanted, made: map[string]bool{}})
 	if !wanted.Gang {
 		return nil
 	}
-	_, err := s.batch.SchedulingV1alpha1().PodGroups(wanted.Namespace).Create(ctx, &v1alpha1.PodGroup{
+	_, err := c.batch.SchedulingV1alpha1().PodGroups(wanted.Namespace).Create(ctx, &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: wanted.Name, Namespace: wanted.Namespace},
 		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(wanted.Min), Queue: wanted.Queue},
 	}, metav1.CreateOptions{})
@@ -174,23 +214,59 @@ func (s *Harness) submit(ctx context.Context, wanted scenario.Job) error {
 }
 
 // remove deletes a job with its pods and its group.
-func (s *Harness) remove(ctx context.Context, j *job) error {
-	s.jobs = slices.DeleteFunc(s.jobs, func(other *job) bool { return other == j })
-	err := s.client.CoreV1().Pods(j.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: jobLabel + "=" + j.Name})
+func (c *controller) remove(ctx context.Context, j *job) error {
+	c.jobs = slices.DeleteFunc(c.jobs, func(other *job) bool { return other == j })
+	err := c.client.CoreV1().Pods(j.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: jobLabel + "=" + j.Name})
 	if err == nil && j.Gang {
-		err = gone(s.batch.SchedulingV1alpha1().PodGroups(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{}))
+		err = gone(c.batch.SchedulingV1alpha1().PodGroups(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{}))
 	}
 	if err == nil {
-		err = gone(s.client.PolicyV1().PodDisruptionBudgets(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{}))
+		err = gone(c.client.PolicyV1().PodDisruptionBudgets(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{}))
 	}
 	return err
 }
 
-func (s *Harness) jobNamed(name string) *job {
-	for _, j := range s.jobs {
+func (c *controller) named(name string) *job {
+	for _, j := range c.jobs {
 		if j.Name == name {
 			return j
 		}
 	}
 	return nil
+}
+
+// step carries out a step that changes a job.
+func (c *controller) step(ctx context.Context, j *job, step scenario.Step) error {
+	switch step.Kind {
+	case scenario.Remove:
+		return c.remove(ctx, j)
+	case scenario.Reduce:
+		active, _, _ := c.podsOf(j)
+		for _, name := range active[:min(step.Size, len(active))] {
+			if err := c.deletePod(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: name}}, step.Size == 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case scenario.Scale:
+		j.Size = step.Size
+		if !j.Gang || j.Min == step.Min {
+			return nil
+		}
+		j.Min = step.Min
+		patch := fmt.Sprintf(`{"spec":{"minMember":%d}}`, step.Min)
+		_, err := c.batch.SchedulingV1alpha1().PodGroups(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+	stay := intstr.FromInt32(int32(step.Size))
+	_, err := c.client.PolicyV1().PodDisruptionBudgets(j.Namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: j.Name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &stay, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{jobLabel: j.Name}},
+		},
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
