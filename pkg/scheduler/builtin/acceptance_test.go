@@ -147,7 +147,7 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 
 // manyJobs declares PodGroups name.0, name.1, … of one pod each.
 func manyJobs(name string, count int) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		for i := range count {
 			Group(fmt.Sprintf("%s.%d", name, i), 1, Pending(1, "1cpu"))(c)
 		}
@@ -177,7 +177,7 @@ func TestAcceptanceOverSeveralCycles(t *testing.T) {
 		return pods
 	}
 	type step struct {
-		do    func(*Cluster) // nil for nothing
+		do    func(*Scenario) // nil for nothing
 		want  map[string]int
 		waits string
 	}
@@ -196,7 +196,7 @@ func TestAcceptanceOverSeveralCycles(t *testing.T) {
 					waits: `waits default/gang NotEnoughResources: needs 7 more pods of 1 cpu, 5 of them could start now; 2/3 nodes are available: 1 Insufficient cpu`,
 				},
 				{
-					do:   func(c *Cluster) { c.Delete(podsOf("web", capacity/2+1)...) },
+					do:   func(c *Scenario) { c.Delete(podsOf("web", capacity/2+1)...) },
 					want: map[string]int{"bind default/gang": capacity/2 + 1},
 				},
 			},
@@ -213,7 +213,7 @@ func TestAcceptanceOverSeveralCycles(t *testing.T) {
 waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu`,
 				},
 				{
-					do:    func(c *Cluster) { c.Delete(podsOf("web", capacity)...) },
+					do:    func(c *Scenario) { c.Delete(podsOf("web", capacity)...) },
 					want:  map[string]int{"bind default/high": capacity/2 + 1},
 					waits: `waits default/low NotEnoughResources: needs 7 more pods of 1 cpu, 5 of them could start now; 3/3 nodes are available`,
 				},
@@ -227,7 +227,7 @@ waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are 
 					waits: `waits default/a Unschedulable: needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 node(s) had untolerated taint {down=yes:NoSchedule}`,
 				},
 				{
-					do: func(c *Cluster) {
+					do: func(c *Scenario) {
 						for _, name := range []string{"n1", "n2", "n3"} {
 							c.EditNode(name, func(n *v1.Node) { n.Spec.Taints = nil })
 						}
@@ -243,7 +243,7 @@ waits default/low NotEnoughResources: needs 7 more pods of 1 cpu; 0/3 nodes are 
 			steps: []step{
 				{want: map[string]int{"bind default/gang": 2}},
 				{
-					do: func(c *Cluster) {
+					do: func(c *Scenario) {
 						c.FailBinds("default/gang-1")
 						c.ConfirmBinds()
 						c.Add(Group("default/rival", 1, Pending(1, "1cpu", Priority(0))))

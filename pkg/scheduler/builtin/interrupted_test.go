@@ -14,10 +14,10 @@ import (
 // TestInterruptedPlans asserts what happens to a plan when the cluster changes before it is complete. These are parts of S18.
 func TestInterruptedPlans(t *testing.T) {
 	type step struct {
-		do   func(*Cluster) // before the cycle; nil for nothing
+		do   func(*Scenario) // before the cycle; nil for nothing
 		want string
 	}
-	ready := func(c *Cluster, node string, status v1.ConditionStatus) {
+	ready := func(c *Scenario, node string, status v1.ConditionStatus) {
 		c.EditNode(node, func(n *v1.Node) {
 			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: status}}
 		})
@@ -41,16 +41,16 @@ func TestInterruptedPlans(t *testing.T) {
 			given: threeFull,
 			steps: []step{
 				onN3,
-				{do: func(c *Cluster) { ready(c, "n3", v1.ConditionUnknown) }, want: onN2},
+				{do: func(c *Scenario) { ready(c, "n3", v1.ConditionUnknown) }, want: onN2},
 				{want: `pipeline t/b-0 n2
 				        pipeline t/b-1 n2`},
 				{
-					do: func(c *Cluster) { c.FinishEvictions("g/a-6", "g/a-7") },
+					do: func(c *Scenario) { c.FinishEvictions("g/a-6", "g/a-7") },
 					want: `bind t/b-0 n2
 					       bind t/b-1 n2`,
 				},
 				{
-					do: func(c *Cluster) { // the pods that were evicted without use are created again
+					do: func(c *Scenario) { // the pods that were evicted without use are created again
 						c.ConfirmBinds()
 						ready(c, "n3", v1.ConditionTrue)
 						FinishEvictionsAndRecreate(c)
@@ -64,9 +64,9 @@ func TestInterruptedPlans(t *testing.T) {
 			given: threeFull,
 			steps: []step{
 				onN3,
-				{do: func(c *Cluster) { c.DeleteNode("n3") }, want: onN2},
+				{do: func(c *Scenario) { c.DeleteNode("n3") }, want: onN2},
 				{
-					do: func(c *Cluster) { c.FinishEvictions() },
+					do: func(c *Scenario) { c.FinishEvictions() },
 					want: `bind t/b-0 n2
 					       bind t/b-1 n2`,
 				},
@@ -82,7 +82,7 @@ func TestInterruptedPlans(t *testing.T) {
 				        pipeline t/b-0 n1
 				        pipeline t/b-1 n1`},
 				{
-					do: func(c *Cluster) {
+					do: func(c *Scenario) {
 						FinishEvictionsAndRecreate(c)
 						c.Add(Foreign("web", Running(1, "1cpu", "n1")))
 					},
@@ -93,7 +93,7 @@ func TestInterruptedPlans(t *testing.T) {
 					       pipeline t/b-1 n1`,
 				},
 				{
-					do: func(c *Cluster) { FinishEvictionsAndRecreate(c) },
+					do: func(c *Scenario) { FinishEvictionsAndRecreate(c) },
 					want: `bind t/b-0 n1
 					       bind t/b-1 n1`,
 				},
@@ -113,7 +113,7 @@ func TestInterruptedPlans(t *testing.T) {
 				        pipeline t/b-2 n1
 				        pipeline t/b-3 n1`},
 				{
-					do: func(c *Cluster) {
+					do: func(c *Scenario) {
 						FinishEvictionsAndRecreate(c)
 						c.Add(Foreign("web", Running(4, "1cpu", "n1")))
 					},

@@ -57,11 +57,11 @@ func TestGangDecisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		given   []Row
 		config  string
-		happens func(*Cluster)
+		happens func(*Scenario)
 		want    string
 	}{
 		"evictions fail": {
-			given: surplus, config: AllActions, happens: func(c *Cluster) { c.FailEvictions() },
+			given: surplus, config: AllActions, happens: func(c *Scenario) { c.FailEvictions() },
 			want: `"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
 			"Nomination ended" action="nominated" job=high reason="EvictionFailed" backoff="0s"
 			"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
@@ -69,20 +69,20 @@ func TestGangDecisions(t *testing.T) {
 		},
 		"another scheduler takes the resources": {
 			given: surplus, config: AllActions,
-			happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
+			happens: func(c *Scenario) { c.FinishEvictions(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
 			want: `"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
 			"Nomination ended" action="nominated" job=high reason="NoResources" backoff="1s"
 `,
 		},
 		"the preemptor is deleted": {
-			given: surplus, config: AllActions, happens: func(c *Cluster) { c.DeleteGroup("q/high"); c.Delete("q/high-0") },
+			given: surplus, config: AllActions, happens: func(c *Scenario) { c.DeleteGroup("q/high"); c.Delete("q/high-0") },
 			want: `"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
 			"Nomination ended" action="nominated" job=high reason="JobNotPending"
 `,
 		},
 		"a reservation is released because its gang starts": {
 			given: starving, config: conf.DefaultYAML() + "starvationAfter: 1ns\n",
-			happens: func(c *Cluster) { c.Cycle(); c.Delete("q/small-0", "q/small-1"); c.Cycle(); c.ConfirmBinds() },
+			happens: func(c *Scenario) { c.Cycle(); c.Delete("q/small-0", "q/small-1"); c.Cycle(); c.ConfirmBinds() },
 			want: `"Reservation created" action="reservation" job=gang queue=q pods=2 nodes=2
 			"Gang started" action="allocate" job=gang queue=q pods=2 minMember=2
 			"Reservation released" job=gang started=true
@@ -90,7 +90,7 @@ func TestGangDecisions(t *testing.T) {
 		},
 		"a degraded gang is evicted": {
 			given: degraded, config: AllActions,
-			happens: func(c *Cluster) { c.Delete("q/a-3"); c.DeleteNode("n2"); c.Cycle(); c.Wait(2 * time.Minute) },
+			happens: func(c *Scenario) { c.Delete("q/a-3"); c.DeleteNode("n2"); c.Cycle(); c.Wait(2 * time.Minute) },
 			want: `"Plan made" action="degraded" job=c cause="gang-degraded" victims=3 placements=3
 			"Gang evicted" action="degraded" job=a preemptor=c cause="gang-degraded" pods=3
 `,

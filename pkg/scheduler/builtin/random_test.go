@@ -243,7 +243,7 @@ func (r *randomCluster) option() Part {
 	return options[r.upTo(len(options)-1, "option")]
 }
 
-func (r *randomCluster) change(c *Cluster) {
+func (r *randomCluster) change(c *Scenario) {
 	pod := func() string { return r.oneOf("pod", c.Pods()...) }
 	if len(c.Pods()) == 0 {
 		return

@@ -42,7 +42,7 @@ func (s scenario) config() Option {
 
 // run runs cycles until the cluster is idle. It returns an error if a state repeats with evictions in between, or if the
 // cluster does not become idle.
-func (s scenario) run(c *Cluster) error {
+func (s scenario) run(c *Scenario) error {
 	r := &execution{
 		scenario: s, c: c, preemptors: preemptors{}, seen: map[string]int{},
 		terminating: map[int][]string{}, unblocked: map[int][]string{},
@@ -68,7 +68,7 @@ func (s scenario) run(c *Cluster) error {
 // execution is the state of a scenario that runs.
 type execution struct {
 	scenario
-	c          *Cluster
+	c          *Scenario
 	cycles     int
 	evictions  int
 	preemptors preemptors

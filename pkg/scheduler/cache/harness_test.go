@@ -36,11 +36,11 @@ var (
 
 type fault = fakecluster.Fault
 
-// harness is a running cache on a fake cluster. It lives in a synctest bubble, so its time is
+// harness is a running cache on a fake API server. It lives in a synctest bubble, so its time is
 // virtual: converge waits for everything that needs no time.
 type harness struct {
 	*Cache
-	*fakecluster.Cluster
+	*fakecluster.APIServer
 	t     *testing.T
 	stop  func() // cancels the context of Run
 	ended chan struct{}
@@ -80,7 +80,7 @@ func runWith(t *testing.T, o Options, objects []runtime.Object, test func(*harne
 }
 
 func newHarness(t *testing.T, o Options, objects []runtime.Object) *harness {
-	f := &harness{t: t, Cluster: fakecluster.New(t, objects...), external: map[string][]api.ExternalReservation{}}
+	f := &harness{t: t, APIServer: fakecluster.New(t, objects...), external: map[string][]api.ExternalReservation{}}
 	f.externalCalls.start = time.Now()
 	o.SchedulerName, o.DefaultQueue = fakecluster.SchedulerName, "default"
 	o.Kube, o.Batch, o.Informers = f.Kube, f.Batch, informers.NewSharedInformerFactory(f.Kube, 0)

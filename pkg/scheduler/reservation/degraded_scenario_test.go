@@ -23,7 +23,7 @@ func TestDegradedGangs(t *testing.T) {
 		given  []Row
 		lost   []string
 		config string
-		happen func(*Cluster) // before the grace is over
+		happen func(*Scenario) // before the grace is over
 		want   string
 	}{
 		"the later gang is evicted, and the other is completed": {
@@ -63,7 +63,7 @@ tiers:
 		},
 		"a gang that is completed in time is not degraded": {
 			given: rows(a, b), lost: []string{"q/a-3", "q/b-3"}, config: AllActions,
-			happen: func(c *Cluster) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.ConfirmBinds(); c.Start() },
+			happen: func(c *Scenario) { c.Add(Node("n3", "2cpu")); c.Cycle(); c.ConfirmBinds(); c.Start() },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func TestNominations(t *testing.T) {
 		Group("q/low", 1, Running(4, "2cpu", "n1", Priority(1))),
 		Group("q/high", 1, Pending(1, "2cpu", Priority(9))))
 	type step struct {
-		happens func(*Cluster)
+		happens func(*Scenario)
 		want    string // decisions, and then why jobs wait
 	}
 	const evicted = `evict q/low-3 for q/high
@@ -76,7 +76,7 @@ func TestNominations(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"the preemptor gets them": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Group("q/other", 1, Pending(1, "2cpu", Priority(9)))) },
+			{happens: func(c *Scenario) { c.FinishEvictions(); c.Add(Group("q/other", 1, Pending(1, "2cpu", Priority(9)))) },
 				want: `bind q/high-0 n1
 				       evict q/low-2 for q/other
 				       pipeline q/other-0 n1
@@ -84,37 +84,37 @@ func TestNominations(t *testing.T) {
 		},
 		"the explanation states until when": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
+			{happens: func(c *Scenario) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
 				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
 		},
 		"the nomination ends when the victim is overdue": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Ending(20*time.Second, "q/low-3") },
+			{happens: func(c *Scenario) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
 				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
-			{happens: func(c *Cluster) { c.Wait(50 * time.Second) },
+			{happens: func(c *Scenario) { c.Wait(50 * time.Second) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu`},
-			{happens: func(c *Cluster) { c.Wait(time.Second) },
+			{happens: func(c *Scenario) { c.Wait(time.Second) },
 				want: `evict q/low-2 for q/high
 				       pipeline q/high-0 n1
 				       waits q/high Preempting: waiting for 1 evicted pod to terminate`},
 		},
 		"a job of higher priority uses them without another eviction": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.Add(Group("q/higher", 1, Pending(1, "2cpu", Priority(10)))) },
+			{happens: func(c *Scenario) { c.Add(Group("q/higher", 1, Pending(1, "2cpu", Priority(10)))) },
 				want: `pipeline q/higher-0 n1
 				       waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu
 				       waits q/higher Preempting: all required pods have nodes; 1 of them wait for terminating pods there`},
 		},
 		"a job that lost them to a pod of another scheduler has a backoff before it evicts again": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
+			{happens: func(c *Scenario) { c.FinishEvictions(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-2 for q/high
 			        pipeline q/high-0 n1
 			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
-			{happens: func(c *Cluster) { c.FinishEvictions(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
+			{happens: func(c *Scenario) { c.FinishEvictions(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-1 for q/high
@@ -123,7 +123,7 @@ func TestNominations(t *testing.T) {
 		},
 		"the nomination ends when a node is lost": {
 			{want: evicted},
-			{happens: func(c *Cluster) {
+			{happens: func(c *Scenario) {
 				c.EditNode("n1", func(n *v1.Node) {
 					n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
 				})
@@ -132,7 +132,7 @@ func TestNominations(t *testing.T) {
 		},
 		"the nomination ends when evictions are refused": {
 			{want: evicted},
-			{happens: func(c *Cluster) { c.FailEvictions() }, want: evicted},
+			{happens: func(c *Scenario) { c.FailEvictions() }, want: evicted},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

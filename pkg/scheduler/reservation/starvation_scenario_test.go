@@ -26,7 +26,7 @@ func starvesAfter(text string) Option {
 // stream is single pods that keep coming and run for some time, so that three of them always wait.
 type stream struct {
 	t     schedtest.T
-	c     *Cluster
+	c     *Scenario
 	more  func(count int) Row
 	life  func() int // minutes
 	ends  map[string]int
@@ -34,7 +34,7 @@ type stream struct {
 	begun map[string]int
 }
 
-func newStream(t schedtest.T, c *Cluster, more func(count int) Row, life func() int) *stream {
+func newStream(t schedtest.T, c *Scenario, more func(count int) Row, life func() int) *stream {
 	return &stream{t: t, c: c, more: more, life: life, ends: map[string]int{}, begun: map[string]int{}}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // A command of a script returns its output. Names that do not exist fail the test.
-type command func(c *Cluster, words []string) (string, error)
+type command func(c *Scenario, words []string) (string, error)
 
 // commands are the commands of scripts:
 //
@@ -44,25 +44,25 @@ func commands() map[string]command {
 		"plain":   podsCommand(Plain),
 		"foreign": podsCommand(Foreign),
 
-		"cycle": func(c *Cluster, words []string) (string, error) { return c.Cycle(), none(words) },
-		"waits": func(c *Cluster, words []string) (string, error) { return c.Waits(), none(words) },
-		"phase": printing((*Cluster).Phase),
-		"held":  printing((*Cluster).Held),
+		"cycle": func(c *Scenario, words []string) (string, error) { return c.Cycle(), none(words) },
+		"waits": func(c *Scenario, words []string) (string, error) { return c.Waits(), none(words) },
+		"phase": printing((*Scenario).Phase),
+		"held":  printing((*Scenario).Held),
 
-		"confirm":  toPods((*Cluster).ConfirmBinds),
-		"refuse":   toPods((*Cluster).FailBinds),
-		"start":    toPods((*Cluster).Start),
-		"succeed":  toPods((*Cluster).Succeed),
-		"fail":     toPods((*Cluster).Fail),
-		"release":  toPods((*Cluster).Release),
-		"delete":   toPods((*Cluster).Delete),
-		"recreate": toPods((*Cluster).Recreate),
-		"ungate":   toPods((*Cluster).Ungate),
+		"confirm":  toPods((*Scenario).ConfirmBinds),
+		"refuse":   toPods((*Scenario).FailBinds),
+		"start":    toPods((*Scenario).Start),
+		"succeed":  toPods((*Scenario).Succeed),
+		"fail":     toPods((*Scenario).Fail),
+		"release":  toPods((*Scenario).Release),
+		"delete":   toPods((*Scenario).Delete),
+		"recreate": toPods((*Scenario).Recreate),
+		"ungate":   toPods((*Scenario).Ungate),
 		"relabel":  relabelCommand,
 
-		"delete-group": toOne((*Cluster).DeleteGroup),
-		"delete-node":  toOne((*Cluster).DeleteNode),
-		"delete-queue": toOne((*Cluster).DeleteQueue),
+		"delete-group": toOne((*Scenario).DeleteGroup),
+		"delete-node":  toOne((*Scenario).DeleteNode),
+		"delete-queue": toOne((*Scenario).DeleteQueue),
 	}
 }
 
@@ -80,8 +80,8 @@ func one(words []string) (string, error) {
 	return words[0], nil
 }
 
-func printing(ask func(*Cluster, string) string) command {
-	return func(c *Cluster, words []string) (string, error) {
+func printing(ask func(*Scenario, string) string) command {
+	return func(c *Scenario, words []string) (string, error) {
 		name, err := one(words)
 		if err != nil {
 			return "", err
@@ -90,15 +90,15 @@ func printing(ask func(*Cluster, string) string) command {
 	}
 }
 
-func toPods(do func(*Cluster, ...string)) command {
-	return func(c *Cluster, words []string) (string, error) {
+func toPods(do func(*Scenario, ...string)) command {
+	return func(c *Scenario, words []string) (string, error) {
 		do(c, words...)
 		return "", nil
 	}
 }
 
-func toOne(do func(*Cluster, string)) command {
-	return func(c *Cluster, words []string) (string, error) {
+func toOne(do func(*Scenario, string)) command {
+	return func(c *Scenario, words []string) (string, error) {
 		name, err := one(words)
 		if err != nil {
 			return "", err
@@ -108,12 +108,12 @@ func toOne(do func(*Cluster, string)) command {
 	}
 }
 
-func relabelCommand(c *Cluster, words []string) (string, error) {
+func relabelCommand(s *Scenario, words []string) (string, error) {
 	if len(words) != 2 {
 		return "", errors.New("takes a pod and key=value")
 	}
 	key, value, _ := strings.Cut(words[1], "=")
-	c.Relabel(words[0], key, value)
+	s.Relabel(words[0], key, value)
 	return "", nil
 }
 
@@ -131,7 +131,7 @@ func settingsOf(words []string, names ...string) (plain []string, set map[string
 	return plain, set
 }
 
-func nodeCommand(c *Cluster, words []string) (string, error) {
+func nodeCommand(s *Scenario, words []string) (string, error) {
 	plain, set := settingsOf(words, "label", "taint", "unschedulable", "notready")
 	if len(plain) < 2 {
 		return "", errors.New("takes a name and amounts")
@@ -150,9 +150,9 @@ func nodeCommand(c *Cluster, words []string) (string, error) {
 	if set["notready"] != nil {
 		options = append(options, NotReady())
 	}
-	if old := c.nodes[plain[0]]; old != nil { // an update of the node, not a new one
-		c.EditNode(plain[0], func(n *v1.Node) {
-			n.Status.Allocatable = c.amounts("node "+n.Name, strings.Join(plain[1:], " "))
+	if old := s.nodes[plain[0]]; old != nil { // an update of the node, not a new one
+		s.EditNode(plain[0], func(n *v1.Node) {
+			n.Status.Allocatable = s.amounts("node "+n.Name, strings.Join(plain[1:], " "))
 			n.Status.Allocatable[v1.ResourcePods] = *mustParse("110")
 			n.Spec, n.Status.Conditions = v1.NodeSpec{}, nil
 			for _, option := range options {
@@ -161,11 +161,11 @@ func nodeCommand(c *Cluster, words []string) (string, error) {
 		})
 		return "", nil
 	}
-	c.Add(Node(plain[0], strings.Join(plain[1:], " "), options...))
+	s.Add(Node(plain[0], strings.Join(plain[1:], " "), options...))
 	return "", nil
 }
 
-func queueCommand(c *Cluster, words []string) (string, error) {
+func queueCommand(s *Scenario, words []string) (string, error) {
 	plain, set := settingsOf(words, "capability", "guarantee", "notreclaimable")
 	if len(plain) != 2 {
 		return "", errors.New("takes a name and a weight")
@@ -185,20 +185,20 @@ func queueCommand(c *Cluster, words []string) (string, error) {
 	if set["notreclaimable"] != nil {
 		options = append(options, NotReclaimable())
 	}
-	if c.queues[plain[0]] != nil {
-		c.EditQueue(plain[0], func(q *v1alpha1.Queue) {
+	if s.queues[plain[0]] != nil {
+		s.EditQueue(plain[0], func(q *v1alpha1.Queue) {
 			q.Spec = v1alpha1.QueueSpec{Weight: int32(weight)}
 			for _, option := range options {
-				option(c, q)
+				option(s, q)
 			}
 		})
 		return "", nil
 	}
-	c.Add(Queue(plain[0], int32(weight), options...))
+	s.Add(Queue(plain[0], int32(weight), options...))
 	return "", nil
 }
 
-func groupCommand(c *Cluster, words []string) (string, error) {
+func groupCommand(s *Scenario, words []string) (string, error) {
 	if len(words) != 2 {
 		return "", errors.New("takes queue/name and minMember")
 	}
@@ -206,13 +206,13 @@ func groupCommand(c *Cluster, words []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c.Add(Group(words[0], int32(minMember)))
+	s.Add(Group(words[0], int32(minMember)))
 	return "", nil
 }
 
 // podsCommand parses "name count amounts settings" and adds the row.
 func podsCommand(row func(string, ...Part) Row) command {
-	return func(c *Cluster, words []string) (string, error) {
+	return func(c *Scenario, words []string) (string, error) {
 		plain, set := settingsOf(words, "on", "gated", "label", "priority", "queue")
 		if len(plain) < 2 {
 			return "", errors.New("takes a name, a count and amounts")

@@ -28,7 +28,7 @@ type Bind struct {
 
 // cycle records the decisions and the outcome of a session. It implements Effects.
 type cycle struct {
-	cluster *Cluster
+	cluster *Scenario
 	model   *model.Cluster
 
 	binds   []Bind
@@ -147,30 +147,30 @@ func lines(list []string) string { return strings.Join(list, "\n") }
 //	pipeline q/a-1 n2    waits for resources that are being released
 //	hold q/a-2 n3        has a placement, and waits for the rest of its gang
 //	evict q/b-0 for q/a  goes to the API server
-func (c *Cluster) Cycle() string {
-	c.t.Helper()
-	c.Wait(time.Second)
-	c.replicas.apply(c.t)
-	first := c.replicas.ordered.session(c.t, c)
-	second := c.replicas.shuffled.session(c.t, c)
+func (s *Scenario) Cycle() string {
+	s.t.Helper()
+	s.Wait(time.Second)
+	s.replicas.apply(s.t)
+	first := s.replicas.ordered.session(s.t, s)
+	second := s.replicas.shuffled.session(s.t, s)
 	output := func(r *cycle) string { return lines(r.decisions) + "\n" + lines(r.waits) }
 	if diff := cmp.Diff(output(first), output(second)); diff != "" {
-		c.t.Fatalf("the same objects in another order lead to other decisions:\n%s", diff)
+		s.t.Fatalf("the same objects in another order lead to other decisions:\n%s", diff)
 	}
-	c.replayCommitted(first)
-	c.inFlight = append(c.inFlight, first.binds...)
+	s.replayCommitted(first)
+	s.inFlight = append(s.inFlight, first.binds...)
 	for _, t := range first.evicted {
-		c.evictionsInFlight = append(c.evictionsInFlight, c.podName(t))
+		s.evictionsInFlight = append(s.evictionsInFlight, s.podName(t))
 	}
-	c.last = first
+	s.last = first
 	return first.transcript()
 }
 
 // replayCommitted applies the committed decisions, and nothing else, to the model without sessions, and compares the models: a
 // session must leave no trace of statements that it did not commit.
-func (c *Cluster) replayCommitted(last *cycle) {
-	c.t.Helper()
-	sessionless := c.replicas.sessionless.model
+func (s *Scenario) replayCommitted(last *cycle) {
+	s.t.Helper()
+	sessionless := s.replicas.sessionless.model
 	for _, t := range last.evicted {
 		sessionless.Ledger().MarkEvicting(sessionless.Tasks()[t.ID])
 	}
@@ -181,49 +181,49 @@ func (c *Cluster) replayCommitted(last *cycle) {
 	}
 	sessionless.Events().Recompute()
 	want := audit.Dump(sessionless)
-	for _, r := range []*replica{c.replicas.ordered, c.replicas.shuffled} {
+	for _, r := range []*replica{s.replicas.ordered, s.replicas.shuffled} {
 		if diff := cmp.Diff(want, audit.Dump(r.model)); diff != "" {
-			c.t.Fatalf("the session has changed more (+) than its binds (-), %s:\n%s", r.title, diff)
+			s.t.Fatalf("the session has changed more (+) than its binds (-), %s:\n%s", r.title, diff)
 		}
 	}
 }
 
 // Waits returns why jobs waited at the end of the last cycle, as sorted lines "waits q/a Reason: message". Members
 // whose reason differs from that of their gang, or whose gang has started, have lines of their own.
-func (c *Cluster) Waits() string {
-	c.t.Helper()
-	if c.last == nil {
-		c.t.Fatal("Waits: there was no cycle yet")
+func (s *Scenario) Waits() string {
+	s.t.Helper()
+	if s.last == nil {
+		s.t.Fatal("Waits: there was no cycle yet")
 	}
-	return lines(c.last.waits)
+	return lines(s.last.waits)
 }
 
 // Phase returns the phase of a PodGroup at the end of the last cycle.
-func (c *Cluster) Phase(group string) string {
-	c.t.Helper()
-	g := c.group(group)
-	j := c.replicas.ordered.model.Jobs()[api.JobID("group/"+g.Namespace+"/"+g.Name)]
+func (s *Scenario) Phase(group string) string {
+	s.t.Helper()
+	g := s.group(group)
+	j := s.replicas.ordered.model.Jobs()[api.JobID("group/"+g.Namespace+"/"+g.Name)]
 	if j == nil {
-		c.t.Fatalf("Phase(%q): the model does not know the group; run a cycle first", group)
+		s.t.Fatalf("Phase(%q): the model does not know the group; run a cycle first", group)
 	}
 	return string(j.Phase())
 }
 
 // Held returns what a queue has allocated at the end of the last cycle, formatted.
-func (c *Cluster) Held(queue string) string {
-	c.t.Helper()
-	m := c.replicas.ordered.model
+func (s *Scenario) Held(queue string) string {
+	s.t.Helper()
+	m := s.replicas.ordered.model
 	q := m.Queues()[api.QueueID(queue)]
 	if q == nil {
-		c.t.Fatalf("Held(%q): no such queue", queue)
+		s.t.Fatalf("Held(%q): no such queue", queue)
 	}
 	return m.Dims().Format(q.Allocated)
 }
 
 // State returns tasks by job, node and status at the end of the last cycle, as sorted lines. Pods of a group with the
 // same requests, labels and priority are indistinguishable in it.
-func (c *Cluster) State() string {
-	m := c.replicas.ordered.model
+func (s *Scenario) State() string {
+	m := s.replicas.ordered.model
 	counts := map[string]int{}
 	for _, t := range m.Tasks() {
 		node, blocked := "no node", ""
@@ -233,7 +233,7 @@ func (c *Cluster) State() string {
 		if t.Status == api.Running && !t.Evictable() {
 			blocked = " blocked"
 		}
-		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", c.jobName(t.Job), m.Dims().Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, blocked)]++
+		counts[fmt.Sprintf("%s: %s %d %v %s %s%s", s.jobName(t.Job), m.Dims().Format(t.Request), t.Priority, t.Pod.Labels, node, t.Status, blocked)]++
 	}
 	var state []string
 	for line, n := range counts {
@@ -244,12 +244,12 @@ func (c *Cluster) State() string {
 }
 
 // Plans returns the plans of the last cycle in the order of decisions.
-func (c *Cluster) Plans() []Plan { return c.last.plans }
+func (s *Scenario) Plans() []Plan { return s.last.plans }
 
 // WaitUntilDue advances the clock to the time at which the last session requested the next one.
-func (c *Cluster) WaitUntilDue() {
-	if c.last != nil && c.last.wake.After(c.clock.Now()) {
-		c.clock.SetTime(c.last.wake)
+func (s *Scenario) WaitUntilDue() {
+	if s.last != nil && s.last.wake.After(s.clock.Now()) {
+		s.clock.SetTime(s.last.wake)
 	}
 }
 

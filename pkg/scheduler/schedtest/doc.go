@@ -16,7 +16,7 @@
 // object is created one second after the previous one, so that all orders are total. A row that names a queue or a
 // node that no row above declares fails the test.
 //
-// A Cluster is a fake API server: it delivers the objects to the model, opens sessions with the plugins and actions
+// A Scenario has a fake API server: it delivers the objects to the model, opens sessions with the plugins and actions
 // of a registry, and delivers bind and eviction results as the test requests. It checks invariants after each step;
 // see invariants.go. It keeps three models: one receives the objects in the order of the rows, one in a shuffled
 // order, and one never runs a session. The first two must make the same decisions, and all three must be equal after

@@ -21,8 +21,8 @@ import (
 //   - no eviction leaves a gang running below its minMember (checkEvictions);
 //   - no message contains names of another namespace (checkDiscretion);
 //   - no task is decided twice or bound where its job may not run (cycle.Commit);
-//   - what was not committed is undone (Cluster.replayCommitted);
-//   - the same objects in any order lead to the same decisions (Cluster.Cycle).
+//   - what was not committed is undone (Scenario.replayCommitted);
+//   - the same objects in any order lead to the same decisions (Scenario.Cycle).
 
 // check checks the invariants after an action.
 func (r *cycle) check(action string) {

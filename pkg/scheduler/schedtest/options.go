@@ -25,7 +25,7 @@ type PodOption interface {
 type NodeOption interface{ changeNode(*v1.Node) }
 
 // QueueOption changes a queue.
-type QueueOption func(*Cluster, *v1alpha1.Queue)
+type QueueOption func(*Scenario, *v1alpha1.Queue)
 
 // Mutate is the pod option for changes without an option of their own.
 type Mutate func(*v1.Pod)
@@ -86,21 +86,21 @@ func NotReady() NodeOption {
 
 // Capability limits a queue: "4cpu 8Gi".
 func Capability(text string) QueueOption {
-	return func(c *Cluster, q *v1alpha1.Queue) {
+	return func(c *Scenario, q *v1alpha1.Queue) {
 		q.Spec.Capability = c.amounts("Capability of queue "+q.Name, text)
 	}
 }
 
 // Guarantee sets the guaranteed resources of a queue.
 func Guarantee(text string) QueueOption {
-	return func(c *Cluster, q *v1alpha1.Queue) {
+	return func(c *Scenario, q *v1alpha1.Queue) {
 		q.Spec.Guarantee = c.amounts("Guarantee of queue "+q.Name, text)
 	}
 }
 
 // NotReclaimable makes a queue neither borrow nor be reclaimed from.
 func NotReclaimable() QueueOption {
-	return func(_ *Cluster, q *v1alpha1.Queue) {
+	return func(_ *Scenario, q *v1alpha1.Queue) {
 		no := false
 		q.Spec.Reclaimable = &no
 	}

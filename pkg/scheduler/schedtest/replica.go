@@ -99,9 +99,9 @@ func (r *replica) audit(t T, when string) {
 }
 
 // session runs the actions once and returns the recorded cycle.
-func (r *replica) session(t T, c *Cluster) *cycle {
+func (r *replica) session(t T, s *Scenario) *cycle {
 	t.Helper()
-	result := &cycle{cluster: c, model: r.model, decided: map[api.TaskID]bool{}}
+	result := &cycle{cluster: s, model: r.model, decided: map[api.TaskID]bool{}}
 	_, _, err := r.profile.Run(t.Context(), r.model, result, r.log, framework.Hooks{
 		Watch: []framework.WatchFn{func(ssn *framework.Session, decisions []api.Decision) {
 			r.checkPlan(ssn, decisions, result)

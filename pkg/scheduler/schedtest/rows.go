@@ -18,14 +18,14 @@ import (
 )
 
 // Row declares an object. Rows apply from top to bottom.
-type Row func(*Cluster)
+type Row func(*Scenario)
 
 // Given lists rows.
 func Given(rows ...Row) []Row { return rows }
 
 // Rows combines rows.
 func Rows(rows ...Row) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		for _, row := range rows {
 			row(c)
 		}
@@ -35,7 +35,7 @@ func Rows(rows ...Row) Row {
 // Node declares a ready node: Node("n1", "4cpu 16Gi"). Without an amount of pods it allows 110. It has the label
 // kubernetes.io/hostname.
 func Node(name, allocatable string, options ...NodeOption) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		list := c.amounts(fmt.Sprintf("Node(%q)", name), allocatable)
 		if _, given := list[v1.ResourcePods]; !given {
 			list[v1.ResourcePods] = *mustParse("110")
@@ -57,7 +57,7 @@ func Node(name, allocatable string, options ...NodeOption) Row {
 
 // Nodes declares count nodes n1, n2, … when called with the prefix "n".
 func Nodes(count int, prefix, allocatable string, options ...NodeOption) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		for i := range count {
 			Node(fmt.Sprintf("%s%d", prefix, i+1), allocatable, options...)(c)
 		}
@@ -66,17 +66,17 @@ func Nodes(count int, prefix, allocatable string, options ...NodeOption) Row {
 
 // MissingNode declares that pods name a node that does not exist.
 func MissingNode(name string) Row {
-	return func(c *Cluster) { c.missing["node "+name] = true }
+	return func(c *Scenario) { c.missing["node "+name] = true }
 }
 
 // MissingQueue declares that rows name a queue that does not exist.
 func MissingQueue(name string) Row {
-	return func(c *Cluster) { c.missing["queue "+name] = true }
+	return func(c *Scenario) { c.missing["queue "+name] = true }
 }
 
 // Queue declares a queue.
 func Queue(name string, weight int32, options ...QueueOption) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		queue := &v1alpha1.Queue{ObjectMeta: c.meta("", name), Spec: v1alpha1.QueueSpec{Weight: weight}}
 		for _, option := range options {
 			option(c, queue)
@@ -87,14 +87,14 @@ func Queue(name string, weight int32, options ...QueueOption) Row {
 
 // PriorityClass declares a priority class.
 func PriorityClass(name string, value int32) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		c.setPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: c.meta("", name), Value: value})
 	}
 }
 
 // Budget declares a PodDisruptionBudget that allows that many evictions of pods with a label.
 func Budget(name string, allowed int32, key, value string) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		c.t.Helper()
 		b := &policyv1.PodDisruptionBudget{
 			ObjectMeta: c.meta("ns", name),
@@ -107,7 +107,7 @@ func Budget(name string, allowed int32, key, value string) Row {
 
 // Terminating declares a namespace that is being deleted.
 func Terminating(name string) Row {
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		c.setNamespace(&v1.Namespace{ObjectMeta: c.meta("", name), Status: v1.NamespaceStatus{Phase: v1.NamespaceTerminating}})
 	}
 }
@@ -115,7 +115,7 @@ func Terminating(name string) Row {
 // Group declares the PodGroup "queue/name" and the pods in it.
 func Group(name string, minMember int32, parts ...Part) Row {
 	row := fmt.Sprintf("Group(%q)", name)
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		d := c.declare(row, name, parts)
 		c.needQueue(row, d.queue)
 		if c.groups[d.namespace+"/"+d.name] != nil {
@@ -139,7 +139,7 @@ func Group(name string, minMember int32, parts ...Part) Row {
 // More adds pods to an existing group; their numbers continue those of the group.
 func More(name string, parts ...Part) Row {
 	row := fmt.Sprintf("More(%q)", name)
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		d := c.declare(row, name, parts)
 		group := c.groups[d.namespace+"/"+d.name]
 		if group == nil {
@@ -154,7 +154,7 @@ func More(name string, parts ...Part) Row {
 // MissingGroup declares pods of a group that does not exist.
 func MissingGroup(name string, parts ...Part) Row {
 	row := fmt.Sprintf("MissingGroup(%q)", name)
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		d := c.declare(row, name, parts)
 		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
 		c.names[d.namespace+"/"+d.name] = name
@@ -166,13 +166,13 @@ func MissingGroup(name string, parts ...Part) Row {
 // the default queue unless OfQueue sets another.
 func Plain(name string, parts ...Part) Row {
 	row := fmt.Sprintf("Plain(%q)", name)
-	return func(c *Cluster) { c.addPodsWithoutGroup(row, c.declare(row, name, parts)) }
+	return func(c *Scenario) { c.addPodsWithoutGroup(row, c.declare(row, name, parts)) }
 }
 
 // ReplicaSet declares pods without a group that have a controller of that name.
 func ReplicaSet(name string, parts ...Part) Row {
 	row := fmt.Sprintf("ReplicaSet(%q)", name)
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		d := c.declare(row, name, parts)
 		yes := true
 		owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: c.uid("", "rs-"+name), Controller: &yes}
@@ -195,7 +195,7 @@ func (o *objects) addPodsWithoutGroup(row string, d *declaration) {
 // Foreign declares pods of another scheduler.
 func Foreign(name string, parts ...Part) Row {
 	row := fmt.Sprintf("Foreign(%q)", name)
-	return func(c *Cluster) {
+	return func(c *Scenario) {
 		d := c.declare(row, name, parts)
 		d.foreign = true
 		d.all = append(d.all, Mutate(func(p *v1.Pod) { p.Spec.SchedulerName = v1.DefaultSchedulerName }))

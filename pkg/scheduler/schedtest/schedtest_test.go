@@ -76,11 +76,11 @@ pipeline set-1 n1`,
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := New(t, registryOf(t, firstFit), tc.given, actAlone)
-			if diff := cmp.Diff(tc.want, c.Cycle()); diff != "" {
+			s := New(t, registryOf(t, firstFit), tc.given, actAlone)
+			if diff := cmp.Diff(tc.want, s.Cycle()); diff != "" {
 				t.Errorf("transcript (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.waits, c.Waits()); diff != "" {
+			if diff := cmp.Diff(tc.waits, s.Waits()); diff != "" {
 				t.Errorf("waits (-want +got):\n%s", diff)
 			}
 		})
@@ -300,31 +300,31 @@ func TestInvariantViolations(t *testing.T) {
 }
 
 func TestBindResults(t *testing.T) {
-	c := New(t, registryOf(t, firstFit), Given(Node("n1", "2cpu"), Queue("q", 1), Group("q/a", 1, Pending(2, "1cpu"))), actAlone)
+	s := New(t, registryOf(t, firstFit), Given(Node("n1", "2cpu"), Queue("q", 1), Group("q/a", 1, Pending(2, "1cpu"))), actAlone)
 	expect := func(when, got, want string) {
 		t.Helper()
 		if got != want {
 			t.Errorf("%s: got %q, want %q", when, got, want)
 		}
 	}
-	expect("first", c.Cycle(), "bind q/a-0 n1\nbind q/a-1 n1")
-	expect("unanswered", c.Cycle(), "")
-	expect("in flight", strings.Join(c.InFlight(), " "), "q/a-0 q/a-1")
-	c.ConfirmBinds("q/a-0")
-	c.FailBinds("q/a-1")
-	expect("refused", c.Cycle(), "bind q/a-1 n1")
-	expect("phase", c.Phase("q/a"), "Running")
-	c.ConfirmBinds()
-	c.Start()
-	c.Succeed("q/a-0")
-	c.Add(More("q/a", Pending(1, "1cpu")))
-	expect("arrival", c.Cycle(), "bind q/a-2 n1")
-	expect("held", c.Held("q"), "2 cpu")
-	c.EditNode("n1", func(n *v1.Node) { n.Spec.Unschedulable = true })
-	c.Recreate("q/a-2")
-	expect("recreated in flight", strings.Join(c.InFlight(), " "), "")
-	expect("recreated", c.Cycle(), "bind q/a-2 n1")
-	if got := failure(func(ft T) { c.t = ft; c.ConfirmBinds("q/a-0") }); !strings.Contains(got, "not all of these binds are in flight") {
+	expect("first", s.Cycle(), "bind q/a-0 n1\nbind q/a-1 n1")
+	expect("unanswered", s.Cycle(), "")
+	expect("in flight", strings.Join(s.InFlight(), " "), "q/a-0 q/a-1")
+	s.ConfirmBinds("q/a-0")
+	s.FailBinds("q/a-1")
+	expect("refused", s.Cycle(), "bind q/a-1 n1")
+	expect("phase", s.Phase("q/a"), "Running")
+	s.ConfirmBinds()
+	s.Start()
+	s.Succeed("q/a-0")
+	s.Add(More("q/a", Pending(1, "1cpu")))
+	expect("arrival", s.Cycle(), "bind q/a-2 n1")
+	expect("held", s.Held("q"), "2 cpu")
+	s.EditNode("n1", func(n *v1.Node) { n.Spec.Unschedulable = true })
+	s.Recreate("q/a-2")
+	expect("recreated in flight", strings.Join(s.InFlight(), " "), "")
+	expect("recreated", s.Cycle(), "bind q/a-2 n1")
+	if got := failure(func(ft T) { s.t = ft; s.ConfirmBinds("q/a-0") }); !strings.Contains(got, "not all of these binds are in flight") {
 		t.Errorf("confirming a bind that is not in flight: %q", got)
 	}
 }

@@ -40,8 +40,8 @@ func Scripts(t *testing.T, registry func(T) *framework.Registry, pattern string)
 const indent = "    "
 
 // play runs a script and returns it with the current output of its commands.
-func play(c *Cluster, file, script string) string {
-	c.t.Helper()
+func play(s *Scenario, file, script string) string {
+	s.t.Helper()
 	var out strings.Builder
 	number := 0
 	for line := range strings.Lines(script) {
@@ -57,11 +57,11 @@ func play(c *Cluster, file, script string) string {
 		}
 		command, ok := commands()[words[0]]
 		if !ok {
-			c.t.Fatalf("%s:%d: there is no command %q", file, number, words[0])
+			s.t.Fatalf("%s:%d: there is no command %q", file, number, words[0])
 		}
-		printed, err := command(c, words[1:])
+		printed, err := command(s, words[1:])
 		if err != nil {
-			c.t.Fatalf("%s:%d: %s: %v", file, number, words[0], err)
+			s.t.Fatalf("%s:%d: %s: %v", file, number, words[0], err)
 		}
 		for text := range strings.Lines(printed) {
 			out.WriteString(indent + strings.TrimRight(text, "\n") + "\n")

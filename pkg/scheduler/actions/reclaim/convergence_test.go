@@ -80,7 +80,7 @@ func TestReclaimEndsAtWhatQueuesDeserve(t *testing.T) {
 	}
 }
 
-func holdings(c *Cluster) string {
+func holdings(c *Scenario) string {
 	var parts []string
 	for _, queue := range c.Queues() {
 		parts = append(parts, queue+" "+c.Held(queue))

@@ -66,7 +66,7 @@ func TestResultOfBind(t *testing.T) {
 		Bound     int
 		Forgotten bool
 	}
-	type cluster = fakecluster.Cluster
+	type cluster = fakecluster.APIServer
 	tests := map[string]struct {
 		given func(*cluster)
 		want  result

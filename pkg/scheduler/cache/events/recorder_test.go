@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run runs a test with a recorder on a fake cluster, in a synctest bubble. No bind is ever queued.
-func run(t *testing.T, test func(*Recorder, *fakecluster.Cluster)) {
+// run runs a test with a recorder on a fake API server, in a synctest bubble. No bind is ever queued.
+func run(t *testing.T, test func(*Recorder, *fakecluster.APIServer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := fakecluster.New(t)
@@ -43,7 +43,7 @@ func run(t *testing.T, test func(*Recorder, *fakecluster.Cluster)) {
 	})
 }
 
-func newRecorder(t *testing.T, c *fakecluster.Cluster) *Recorder {
+func newRecorder(t *testing.T, c *fakecluster.APIServer) *Recorder {
 	return New(Options{
 		SchedulerName: fakecluster.SchedulerName, Kube: c.Kube, Yield: func(context.Context, time.Duration) {},
 		Clock: clock.RealClock{}, Log: testr.New(t),
@@ -95,7 +95,7 @@ func TestEvents(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(r *Recorder, c *fakecluster.Cluster) {
+			run(t, func(r *Recorder, c *fakecluster.APIServer) {
 				test.given(r)
 				time.Sleep(3 * time.Minute)
 				got := map[string]int{}

@@ -35,11 +35,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noBinds is the Yield of a scheduler that binds nothing.
 func noBinds(context.Context, time.Duration) {}
 
-// harness is running writers and their recorder of events on a fake cluster with PodGroup g, which has
+// harness is running writers and their recorder of events on a fake API server with PodGroup g, which has
 // the one pod g-0. It lives in a synctest bubble.
 type harness struct {
 	*Writers
-	*fakecluster.Cluster
+	*fakecluster.APIServer
 }
 
 func run(t *testing.T, test func(*harness)) {
@@ -51,7 +51,7 @@ func run(t *testing.T, test func(*harness)) {
 		recorder := events.New(events.Options{
 			SchedulerName: fakecluster.SchedulerName, Kube: c.Kube, Yield: noBinds, Clock: clock.RealClock{}, Log: log,
 		})
-		f := &harness{Cluster: c, Writers: New(Options{
+		f := &harness{APIServer: c, Writers: New(Options{
 			Kube: c.Kube, Batch: c.Batch,
 			PodGroups: batch.Scheduling().V1alpha1().PodGroups().Lister(), Queues: batch.Scheduling().V1alpha1().Queues().Lister(),
 			Pods:   kube.Core().V1().Pods().Lister(),

@@ -20,30 +20,30 @@ import (
 )
 
 // serve returns a reactor that handles writes.
-func (c *Cluster) serve(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
+func (s *APIServer) serve(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (bool, runtime.Object, error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		switch a := action.(type) {
 		case clienttesting.CreateActionImpl:
 			if binding, ok := a.Object.(*v1.Binding); ok {
-				return true, nil, c.bind(tracker, a, binding)
+				return true, nil, s.bind(tracker, a, binding)
 			}
-			c.stamp(a.Object)
-			c.wrote(a.Object)
+			s.stamp(a.Object)
+			s.wrote(a.Object)
 			return clienttesting.ObjectReaction(tracker)(a)
 		case clienttesting.UpdateActionImpl:
-			object, err := c.update(tracker, a)
+			object, err := s.update(tracker, a)
 			return true, object, err
 		case clienttesting.PatchActionImpl:
-			object, err := c.patch(tracker, a)
+			object, err := s.patch(tracker, a)
 			return true, object, err
 		}
 		return false, nil, nil
 	}
 }
 
-func (c *Cluster) bind(tracker clienttesting.ObjectTracker, a clienttesting.CreateActionImpl, binding *v1.Binding) error {
+func (s *APIServer) bind(tracker clienttesting.ObjectTracker, a clienttesting.CreateActionImpl, binding *v1.Binding) error {
 	object, err := tracker.Get(a.GetResource(), a.GetNamespace(), binding.Name)
 	if err != nil {
 		return err
@@ -57,11 +57,11 @@ func (c *Cluster) bind(tracker clienttesting.ObjectTracker, a clienttesting.Crea
 		pod.Annotations = map[string]string{}
 	}
 	maps.Copy(pod.Annotations, binding.Annotations)
-	c.stamp(pod)
+	s.stamp(pod)
 	return tracker.Update(a.GetResource(), pod, a.GetNamespace())
 }
 
-func (c *Cluster) update(tracker clienttesting.ObjectTracker, a clienttesting.UpdateActionImpl) (runtime.Object, error) {
+func (s *APIServer) update(tracker clienttesting.ObjectTracker, a clienttesting.UpdateActionImpl) (runtime.Object, error) {
 	update, err := meta.Accessor(a.Object)
 	if err != nil {
 		return nil, err
@@ -71,16 +71,16 @@ func (c *Cluster) update(tracker clienttesting.ObjectTracker, a clienttesting.Up
 		return nil, err
 	}
 	if current, _ := meta.Accessor(object); current.GetResourceVersion() != update.GetResourceVersion() {
-		c.conflicts++
+		s.conflicts++
 		return nil, apierrors.NewConflict(a.GetResource().GroupResource(), update.GetName(), fmt.Errorf("it is at %s", current.GetResourceVersion()))
 	}
-	c.stamp(a.Object)
-	c.wrote(a.Object)
+	s.stamp(a.Object)
+	s.wrote(a.Object)
 	return a.Object, tracker.Update(a.GetResource(), a.Object, a.GetNamespace())
 }
 
 // patch handles the patch of a pod's conditions.
-func (c *Cluster) patch(tracker clienttesting.ObjectTracker, a clienttesting.PatchActionImpl) (runtime.Object, error) {
+func (s *APIServer) patch(tracker clienttesting.ObjectTracker, a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	object, err := tracker.Get(a.GetResource(), a.GetNamespace(), a.GetName())
 	if err != nil {
 		return nil, err
@@ -99,12 +99,12 @@ func (c *Cluster) patch(tracker clienttesting.ObjectTracker, a clienttesting.Pat
 		return nil, err
 	}
 	if patch.Metadata.UID != pod.UID || patch.Metadata.ResourceVersion != pod.ResourceVersion {
-		c.conflicts++
+		s.conflicts++
 		return nil, apierrors.NewConflict(a.GetResource().GroupResource(), pod.Name, fmt.Errorf("it is at %s", pod.ResourceVersion))
 	}
 	pod.Status.Conditions = patch.Status.Conditions
-	c.stamp(pod)
-	c.wrote(pod)
+	s.stamp(pod)
+	s.wrote(pod)
 	return pod, tracker.Update(a.GetResource(), pod, a.GetNamespace())
 }
 

@@ -27,8 +27,8 @@ import (
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 )
 
-// Cluster is the API server.
-type Cluster struct {
+// APIServer is the API server.
+type APIServer struct {
 	Kube   Clientset
 	Batch  *batchfake.Clientset
 	Faults *Faults
@@ -43,93 +43,93 @@ type Cluster struct {
 }
 
 // New returns an API server with some objects.
-func New(t testing.TB, objects ...runtime.Object) *Cluster {
+func New(t testing.TB, objects ...runtime.Object) *APIServer {
 	t.Helper()
 	now := time.Now()
 	faults := &Faults{Bind: map[string][]Fault{}, Get: map[string]int{}, start: now}
-	c := &Cluster{
+	s := &APIServer{
 		Kube: Clientset{fake.NewSimpleClientset(), faults}, Batch: batchfake.NewSimpleClientset(), Faults: faults,
 		t: t, start: now,
 	}
-	c.Kube.PrependReactor("*", "*", c.serve(c.Kube.Tracker()))
-	c.Batch.PrependReactor("*", "*", c.serve(c.Batch.Tracker()))
+	s.Kube.PrependReactor("*", "*", s.serve(s.Kube.Tracker()))
+	s.Batch.PrependReactor("*", "*", s.serve(s.Batch.Tracker()))
 	for _, object := range objects {
-		c.Create(object)
+		s.Create(object)
 	}
-	return c
+	return s
 }
 
 // Elapsed returns the time since New.
-func (c *Cluster) Elapsed() time.Duration { return time.Since(c.start) }
+func (s *APIServer) Elapsed() time.Duration { return time.Since(s.start) }
 
 // Create creates an object.
-func (c *Cluster) Create(object runtime.Object) {
-	c.t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stamp(object)
-	tracker := c.Kube.Tracker()
+func (s *APIServer) Create(object runtime.Object) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stamp(object)
+	tracker := s.Kube.Tracker()
 	switch object.(type) {
 	case *v1alpha1.PodGroup, *v1alpha1.Queue:
-		tracker = c.Batch.Tracker()
+		tracker = s.Batch.Tracker()
 	}
 	if err := tracker.Add(object); err != nil {
-		c.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 }
 
 // Update changes a pod as another client would. All pods are in namespace default.
-func (c *Cluster) Update(name string, change func(*v1.Pod)) {
-	c.t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *APIServer) Update(name string, change func(*v1.Pod)) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	pods := v1.SchemeGroupVersion.WithResource("pods")
-	object, err := c.Kube.Tracker().Get(pods, "default", name)
+	object, err := s.Kube.Tracker().Get(pods, "default", name)
 	if err != nil {
-		c.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	change(object.(*v1.Pod))
-	c.stamp(object)
-	if err := c.Kube.Tracker().Update(pods, object, "default"); err != nil {
-		c.t.Fatal(err)
+	s.stamp(object)
+	if err := s.Kube.Tracker().Update(pods, object, "default"); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
 // DeletePod deletes a pod.
-func (c *Cluster) DeletePod(name string) {
-	c.t.Helper()
-	if err := c.Kube.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), "default", name); err != nil {
-		c.t.Fatal(err)
+func (s *APIServer) DeletePod(name string) {
+	s.t.Helper()
+	if err := s.Kube.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), "default", name); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
 // PodGroup returns a PodGroup as it is now.
-func (c *Cluster) PodGroup(name string) *v1alpha1.PodGroup {
-	c.t.Helper()
-	object, err := c.Batch.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("podgroups"), "default", name)
+func (s *APIServer) PodGroup(name string) *v1alpha1.PodGroup {
+	s.t.Helper()
+	object, err := s.Batch.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("podgroups"), "default", name)
 	if err != nil {
-		c.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return object.(*v1alpha1.PodGroup)
 }
 
 // Pod returns a pod as it is now.
-func (c *Cluster) Pod(name string) *v1.Pod {
-	c.t.Helper()
-	object, err := c.Kube.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)
+func (s *APIServer) Pod(name string) *v1.Pod {
+	s.t.Helper()
+	object, err := s.Kube.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)
 	if err != nil {
-		c.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return object.(*v1.Pod)
 }
 
 // Bound returns the pods that have a node, one a line, with the node.
-func (c *Cluster) Bound() []string {
-	c.t.Helper()
+func (s *APIServer) Bound() []string {
+	s.t.Helper()
 	lines := []string{}
-	list, err := c.Kube.Tracker().List(v1.SchemeGroupVersion.WithResource("pods"), v1.SchemeGroupVersion.WithKind("Pod"), "")
+	list, err := s.Kube.Tracker().List(v1.SchemeGroupVersion.WithResource("pods"), v1.SchemeGroupVersion.WithKind("Pod"), "")
 	if err != nil {
-		c.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	for _, pod := range list.(*v1.PodList).Items {
 		if pod.Spec.NodeName != "" {
@@ -141,20 +141,20 @@ func (c *Cluster) Bound() []string {
 
 // Written returns the status writes and events since the last call, each with its time. Lines of the
 // same time are sorted.
-func (c *Cluster) Written() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	lines := append([]string{}, c.writes...)
-	c.writes = nil
+func (s *APIServer) Written() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := append([]string{}, s.writes...)
+	s.writes = nil
 	SortByTime(lines)
 	return lines
 }
 
 // Conflicts returns how many status writes were refused because the object had changed.
-func (c *Cluster) Conflicts() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.conflicts
+func (s *APIServer) Conflicts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conflicts
 }
 
 // SortByTime sorts lines that begin with a duration.
@@ -168,16 +168,16 @@ func SortByTime(lines []string) {
 }
 
 // wrote adds a line to the transcript. The caller holds mu.
-func (c *Cluster) wrote(object runtime.Object) {
-	c.writes = append(c.writes, c.Elapsed().String()+" "+describe(object))
+func (s *APIServer) wrote(object runtime.Object) {
+	s.writes = append(s.writes, s.Elapsed().String()+" "+describe(object))
 }
 
 // stamp gives an object a new resource version. The caller holds mu.
-func (c *Cluster) stamp(object runtime.Object) {
-	c.version++
+func (s *APIServer) stamp(object runtime.Object) {
+	s.version++
 	m, err := meta.Accessor(object)
 	if err != nil {
-		c.t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	m.SetResourceVersion(strconv.FormatInt(c.version, 10))
+	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
 }

@@ -20,7 +20,7 @@ const (
 	defaultQueue  = "default"
 )
 
-// T is the part of a test that a Cluster needs; *testing.T and *rapid.T implement it.
+// T is the part of a test that a Scenario needs; *testing.T and *rapid.T implement it.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -28,9 +28,9 @@ type T interface {
 	Context() context.Context
 }
 
-// Cluster is a fake API server for a scheduler without clients. It has its objects and their changes, and adds what
+// Scenario is a fake API server for a scheduler without clients. It has its objects and their changes, and adds what
 // belongs to the scheduler: cycles, and binds and evictions in flight. It is not safe for concurrent use.
-type Cluster struct {
+type Scenario struct {
 	changes
 	replicas replicas
 
@@ -41,7 +41,7 @@ type Cluster struct {
 	skipConvergence   bool
 }
 
-// Option changes how a Cluster schedules.
+// Option changes how a Scenario schedules.
 type Option func(*settings)
 
 type settings struct {
@@ -65,23 +65,23 @@ func WithLog(log logr.Logger) Option { return func(s *settings) { s.log = log } 
 
 // New creates a cluster from the rows, scheduled by the plugins and actions of the registry. The built-in
 // configuration applies unless an option changes it. Invalid rows or options fail the test.
-func New(t T, registry *framework.Registry, given []Row, options ...Option) *Cluster {
+func New(t T, registry *framework.Registry, given []Row, options ...Option) *Scenario {
 	t.Helper()
-	s := settings{config: conf.DefaultYAML(), seed: 1, log: logr.Discard()}
+	set := settings{config: conf.DefaultYAML(), seed: 1, log: logr.Discard()}
 	for _, option := range options {
-		option(&s)
+		option(&set)
 	}
-	policy, _, err := conf.Parse("the configuration of the test", []byte(s.config), registry.Catalog())
+	policy, _, err := conf.Parse("the configuration of the test", []byte(set.config), registry.Catalog())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{deletedPods: map[string]*v1.Pod{}, skipConvergence: s.skipConvergence}
-	c.objects = newObjects(t, func(e event) { c.replicas.enqueue(e) })
-	c.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: c.informers, Clock: c.clock, GangGrace: time.Minute}, s.seed)
-	c.replicas.ordered.log = s.log
-	c.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
-	c.Add(given...)
-	return c
+	s := &Scenario{deletedPods: map[string]*v1.Pod{}, skipConvergence: set.skipConvergence}
+	s.objects = newObjects(t, func(e event) { s.replicas.enqueue(e) })
+	s.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: s.informers, Clock: s.clock, GangGrace: time.Minute}, set.seed)
+	s.replicas.ordered.log = set.log
+	s.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+	s.Add(given...)
+	return s
 }
 
 // Run runs one cycle over the rows and returns the transcript.
@@ -91,9 +91,9 @@ func Run(t T, registry *framework.Registry, given []Row, options ...Option) stri
 }
 
 // Add declares more rows for the next cycle.
-func (c *Cluster) Add(rows ...Row) {
-	c.t.Helper()
+func (s *Scenario) Add(rows ...Row) {
+	s.t.Helper()
 	for _, row := range rows {
-		row(c)
+		row(s)
 	}
 }
