@@ -24,10 +24,13 @@
 //	  events        records Kubernetes events
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
+//	reservation   policies that always run: nominations, starvation reservations, degraded gangs
 //	preemption    the search for victims; with place and worklist, what actions are built from
 //	place         the best node for a task
 //	worklist      the order in which actions take jobs
 //	framework     Session, Statement and the extension points between actions and plugins
+//	nodeindex     per session: which nodes fit a task, and why the others do not
+//	model         the live model: events in, in-flight binds and evictions
 //	conf          the policy file
 //	metrics       what is measured
 //	api           tasks, jobs, nodes, queues, resource vectors, decisions, reasons
@@ -41,7 +44,7 @@
 //     the queue and wakes the scheduler (cache/informers.go).
 //  2. Run waits a few milliseconds for more events, then calls RunOnce.
 //  3. Cache.Apply drains the queue and puts the pod into the model as a task of its job
-//     (cache/cache.go, Cluster.SetPod).
+//     (cache/cache.go, model.Events.SetPod).
 //  4. Profile.Open lets the plugins register their functions, and validates the jobs.
 //  5. The action allocate takes the jobs in the order of the plugins, and places the tasks of each
 //     one in a Statement, node by node (actions/allocate). If the gang is complete, it commits the
@@ -52,11 +55,22 @@
 //     finds out whether the pod was bound, and reports a BindFailed event to step 3 if not.
 //  8. The watch shows the pod with its node. In the next cycle the model confirms the task.
 //
-// A gang that cannot start may preempt others: the actions preempt and reclaim search for victims,
-// and commit their evictions together with the placement of the gang, as one plan. The evictor carries
-// the plan out (cache/evict). The resources stay nominated to the gang until the victims are gone.
 // What keeps a gang pending is written to its conditions and those of its pods (report.go,
 // cache/status).
+//
+// # The path of an eviction, from plan to the bound preemptor
+//
+//  1. The action preempt or reclaim calls Planner.Plan for the claim of a gang (preemption). The
+//     plan is one Statement: the victims, and the placement of the gang on what they free.
+//  2. Statement.Commit hands it to the cache and calls the functions at Committed. One of them,
+//     in reservation/nomination.go, records which resources belong to the preemptor.
+//  3. Cache.Commit makes an evict.Plan of the decisions, and the model marks the victims as
+//     releasing (model.Ledger).
+//  4. The evictor carries the plan out on a goroutine of its own: a dry run of all evictions, then
+//     the evictions (cache/evict). A refusal becomes an EvictionFailed event, as a failed bind does.
+//  5. The watch shows that the victims end. The action nominated, which runs first in each session,
+//     places the preemptor on the resources that are nominated to it, and binds it when all are free
+//     (reservation/nominated.go). From there on it is the path of a pod, step 6.
 //
 // # Where to look next
 //
