@@ -56,7 +56,7 @@ func TestEvictions(t *testing.T) {
 			step:   step{want: `a: Running Scheduled; 12 running`},
 			then: []step{{
 				do: rows(gang("b1", 1, pods(12, "1cpu")), gang("b2", 1, pods(12, "1cpu"))),
-				// Who comes first may take five, and gives one back.
+				// The job that starts first may get five pods, of which one is evicted later.
 				want: `
 					a: Running Scheduled; 4 running
 					b1: Running Scheduled; 4 running
