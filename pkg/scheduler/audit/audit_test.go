@@ -36,8 +36,10 @@ func TestModelFindsErrors(t *testing.T) {
 		"node of a task":            func(c *model.Cluster) { c.Tasks()["uid-bound"].Node = nil },
 		"job of a task":             func(c *model.Cluster) { c.Tasks()["uid-bound"].Job = nil },
 		"bind of a task":            func(c *model.Cluster) { c.Tasks()["uid-assumed"].Tracking.Bind = nil },
-		"recorded bind":             func(c *model.Cluster) { delete(model.Inspect(c).InFlightBinds, "uid-assumed") },
-		"recorded eviction":         func(c *model.Cluster) { model.Inspect(c).InFlightEvictions["uid-bound"] = struct{}{} },
+		"restored bind": func(c *model.Cluster) {
+			model.Inspect(c).RestoredBinds["uid-bound"] = model.InFlightBind{Node: "n", Commitment: &api.Commitment{}}
+		},
+		"restored eviction": func(c *model.Cluster) { model.Inspect(c).RestoredEvictions["uid-bound"] = struct{}{} },
 		"empty unknown node": func(c *model.Cluster) {
 			model.Inspect(c).Nodes["ghost"] = &api.NodeInfo{Name: "ghost", Index: -1}
 		},

@@ -143,9 +143,12 @@ func (a *audit) taskObject(what string, t *api.TaskInfo) {
 
 // taskPlace checks status and node. Decisions of the open session are not checked.
 func (a *audit) taskPlace(what string, t *api.TaskInfo) {
-	_, evicting := a.i.InFlightEvictions[t.ID]
-	expect(a, what+" recorded bind", t.Tracking.Bind, a.i.InFlightBinds[t.ID].Commitment)
-	expect(a, what+" recorded eviction", t.Tracking.Evicting, evicting)
+	if bind, ok := a.i.RestoredBinds[t.ID]; ok {
+		expect(a, what+" restored bind", t.Tracking.Bind, bind.Commitment)
+	}
+	if _, ok := a.i.RestoredEvictions[t.ID]; ok {
+		expect(a, what+" restored eviction", t.Tracking.Evicting, true)
+	}
 	shown := api.StatusOf(t.Pod)
 	inSession := t.Status == api.Allocated || t.Status == api.Pipelined || t.Status == api.Releasing && shown != api.Releasing
 	switch {

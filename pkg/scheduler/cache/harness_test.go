@@ -105,7 +105,7 @@ func (f *harness) converge() {
 			inFlight++
 		}
 	}
-	if recorded := len(model.Inspect(f.Model()).InFlightBinds); inFlight != recorded {
+	if recorded := len(f.Model().InFlight().Binds()); inFlight != recorded {
 		f.t.Errorf("%d tasks are in flight, and %d binds are recorded", inFlight, recorded)
 	}
 }

@@ -160,11 +160,11 @@ func (s *fakeInformers) compare(t *rapid.T) {
 	if diff := cmp.Diff(lines(fresh), lines(s.Model())); diff != "" {
 		t.Fatalf("the model (+) is not what the informers show (-):\n%s", diff)
 	}
-	recorded := model.Inspect(s.Model())
-	if got, want := slices.Sorted(maps.Keys(recorded.InFlightBinds)), taskIDs(s.binds); !slices.Equal(got, want) {
+	recorded := s.Model().InFlight()
+	if got, want := slices.Sorted(maps.Keys(recorded.Binds())), taskIDs(s.binds); !slices.Equal(got, want) {
 		t.Fatalf("the record has the binds %v, want %v", got, want)
 	}
-	if got, want := slices.Sorted(maps.Keys(recorded.InFlightEvictions)), taskIDs(s.evictions); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(recorded.Evictions())), taskIDs(s.evictions); !slices.Equal(got, want) {
 		t.Fatalf("the record has the evictions %v, want %v", got, want)
 	}
 }

@@ -63,9 +63,6 @@ func (c *Cluster) Events() Events { return Events{c} }
 // Ledger returns the functions that apply what the scheduler decides.
 func (c *Cluster) Ledger() Ledger { return Ledger{c} }
 
-// InFlight returns the record of operations in flight, for the model that replaces this one.
-func (c *Cluster) InFlight() *InFlight { return c.inFlight }
-
 // Dims returns the dimensions of resource vectors.
 func (c *Cluster) Dims() *api.Dimensions { return c.dims }
 

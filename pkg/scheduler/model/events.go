@@ -74,7 +74,7 @@ func (e Events) observe(t *api.TaskInfo) {
 		t.Tracking.LastBindError = ""
 	}
 	if t.InFlight() {
-		t.Status, t.Node = api.Binding, e.c.nodes.named(record.binds[t.ID].Node)
+		t.Status, t.Node = api.Binding, e.c.nodes.named(record.nodeOf(t))
 		return
 	}
 	if shown := api.StatusOf(t.Pod); shown == api.Releasing || shown.Ended() {
@@ -91,12 +91,12 @@ func (e Events) DeletePod(uid types.UID) {
 	if !ok {
 		return
 	}
+	delete(c.tasks, t.ID)
 	c.detach(t)
 	c.nodes.removeNominated(t)
 	c.jobs.leave(t)
 	node := t.Node
 	c.signatures.release(t.Signature)
-	delete(c.tasks, t.ID)
 	delete(c.evictions.blocked, t)
 	c.nodes.release(node)
 }

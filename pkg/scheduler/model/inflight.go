@@ -4,14 +4,17 @@
 package model
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // InFlight is the record of what the scheduler has committed and the API server has neither shown nor refused: binds,
-// evictions, and backoffs of jobs. It is the only place that has it: a model that replaces another gets the record of
-// that one (Options.InFlight) and applies it while the objects are replayed. The tasks refer to its commitments.
+// evictions, and backoffs of jobs. A task has its own operations (TaskTracking), so that a commit costs no lookup; the
+// record has those of tasks that a model does not have. A model that replaces another starts with the record of that one
+// (Options.InFlight), and each task that it creates gets its operations from there.
 type InFlight struct {
 	binds     map[api.TaskID]InFlightBind
 	evictions map[api.TaskID]struct{}
@@ -33,16 +36,38 @@ func NewInFlight() *InFlight {
 	}
 }
 
+// Binds returns the binds in flight. Read only.
+func (f *InFlight) Binds() map[api.TaskID]InFlightBind { return f.binds }
+
+// Evictions returns the evictions in flight. Read only.
+func (f *InFlight) Evictions() map[api.TaskID]struct{} { return f.evictions }
+
 // AddBind records a bind of a pod that no model has yet.
 func (f *InFlight) AddBind(id api.TaskID, bind InFlightBind) { f.binds[id] = bind }
 
 // AddEviction records an eviction of a pod that no model has yet.
 func (f *InFlight) AddEviction(id api.TaskID) { f.evictions[id] = struct{}{} }
 
-// addBind records the bind of t to its node, and where t counts from now on.
-func (f *InFlight) addBind(t *api.TaskInfo) {
-	t.Tracking.Bind = currentCommitment(t.Job)
-	f.AddBind(t.ID, InFlightBind{Node: t.Node.Name, Commitment: t.Tracking.Bind})
+// InFlight returns the record of all operations in flight, for the model that replaces this one.
+func (c *Cluster) InFlight() *InFlight {
+	all := &InFlight{binds: maps.Clone(c.inFlight.binds), evictions: maps.Clone(c.inFlight.evictions), backoffs: maps.Clone(c.inFlight.backoffs)}
+	for _, t := range c.tasks {
+		if t.InFlight() {
+			all.AddBind(t.ID, InFlightBind{Node: c.inFlight.nodeOf(t), Commitment: t.Tracking.Bind})
+		}
+		if t.Evicting() {
+			all.AddEviction(t.ID)
+		}
+	}
+	return all
+}
+
+// nodeOf returns the node of the bind of t that is in flight.
+func (f *InFlight) nodeOf(t *api.TaskInfo) string {
+	if t.Node != nil {
+		return t.Node.Name
+	}
+	return f.binds[t.ID].Node // t was just created
 }
 
 // currentCommitment returns where members of j count whose binds are decided now. All of them share the result until
@@ -61,11 +86,6 @@ func currentCommitment(j *api.JobInfo) *api.Commitment {
 func (f *InFlight) endBind(t *api.TaskInfo) {
 	delete(f.binds, t.ID)
 	t.Tracking.Bind = nil
-}
-
-func (f *InFlight) addEviction(t *api.TaskInfo) {
-	f.AddEviction(t.ID)
-	t.Tracking.Evicting = true
 }
 
 func (f *InFlight) endEviction(t *api.TaskInfo) {

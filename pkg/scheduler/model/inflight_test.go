@@ -91,11 +91,11 @@ func TestCommitRecordsAllBeforeItChangesSums(t *testing.T) {
 		}()
 		c.Ledger().Commit(decisions)
 	}()
-	i := model.Inspect(c)
-	if diff := cmp.Diff([]api.TaskID{"uid-bound-a", "uid-bound-b"}, sortedKeys(i.InFlightEvictions)); diff != "" {
+	recorded := c.InFlight()
+	if diff := cmp.Diff([]api.TaskID{"uid-bound-a", "uid-bound-b"}, sortedKeys(recorded.Evictions())); diff != "" {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]api.TaskID{"uid-pending-a", "uid-pending-b"}, sortedKeys(i.InFlightBinds)); diff != "" {
+	if diff := cmp.Diff([]api.TaskID{"uid-pending-a", "uid-pending-b"}, sortedKeys(recorded.Binds())); diff != "" {
 		t.Errorf("binds (-want +got):\n%s", diff)
 	}
 }

@@ -37,8 +37,9 @@ type Inspection struct {
 	// UnconfirmedEvictions are decided and not yet shown by the API server.
 	UnconfirmedEvictions map[*api.TaskInfo]struct{}
 
-	InFlightBinds     map[api.TaskID]InFlightBind
-	InFlightEvictions map[api.TaskID]struct{}
+	// RestoredBinds and RestoredEvictions are in flight since a previous model; InFlight has all.
+	RestoredBinds     map[api.TaskID]InFlightBind
+	RestoredEvictions map[api.TaskID]struct{}
 }
 
 // Inspect returns the memory of a Cluster.
@@ -61,8 +62,8 @@ func Inspect(c *Cluster) Inspection {
 		Namespaces:           c.namespaces,
 		Budgets:              c.budgets.budgets,
 		UnconfirmedEvictions: c.budgets.unconfirmed,
-		InFlightBinds:        c.inFlight.binds,
-		InFlightEvictions:    c.inFlight.evictions,
+		RestoredBinds:        c.inFlight.binds,
+		RestoredEvictions:    c.inFlight.evictions,
 	}
 	for key, term := range terms.byKey {
 		i.TermReferences[key] = term.refs

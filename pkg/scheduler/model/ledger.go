@@ -22,9 +22,9 @@ func (l Ledger) Commit(decisions []api.Decision) {
 	for _, d := range decisions {
 		switch d.Kind {
 		case api.Allocate:
-			l.c.inFlight.addBind(d.Task)
+			d.Task.Tracking.Bind = currentCommitment(d.Task.Job)
 		case api.Evict:
-			l.c.inFlight.addEviction(d.Task)
+			d.Task.Tracking.Evicting = true
 		}
 	}
 	for _, d := range decisions {
@@ -41,7 +41,7 @@ func (l Ledger) Commit(decisions []api.Decision) {
 // overrides what the watch shows, until BindFailed or the watch shows a node.
 func (l Ledger) AssumePod(t *api.TaskInfo) {
 	c := l.c
-	c.inFlight.addBind(t)
+	t.Tracking.Bind = currentCommitment(t.Job)
 	if t.Status != api.Allocated {
 		l.Place(t, api.Binding, t.Node)
 		return
@@ -77,7 +77,7 @@ func (l Ledger) BindFailed(id api.TaskID, why string) {
 // MarkEvicting records that the eviction of t is in flight. From now on t is Releasing, until EvictionFailed or
 // the watch shows the deletion.
 func (l Ledger) MarkEvicting(t *api.TaskInfo) {
-	l.c.inFlight.addEviction(t)
+	t.Tracking.Evicting = true
 	l.Place(t, api.Releasing, t.Node)
 }
 
