@@ -101,6 +101,16 @@ func (p *points) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	return nil
 }
 
+// Feasible reports whether Filter returns nil.
+func (p *points) Feasible(s *api.Signature, n *api.NodeInfo) bool {
+	for i := range p.filter {
+		if p.filter[i].fn(s, n) != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Predicate returns why the task cannot be placed on a node that passed Filter, or nil. It does not check resources.
 func (p *points) Predicate(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
 	for i := range p.predicate {

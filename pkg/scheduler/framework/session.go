@@ -92,7 +92,7 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 	})
 	ssn.opening = nil
 	logAnswers(ssn)
-	ssn.memory.nodes.Open(ssn)
+	ssn.memory.nodes.Open(&ssn.points)
 	ssn.memory.plans.open(ssn)
 	ssn.validateAll(cluster.WaitingJobs())
 	for i := range ssn.opened {

@@ -42,19 +42,24 @@ func (f *feasibleNodes) update(x *feasibleIndex, journal *api.Journal, signature
 	f.capacity.known = false
 	nodes := x.cluster.Nodes()
 	changed, known := f.reader.CatchUp(journal, len(nodes))
-	for _, i := range changed {
-		f.updateNode(x.filters, signature, int(i), nodes[i])
-	}
 	if !known {
-		for i, n := range nodes {
-			f.updateNode(x.filters, signature, i, n)
-		}
+		f.updateAll(x.filters, signature, nodes)
+		return
+	}
+	for _, i := range changed {
+		n := nodes[i] // nil if there is none any more
+		f.set.set(int(i), n != nil && x.filters.Feasible(signature, n))
 	}
 }
 
-// updateNode filters the node with that index; nil if there is none.
-func (f *feasibleNodes) updateNode(filters Filters, signature *api.Signature, index int, n *api.NodeInfo) {
-	f.set.set(index, n != nil && filters.Filter(signature, n) == nil)
+// updateAll filters all nodes: many times if each job has a signature of its own.
+func (f *feasibleNodes) updateAll(filters Filters, signature *api.Signature, nodes []*api.NodeInfo) {
+	f.set.clear(len(nodes))
+	for i, n := range nodes {
+		if n != nil && filters.Feasible(signature, n) {
+			f.set.add(i)
+		}
+	}
 }
 
 // dropUnreferenced drops the signatures that no task has any more.

@@ -32,6 +32,9 @@ func (f *filters) Filter(s *api.Signature, n *api.NodeInfo) *api.Unfit {
 	return nil
 }
 
+// Feasible reports whether Filter returns nil.
+func (f *filters) Feasible(s *api.Signature, n *api.NodeInfo) bool { return f.Filter(s, n) == nil }
+
 // Predicate refuses tasks with host ports on nodes that run one with host ports. The answer is the same for all tasks with
 // one signature, as Filters requires: also for a task that runs on the node.
 func (f *filters) Predicate(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {

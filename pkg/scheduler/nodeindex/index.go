@@ -28,6 +28,8 @@ type Filters interface {
 	// Filter returns why no task with the signature may ever run on the node, or nil. The answer may depend on
 	// the signature and the node object alone.
 	Filter(*api.Signature, *api.NodeInfo) *api.Unfit
+	// Feasible reports whether Filter returns nil. It is faster, because the reason does not matter.
+	Feasible(*api.Signature, *api.NodeInfo) bool
 	// Predicate returns why the task cannot run on a feasible node apart from resources, or nil. If the equivalence class
 	// of the task is local to nodes, the answer is the same for all tasks with its signature, and depends on
 	// nothing but the node.

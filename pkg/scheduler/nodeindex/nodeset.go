@@ -47,6 +47,17 @@ func (s *NodeSet) set(index int, in bool) {
 	}
 }
 
+// clear removes all indexes, and makes space for those below n.
+func (s *NodeSet) clear(n int) {
+	clear(s.bits)
+	for len(s.bits) < (n+63)/64 {
+		s.bits = append(s.bits, 0)
+	}
+}
+
+// add adds an index for which clear has made space.
+func (s *NodeSet) add(index int) { s.bits[index/64] |= 1 << (index % 64) }
+
 // union adds all indexes of another set.
 func (s *NodeSet) union(o *NodeSet) {
 	for len(s.bits) < len(o.bits) {
