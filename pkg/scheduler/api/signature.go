@@ -49,8 +49,9 @@ type Signature struct {
 
 // SignatureTracking is what package model records about a signature.
 type SignatureTracking struct {
-	References int // tasks with this signature
-	Members    int // of these, members of queues that hold resources or wait
+	Number     uint64 // the order in which the model creates signatures
+	References int    // tasks with this signature
+	Members    int    // of these, members of queues that hold resources or wait
 	// Classes are the equivalence classes of the signature as of ClassesAt, a version of the set of affinity terms.
 	Classes   map[string]*EquivalenceClass
 	ClassesAt uint64

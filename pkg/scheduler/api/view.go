@@ -40,7 +40,7 @@ type ClusterView interface {
 	// ClassOf returns the equivalence class of t as of now. The result is shared by all tasks
 	// that the scheduler need not distinguish, and valid until the set of affinity terms changes.
 	ClassOf(t *TaskInfo) *EquivalenceClass
-	// MemberSignatures returns the signatures that holding or waiting members of queues have, in no order.
+	// MemberSignatures returns the signatures that holding or waiting members of queues have, in the order of their creation.
 	MemberSignatures() []*Signature
 
 	// Admissible returns why no task of the job can be placed whatever plugins answer: its group or

@@ -124,7 +124,7 @@ func (c *Cluster) ClassOf(t *api.TaskInfo) *api.EquivalenceClass {
 	return t.Tracking.Class
 }
 
-// MemberSignatures returns the signatures that holding or waiting members of queues have, in no order.
+// MemberSignatures returns the signatures that holding or waiting members of queues have, in the order of their creation.
 func (c *Cluster) MemberSignatures() []*api.Signature { return c.signatures.withMembers() }
 
 // EachReleasing calls visit for all pods on nodes that are being deleted, in no order.

@@ -4,6 +4,9 @@
 package model
 
 import (
+	"cmp"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -14,6 +17,7 @@ import (
 type signatureTable struct {
 	dims  *api.Dimensions
 	byKey map[string]*api.Signature
+	count uint64     // signatures that were ever created
 	terms *termIndex // of all signatures
 }
 
@@ -28,6 +32,8 @@ func (st *signatureTable) acquire(pod *v1.Pod) *api.Signature {
 	s, ok := st.byKey[key]
 	if !ok {
 		s = api.NewSignature(key, pod, request)
+		st.count++
+		s.Tracking.Number = st.count
 		st.byKey[key] = s
 	}
 	s.Tracking.References++
@@ -71,5 +77,6 @@ func (st *signatureTable) withMembers() []*api.Signature {
 			signatures = append(signatures, s)
 		}
 	}
+	slices.SortFunc(signatures, func(a, b *api.Signature) int { return cmp.Compare(a.Tracking.Number, b.Tracking.Number) })
 	return signatures
 }

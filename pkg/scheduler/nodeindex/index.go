@@ -17,7 +17,7 @@ type Cluster interface {
 	NodeSpecChanges() *api.Journal
 	// Generations count changes of the model; Index reads NodeSpecs, Foreign and Members.
 	Generations() api.Generations
-	// MemberSignatures returns the signatures of holding or waiting members of queues, in no order.
+	// MemberSignatures returns the signatures of holding or waiting members of queues, in the order of their creation.
 	MemberSignatures() []*api.Signature
 	// ClassOf returns the equivalence class of a task.
 	ClassOf(*api.TaskInfo) *api.EquivalenceClass
