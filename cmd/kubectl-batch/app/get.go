@@ -54,7 +54,7 @@ func newGetGroupsCommand(c cluster, o *getOptions) *cobra.Command {
 		Short:   "List PodGroups with phase and reason",
 		Long: `podgroups lists the PodGroups of a namespace. RUN is the number of pods with a
 node, PEND the number of pods without, MIN the number of pods that must start
-together. -o wide adds the message of the scheduler.`,
+together. -o wide adds the message of the scheduler and the last eviction.`,
 		Example: `  kubectl batch get podgroups
   kubectl batch get podgroups -A -o wide
   kubectl batch get podgroups train --watch`,

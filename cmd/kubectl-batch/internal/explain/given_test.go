@@ -74,6 +74,15 @@ func scheduled(g *v1alpha1.PodGroup) {
 	}}
 }
 
+// evicted is a PodGroup that has lost pods by an eviction.
+func evicted(status metav1.ConditionStatus, message string) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionEvicted, Status: status, Reason: v1alpha1.EvictedByReclaim, Message: message, LastTransitionTime: ago(12),
+		})
+	}
+}
+
 func phase(p v1alpha1.PodGroupPhase) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.Status.Phase = p }
 }

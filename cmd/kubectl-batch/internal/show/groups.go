@@ -43,7 +43,7 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 		if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); c != nil {
 			row.Cells[6] = c.Reason
 			if o.Wide {
-				row.Note = c.Message
+				row.Note = c.Message + evictedNote(g)
 			}
 		}
 		if o.Namespaces {
@@ -78,6 +78,15 @@ func Queues(list []v1alpha1.Queue, o Options) text.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// evictedNote describes the last eviction of a PodGroup; empty if there was none.
+func evictedNote(g *v1alpha1.PodGroup) string {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionEvicted)
+	if c == nil {
+		return ""
+	}
+	return "; " + c.Reason + ": " + c.Message
 }
 
 func dash(s string) string {
