@@ -11,8 +11,8 @@ import (
 
 // evicted describes the last eviction of the PodGroup; empty if there was none. It comes from the status, because the
 // evicted pods do not exist for long, and events expire.
-func (f *Facts) evicted() string {
-	c := meta.FindStatusCondition(f.Group.Status.Conditions, v1alpha1.ConditionEvicted)
+func evicted(g *v1alpha1.PodGroup) string {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionEvicted)
 	if c == nil {
 		return ""
 	}
@@ -20,6 +20,6 @@ func (f *Facts) evicted() string {
 }
 
 // isEvicted reports whether the gang does not run because it was evicted.
-func (f *Facts) isEvicted() bool {
-	return meta.IsStatusConditionTrue(f.Group.Status.Conditions, v1alpha1.ConditionEvicted)
+func isEvicted(g *v1alpha1.PodGroup) bool {
+	return meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionEvicted)
 }

@@ -77,6 +77,10 @@ func cases() map[string]*explain.Facts {
 		"evicted-and-runs-again": facts(
 			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning), evicted("False", gangEvicted)), pods("train", 2, running), research(),
 		),
+		"position": facts(
+			group("train", 8, "research", pending("QueueFull", queueFull)), pods("train", 8, waiting("QueueFull", queueFull)),
+			ordered(research(), 12, "other/first", "team/train", "team/later"),
+		),
 		"preempting": facts(
 			group("train", 2, "research", pending("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")),
 			pods("train", 2, waiting("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")), research(),
