@@ -20,8 +20,9 @@ func newWhyCommand(c cluster) *cobra.Command {
 		Aliases: []string{"explain"},
 		Short:   "Explain why a PodGroup is pending, and what unblocks it",
 		Long: `why explains the state of a PodGroup, or of a pod without a PodGroup: the reason
-and message of the scheduler, the node with the smallest shortfall, advice,
-pods with another reason, and the history. It only reads. "explain" is an alias.`,
+and message of the scheduler, the node with the smallest shortfall, advice, the
+position in the order of the queue, the last eviction, pods with another reason,
+and the history. It only reads. "explain" is an alias.`,
 		Example: `  kubectl batch why train                 # a PodGroup
   kubectl batch explain train             # the same
   kubectl batch why train --events        # wait until all events are read

@@ -27,6 +27,8 @@ func (f *Facts) Text() string {
 		s.add("PodGroup", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
 		s.add("Phase", f.phase())
 		f.groupReason().write(&s)
+		s.add("Position", show.Position(f.Group, f.Queue))
+		s.add("Evicted", evicted(f.Group))
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
@@ -80,6 +82,9 @@ func (f *Facts) groupReason() verdict {
 		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
 	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
+	if condition.Reason == v1alpha1.ReasonNotEnoughPods && isEvicted(g) {
+		v.advice = adviceEvicted
+	}
 	if condition.ObservedGeneration < g.Generation {
 		v.message += " (not updated since the last change of the PodGroup)"
 	}

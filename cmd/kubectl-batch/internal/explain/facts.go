@@ -6,10 +6,12 @@
 package explain
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -37,21 +39,12 @@ type Facts struct {
 	Verbose bool
 }
 
-// defaultQueue is the queue of pods that name none, unless the flag of the scheduler sets another.
-const defaultQueue = "default"
-
 // queueName is the queue that is asked for.
 func (f *Facts) queueName() string {
-	name := ""
 	if f.Group != nil {
-		name = f.Group.Spec.Queue
-	} else {
-		name = f.Pods[0].Labels[v1alpha1.LabelQueue]
+		return show.QueueName(f.Group)
 	}
-	if name == "" {
-		return defaultQueue
-	}
-	return name
+	return cmp.Or(f.Pods[0].Labels[v1alpha1.LabelQueue], show.DefaultQueue)
 }
 
 // counts are members by what has become of them.
