@@ -38,6 +38,7 @@ type content struct {
 type part struct {
 	Name, About string
 	Arguments   []conf.Argument
+	Without     string // what happens if a policy lacks the plugin; empty: nothing that needs a warning
 }
 
 // option is a flag of the program.
@@ -72,6 +73,7 @@ func writeConfiguration(w io.Writer) error {
 	}
 	for i := range plugins {
 		plugins[i].Arguments = catalog.ArgumentsOf(plugins[i].Name)
+		plugins[i].Without = catalog.Plugins[plugins[i].Name].Without
 	}
 	fields, err := members()
 	if err != nil {

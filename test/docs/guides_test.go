@@ -87,7 +87,7 @@ func withoutNumbers(text string) string {
 
 const same = "the same"
 
-// TestMigrationSaysWhatIsThere tries each action and plugin of others: "the same" loads, all else is refused.
+// TestMigrationSaysWhatIsThere tries each action and plugin of others: "the same" loads, all else is refused with advice.
 func TestMigrationSaysWhatIsThere(t *testing.T) {
 	t.Parallel()
 	try := func(name, here, policy string) {
@@ -96,6 +96,9 @@ func TestMigrationSaysWhatIsThere(t *testing.T) {
 		code, output := scheduler("config", "check", file)
 		if accepted := code == 0; accepted != (here == same) {
 			t.Errorf("%s says %q about %s, and the program: %s", migration, here, name, output)
+		}
+		if advised := strings.Contains(output, "it is one of Volcano: "); advised == (here == same) {
+			t.Errorf("%s says %q about %s, and the program has another advice: %s", migration, here, name, output)
 		}
 	}
 	for _, row := range table(t, migration, "Action", "Here") {

@@ -273,21 +273,106 @@ func TestConfigCheck(t *testing.T) {
 		stdout, stderr string // with FILE in place of the path
 	}{
 		"a good file": {
-			given:  "actions: defragment\ntiers: [{plugins: [{name: acme}]}]\n",
+			given:  "actions: defragment\ntiers: [{plugins: [{name: acme}, {name: gang}, {name: predicates}, {name: proportion}]}]\n",
 			stdout: "FILE is a valid configuration\ndefragment: third-party action; unknown which pods it may evict\n",
+		},
+		"a file without the plugins that nearly all policies need": {
+			given: "actions: allocate, backfill\ntiers: [{plugins: [{name: priority}]}]\n",
+			stdout: `warning: FILE:2: tiers: plugin gang is missing: the pods of a gang start one by one, as many as fit
+warning: FILE:2: tiers: plugin predicates is missing: pods may be placed on nodes that cannot run them
+warning: FILE:2: tiers: plugin proportion is missing: queues have no shares, and their capability and guarantee do not apply
+FILE is a valid configuration
+allocate: evicts nothing
+backfill: evicts nothing
+`,
+		},
+		"a file without tiers": {
+			given: "actions: allocate\n",
+			stdout: `warning: FILE:1: tiers: no tiers: no plugin is active
+warning: FILE:1: tiers: plugin gang is missing: the pods of a gang start one by one, as many as fit
+warning: FILE:1: tiers: plugin predicates is missing: pods may be placed on nodes that cannot run them
+warning: FILE:1: tiers: plugin proportion is missing: queues have no shares, and their capability and guarantee do not apply
+FILE is a valid configuration
+allocate: evicts nothing
+`,
+		},
+		"actions, plugins and a switch of Volcano": {
+			given: `actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+    enablePreemptable: no
+  - name: overcommit
+- plugins:
+  - {name: predicates}
+  - {name: proportion}
+  - {name: binpack}
+  - {name: numaaware}
+`,
+			code: 1,
+			stderr: `FILE:1: actions: Invalid value: "enqueue": no such action; it is one of Volcano: delete it, because there is no admission before placement
+FILE:5: tiers[0].plugins[0].enablePreemptable: Invalid value: "no": must be true or false
+FILE:6: tiers[0].plugins[1].name: Invalid value: "overcommit": no such plugin; it is one of Volcano: delete it, because there is no admission before placement
+FILE:10: tiers[1].plugins[2].name: Invalid value: "binpack": no such plugin; it is one of Volcano: use nodeorder, which packs extended resources by default, and cpu and memory with mostrequested.weight: 5 and leastrequested.weight: 0
+FILE:11: tiers[1].plugins[3].name: Invalid value: "numaaware": no such plugin; it is one of Volcano: delete it; the topology manager of the kubelet decides on its node
+error: the scheduler configuration is refused: 5 problems
+`,
+		},
+		"a ConfigMap, with the lines of the manifest": {
+			given: `apiVersion: v1
+kind: ConfigMap
+metadata: {name: batch-scheduler}
+data:
+  README: how to change it
+  scheduler.yaml: |
+    actions: allocate
+    tiers:
+    - plugins: [{name: gang}, {name: predicates}, {name: proportion}]
+    - plugins: []
+`,
+			stdout: `the policy is the key scheduler.yaml of the ConfigMap
+warning: FILE:10: tiers[1]: a tier without plugins has no effect
+FILE is a valid configuration
+allocate: evicts nothing
+`,
+		},
+		"a ConfigMap in JSON, with the lines of the value": {
+			given:  `{"kind": "ConfigMap", "data": {"policy": "# none\nactions: alocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]"}}`,
+			code:   1,
+			stdout: "the policy is the key policy of the ConfigMap\n",
+			stderr: `FILE[policy]:2: actions: Invalid value: "alocate": no such action; did you mean "allocate"?
+error: the scheduler configuration is refused: 1 problem
+`,
+		},
+		"a ConfigMap without a policy": {
+			given:  "kind: ConfigMap\ndata: {a: b, c: d}\n",
+			code:   1,
+			stderr: "error: FILE is a ConfigMap without a policy: none of its keys has actions or tiers: a, c\n",
+		},
+		"a ConfigMap without data": {
+			given:  "kind: ConfigMap\n",
+			code:   1,
+			stderr: "error: FILE is a ConfigMap without a policy: its data is empty\n",
 		},
 		"a file with warnings": {
 			given: "actions: defragment, preempt\ntiers: [{plugins: [{name: acme}]}, {plugins: []}]\n",
-			stdout: `warning: FILE:2: tiers[1]: a tier without plugins has no effect
+			stdout: `warning: FILE:2: tiers: plugin gang is missing: the pods of a gang start one by one, as many as fit
+warning: FILE:2: tiers: plugin predicates is missing: pods may be placed on nodes that cannot run them
+warning: FILE:2: tiers: plugin proportion is missing: queues have no shares, and their capability and guarantee do not apply
+warning: FILE:2: tiers[1]: a tier without plugins has no effect
 FILE is a valid configuration
 defragment: third-party action; unknown which pods it may evict
 preempt: may evict, for jobs of the same queue, what these plugins permit: acme
 `,
 		},
 		"a bad file: every problem, its warnings, and code 1": {
-			given:  "actions: defragmnt\ntiers: [{plugins: [{name: acme, arguments: {a: b}}]}, {}]\n",
-			code:   1,
-			stdout: "warning: FILE:2: tiers[1]: a tier without plugins has no effect\n",
+			given: "actions: defragmnt\ntiers: [{plugins: [{name: acme, arguments: {a: b}}]}, {}]\n",
+			code:  1,
+			stdout: `warning: FILE:2: tiers: plugin gang is missing: the pods of a gang start one by one, as many as fit
+warning: FILE:2: tiers: plugin predicates is missing: pods may be placed on nodes that cannot run them
+warning: FILE:2: tiers: plugin proportion is missing: queues have no shares, and their capability and guarantee do not apply
+warning: FILE:2: tiers[1]: a tier without plugins has no effect
+`,
 			stderr: `FILE:1: actions: Invalid value: "defragmnt": no such action; did you mean "defragment"?
 FILE:2: tiers[0].plugins[0].arguments[a]: Forbidden: no such argument; there are no arguments
 error: the scheduler configuration is refused: 2 problems
@@ -304,6 +389,46 @@ error: the scheduler configuration is refused: 2 problems
 				t.Errorf("stdout (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.stderr, strings.ReplaceAll(stderr, path, "FILE")); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConfigCheckReadsStandardInput(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given          string
+		code           int
+		stdout, stderr string
+	}{
+		"a policy": {
+			given:  "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]\n",
+			stdout: "<stdin> is a valid configuration\nallocate: evicts nothing\n",
+		},
+		"a bad policy": {
+			given:  "actions: alocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]\n",
+			code:   1,
+			stderr: "<stdin>:1: actions: Invalid value: \"alocate\": no such action; did you mean \"allocate\"?\nerror: the scheduler configuration is refused: 1 problem\n",
+		},
+		"what kubectl get configmap -o yaml prints": {
+			given:  "apiVersion: v1\ndata:\n  scheduler.yaml: |\n    actions: allocate\n    tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]\nkind: ConfigMap\nmetadata:\n  name: batch-scheduler\n",
+			stdout: "the policy is the key scheduler.yaml of the ConfigMap\n<stdin> is a valid configuration\nallocate: evicts nothing\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := NewSchedulerCommand()
+			var out, errs bytes.Buffer
+			cmd.SetIn(strings.NewReader(tc.given))
+			cmd.SetOut(&out)
+			cmd.SetErr(&errs)
+			cmd.SetArgs([]string{"config", "check", "-"})
+			if code := Execute(cmd); code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			if diff := cmp.Diff(tc.stdout, out.String()); diff != "" {
+				t.Errorf("stdout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.stderr, errs.String()); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
 			}
 		})

@@ -6,6 +6,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,29 +37,98 @@ func newCheckCommand(p *program) *cobra.Command {
 		Use:   "check FILE",
 		Short: "Check a policy file without a cluster",
 		Long: `check reads a policy file as the scheduler does, without a cluster. It prints all errors
-with their line and field, warnings about settings without effect, and which pods each
-action may evict. The exit code is 1 if the scheduler would reject the file.`,
+with their line and field, warnings about settings without effect and missing plugins,
+and which pods each action may evict. The exit code is 1 if the scheduler would reject
+the file.
+
+The file - is the standard input. If the file is the manifest of a ConfigMap, check reads
+the policy in its data:
+
+  kubectl get configmap NAME -o yaml | batch-scheduler config check -`,
 		Args: exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			registry, err := p.registry()
 			if err != nil {
 				return err
 			}
-			catalog := registry.Catalog()
-			c, warnings, err := conf.Load(args[0], catalog)
-			for _, w := range warnings {
-				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", w)
-			}
+			policies, err := readPolicies(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is a valid configuration\n", args[0])
-			for _, action := range c.Actions {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", action, mayEvict(action, c, catalog))
+			catalog := registry.Catalog()
+			for _, p := range policies {
+				if err := p.check(cmd.OutOrStdout(), catalog); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
 	}
+}
+
+// policyText is a policy to check: a file, or a value in a ConfigMap.
+type policyText struct {
+	source string // for messages
+	key    string // in the ConfigMap; empty for a file
+	text   []byte
+}
+
+// readPolicies reads a file, or the standard input if its name is -, and returns the policies in it: several if it is a
+// ConfigMap that has several.
+func readPolicies(cmd *cobra.Command, file string) ([]policyText, error) {
+	var text []byte
+	var err error
+	if file == "-" {
+		file = "<stdin>"
+		text, err = io.ReadAll(cmd.InOrStdin())
+	} else {
+		text, err = conf.Read(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	object := conf.ReadConfigMap(text)
+	if object == nil {
+		return []policyText{{source: file, text: text}}, nil
+	}
+	if len(object.Policies) == 0 {
+		return nil, fmt.Errorf("%s is a ConfigMap without a policy: %s", file, whyNone(object.Keys))
+	}
+	var policies []policyText
+	for _, p := range object.Policies {
+		source := file
+		if !p.SameLines {
+			source = fmt.Sprintf("%s[%s]", file, p.Key)
+		}
+		policies = append(policies, policyText{source, p.Key, p.Text})
+	}
+	return policies, nil
+}
+
+func whyNone(keys []string) string {
+	if len(keys) == 0 {
+		return "its data is empty"
+	}
+	return "none of its keys has actions or tiers: " + strings.Join(keys, ", ")
+}
+
+// check prints the result, or returns an error if the policy is invalid.
+func (p policyText) check(out io.Writer, catalog conf.Catalog) error {
+	if p.key != "" {
+		fmt.Fprintf(out, "the policy is the key %s of the ConfigMap\n", p.key)
+	}
+	c, warnings, err := conf.Parse(p.source, p.text, catalog)
+	for _, w := range warnings {
+		fmt.Fprintf(out, "warning: %s\n", w)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is a valid configuration\n", p.source)
+	for _, action := range c.Actions {
+		fmt.Fprintf(out, "%s: %s\n", action, mayEvict(action, c, catalog))
+	}
+	return nil
 }
 
 func newPrintDefaultCommand(p *program) *cobra.Command {

@@ -18,7 +18,7 @@ import (
 type TaskID types.UID
 
 // JobID names a job: "group/<namespace>/<name>" for the members of a PodGroup, and a
-// "shadow/…" or "orphaned/…" id for jobs that have none (see Membership).
+// "shadow/…", "orphaned/…" or "unsupported/…" id for jobs that have none (see Membership).
 type JobID string
 
 // QueueID is the name of a Queue; queues are cluster scoped.
@@ -34,6 +34,8 @@ type Membership struct {
 	Queue QueueID
 	// MinMember is the gang size of a job without PodGroup.
 	MinMember int32
+	// Unsupported is the group of another API that the pod names, which keeps it from being placed; nil if it names none.
+	Unsupported *GroupReference
 }
 
 // Commitment is what the scheduler's Binding writes on a bound pod: from then on it decides where the pod
@@ -64,7 +66,9 @@ func CommitmentOf(pod *v1.Pod) *Commitment {
 //     a forged annotation names, counts as deleted;
 //  2. the label scheduling.batch-scheduler.dev/pod-group;
 //  3. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano;
-//  4. one shadow job per controller owner and queue, else one per pod.
+//  4. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
+//     gang starts alone;
+//  5. one shadow job per controller owner and queue, else one per pod.
 //
 // live returns the namespace/name and queue of the PodGroup with a UID, if there is one.
 func MembershipOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(types.UID) (group string, queue QueueID, ok bool)) Membership {
@@ -87,6 +91,12 @@ func MembershipOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live f
 	}
 	if queue == "" {
 		queue = defaultQueue
+	}
+	if binding == nil && pod.Spec.NodeName == "" {
+		if group := unsupportedGroup(pod); group != nil {
+			id := JobID("unsupported/" + pod.Namespace + "/" + group.Field + "/" + group.Name + "/" + string(queue))
+			return Membership{Job: id, Queue: queue, MinMember: ShadowMinMember(pod), Unsupported: group}
+		}
 	}
 	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod)}
 }

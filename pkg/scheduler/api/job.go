@@ -22,6 +22,10 @@ type JobInfo struct {
 	// GroupName is the namespace/name of the group that members ask for; empty for shadows.
 	GroupName string
 
+	// Unsupported is the group of another API that the members of a shadow name; nil if they name none. They are not
+	// placed, and what they request does not count.
+	Unsupported *GroupReference
+
 	// QueueName is the queue that the job asks for.
 	QueueName QueueID
 	// Queue is where the job counts: the queue of its name, else the default queue, else nil.
@@ -45,7 +49,7 @@ type JobInfo struct {
 	Allocated Resource
 	// Releasing sums members that are being deleted.
 	Releasing Resource
-	// Requested sums members that are pending and not gated.
+	// Requested sums members that are pending and not gated; zero for a job with an Unsupported group.
 	Requested Resource
 
 	// Tracking is maintained by package model.

@@ -59,7 +59,10 @@ type NodeInfo struct {
 
 // NodeTracking is what package model reads from the node object once, because sessions need it too often to search the
 // object each time.
-type NodeTracking struct{ Ready, SoftTaints bool }
+type NodeTracking struct {
+	Ready, SoftTaints bool
+	ExtendedResources uint8 // of how many the node has some; a byte, because of the cache lines of NodeInfo
+}
 
 // Exists reports whether the API server shows the node.
 func (n *NodeInfo) Exists() bool { return n.Node != nil }
@@ -70,6 +73,9 @@ func (n *NodeInfo) Ready() bool { return n.Tracking.Ready }
 
 // SoftTaints reports whether the node has a taint with the effect PreferNoSchedule.
 func (n *NodeInfo) SoftTaints() bool { return n.Tracking.SoftTaints }
+
+// ExtendedResources returns of how many extended resources the node has some.
+func (n *NodeInfo) ExtendedResources() int { return int(n.Tracking.ExtendedResources) }
 
 // Condition returns the status of a condition of the node; empty if the node does not report it.
 func (n *NodeInfo) Condition(kind v1.NodeConditionType) v1.ConditionStatus {

@@ -35,9 +35,9 @@ const MaxRequest = int64(1) << 46
 
 // Dimensions gives every resource name a dense index, once for all of a process.
 type Dimensions struct {
-	names  []v1.ResourceName
-	index  map[v1.ResourceName]int
-	shared []bool // by index
+	names            []v1.ResourceName
+	index            map[v1.ResourceName]int
+	shared, extended []bool // by index
 }
 
 // NewDimensions returns the fixed dimensions alone.
@@ -58,6 +58,7 @@ func (d *Dimensions) Index(name v1.ResourceName) int {
 	d.names = append(d.names, name)
 	d.index[name] = i
 	d.shared = append(d.shared, shared(name))
+	d.extended = append(d.extended, IsExtendedResource(name))
 	return i
 }
 
@@ -74,6 +75,15 @@ func (d *Dimensions) Shared(i int) bool { return d.shared[i] }
 func shared(name v1.ResourceName) bool {
 	return name != v1.ResourcePods && name != v1.ResourceEphemeralStorage &&
 		!strings.HasPrefix(string(name), v1.ResourceAttachableVolumesPrefix)
+}
+
+// Extended reports whether dimension i is an extended resource.
+func (d *Dimensions) Extended(i int) bool { return d.extended[i] }
+
+// IsExtendedResource reports whether a resource is an extended one, such as nvidia.com/gpu: its name has a domain other
+// than that of Kubernetes.
+func IsExtendedResource(name v1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix)
 }
 
 // Vector converts a ResourceList: cpu in milli-units, all else in units, both rounded up.

@@ -35,6 +35,10 @@ type Verdict struct {
 	// Name is the group or queue that was not found, or the queue that is full.
 	Name string
 
+	// Group is how the pods name their group. UnsupportedPodGroupAPI: a group of another API. GroupNotFound: nil if a
+	// pod names it by the label.
+	Group *GroupReference
+
 	// QueueFull: a claim of Asked would lift dimension Dimension of the queue from Held above
 	// Limit.
 	Dimension          int
@@ -240,14 +244,27 @@ func (v *Verdict) message(dims *Dimensions) string {
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
 	case v1alpha1.ReasonQueueNotFound:
 		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
-	case v1alpha1.ReasonGroupNotFound:
-		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
+	case v1alpha1.ReasonGroupNotFound, v1alpha1.ReasonUnsupportedPodGroupAPI:
+		return v.groupMessage()
 	case v1alpha1.ReasonPreempting:
 		if v.Victims > 0 {
 			return v.preempting()
 		}
 	}
 	return v.Detail
+}
+
+// groupMessage words a verdict about the group that the pods name.
+func (v *Verdict) groupMessage() string {
+	switch {
+	case v.Group == nil:
+		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
+	case v.Group.API == "":
+		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the %s (PodGroups of kube-batch and Volcano do not count)",
+			v.Group.Name, v.Group.Field)
+	}
+	return fmt.Sprintf("the %s names group %q of %s, which this scheduler does not support; create a PodGroup of %s and name it with the label %s",
+		v.Group.Field, v.Group.Name, v.Group.API, v1alpha1.GroupName, v1alpha1.LabelPodGroup)
 }
 
 func (v *Verdict) preempting() string {

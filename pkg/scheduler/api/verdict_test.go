@@ -109,6 +109,17 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: "g"},
 			`PodGroup "g" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`,
 		},
+		"no such group, by annotation": {
+			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: "g", Group: &GroupReference{Field: "annotation scheduling.k8s.io/group-name", Name: "g"}},
+			`PodGroup "g" does not exist in the namespace of the pod; create it or correct the annotation scheduling.k8s.io/group-name (PodGroups of kube-batch and Volcano do not count)`,
+		},
+		"a group of another API": {
+			Verdict{Reason: v1alpha1.ReasonUnsupportedPodGroupAPI, Group: &GroupReference{
+				API: "scheduler-plugins (scheduling.x-k8s.io)", Field: "label scheduling.x-k8s.io/pod-group", Name: "train",
+			}},
+			`the label scheduling.x-k8s.io/pod-group names group "train" of scheduler-plugins (scheduling.x-k8s.io), which this scheduler does not support; ` +
+				`create a PodGroup of scheduling.batch-scheduler.dev and name it with the label scheduling.batch-scheduler.dev/pod-group`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -200,6 +201,7 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 		return
 	}
 	expect(a, what+" group of its job", t.Job.GroupName, m.Group)
+	expect(a, what+" unsupported group of its job", ptr.Deref(t.Job.Unsupported, api.GroupReference{}), ptr.Deref(m.Unsupported, api.GroupReference{}))
 	if m.Group == "" {
 		expect(a, what+" queue of its job", t.Job.QueueName, m.Queue)
 	}
@@ -273,7 +275,7 @@ func (a *audit) addToJob(t *api.TaskInfo) {
 	case api.Pending:
 		if t.Gated {
 			s.gated++
-		} else {
+		} else if t.Job.Unsupported == nil {
 			s.requested.Add(t.Request)
 		}
 	}

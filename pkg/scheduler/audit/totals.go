@@ -140,6 +140,7 @@ func (a *audit) auditNodes() {
 		if n.Exists() {
 			existing++
 			allocatable = a.c.Dims().Vector(n.Node.Status.Allocatable)
+			expect(a, what+" extended resources", n.ExtendedResources(), a.countExtended(allocatable))
 			expect(a, what+" by its index", n.Index >= 0 && a.c.Nodes()[n.Index] == n, true)
 		} else {
 			expect(a, what+" index", n.Index, -1)
@@ -162,6 +163,16 @@ func (a *audit) auditNodes() {
 	for _, i := range a.i.FreeIndexes {
 		expect(a, "node at a free index", nameOf(a.c.Nodes()[i]), "")
 	}
+}
+
+func (a *audit) countExtended(r api.Resource) int {
+	count := 0
+	for i, amount := range r {
+		if amount > 0 && a.c.Dims().Extended(i) {
+			count++
+		}
+	}
+	return count
 }
 
 func (a *audit) auditSignatures() {

@@ -25,6 +25,7 @@ import (
 // NewRegistry returns a registry of them, to which others may be added.
 func NewRegistry() (*framework.Registry, error) {
 	r := framework.NewRegistry()
+	r.SetAdvice(volcano())
 	return r, errors.Join(
 		// Policies that are part of every configuration.
 		r.AddComponent(reservation.Overdue()),

@@ -288,6 +288,7 @@ func alterations() map[string]func(*v1.Pod) {
 		"queue":      label(v1alpha1.LabelQueue, "q1"),
 		"red":        label("color", "red"),
 		"old group":  annotate(v1alpha1.AnnotationGroupName, "g1"),
+		"other API":  annotate("scheduling.volcano.sh/group-name", "x"),
 		"min member": annotate(v1alpha1.AnnotationGroupMinMember, "3"),
 		"condition": func(p *v1.Pod) {
 			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}

@@ -88,7 +88,7 @@ tiers:
     enableTaskOrder: false
     enableJobPipelined: false
     enableJobReady: false
-    enableJobOrder: no
+    enableJobOrder: "false"
   - name: gang
     enableJobOrder: true
     enableJobReady: true
@@ -98,7 +98,7 @@ tiers:
     enableReclaimable: true
     enableQueueOrder: true
     enablePredicate: true
-    enableNodeOrder: yes
+    enableNodeOrder: True
 `,
 			want: wanted{conf: &conf.Configuration{Actions: []string{"allocate"}, Tiers: []conf.Tier{{Plugins: []conf.Plugin{
 				{Name: "drf", Disabled: []conf.Point{
@@ -132,7 +132,7 @@ tiers:
 			given: "actions: allocate",
 			want: wanted{
 				conf:     &conf.Configuration{Actions: []string{"allocate"}},
-				warnings: "f:1: tiers: no tiers: without plugins gangs are not kept whole and pods may be placed on nodes that cannot run them",
+				warnings: "f:1: tiers: no tiers: no plugin is active",
 			},
 		},
 		"tiers without plugins, each with a warning": {

@@ -35,15 +35,27 @@ func (c Catalog) able(pt Point) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Plugins)), func(name string) bool { return !c.mayPermit(name, pt) })
 }
 
-// adviseOnTiers warns about tiers that have no effect.
-func (r *report) adviseOnTiers(c *Configuration) {
+// adviseOnTiers warns about tiers that have no effect, and about plugins without which a policy is probably a mistake.
+func (r *report) adviseOnTiers(c *Configuration, catalog Catalog) {
 	path := field.NewPath("tiers")
 	if len(c.Tiers) == 0 {
-		r.warn(path, "no tiers: without plugins gangs are not kept whole and pods may be placed on nodes that cannot run them")
+		r.warn(path, "no tiers: no plugin is active")
+	}
+	for _, name := range slices.Sorted(maps.Keys(catalog.Plugins)) {
+		if without := catalog.Plugins[name].Without; without != "" && !c.names(name) {
+			r.warn(path, fmt.Sprintf("plugin %s is missing: %s", name, without))
+		}
 	}
 	for i, tier := range c.Tiers {
 		if len(tier.Plugins) == 0 {
 			r.warn(path.Index(i), "a tier without plugins has no effect")
 		}
 	}
+}
+
+// names reports whether a tier names the plugin.
+func (c *Configuration) names(plugin string) bool {
+	return slices.ContainsFunc(c.Tiers, func(t Tier) bool {
+		return slices.ContainsFunc(t.Plugins, func(p Plugin) bool { return p.Name == plugin })
+	})
 }

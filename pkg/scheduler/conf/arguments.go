@@ -65,12 +65,27 @@ func (d *Decoder) Bool(key string, def bool, about string) bool {
 	if !given {
 		return def
 	}
-	b, err := strconv.ParseBool(text)
-	if err != nil {
-		d.reject(key, text, "must be true or false")
+	b, ok := parseBool(text)
+	if !ok {
+		d.reject(key, text, notBool)
 		return def
 	}
 	return b
+}
+
+// notBool is what is wrong with a text that parseBool does not accept.
+const notBool = "must be true or false"
+
+// parseBool is the one rule for booleans, of switches and of arguments: the spellings of YAML 1.2, with or without
+// quotes. What else some parsers accept (yes, no, on, off, 1, 0) is not accepted.
+func parseBool(text string) (value, ok bool) {
+	switch text {
+	case "true", "True", "TRUE":
+		return true, true
+	case "false", "False", "FALSE":
+		return false, true
+	}
+	return false, false
 }
 
 // String returns the value of the key, or def if the key is absent. If values are listed as allowed, it also returns

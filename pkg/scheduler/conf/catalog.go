@@ -20,7 +20,13 @@ type Catalog struct {
 
 	// Plugins by name.
 	Plugins map[string]PluginInfo
+
+	// Advice is what to do about actions and plugins of other schedulers, which a migrated file may name.
+	Advice Advice
 }
+
+// Advice says, by name, what replaces the actions and plugins of another scheduler, or that nothing does.
+type Advice struct{ Actions, Plugins map[string]string }
 
 // PluginInfo is what a plugin declares about itself.
 type PluginInfo struct {
@@ -30,6 +36,9 @@ type PluginInfo struct {
 	// NeverPermits lists those of the extension points Preemptable and Reclaimable at which the plugin never votes for
 	// an eviction, whether it votes against evictions there or not at all.
 	NeverPermits []Point
+
+	// Without is what happens if no tier names the plugin, for a warning; empty: nothing that needs one.
+	Without string
 }
 
 // ArgumentCheck reads all arguments that a plugin knows from a Decoder.
@@ -72,7 +81,7 @@ func (c Catalog) validate(object *v1alpha1.SchedulerConfiguration) field.ErrorLi
 	var errs field.ErrorList
 	for i, name := range object.Actions {
 		if name != "" && !slices.Contains(object.Actions[:i], name) && !slices.Contains(c.Actions, name) {
-			errs = append(errs, field.Invalid(field.NewPath("actions").Index(i), name, "no such action; "+suggest(name, "actions", c.Actions)))
+			errs = append(errs, field.Invalid(field.NewPath("actions").Index(i), name, "no such action; "+advise(name, "actions", c.Advice.Actions, c.Actions)))
 		}
 	}
 	for i, tier := range object.Tiers {
@@ -89,9 +98,17 @@ func (c Catalog) validatePlugin(plugin *v1alpha1.Plugin, path *field.Path) field
 	}
 	if _, known := c.Plugins[plugin.Name]; !known {
 		names := slices.Collect(maps.Keys(c.Plugins))
-		return field.ErrorList{field.Invalid(path.Child("name"), plugin.Name, "no such plugin; "+suggest(plugin.Name, "plugins", names))}
+		return field.ErrorList{field.Invalid(path.Child("name"), plugin.Name, "no such plugin; "+advise(plugin.Name, "plugins", c.Advice.Plugins, names))}
 	}
 	d := Arguments(plugin.Arguments).Decoder(path.Child("arguments"))
 	c.read(plugin.Name, d)
 	return d.Done()
+}
+
+// advise returns the advice about a name that is not known, else what suggest returns.
+func advise(name, kind string, advice map[string]string, known []string) string {
+	if text, found := advice[name]; found {
+		return text
+	}
+	return suggest(name, kind, known)
 }

@@ -163,7 +163,11 @@ func (d *decoder) scalar(n *yaml.Node, path *field.Path, v reflect.Value) bool {
 	case *string:
 		*target = n.Value
 	case *bool:
-		err, wanted = n.Decode(target), "must be true or false, without quotes"
+		value, ok := parseBool(n.Value)
+		if *target = value; !ok {
+			d.report.unusable(field.Invalid(path, n.Value, notBool))
+		}
+		return ok
 	case *metav1.Duration:
 		target.Duration, err = time.ParseDuration(strings.TrimSpace(n.Value))
 		wanted = `must be a duration with its unit, such as "5m" or "90s", or 0 for never`

@@ -39,14 +39,15 @@ func Default(catalog Catalog) (*Configuration, error) {
 
 // Load reads a configuration file. It fails if the file cannot be read, and as Parse does.
 func Load(path string, catalog Catalog) (*Configuration, []Warning, error) {
-	data, err := read(path)
+	data, err := Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	return Parse(path, data, catalog)
 }
 
-func read(path string) ([]byte, error) {
+// Read reads the text of a configuration file.
+func Read(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
@@ -62,6 +63,11 @@ func Parse(source string, data []byte, catalog Catalog) (*Configuration, []Warni
 	if err != nil {
 		return nil, nil, &Error{Source: source, Problems: []Problem{notYAML(err)}}
 	}
+	if isConfigMap(root) {
+		return nil, nil, &Error{Source: source, Problems: []Problem{{
+			Line: max(root.Line, 1), Path: "kind", Text: `this is a ConfigMap: the configuration is in its data; "config check" finds it there`,
+		}}}
+	}
 	r := newReport(source, root.Line)
 	object := &v1alpha1.SchedulerConfiguration{}
 	(&decoder{r}).decode(root, nil, reflect.ValueOf(object).Elem())
@@ -71,7 +77,7 @@ func Parse(source string, data []byte, catalog Catalog) (*Configuration, []Warni
 
 	c := newConfiguration(object)
 	r.adviseOnActions(object, c, catalog)
-	r.adviseOnTiers(c)
+	r.adviseOnTiers(c, catalog)
 	if err := r.err(); err != nil {
 		return nil, r.warnings, err
 	}

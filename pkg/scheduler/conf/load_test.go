@@ -22,6 +22,10 @@ func testCatalog() conf.Catalog {
 	both := []conf.Point{conf.Preemptable, conf.Reclaimable}
 	return conf.Catalog{
 		Actions: []string{"allocate", "backfill", "preempt", "reclaim"},
+		Advice: conf.Advice{
+			Actions: map[string]string{"enqueue": "delete it"},
+			Plugins: map[string]string{"binpack": "use nodeorder"},
+		},
 		Plugins: map[string]conf.PluginInfo{
 			"priority":    {NeverPermits: []conf.Point{conf.Reclaimable}},
 			"gang":        {NeverPermits: both},
@@ -31,6 +35,7 @@ func testCatalog() conf.Catalog {
 			"acme":        {},
 			"predicates": {NeverPermits: both, Arguments: func(d *conf.Decoder) {
 				d.Bool("predicate.MemoryPressureEnable", false, "")
+				d.Bool("predicate.DiskPressureEnable", false, "")
 			}},
 			"nodeorder": {NeverPermits: both, Arguments: func(d *conf.Decoder) {
 				d.Int("leastrequested.weight", 1, 0, 1000, "")
@@ -91,6 +96,68 @@ func TestAdviceWithoutAPluginThatPermits(t *testing.T) {
 	want := "f:1: actions: preempt will never evict anything: no plugin permits it; no known plugin does"
 	if got := lines(warnings); got != want {
 		t.Errorf("got warnings %q, want %q", got, want)
+	}
+}
+
+// TestMissingPlugins: a policy without a plugin that declares what happens without it gets a warning.
+func TestMissingPlugins(t *testing.T) {
+	catalog := conf.Catalog{
+		Actions: []string{"allocate"},
+		Plugins: map[string]conf.PluginInfo{"a": {}, "b": {Without: "nothing counts"}, "c": {Without: "it rains"}},
+	}
+	for name, tc := range map[string]struct{ given, want string }{
+		"none":     {"actions: allocate\ntiers: [{plugins: [{name: b}]}, {plugins: [{name: c}, {name: a}]}]", ""},
+		"one":      {"actions: allocate\ntiers: [{plugins: [{name: c}]}]", "f:2: tiers: plugin b is missing: nothing counts"},
+		"both":     {"actions: allocate\ntiers: [{plugins: [{name: a}]}]", "f:2: tiers: plugin b is missing: nothing counts\nf:2: tiers: plugin c is missing: it rains"},
+		"no tiers": {"actions: allocate", "f:1: tiers: no tiers: no plugin is active\nf:1: tiers: plugin b is missing: nothing counts\nf:1: tiers: plugin c is missing: it rains"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, warnings, err := conf.Parse("f", []byte(tc.given), catalog)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, lines(warnings)); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadConfigMap(t *testing.T) {
+	const head = "apiVersion: v1\nkind: ConfigMap\n"
+	for name, tc := range map[string]struct {
+		given string
+		want  *conf.ConfigMap
+	}{
+		"a policy":     {given: "actions: allocate\n"},
+		"not YAML":     {given: "kind: ConfigMap\ndata: {"},
+		"without data": {given: head, want: &conf.ConfigMap{}},
+		"a literal block keeps its lines": {
+			given: head + "data:\n  p: |\n    # why\n    actions: x\n",
+			want: &conf.ConfigMap{Keys: []string{"p"}, Policies: []conf.Embedded{
+				{Key: "p", Text: []byte("\n\n\n\n# why\nactions: x\n"), SameLines: true},
+			}},
+		},
+		"a string does not": {
+			given: head + `data: {p: "tiers: []\nactions: x"}`,
+			want:  &conf.ConfigMap{Keys: []string{"p"}, Policies: []conf.Embedded{{Key: "p", Text: []byte("tiers: []\nactions: x")}}},
+		},
+		"the only value, whatever it is": {
+			given: head + "data: {p: 'a: {'}",
+			want:  &conf.ConfigMap{Keys: []string{"p"}, Policies: []conf.Embedded{{Key: "p", Text: []byte("a: {")}}},
+		},
+		"the policies among other values": {
+			given: head + "data: {a: 'x: y', b: 'actions: x', c: '{', d: 'kind: SchedulerConfiguration'}",
+			want: &conf.ConfigMap{Keys: []string{"a", "b", "c", "d"}, Policies: []conf.Embedded{
+				{Key: "b", Text: []byte("actions: x")}, {Key: "d", Text: []byte("kind: SchedulerConfiguration")},
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, conf.ReadConfigMap([]byte(tc.given))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

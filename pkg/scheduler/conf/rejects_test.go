@@ -153,11 +153,31 @@ f:6: tiers[0].plugins[0].arguments[nodeaffinity.weight]: Required value: give a 
 f:7: tiers[0].plugins[0].arguments[leastrequested.weight]: Invalid value: must be a string, a number or a boolean, not a list`,
 		},
 		"switches that are neither on nor off": {
-			given: "actions: allocate\ntiers:\n- plugins:\n  - {name: gang, enableJobOrder: 'true', enableJobReady: 1, enablePredicate: []}\n",
+			given: "actions: allocate\ntiers:\n- plugins:\n  - {name: gang, enableJobOrder: 'no', enableTaskOrder: no, enableQueueOrder: On, enableNodeOrder: tRue, enableJobReady: 1, enablePredicate: []}\n",
 			want: `
-f:4: tiers[0].plugins[0].enableJobOrder: Invalid value: "true": must be true or false, without quotes
-f:4: tiers[0].plugins[0].enableJobReady: Invalid value: "1": must be true or false, without quotes
+f:4: tiers[0].plugins[0].enableJobOrder: Invalid value: "no": must be true or false
+f:4: tiers[0].plugins[0].enableTaskOrder: Invalid value: "no": must be true or false
+f:4: tiers[0].plugins[0].enableQueueOrder: Invalid value: "On": must be true or false
+f:4: tiers[0].plugins[0].enableNodeOrder: Invalid value: "tRue": must be true or false
+f:4: tiers[0].plugins[0].enableJobReady: Invalid value: "1": must be true or false
 f:4: tiers[0].plugins[0].enablePredicate: Invalid value: must be a string, a number or a boolean, not a list`,
+		},
+		"arguments that are neither true nor false, by the same rule": {
+			given: "actions: allocate\ntiers:\n- plugins:\n  - {name: predicates, arguments: {predicate.MemoryPressureEnable: yes, predicate.DiskPressureEnable: '1'}}\n",
+			want: `
+f:4: tiers[0].plugins[0].arguments[predicate.MemoryPressureEnable]: Invalid value: "yes": must be true or false
+f:4: tiers[0].plugins[0].arguments[predicate.DiskPressureEnable]: Invalid value: "1": must be true or false`,
+		},
+		"an action and a plugin of another scheduler": {
+			given: "actions: enqueue, allocate, elekt\ntiers:\n- plugins:\n  - name: binpack\n",
+			want: `
+f:1: actions: Invalid value: "enqueue": no such action; delete it
+f:1: actions: Invalid value: "elekt": no such action; known actions: allocate, backfill, preempt, reclaim
+f:4: tiers[0].plugins[0].name: Invalid value: "binpack": no such plugin; use nodeorder`,
+		},
+		"a ConfigMap": {
+			given: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p}\ndata: {p: 'actions: allocate'}\n",
+			want:  `f:1: kind: this is a ConfigMap: the configuration is in its data; "config check" finds it there`,
 		},
 		"keys given twice, at every level": {
 			given: `

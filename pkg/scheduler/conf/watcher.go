@@ -58,7 +58,7 @@ func NewWatcher(path string, catalog Catalog, clock clock.Clock) *Watcher {
 
 // Load reads the file as the function Load does, and records its content, so that Run reports only changes to it.
 func (w *Watcher) Load() (*Configuration, []Warning, error) {
-	data, err := read(w.path)
+	data, err := Read(w.path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,7 @@ func (w *Watcher) concerns(event fsnotify.Event) bool {
 // check reads the file, reports a change if two checks in a row find the same content, and returns the time until the
 // next check.
 func (w *Watcher) check(reload Reload) (next time.Duration) {
-	data, err := read(w.path)
+	data, err := Read(w.path)
 	now := fileState{content: string(data), missing: err != nil}
 	before := w.found
 	w.found = now

@@ -66,6 +66,8 @@ type PluginSpec struct {
 	// NeverPermits lists those of the extension points Preemptable and Reclaimable at which the plugin never votes
 	// api.Permit. The scheduler warns about an action that no configured plugin permits to evict.
 	NeverPermits []conf.Point
+	// Without is what happens if no tier of a configuration names the plugin, for a warning; empty: nothing that needs one.
+	Without string
 }
 
 // Registry knows the plugins and actions that a configuration may name, and the components that all configurations
@@ -74,6 +76,7 @@ type Registry struct {
 	plugins    map[string]PluginSpec
 	actions    map[string]Action
 	components []component
+	advice     conf.Advice
 }
 
 // NewRegistry returns an empty registry.
@@ -102,15 +105,18 @@ func (r *Registry) AddAction(action Action) error {
 	return nil
 }
 
+// SetAdvice sets what to do about actions and plugins of another scheduler that configurations name.
+func (r *Registry) SetAdvice(advice conf.Advice) { r.advice = advice }
+
 // Catalog lists what configurations may name.
 func (r *Registry) Catalog() conf.Catalog {
-	c := conf.Catalog{Plugins: map[string]conf.PluginInfo{}}
+	c := conf.Catalog{Plugins: map[string]conf.PluginInfo{}, Advice: r.advice}
 	for name := range r.actions {
 		c.Actions = append(c.Actions, name)
 	}
 	slices.Sort(c.Actions)
 	for name, spec := range r.plugins {
-		c.Plugins[name] = conf.PluginInfo{Arguments: spec.Check, NeverPermits: spec.NeverPermits}
+		c.Plugins[name] = conf.PluginInfo{Arguments: spec.Check, NeverPermits: spec.NeverPermits, Without: spec.Without}
 	}
 	return c
 }

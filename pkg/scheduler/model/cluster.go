@@ -4,6 +4,8 @@
 package model
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -139,12 +141,14 @@ func (c *Cluster) EachReleasing(visit func(*api.TaskInfo)) {
 // never evicted: the API server would refuse it.
 func (c *Cluster) BudgetsAllow(u api.Unit) bool { return c.budgets.allow(u) }
 
-// Admissible returns why no task of the job can be placed whatever plugins answer: its group or
-// queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
+// Admissible returns why no task of the job can be placed whatever plugins answer: its group is of another API, its
+// group or queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
 func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	switch {
+	case j.Unsupported != nil:
+		return &api.Verdict{Reason: v1alpha1.ReasonUnsupportedPodGroupAPI, Group: j.Unsupported}
 	case j.GroupName != "" && j.Group == nil:
-		return &api.Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: j.GroupName[len(j.Namespace)+1:]}
+		return groupNotFound(j)
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
 	case c.namespaces[j.Namespace].Terminating:
@@ -153,4 +157,13 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return &api.Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.Tracking.Backoff}
 	}
 	return nil
+}
+
+// groupNotFound names the annotation of kube-batch if all members name their group by it.
+func groupNotFound(j *api.JobInfo) *api.Verdict {
+	verdict := &api.Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: j.GroupName[len(j.Namespace)+1:]}
+	if !slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Pod.Labels[v1alpha1.LabelPodGroup] != "" }) {
+		verdict.Group = &api.GroupReference{Field: "annotation " + v1alpha1.AnnotationGroupName, Name: verdict.Name}
+	}
+	return verdict
 }

@@ -123,6 +123,8 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 		"group 0":      inGroup("g0"),
 		"group 1":      inGroup("g1"),
 		"old group":    annotated(v1alpha1.AnnotationGroupName, "g1"),
+		"other API":    withLabel("scheduling.x-k8s.io/pod-group", "x"),
+		"other API 2":  annotated("scheduling.volcano.sh/group-name", "y"),
 		"queue":        withLabel(v1alpha1.LabelQueue, "q1"),
 		"red":          withLabel("color", "red"),
 		"min member":   annotated(v1alpha1.AnnotationGroupMinMember, "3"),

@@ -25,6 +25,11 @@ func TestMemberOf(t *testing.T) {
 	shadow := func(id api.JobID, queue api.QueueID, minMember int32) api.Membership {
 		return api.Membership{Job: id, Queue: queue, MinMember: minMember}
 	}
+	unsupported := func(id api.JobID, queue api.QueueID, g api.GroupReference) api.Membership {
+		return api.Membership{Job: id, Queue: queue, MinMember: 1, Unsupported: &g}
+	}
+	const pluginsLabel, volcano = "scheduling.x-k8s.io/pod-group", "scheduling.volcano.sh/group-name"
+	plugins := api.GroupReference{API: "scheduler-plugins (scheduling.x-k8s.io)", Field: "label " + pluginsLabel, Name: "x"}
 	cases := map[string]struct {
 		pod  *v1.Pod
 		want api.Membership
@@ -65,6 +70,49 @@ func TestMemberOf(t *testing.T) {
 		},
 		"bound, with the UID of another namespace's group forged": {
 			aPod("p", boundBy("q", "uid-g", "n"), func(p *v1.Pod) { p.Namespace = "other" }), shadow("orphaned/uid-g/other/q", "q", 1),
+		},
+		"a group of scheduler-plugins": {
+			aPod("p", ownedBy("rs"), withLabel(pluginsLabel, "x")),
+			unsupported("unsupported/ns/label scheduling.x-k8s.io/pod-group/x/default", "default", plugins),
+		},
+		"a group of scheduler-plugins, and a queue": {
+			aPod("p", withLabel(pluginsLabel, "x"), withLabel(v1alpha1.LabelQueue, "q")),
+			unsupported("unsupported/ns/label scheduling.x-k8s.io/pod-group/x/q", "q", plugins),
+		},
+		"a group of Volcano": {
+			aPod("p", annotated(volcano, "x")),
+			unsupported("unsupported/ns/annotation scheduling.volcano.sh/group-name/x/default", "default",
+				api.GroupReference{API: "Volcano (scheduling.volcano.sh)", Field: "annotation " + volcano, Name: "x"}),
+		},
+		"a group of Volcano, by label": {
+			aPod("p", withLabel(volcano, "x")),
+			unsupported("unsupported/ns/label scheduling.volcano.sh/group-name/x/default", "default",
+				api.GroupReference{API: "Volcano (scheduling.volcano.sh)", Field: "label " + volcano, Name: "x"}),
+		},
+		"a group of KAI Scheduler": {
+			aPod("p", annotated("pod-group-name", "x"), withLabel("kai.scheduler/subgroup-name", "workers")),
+			unsupported("unsupported/ns/annotation pod-group-name/x/default", "default",
+				api.GroupReference{API: "KAI Scheduler (scheduling.run.ai)", Field: "annotation pod-group-name", Name: "x"}),
+		},
+		"a group of YuniKorn": {
+			aPod("p", annotated("yunikorn.apache.org/task-group-name", "x")),
+			unsupported("unsupported/ns/annotation yunikorn.apache.org/task-group-name/x/default", "default",
+				api.GroupReference{API: "YuniKorn (yunikorn.apache.org)", Field: "annotation yunikorn.apache.org/task-group-name", Name: "x"}),
+		},
+		"a group of Kubernetes": {
+			aPod("p", func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: new("x")} }),
+			unsupported("unsupported/ns/field spec.schedulingGroup/x/default", "default",
+				api.GroupReference{API: "Kubernetes (scheduling.k8s.io)", Field: "field spec.schedulingGroup", Name: "x"}),
+		},
+		"a scheduling group of Kubernetes without a name": {
+			aPod("p", func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{} }), shadow("shadow/ns/uid-p/default", "default", 1),
+		},
+		"our label before other APIs":              {aPod("p", inGroup("g"), withLabel(pluginsLabel, "x")), group},
+		"annotation of kube-batch before others":   {aPod("p", annotated(v1alpha1.AnnotationGroupName, "g"), annotated(volcano, "x")), group},
+		"an empty label of another API":            {aPod("p", withLabel(pluginsLabel, "")), shadow("shadow/ns/uid-p/default", "default", 1)},
+		"bound by us, with a group of another API": {aPod("p", withLabel(pluginsLabel, "x"), boundBy("q", "", "n")), shadow("shadow/ns/uid-p/q", "q", 1)},
+		"bound by another scheduler, with a group of another API": {
+			aPod("p", withLabel(pluginsLabel, "x"), on("n")), shadow("shadow/ns/uid-p/default", "default", 1),
 		},
 		"half of our annotations": {aPod("p", inGroup("g"), on("n"), annotated(v1alpha1.AnnotationPodGroupUID, "uid-other")), group},
 	}
@@ -350,6 +398,8 @@ func TestIsMember(t *testing.T) {
 		"annotation of kube-batch":              {aPod("p", annotated(v1alpha1.AnnotationGroupName, "g")), "q", true},
 		"another label before the annotation":   {aPod("p", inGroup("h"), annotated(v1alpha1.AnnotationGroupName, "g")), "q", false},
 		"neither":                               {aPod("p"), "q", false},
+		"group of another API":                  {aPod("p", withLabel("scheduling.x-k8s.io/pod-group", "g")), "q", false},
+		"label, and a group of another API":     {aPod("p", inGroup("g"), withLabel("scheduling.x-k8s.io/pod-group", "h")), "q", true},
 		"label in another namespace":            {aPod("p", inGroup("g"), func(p *v1.Pod) { p.Namespace = "other" }), "q", false},
 		"bound, label taken off":                {aPod("p", boundBy("q", "uid-g", "n")), "q", true},
 		"bound for a group of that name before": {aPod("p", inGroup("g"), boundBy("q", "uid-old", "n")), "q", false},

@@ -97,6 +97,7 @@ func (jt *jobTable) create(m api.Membership, t *api.TaskInfo) *api.JobInfo {
 	j.Key = shadowKey(t)
 	j.MinMember = m.MinMember
 	j.QueueName = m.Queue
+	j.Unsupported = m.Unsupported
 	if uid := j.OrphanedGroup(); uid != "" {
 		if jt.orphaned[uid] == nil {
 			jt.orphaned[uid] = map[api.JobID]*api.JobInfo{}

@@ -5,6 +5,7 @@ package model
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -81,7 +82,7 @@ func (nt *nodeTable) set(n *api.NodeInfo, node *v1.Node, allocatable api.Resourc
 		n.Index = nt.takeIndex(n)
 	}
 	n.Node = node
-	n.Tracking = api.NodeTracking{Ready: reportsReady(n), SoftTaints: hasSoftTaints(node)}
+	n.Tracking = api.NodeTracking{Ready: reportsReady(n), SoftTaints: hasSoftTaints(node), ExtendedResources: countExtended(node)}
 	nt.specChanges.Add(n.Index)
 	nt.touch(n)
 }
@@ -149,6 +150,17 @@ func (nt *nodeTable) rank() {
 func reportsReady(n *api.NodeInfo) bool {
 	ready := n.Condition(v1.NodeReady)
 	return ready != v1.ConditionFalse && ready != v1.ConditionUnknown
+}
+
+// countExtended counts the extended resources of which a node has some.
+func countExtended(node *v1.Node) uint8 {
+	count := 0
+	for name, quantity := range node.Status.Allocatable {
+		if quantity.Sign() > 0 && api.IsExtendedResource(name) {
+			count++
+		}
+	}
+	return uint8(min(count, math.MaxUint8))
 }
 
 func hasSoftTaints(node *v1.Node) bool {

@@ -114,6 +114,7 @@ func TestWanted(t *testing.T) {
 		"D6/16000-nodes":            "0 evicted, 160000 bound, 0 pipelined",
 		"D8/start":                  "0 evicted, 0 bound, 0 pipelined", // it waits for one pod to be bound
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
+		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}
 	got := map[string]string{}

@@ -102,9 +102,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // benchmarks returns all benchmarks in full size.
 func benchmarks(traceDir string) ([]benchmark, error) {
-	openb, err := trace(traceDir)
+	openb, half, err := traces(traceDir)
 	return slices.Concat(
-		gangs(5000), converged(10_000, 5000), neighbours(1000), growing(1000, 2000, 4000, 8000, 16_000), []benchmark{openb, starting(5000), simulating(openb)},
+		gangs(5000), converged(10_000, 5000), neighbours(1000), growing(1000, 2000, 4000, 8000, 16_000), []benchmark{openb, half, starting(5000), simulating(openb)},
 		bursts(1000), reclaims(1000), backlogs(500),
 	), err
 }

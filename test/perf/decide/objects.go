@@ -18,7 +18,7 @@ import (
 
 // writeTrace writes the fixture of the trace as files for "batch-scheduler simulate --objects".
 func writeTrace(traceDir, dir string) error {
-	b, err := trace(traceDir)
+	b, _, err := traces(traceDir)
 	if err != nil {
 		return err
 	}

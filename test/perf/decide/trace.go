@@ -23,26 +23,36 @@ import (
 
 const modelLabel = "gpu-model" // of nodes
 
-// trace is the cluster and the pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al., USENIX ATC '23). All pods
+// leastWholeNodes is how many pods of gpusPerNode GPUs fit at least after the first half of the trace. 314 fit; if
+// extended resources are spread instead of packed, none does.
+const leastWholeNodes = 300
+
+// traces are the cluster and the pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al., USENIX ATC '23). All pods
 // exist from the beginning; pods with equal requests that were created in the same second form a gang, and a fraction
 // of a GPU counts as a whole one.
-func trace(dir string) (benchmark, error) {
-	b := benchmark{
+func traces(dir string) (all, half benchmark, err error) {
+	all = benchmark{
 		name: "D7/openb", about: "D7: all pods of the openb trace at once, on its 1,523 nodes",
 		cycles: []cycle{{check: wellPacked, limits: []limit{{name: "cycle", most: 150}}}},
+	}
+	half = benchmark{
+		name: "D7/openb-half", about: "D7: the first half of the pods of the openb trace, which leaves whole nodes for pods of 8 GPUs",
+		cycles: []cycle{{check: leavesWholeNodes, limits: []limit{{name: "cycle", most: 150}}}},
 	}
 	nodes, err := readTable(filepath.Join(dir, "openb_nodes.csv"))
 	if err == nil {
 		var pods []row
 		if pods, err = readTable(filepath.Join(dir, "openb_pods.csv")); err == nil {
-			b.build = func() *fixture { return traceFixture(nodes, pods) }
+			all.build = func() *fixture { return traceFixture(nodes, pods) }
+			half.build = func() *fixture { return traceFixture(nodes, pods[:len(pods)/2]) }
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		b.skip = fmt.Sprintf("%v; -trace says where the trace is", err)
-		return b, nil
+		all.skip = fmt.Sprintf("%v; -trace says where the trace is", err)
+		half.skip = all.skip
+		return all, half, nil
 	}
-	return b, err
+	return all, half, err
 }
 
 // row is one line of a table, by column.
@@ -152,6 +162,19 @@ func wellPacked(c *model.Cluster) (found []figures.Figure, wrong []string) {
 		{Name: "D7/openb/gpus", Value: float64(given), Unit: "GPUs", OK: true},
 		{Name: "D7/openb/pods", Value: float64(bound), Unit: "pods", OK: true},
 	}, wrong
+}
+
+// leavesWholeNodes returns how many pods of gpusPerNode GPUs would fit.
+func leavesWholeNodes(c *model.Cluster) (found []figures.Figure, wrong []string) {
+	gpu := c.Dims().Index("nvidia.com/gpu")
+	var whole int64
+	for _, n := range c.Nodes() {
+		whole += n.Idle.At(gpu) / gpusPerNode
+	}
+	if whole < leastWholeNodes {
+		wrong = append(wrong, fmt.Sprintf("%d pods of %d GPUs fit, want at least %d", whole, gpusPerNode, leastWholeNodes))
+	}
+	return []figures.Figure{{Name: "D7/openb-half/whole", Value: float64(whole), Unit: "nodes", OK: len(wrong) == 0}}, wrong
 }
 
 // hasAvailable checks all nodes, using only what the trace contains of pods.

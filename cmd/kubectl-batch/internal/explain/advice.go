@@ -33,7 +33,9 @@ func advice(reason string) string {
 	case v1alpha1.ReasonGangDegraded:
 		return "Free resources for the missing pods, or delete the PodGroup. With preempt or reclaim the scheduler evicts it if that allows another gang to start."
 	case v1alpha1.ReasonGroupNotFound:
-		return "Create the PodGroup in the namespace of the pod, or correct the pod's label " + v1alpha1.LabelPodGroup + "."
+		return "Create the PodGroup in the namespace of the pod, or correct the label or annotation of the pod that names it."
+	case v1alpha1.ReasonUnsupportedPodGroupAPI:
+		return "Create a PodGroup (" + v1alpha1.SchemeGroupVersion.String() + ") in the namespace of the pod, and name it with the label " + v1alpha1.LabelPodGroup + " in the pod template. To start the pod without a gang, remove what names the other group."
 	case v1alpha1.ReasonGangPending:
 		return "Check the reason of the PodGroup: this pod is not one of the minMember pods and starts after them."
 	case v1alpha1.ReasonOverShare:

@@ -120,6 +120,7 @@ func cases() map[string]*explain.Facts {
 		"long-history":   facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil, many("train", 13)...),
 		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", insufficient+"; nearest: node n-17 lacks 2 nvidia.com/gpu"))}, nil),
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
+		"pod-other-api":  facts(nil, []corev1.Pod{pod("notebook", waiting("UnsupportedPodGroupAPI", `the label scheduling.x-k8s.io/pod-group names group "train" of scheduler-plugins (scheduling.x-k8s.io), which this scheduler does not support; create a PodGroup of scheduling.batch-scheduler.dev and name it with the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
 		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),
 		"pod-unlookedat": facts(nil, []corev1.Pod{pod("notebook")}, nil),

@@ -77,6 +77,9 @@ const (
 const (
 	// ReasonGroupNotFound: the pod names a PodGroup that does not exist.
 	ReasonGroupNotFound = "GroupNotFound"
+	// ReasonUnsupportedPodGroupAPI: the pod names a group of another API, such as that of scheduler-plugins or Volcano,
+	// and no PodGroup of this scheduler.
+	ReasonUnsupportedPodGroupAPI = "UnsupportedPodGroupAPI"
 	// ReasonGangPending: the pod is not one of the minMember pods, and the gang has not started.
 	ReasonGangPending = "GangPending"
 	// ReasonOverShare: the queue or the job already has its share.

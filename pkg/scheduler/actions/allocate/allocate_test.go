@@ -40,18 +40,18 @@ func TestAllocate(t *testing.T) {
 				Group("q1/small", 1, Pending(1, "1cpu")),
 				Group("q2/big", 1, Pending(12, "1cpu")),
 			),
-			Want: `bind q1/small-0 n1
+			Want: `bind q1/small-0 n2
 			       bind q2/big-0 n2
-			       bind q2/big-1 n1
+			       bind q2/big-1 n2
 			       bind q2/big-2 n2
-			       bind q2/big-3 n1
+			       bind q2/big-3 n2
 			       bind q2/big-4 n2
 			       bind q2/big-5 n1
-			       bind q2/big-6 n2
+			       bind q2/big-6 n1
 			       bind q2/big-7 n1
-			       bind q2/big-8 n2
+			       bind q2/big-8 n1
 			       bind q2/big-9 n1
-			       bind q2/big-10 n2`,
+			       bind q2/big-10 n1`, // n1 has a GPU, which no pod requests
 		},
 		"S5: a running pod on an unknown node does not affect others": {
 			Given: Given(

@@ -22,6 +22,7 @@ func Spec() framework.PluginSpec {
 	return framework.PluginSpec{
 		New:          func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return plugin{}, nil },
 		NeverPermits: []conf.Point{conf.Preemptable, conf.Reclaimable},
+		Without:      "the pods of a gang start one by one, as many as fit",
 	}
 }
 

@@ -10,6 +10,16 @@
 //
 // A scorer that does not apply to a task (no preference, no constraint) is not called for it, and a scorer of weight
 // zero is never called.
+//
+// By default extended resources such as GPUs are packed and cpu and memory are spread. A gang of large pods needs whole
+// nodes, and a node that one small pod has used is whole for none of them:
+//
+//	four nodes of 8 GPUs, four pods of 1 GPU      spread 1 1 1 1: no pod of 8 GPUs fits any more
+//	                                              packed 4 0 0 0: three of them fit
+//
+// So extendedpacking prefers the node where most of the requested extended resource is in use, and extendedavoidance
+// keeps pods that request none away from nodes that have some, as long as other nodes fit. Their weights outweigh
+// leastrequested and balancedresource.
 package nodeorder
 
 import (
@@ -32,6 +42,9 @@ type Arguments struct {
 	// LeastRequested prefers nodes with the largest fraction of free resources, MostRequested those with the
 	// smallest, BalancedResource those whose resources are used in equal fractions.
 	LeastRequested, MostRequested, BalancedResource int64
+	// ExtendedPacking prefers nodes with the smallest free fraction of the extended resources that the pod requests.
+	// ExtendedAvoidance prefers nodes without extended resources for pods that request none.
+	ExtendedPacking, ExtendedAvoidance int64
 	// NodeAffinity and PodAffinity use the preferred terms of the pod.
 	NodeAffinity, PodAffinity int64
 	// TaintToleration avoids taints of effect PreferNoSchedule that the pod does not tolerate.
@@ -47,6 +60,8 @@ func (a *Arguments) SetDefaults() {
 	*a = Arguments{
 		LeastRequested:    1,
 		BalancedResource:  1,
+		ExtendedPacking:   5,
+		ExtendedAvoidance: 5,
 		NodeAffinity:      1,
 		PodAffinity:       1,
 		TaintToleration:   1,
@@ -66,6 +81,8 @@ func (a *Arguments) weights() []weight {
 		{"leastrequested.weight", &a.LeastRequested, "prefers nodes with more free resources"},
 		{"mostrequested.weight", &a.MostRequested, "prefers nodes with fewer free resources"},
 		{"balancedresource.weight", &a.BalancedResource, "prefers nodes whose resources are used evenly"},
+		{"extendedpacking.weight", &a.ExtendedPacking, "prefers nodes where more of the requested extended resources is in use"},
+		{"extendedavoidance.weight", &a.ExtendedAvoidance, "prefers nodes without extended resources, for pods that request none"},
 		{"nodeaffinity.weight", &a.NodeAffinity, "prefers nodes by preferred node affinity (the built-in policy says 2)"},
 		{"podaffinity.weight", &a.PodAffinity, "prefers nodes by preferred affinity between pods"},
 		{"tainttoleration.weight", &a.TaintToleration, "prefers nodes without taints of effect `PreferNoSchedule`"},
@@ -104,8 +121,8 @@ type plugin struct {
 // scorer is one aspect of a node.
 type scorer struct {
 	weight int64
-	// applies reports whether the scorer applies to tasks with a signature.
-	applies func(*api.Signature) bool
+	// applies reports whether the scorer applies to tasks with the signature of the state.
+	applies func(*scoreState) bool
 	// score returns a value from 0 to api.OneScore.
 	score func(*scoreState, *api.NodeInfo) api.Score
 }
@@ -117,6 +134,8 @@ func newPlugin(a Arguments) *plugin {
 		{a.LeastRequested, always, leastRequested},
 		{a.MostRequested, always, mostRequested},
 		{a.BalancedResource, requestsResources, balancedResource},
+		{a.ExtendedPacking, requestsExtended, extendedPacking},
+		{a.ExtendedAvoidance, avoidsExtended, extendedAvoidance},
 		{a.NodeAffinity, prefersNodes, nodeAffinity},
 		{a.TaintToleration, always, softTaints(comparison)},
 		{a.PodAffinity, prefersPods, podAffinity},
@@ -130,7 +149,7 @@ func newPlugin(a Arguments) *plugin {
 	return p
 }
 
-func always(*api.Signature) bool { return true }
+func always(*scoreState) bool { return true }
 
 func (p *plugin) Name() string { return Name }
 
@@ -151,9 +170,11 @@ type scoreState struct {
 
 	signature  *api.Signature
 	active     []scorer // scorers that apply to the signature
-	dimensions []int    // dimensions that the resource scorers use
+	dimensions []int    // dimensions that the resource scorers use, extended resources last
+	extended   int      // index of the first extended resource in dimensions
 	neighbours *neighbours
 	free       []api.Score // of the current node; see computeFree
+	freeOther  int         // number of entries of free that are not of extended resources
 }
 
 // score returns the sum of the weighted scores. It does not allocate for tasks without pod preferences.
@@ -171,19 +192,30 @@ func (q *scoreState) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 
 func (q *scoreState) setSignature(signature *api.Signature) {
 	q.signature, q.neighbours = signature, nil
+	q.setDimensions()
 	q.active = q.active[:0]
 	for i := range q.scorers {
-		if q.scorers[i].applies(signature) {
+		if q.scorers[i].applies(q) {
 			q.active = append(q.active, q.scorers[i])
 		}
 	}
-	q.dimensions = append(q.dimensions[:0], api.CPU, api.Memory)
-	for i := api.Pods + 1; i < len(signature.Request); i++ {
-		if signature.Request[i] > 0 && q.cluster.Dims().Shared(i) {
-			q.dimensions = append(q.dimensions, i)
-		}
-	}
-	if prefersPods(signature) || prefersSpread(signature) {
+	if prefersPods(q) || prefersSpread(q) {
 		q.neighbours = q.counted.of(signature)
+	}
+}
+
+// setDimensions lists cpu, memory and what else the signature requests of what queues share.
+func (q *scoreState) setDimensions() {
+	dims, request := q.cluster.Dims(), q.signature.Request
+	q.dimensions = append(q.dimensions[:0], api.CPU, api.Memory)
+	for _, extended := range [...]bool{false, true} {
+		if extended {
+			q.extended = len(q.dimensions)
+		}
+		for i := api.Pods + 1; i < len(request); i++ {
+			if request[i] > 0 && dims.Shared(i) && dims.Extended(i) == extended {
+				q.dimensions = append(q.dimensions, i)
+			}
+		}
 	}
 }

@@ -23,10 +23,11 @@ func only(scorer string) map[string]string { return map[string]string{scorer: "1
 func TestScores(t *testing.T) {
 	const (
 		gpu     = v1.ResourceName("nvidia.com/gpu")
+		nic     = v1.ResourceName("example.com/nic")
 		zoneKey = v1.LabelTopologyZone
 		mib     = 1 << 20
 	)
-	four := resourceAmounts{"cpu": "4", "memory": "8Gi", gpu: "4"}
+	four, eight := resourceAmounts{"cpu": "4", "memory": "8Gi", gpu: "4"}, resourceAmounts{"cpu": "8", "memory": "8Gi", gpu: "8", nic: "8"}
 	nothing := resourceAmounts{}
 	zones := []*v1.Node{
 		node("a1", four, label(zoneKey, "a")), node("a2", four, label(zoneKey, "a")),
@@ -100,6 +101,44 @@ func TestScores(t *testing.T) {
 			nodes:   []*v1.Node{node("empty", four), node("cpus", four)},
 			pods:    []*v1.Pod{pod("p", nothing), pod("r", resourceAmounts{"cpu": "1"}, on("cpus"))},
 			want:    map[string]int{"empty": 0, "cpus": 0},
+		},
+		"packing is the mean of the used fractions of the extended resources": {
+			weights: only("extendedpacking"),
+			nodes: []*v1.Node{
+				node("empty", eight), node("used", eight), node("small", resourceAmounts{"cpu": "4", "memory": "8Gi", gpu: "2", nic: "2"}),
+				node("none", resourceAmounts{"cpu": "4", "memory": "8Gi"}),
+			},
+			pods: []*v1.Pod{pod("p", resourceAmounts{"cpu": "4", gpu: "1", nic: "1"}), pod("r", resourceAmounts{"cpu": "3", gpu: "3"}, on("used"))},
+			want: map[string]int{"empty": 125, "used": 312, "small": 500, "none": 0}, // (1/8 + 1/8)/2, (4/8 + 1/8)/2, (1/2 + 1/2)/2
+		},
+		"packing does not apply to pods without extended resources": {
+			weights: only("extendedpacking"),
+			nodes:   []*v1.Node{node("empty", eight), node("used", eight)},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1"}), pod("r", resourceAmounts{gpu: "3"}, on("used"))},
+			want:    map[string]int{"empty": 0, "used": 0},
+		},
+		"pods without extended resources avoid the nodes that have them": {
+			weights: only("extendedavoidance"),
+			nodes: []*v1.Node{
+				node("none", resourceAmounts{"cpu": "4", "hugepages-2Mi": "1Gi", "ephemeral-storage": "1Gi"}), node("broken", resourceAmounts{"cpu": "4", gpu: "0"}),
+				node("one", four), node("two", eight),
+			},
+			pods: []*v1.Pod{pod("p", resourceAmounts{"cpu": "1", "hugepages-2Mi": "2Mi"})},
+			want: map[string]int{"none": 1000, "broken": 1000, "one": 500, "two": 333},
+		},
+		"pods with extended resources avoid no nodes": {
+			weights: only("extendedavoidance"),
+			nodes:   []*v1.Node{node("none", resourceAmounts{"cpu": "4"}), node("two", eight)},
+			pods:    []*v1.Pod{pod("p", resourceAmounts{nic: "1"})},
+			want:    map[string]int{"none": 0, "two": 0},
+		},
+		"pods with resource claims avoid no nodes": {
+			weights: only("extendedavoidance"),
+			nodes:   []*v1.Node{node("none", resourceAmounts{"cpu": "4"}), node("two", eight)},
+			pods: []*v1.Pod{pod("p", nothing, func(p *v1.Pod) {
+				p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "c", ResourceClaimName: new("c")}}
+			})},
+			want: map[string]int{"none": 0, "two": 0},
 		},
 		"preferred node affinity is a fraction of the pod's own weights": {
 			weights: only("nodeaffinity"),
@@ -292,15 +331,17 @@ func TestArguments(t *testing.T) {
 		error string
 	}{
 		"defaults": {
-			want: Arguments{LeastRequested: 1, BalancedResource: 1, NodeAffinity: 1, PodAffinity: 1, TaintToleration: 1, PodTopologySpread: 1},
+			want: Arguments{LeastRequested: 1, BalancedResource: 1, ExtendedPacking: 5, ExtendedAvoidance: 5, NodeAffinity: 1, PodAffinity: 1, TaintToleration: 1, PodTopologySpread: 1},
 		},
 		"all of them": {
 			given: conf.Arguments{
 				"leastrequested.weight": "0", "mostrequested.weight": "1", "balancedresource.weight": "2", "nodeaffinity.weight": "3",
 				"podaffinity.weight": "4", "tainttoleration.weight": "5", "podtopologyspread.weight": "6", "imagelocality.weight": "100",
+				"extendedpacking.weight": "7", "extendedavoidance.weight": "8",
 			},
 			want: Arguments{
 				MostRequested: 1, BalancedResource: 2, NodeAffinity: 3, PodAffinity: 4, TaintToleration: 5, PodTopologySpread: 6, ImageLocality: 100,
+				ExtendedPacking: 7, ExtendedAvoidance: 8,
 			},
 		},
 		"a negative weight": {

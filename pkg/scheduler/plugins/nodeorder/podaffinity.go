@@ -11,8 +11,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func prefersPods(s *api.Signature) bool {
-	a := s.Exemplar.Affinity
+func prefersPods(q *scoreState) bool {
+	a := q.signature.Exemplar.Affinity
 	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0)
 }

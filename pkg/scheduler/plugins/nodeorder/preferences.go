@@ -13,7 +13,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func prefersNodes(s *api.Signature) bool { return s.Preferred != nil && s.PreferredWeight > 0 }
+func prefersNodes(q *scoreState) bool {
+	return q.signature.Preferred != nil && q.signature.PreferredWeight > 0
+}
 
 // nodeAffinity returns the weight of the preferred node affinity terms that the node matches, as a fraction of the
 // weight of all terms.

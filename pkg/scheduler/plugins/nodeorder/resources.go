@@ -15,7 +15,13 @@ import (
 // computeFree stores the fraction of each resource that stays free on n, for all resource scorers.
 func (q *scoreState) computeFree(n *api.NodeInfo) {
 	q.free = q.free[:0]
-	for _, i := range q.dimensions {
+	q.appendFree(n, q.dimensions[:q.extended])
+	q.freeOther = len(q.free)
+	q.appendFree(n, q.dimensions[q.extended:])
+}
+
+func (q *scoreState) appendFree(n *api.NodeInfo, dimensions []int) {
+	for _, i := range dimensions {
 		if whole := n.Allocatable.At(i); whole > 0 {
 			q.free = append(q.free, share(n.Idle.At(i)-q.signature.Request.At(i), whole))
 		}
@@ -27,11 +33,16 @@ func leastRequested(q *scoreState, _ *api.NodeInfo) api.Score {
 	if len(q.free) == 0 {
 		return 0
 	}
+	return mean(q.free)
+}
+
+// mean returns the mean of at least one score.
+func mean(scores []api.Score) api.Score {
 	var sum api.Score
-	for _, free := range q.free {
-		sum += free
+	for _, score := range scores {
+		sum += score
 	}
-	return sum / api.Score(len(q.free))
+	return sum / api.Score(len(scores))
 }
 
 // mostRequested returns the mean fraction that is used.
@@ -42,8 +53,29 @@ func mostRequested(q *scoreState, n *api.NodeInfo) api.Score {
 	return api.OneScore - leastRequested(q, n)
 }
 
+// requestsExtended reports whether the pod requests extended resources.
+func requestsExtended(q *scoreState) bool { return q.extended < len(q.dimensions) }
+
+// extendedPacking returns the mean fraction that is used of the extended resources that the pod requests.
+func extendedPacking(q *scoreState, _ *api.NodeInfo) api.Score {
+	if len(q.free) == q.freeOther {
+		return 0
+	}
+	return api.OneScore - mean(q.free[q.freeOther:])
+}
+
+// avoidsExtended reports whether the pod has no use for the extended resources of nodes. Devices that it requests by
+// claims may be on nodes that have some.
+func avoidsExtended(q *scoreState) bool { return !requestsExtended(q) && !q.signature.Claims }
+
+// extendedAvoidance returns 1/(1+resources): 1 for a node without extended resources, 1/2 for one that has one of them,
+// and so on. So an extended resource that all nodes have does not hide that some nodes have GPUs too.
+func extendedAvoidance(_ *scoreState, n *api.NodeInfo) api.Score {
+	return api.OneScore / api.Score(1+n.ExtendedResources())
+}
+
 // requestsResources reports whether the pod has requests; balance does not apply to pods without.
-func requestsResources(s *api.Signature) bool { return !s.BestEffort }
+func requestsResources(q *scoreState) bool { return !q.signature.BestEffort }
 
 // balancedResource returns one minus the difference between the used fractions of the most and the least used
 // resource. A node with a single resource is balanced.

@@ -13,9 +13,10 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-func prefersSpread(s *api.Signature) bool {
-	for i := range s.Exemplar.TopologySpreadConstraints {
-		if s.Exemplar.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.ScheduleAnyway {
+func prefersSpread(q *scoreState) bool {
+	constraints := q.signature.Exemplar.TopologySpreadConstraints
+	for i := range constraints {
+		if constraints[i].WhenUnsatisfiable == v1.ScheduleAnyway {
 			return true
 		}
 	}

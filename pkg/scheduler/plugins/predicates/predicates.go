@@ -84,6 +84,7 @@ func Spec() framework.PluginSpec {
 		},
 		Check:        func(d *conf.Decoder) { decode(d) },
 		NeverPermits: []conf.Point{conf.Preemptable, conf.Reclaimable},
+		Without:      "pods may be placed on nodes that cannot run them",
 	}
 }
 

@@ -28,6 +28,7 @@ func SpecWith(rules Rules) framework.PluginSpec {
 			return &plugin{rules: rules, cooldowns: map[api.JobID]cooldown{}}, nil
 		},
 		NeverPermits: []conf.Point{conf.Preemptable},
+		Without:      "queues have no shares, and their capability and guarantee do not apply",
 	}
 }
 

@@ -46,6 +46,15 @@ func TestProportion(t *testing.T) {
 			),
 			Want: "a 5, b 5",
 		},
+		"pods that name a group of another API do not start and request nothing": {
+			Given: Given(
+				Node("n1", "10cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),
+				Group("q1/a", 1, Pending(10, "1cpu")),
+				Group("q2/b", 1, Pending(10, "1cpu")),
+				Plain("other", OfQueue("q3"), Label("scheduling.x-k8s.io/pod-group", "other"), Pending(10, "1cpu")),
+			),
+			Want: "a 5, b 5",
+		},
 		"a node with a taint that no pod tolerates does not count": {
 			Given: Given(
 				Nodes(3, "n", "10cpu"), Node("tainted", "10cpu", Taint("dedicated=infra:NoSchedule")),

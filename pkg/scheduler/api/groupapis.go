@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import v1 "k8s.io/api/core/v1"
+
+// GroupReference is how a pod names the group that it belongs to.
+type GroupReference struct {
+	API   string // that defines the group; empty for the PodGroups of this scheduler
+	Field string // of the pod, such as "label scheduling.x-k8s.io/pod-group"
+	Name  string // of the group
+}
+
+// groupAPI is an API whose groups this scheduler does not read, and where pods name them.
+type groupAPI struct {
+	name        string
+	labels      []string
+	annotations []string
+	field       string // of the pod, and the function that reads it; empty if the API has none
+	read        func(*v1.Pod) string
+}
+
+// groupAPIs are the APIs of other gang schedulers. Annotation scheduling.k8s.io/group-name, which Volcano shares with
+// kube-batch, is not among them: MembershipOf reads it as the name of a PodGroup of this scheduler.
+var groupAPIs = [...]groupAPI{
+	{
+		name: "scheduler-plugins (scheduling.x-k8s.io)",
+		labels: []string{
+			"scheduling.x-k8s.io/pod-group",
+			"pod-group.scheduling.sigs.k8s.io",      // of former releases
+			"pod-group.scheduling.sigs.k8s.io/name", // of former releases
+		},
+	},
+	{
+		name:        "Volcano (scheduling.volcano.sh)",
+		labels:      []string{"scheduling.volcano.sh/group-name"},
+		annotations: []string{"scheduling.volcano.sh/group-name"},
+	},
+	{
+		name:        "KAI Scheduler (scheduling.run.ai)",
+		labels:      []string{"kai.scheduler/subgroup-name"},
+		annotations: []string{"pod-group-name"},
+	},
+	{
+		name:        "YuniKorn (yunikorn.apache.org)",
+		annotations: []string{"yunikorn.apache.org/task-group-name"},
+	},
+	{
+		name:  "Kubernetes (scheduling.k8s.io)",
+		field: "field spec.schedulingGroup",
+		read:  schedulingGroup,
+	},
+}
+
+func schedulingGroup(pod *v1.Pod) string {
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return *g.PodGroupName
+	}
+	return ""
+}
+
+// unsupportedGroup returns the group of another API that the pod names first, in the order of groupAPIs; nil if it names
+// none.
+func unsupportedGroup(pod *v1.Pod) *GroupReference {
+	for i := range groupAPIs {
+		if r := groupAPIs[i].reference(pod); r.Name != "" {
+			r.API = groupAPIs[i].name
+			return &r
+		}
+	}
+	return nil
+}
+
+// reference returns how the pod names a group of the API, without a name if it does not.
+func (a *groupAPI) reference(pod *v1.Pod) GroupReference {
+	for _, key := range a.annotations {
+		if name := pod.Annotations[key]; name != "" {
+			return GroupReference{Field: "annotation " + key, Name: name}
+		}
+	}
+	for _, key := range a.labels {
+		if name := pod.Labels[key]; name != "" {
+			return GroupReference{Field: "label " + key, Name: name}
+		}
+	}
+	if a.read == nil {
+		return GroupReference{}
+	}
+	return GroupReference{Field: a.field, Name: a.read(pod)}
+}
