@@ -27,10 +27,12 @@ type Verdict struct {
 	Need, Have, Gated int32
 
 	// NotEnoughResources and Unschedulable: Missing more pods that ask for Request each must
-	// start together; Startable of them would fit now.
+	// start together; Startable of them would fit now. Nodes is about one of these pods.
 	Missing, Startable int32
 	Request            Resource
 	Nodes              NodeCounts
+	// Others are the pods with other signatures that must start together with these.
+	Others OtherPods
 
 	// Name is the group or queue that was not found, or the queue that is full.
 	Name string
@@ -230,11 +232,7 @@ func (v *Verdict) message(dims *Dimensions) string {
 		if v.Missing == 0 {
 			return v.Detail
 		}
-		text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), dims.Format(v.Request))
-		if v.Startable > 0 {
-			text += fmt.Sprintf(", %d of them could start now", v.Startable)
-		}
-		return text + "; " + v.Nodes.message() + v.detail()
+		return v.needs(dims) + "; " + v.Nodes.message() + v.detail()
 	case v1alpha1.ReasonQueueFull:
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()

@@ -43,6 +43,18 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, insufficient("cpu", 1))},
 			"needs 4 more pods of 1 cpu, 3 of them could start now; 0/1 nodes are available: 1 Insufficient cpu",
 		},
+		"pods of two requests": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 5, Startable: 4, Request: Resource{4000}, Others: others(1000), Nodes: counts(4, 0, insufficient("cpu", 4))},
+			"needs 5 more pods of 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 0/4 nodes are available: 4 Insufficient cpu",
+		},
+		"pods of equal requests that differ otherwise": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{1000}, Others: others(1000, 1000), Nodes: counts(1, 0, insufficient("cpu", 1))},
+			"needs 1 more pod of 1 cpu and 2 other pods of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu",
+		},
+		"pods of many requests": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{9000}, Others: others(1000, 2000, 1000, 3000, 4000, 5000), Nodes: counts(1, 0, insufficient("cpu", 1))},
+			"needs 1 more pod of 9 cpu and 2 pods of 1 cpu and 1 pod of 2 cpu and 1 pod of 3 cpu and 2 other pods; 0/1 nodes are available: 1 Insufficient cpu",
+		},
 		"resources are reserved": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),
@@ -164,4 +176,13 @@ func awaited(keys ...string) (a AwaitedPods) {
 		a.Add(&TaskInfo{Key: key, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}}, &JobInfo{Namespace: "ns"})
 	}
 	return a
+}
+
+// others are pods with these requests, in thousandths of a cpu.
+func others(cpu ...int64) OtherPods {
+	var o OtherPods
+	for _, n := range cpu {
+		o.Add(Resource{n})
+	}
+	return o
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
@@ -45,4 +46,44 @@ func TestMessagesOmitOtherNamespaces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMessagesCountSignatures asserts that the numbers of a message are about the pods that it names.
+func TestMessagesCountSignatures(t *testing.T) {
+	gpuNodes := Rows(Nodes(4, "g", "64cpu 8gpu"), Nodes(2, "c", "16cpu"), Queue("q", 1))
+	for name, test := range map[string]struct {
+		given []Row
+		want  string
+	}{
+		"a launcher and workers": {
+			given: Given(gpuNodes, Group("q/mpi", 6, Pending(1, "1cpu"), Pending(5, "4cpu 8gpu"))),
+			want:  "waits q/mpi NotEnoughResources: needs 5 more pods of 8 nvidia.com/gpu + 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 4/6 nodes are available: 2 Insufficient nvidia.com/gpu",
+		},
+		"pods that only differ in the names of their claims": {
+			given: Given(gpuNodes, Group("q/claims", 6, Pending(3, "4cpu 8gpu", madeClaim("a")), Pending(3, "4cpu 8gpu", madeClaim("b")))),
+			want:  "waits q/claims Unschedulable: needs 6 more pods of 8 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 resource claims are not watched, 2 Insufficient nvidia.com/gpu",
+		},
+		"pods of equal requests that suit different nodes": {
+			given: Given(gpuNodes, Group("q/picky", 3, Pending(2, "1cpu"), Pending(1, "1cpu", NodeSelector("disk", "ssd")))),
+			want: "waits q/picky Unschedulable: needs 1 more pod of 1 cpu and 2 other pods of 1 cpu; " +
+				"0/6 nodes are available: 6 node(s) didn't match Pod's node affinity/selector (node selector disk=ssd)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, BuiltIn(t), test.given)
+			c.Cycle()
+			if diff := cmp.Diff(test.want, c.Waits()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// madeClaim gives pods a claim of that name that was made from a template.
+func madeClaim(name string) PodOption {
+	return Mutate(func(p *v1.Pod) {
+		template := "devices"
+		p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "device", ResourceClaimTemplateName: &template}}
+		p.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "device", ResourceClaimName: &name}}
+	})
 }

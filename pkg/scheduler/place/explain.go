@@ -13,16 +13,33 @@ import (
 // explainGang records why the gang of a claim was not placed. The model is as it was before the attempt, so that a
 // user finds the same numbers.
 func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
-	missing := int32(0)
-	for _, t := range claim.Tasks {
-		if t.Signature == f.Task.Signature {
-			missing++
-		}
+	verdict := a.placer.explain(f.Task, claim.Request, 1)
+	if verdict.Missing > 0 {
+		countMembers(verdict, claim, f)
 	}
-	verdict := a.placer.Explain(f.Task, claim.Request, max(missing, 1))
-	verdict.Startable = min(f.Placed, verdict.Missing)
+	logNotPlaced(a.ssn.Log, f.Task, verdict)
 	verdict.Reservation = a.ssn.StarvationReservation(claim.Job)
 	a.ssn.Explain(claim.Job, verdict)
+}
+
+// countMembers counts the pods that the gang needs: those like the one that the verdict is about, those of them that
+// could start now, and all others.
+func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
+	missing, startable := int32(0), int32(0)
+	for _, t := range claim.Tasks {
+		if t.Signature.Alike(f.Task.Signature) {
+			missing++
+		} else {
+			v.Others.Add(t.Request)
+		}
+	}
+	for _, t := range f.Placed {
+		if t.Signature.Alike(f.Task.Signature) {
+			startable++
+		}
+	}
+	v.Missing = max(missing, 1)
+	v.Startable = min(startable, v.Missing)
 }
 
 // explainSurplus records why a task above minMember waits.

@@ -10,11 +10,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Failure is the result of a failed attempt to place a gang: the first task that did not fit, and how
-// many tasks of the gang had been placed by the end of the attempt.
+// Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
+// that had been placed by the end of the attempt.
 type Failure struct {
 	Task   *api.TaskInfo
-	Placed int32
+	Placed []*api.TaskInfo
 }
 
 // Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the
@@ -35,7 +35,6 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 	start := stmt.Mark()
 	var first *Failure
 	failed := map[*api.EquivalenceClass]bool{}
-	placed := int32(0)
 	for i, t := range tasks {
 		class := ssn.Cluster().ClassOf(t)
 		if failed[class] {
@@ -51,7 +50,6 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 			}
 			continue
 		}
-		placed++
 		if ssn.JobPipelined(job) {
 			return nil
 		}
@@ -59,9 +57,29 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 	if first == nil { // fewer members than needed; only without the gang plugin's check
 		first = &Failure{Task: tasks[len(tasks)-1]}
 	}
-	first.Placed = placed
+	first.Placed = placedOf(tasks)
 	stmt.RollbackTo(start)
 	return first
+}
+
+// placedOf returns the tasks that have a node.
+func placedOf(tasks []*api.TaskInfo) []*api.TaskInfo {
+	count := 0
+	for _, t := range tasks {
+		if t.Node != nil {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	placed := make([]*api.TaskInfo, 0, count)
+	for _, t := range tasks {
+		if t.Node != nil {
+			placed = append(placed, t)
+		}
+	}
+	return placed
 }
 
 // couldComplete reports whether enough tasks of classes that have not failed are left.
