@@ -68,10 +68,10 @@ func TestWaiting(t *testing.T) {
 			step: step{
 				want: `
 					a: Running Scheduled; 12 running
-					gpus: Pending NotEnoughResources; 1 waiting Unschedulable
+					gpus: Pending Unschedulable; 1 waiting Unschedulable
 					huge: Pending NotEnoughResources; 13 waiting Unschedulable
 					wide: Pending NotEnoughResources; 1 waiting Unschedulable`,
-				prints: map[string]string{"gpus": "3 Insufficient nvidia.com/gpu"},
+				prints: map[string]string{"gpus": "3 without nvidia.com/gpu"},
 			},
 		},
 		"pods beyond a gang that has not started wait for the gang": {

@@ -54,7 +54,7 @@ var causes = map[string]cause{
 	},
 	"many-gpus": {
 		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
-		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
+		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 2 without nvidia.com/gpu, 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
 			"nearest: node gpus lacks 1 nvidia.com/gpu",
 	},
 	"scattered": {

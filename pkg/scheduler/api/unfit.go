@@ -25,7 +25,8 @@ const (
 	TopologySpread
 	VolumeUnfit
 	ClaimUnfit
-	Reserved // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
+	Reserved        // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
+	WithoutResource // Detail is the resource, of which the node has none
 	OtherUnfit
 )
 
@@ -74,6 +75,8 @@ func (r UnfitReason) String() string {
 		return "ResourceClaim"
 	case Reserved:
 		return "Reserved"
+	case WithoutResource:
+		return "WithoutResource"
 	}
 	return "Other"
 }
@@ -140,6 +143,8 @@ func (u *Unfit) Message() string {
 		return "node(s) didn't have free ports for the requested pod ports"
 	case Reserved:
 		return ReservedFor(u.Detail)
+	case WithoutResource:
+		return "without " + u.Detail
 	}
 	return u.Detail
 }

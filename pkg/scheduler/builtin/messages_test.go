@@ -57,11 +57,11 @@ func TestMessagesCountSignatures(t *testing.T) {
 	}{
 		"a launcher and workers": {
 			given: Given(gpuNodes, Group("q/mpi", 6, Pending(1, "1cpu"), Pending(5, "4cpu 8gpu"))),
-			want:  "waits q/mpi NotEnoughResources: needs 5 more pods of 8 nvidia.com/gpu + 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 4/6 nodes are available: 2 Insufficient nvidia.com/gpu",
+			want:  "waits q/mpi NotEnoughResources: needs 5 more pods of 8 nvidia.com/gpu + 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 4/6 nodes are available: 2 without nvidia.com/gpu",
 		},
 		"pods that only differ in the names of their claims": {
 			given: Given(gpuNodes, Group("q/claims", 6, Pending(3, "4cpu 8gpu", madeClaim("a")), Pending(3, "4cpu 8gpu", madeClaim("b")))),
-			want:  "waits q/claims Unschedulable: needs 6 more pods of 8 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 resource claims are not watched, 2 Insufficient nvidia.com/gpu",
+			want:  "waits q/claims Unschedulable: needs 6 more pods of 8 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 resource claims are not watched, 2 without nvidia.com/gpu",
 		},
 		"pods of equal requests that suit different nodes": {
 			given: Given(gpuNodes, Group("q/picky", 3, Pending(2, "1cpu"), Pending(1, "1cpu", NodeSelector("disk", "ssd")))),

@@ -5,6 +5,7 @@ package nodeindex
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -72,3 +73,16 @@ func selecting(disk string) func(*v1.Pod) {
 }
 
 func beingDeleted(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
+
+// gpu is a resource that only some nodes have.
+const gpu = "example.com/gpu"
+
+func gpus(count int64) func(*v1.Node) {
+	return func(n *v1.Node) { n.Status.Allocatable[gpu] = *resource.NewQuantity(count, resource.DecimalSI) }
+}
+
+func requestsGPUs(count int64) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Resources.Requests[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+}

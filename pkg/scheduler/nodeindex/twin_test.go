@@ -63,6 +63,9 @@ func (w *twin) changeSomething() {
 	case 0, 1:
 		w.c.Events().SetNode(Node(nodeName, rapid.IntRange(1, 4).Draw(w.T, "cpu"), func(n *v1.Node) {
 			n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk")
+			if rapid.Bool().Draw(w.T, "with GPUs") {
+				gpus(2)(n)
+			}
 			if rapid.IntRange(0, 4).Draw(w.T, "cordoned") == 0 {
 				cordoned(n)
 			}
@@ -87,6 +90,9 @@ func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 			foreign(p)
 		} else if rapid.Bool().Draw(w.T, "in a gang") {
 			InGroup("gang")(p)
+		}
+		if rapid.IntRange(0, 3).Draw(w.T, "with GPUs") == 0 {
+			requestsGPUs(rapid.Int64Range(1, 2).Draw(w.T, "GPUs"))(p)
 		}
 		if rapid.Bool().Draw(w.T, "placed") {
 			On(nodeName)(p)
@@ -213,6 +219,9 @@ func (w *twin) unfit(task *api.TaskInfo, n *api.NodeInfo) *api.Unfit {
 	dimension := n.InsufficientDimension(task, api.Now)
 	if dimension < 0 {
 		return w.filters.Predicate(task, n, api.Now)
+	}
+	if _, found := n.Node.Status.Allocatable[gpu]; !found && task.Request.At(w.c.Dims().Index(gpu)) > 0 {
+		return &api.Unfit{Reason: api.WithoutResource, Detail: gpu, Plugin: "resources"}
 	}
 	if !n.Reserved.IsZero() && task.Request.Fits(n.Idle) {
 		return &api.Unfit{Reason: api.Reserved, Plugin: "reservation"}

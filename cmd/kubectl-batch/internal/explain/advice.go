@@ -19,7 +19,7 @@ func advice(reason string) string {
 	case v1alpha1.ReasonNotEnoughResources:
 		return "Wait until other pods on suitable nodes end, decrease the requests of its pods, or add nodes."
 	case v1alpha1.ReasonUnschedulable:
-		return "Waiting does not help. Correct the node selector, affinity or tolerations of the pods, decrease the requests of each pod to what a node can provide, or add suitable nodes."
+		return "Waiting for other pods does not help. Correct the requests, node selector, affinity or tolerations of the pods, uncordon suitable nodes, or add some."
 	case v1alpha1.ReasonQueueNotFound:
 		return "Correct spec.queue of the PodGroup, or ask an administrator to create the Queue."
 	case v1alpha1.ReasonQueueFull:
