@@ -23,10 +23,10 @@ type Verdict struct {
 	Plugin string
 
 	// NotEnoughPods: of Need pods that must start together Have exist; Gated more wait for a
-	// scheduling gate.
+	// scheduling gate. ExceedsClusterCapacity: of Need pods that must run together at most Have fit.
 	Need, Have, Gated int32
 
-	// NotEnoughResources and Unschedulable: Missing more pods that ask for Request each must
+	// NotEnoughResources, ExceedsClusterCapacity and Unschedulable: Missing more pods that ask for Request each must
 	// start together; Startable of them would fit now. Nodes is about one of these pods.
 	Missing, Startable int32
 	Request            Resource
@@ -38,7 +38,7 @@ type Verdict struct {
 	Name string
 
 	// QueueFull: a claim of Asked would lift dimension Dimension of the queue from Held above
-	// Limit.
+	// Limit. ExceedsQueueCapability: Asked alone is above Limit.
 	Dimension          int
 	Limit, Held, Asked int64
 
@@ -228,14 +228,17 @@ func (v *Verdict) message(dims *Dimensions) string {
 			text += fmt.Sprintf("; %d gated", v.Gated)
 		}
 		return text + v.detail()
-	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonUnschedulable:
+	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonExceedsClusterCapacity, v1alpha1.ReasonUnschedulable:
 		if v.Missing == 0 {
 			return v.Detail
 		}
-		return v.needs(dims) + "; " + v.Nodes.message() + v.detail()
+		return v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit() + v.detail()
 	case v1alpha1.ReasonQueueFull:
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
+	case v1alpha1.ReasonExceedsQueueCapability:
+		return fmt.Sprintf("exceeds the queue's capability: needs %s, and queue %s has a capability of %s",
+			dims.FormatOne(v.Dimension, v.Asked), v.Name, amountText(v.Dimension, v.Limit)) + v.detail()
 	case v1alpha1.ReasonQueueNotFound:
 		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
 	case v1alpha1.ReasonGroupNotFound:
@@ -246,6 +249,17 @@ func (v *Verdict) message(dims *Dimensions) string {
 		}
 	}
 	return v.Detail
+}
+
+// wouldNotFit words why the pods can never start.
+func (v *Verdict) wouldNotFit() string {
+	switch {
+	case v.Reason != v1alpha1.ReasonExceedsClusterCapacity:
+		return ""
+	case v.Need > 1:
+		return fmt.Sprintf("; would not fit the empty nodes (at most %d of %d pods)", v.Have, v.Need)
+	}
+	return "; would not fit the empty nodes"
 }
 
 func (v *Verdict) preempting() string {

@@ -55,6 +55,14 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{9000}, Others: others(1000, 2000, 1000, 3000, 4000, 5000), Nodes: counts(1, 0, insufficient("cpu", 1))},
 			"needs 1 more pod of 9 cpu and 2 pods of 1 cpu and 1 pod of 2 cpu and 1 pod of 3 cpu and 2 other pods; 0/1 nodes are available: 1 Insufficient cpu",
 		},
+		"a gang that exceeds the empty nodes": {
+			Verdict{Reason: v1alpha1.ReasonExceedsClusterCapacity, Missing: 4, Request: Resource{1000}, Have: 3, Need: 5, Nodes: counts(1, 0, insufficient("cpu", 1))},
+			"needs 4 more pods of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu; would not fit the empty nodes (at most 3 of 5 pods)",
+		},
+		"a gang that exceeds the capability of its queue": {
+			Verdict{Reason: v1alpha1.ReasonExceedsQueueCapability, Name: "research", Dimension: gpu, Limit: 64, Asked: 80},
+			"exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64",
+		},
 		"resources are reserved": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),

@@ -56,8 +56,9 @@ func TestMessagesCountSignatures(t *testing.T) {
 		want  string
 	}{
 		"a launcher and workers": {
-			given: Given(gpuNodes, Group("q/mpi", 6, Pending(1, "1cpu"), Pending(5, "4cpu 8gpu"))),
-			want:  "waits q/mpi NotEnoughResources: needs 5 more pods of 8 nvidia.com/gpu + 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 4/6 nodes are available: 2 without nvidia.com/gpu",
+			given: Given(gpuNodes, Group("q/runs", 1, Running(1, "1cpu 8gpu", "g1")), Group("q/mpi", 5, Pending(1, "1cpu"), Pending(4, "4cpu 8gpu"))),
+			want: "waits q/mpi NotEnoughResources: needs 4 more pods of 8 nvidia.com/gpu + 4 cpu, 3 of them could start now, and 1 pod of 1 cpu; " +
+				"3/6 nodes are available: 2 without nvidia.com/gpu, 1 Insufficient nvidia.com/gpu",
 		},
 		"pods that only differ in the names of their claims": {
 			given: Given(gpuNodes, Group("q/claims", 6, Pending(3, "4cpu 8gpu", madeClaim("a")), Pending(3, "4cpu 8gpu", madeClaim("b")))),
@@ -67,6 +68,61 @@ func TestMessagesCountSignatures(t *testing.T) {
 			given: Given(gpuNodes, Group("q/picky", 3, Pending(2, "1cpu"), Pending(1, "1cpu", NodeSelector("disk", "ssd")))),
 			want: "waits q/picky Unschedulable: needs 1 more pod of 1 cpu and 2 other pods of 1 cpu; " +
 				"0/6 nodes are available: 6 node(s) didn't match Pod's node affinity/selector (node selector disk=ssd)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, BuiltIn(t), test.given)
+			c.Cycle()
+			if diff := cmp.Diff(test.want, c.Waits()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMessagesOfGangsThatCannotStart asserts that a gang that can never start has a reason of its own.
+func TestMessagesOfGangsThatCannotStart(t *testing.T) {
+	gpuNodes := Rows(Nodes(4, "g", "64cpu 8gpu"), Nodes(2, "c", "16cpu"), Queue("q", 1), Queue("small", 1, Capability("8gpu")))
+	for name, test := range map[string]struct {
+		given []Row
+		want  string
+	}{
+		"a pod that is larger than each node": {
+			given: Given(gpuNodes, Group("q/large", 1, Pending(1, "4cpu 16gpu"))),
+			want: "waits q/large ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes",
+		},
+		"a pod without a PodGroup that is larger than each node": {
+			given: Given(gpuNodes, Plain("large", OfQueue("q"), Pending(1, "4cpu 16gpu"))),
+			want: "waits large-0 ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes",
+		},
+		"a surplus pod that is larger than each node": {
+			given: Given(gpuNodes, Group("q/surplus", 1, Running(1, "1cpu", "c1"), Pending(1, "4cpu 16gpu"))),
+			want: "waits q/surplus-1 ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes",
+		},
+		"a gang with one member more than the nodes can run": {
+			given: Given(gpuNodes, Group("q/large", 6, Pending(1, "1cpu"), Pending(5, "4cpu 8gpu"))),
+			want: "waits q/large ExceedsClusterCapacity: needs 5 more pods of 8 nvidia.com/gpu + 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; " +
+				"4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 5 of 6 pods)",
+		},
+		"a gang that fits without the pods of other schedulers": {
+			given: Given(gpuNodes, Foreign("other", Running(1, "8gpu", "g1")), Group("q/waits", 4, Pending(4, "4cpu 8gpu"))),
+			want: "waits q/waits NotEnoughResources: needs 4 more pods of 8 nvidia.com/gpu + 4 cpu, 3 of them could start now; " +
+				"3/6 nodes are available: 2 without nvidia.com/gpu, 1 Insufficient nvidia.com/gpu because of pods of other schedulers",
+		},
+		"a gang that alone exceeds the capability of its queue": {
+			given: Given(gpuNodes, Group("small/large", 10, Pending(10, "1cpu 1gpu"))),
+			want:  "waits small/large ExceedsQueueCapability: exceeds the queue's capability: needs 10 nvidia.com/gpu, and queue small has a capability of 8",
+		},
+		"a gang that exceeds the capability of its queue with another gang": {
+			given: Given(gpuNodes, Group("small/runs", 4, Running(4, "1cpu 1gpu", "g1")), Group("small/large", 8, Pending(8, "1cpu 1gpu"))),
+			want:  "waits small/large QueueFull: queue small is full: capability 8 nvidia.com/gpu, allocated 4, needs 8",
+		},
+		"spec.minResources exceeds the capability of the queue": {
+			given: Given(gpuNodes, Group("small/large", 1, MinResources("9gpu"), Pending(1, "1cpu 1gpu"))),
+			want:  "waits small/large ExceedsQueueCapability: exceeds the queue's capability: needs 9 nvidia.com/gpu, and queue small has a capability of 8; requested by spec.minResources",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,8 @@
 package nodeindex
 
 import (
+	"maps"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,5 +86,19 @@ func gpus(count int64) func(*v1.Node) {
 func requestsGPUs(count int64) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Spec.Containers[0].Resources.Requests[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+}
+
+// together requires pods to be in one domain.
+func together(topologyKey string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Labels = maps.Clone(p.Labels)
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels["app"] = "together"
+		p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+			{TopologyKey: topologyKey, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "together"}}},
+		}}}
 	}
 }

@@ -103,6 +103,9 @@ func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 		if rapid.Bool().Draw(w.T, "node selector") {
 			selecting(rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk"))(p)
 		}
+		if rapid.IntRange(0, 7).Draw(w.T, "self-affinity") == 0 { // not local to nodes
+			together("disk")(p)
+		}
 		if rapid.IntRange(0, 3).Draw(w.T, "host port") == 0 {
 			p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}}
 		}
@@ -163,7 +166,7 @@ func (w *twin) compare() {
 	for _, id := range slices.Sorted(maps.Keys(w.c.Tasks())) {
 		task := w.c.Tasks()[id]
 		w.compareNodes(task)
-		if got, want := w.index.CapacityCount(task.Signature), w.capacityCount(task.Signature); got != want {
+		if got, want := w.index.CapacityCount(task.Signature), w.inOneDomain(task.Signature, true); got != want {
 			w.Fatalf("capacity count for %s: the index returns %d, the walk %d", id, got, want)
 		}
 		if task.Job != nil {
@@ -245,6 +248,13 @@ func (w *twin) compareClaim(job *api.JobInfo) {
 			w.Fatalf("insufficient %s for %s: the index returns %t, available are %d of %d", w.c.Dims().Name(d), job.Key, got, available.At(d), requested)
 		}
 	}
+	if got, want := w.index.MaxMembers(job), w.members(job, false, map[*api.Signature]int64{}); got != want {
+		w.Fatalf("most members of %s: the index returns %d, the walk %d", job.Key, got, want)
+	}
+	signature := job.Tasks[0].Signature
+	if most := w.inOneDomain(signature, false); !w.index.CouldHold(signature, most) || w.index.CouldHold(signature, most+1) {
+		w.Fatalf("the empty nodes hold %d tasks of %s: the index returns something else", most, job.Key)
+	}
 	tasks, enough := w.couldFit(job)
 	gotTasks, gotEnough := w.index.CouldFit(job)
 	if !maps.Equal(gotTasks, tasks) || gotEnough != enough {
@@ -311,6 +321,9 @@ func (w *twin) nearest(task *api.TaskInfo) *api.NearestNode {
 		}
 		shortfall, available, deficit := task.Request.Clone(), n.Available(task.Priority, api.Now), int64(0)
 		for d, requested := range task.Request {
+			if requested == 0 { // the node may be over capacity
+				continue
+			}
 			shortfall[d] = max(0, requested-available.At(d))
 			if shortfall[d] > 0 {
 				deficit += min(1000, int64(math.Ceil(float64(shortfall[d])*1000/float64(requested))))
@@ -324,13 +337,16 @@ func (w *twin) nearest(task *api.TaskInfo) *api.NearestNode {
 }
 
 // capacityCount places pods on each node, one after the other, until the next one does not fit.
-func (w *twin) capacityCount(signature *api.Signature) int64 {
+func (w *twin) capacityCount(signature *api.Signature, foreign bool, among func(*api.NodeInfo) bool) int64 {
 	count := int64(0)
 	for _, n := range w.c.Nodes() {
-		if n == nil || !n.Ready() || n.Node.Spec.Unschedulable || w.filters.Filter(signature, n) != nil {
+		if n == nil || !w.hasCapacity(signature, n) || !among(n) {
 			continue
 		}
-		free := n.Allocatable.Minus(n.Foreign)
+		free := n.Allocatable.Clone()
+		if foreign {
+			free.Sub(n.Foreign)
+		}
 		for signature.Request.Fits(free) {
 			free.Sub(signature.Request)
 			count++
@@ -339,30 +355,56 @@ func (w *twin) capacityCount(signature *api.Signature) int64 {
 	return count
 }
 
+func (w *twin) hasCapacity(signature *api.Signature, n *api.NodeInfo) bool {
+	return n.Ready() && !n.Node.Spec.Unschedulable && w.filters.Filter(signature, n) == nil
+}
+
+// inOneDomain is the capacity count of the largest domain if the signature requires one, else of all nodes.
+func (w *twin) inOneDomain(signature *api.Signature, foreign bool) int64 {
+	key := signature.SelfAffinityKey()
+	if key == "" {
+		return w.capacityCount(signature, foreign, func(*api.NodeInfo) bool { return true })
+	}
+	most := int64(0)
+	for _, domain := range []string{"ssd", "hdd"} {
+		most = max(most, w.capacityCount(signature, foreign, func(n *api.NodeInfo) bool { return n.Node.Labels[key] == domain }))
+	}
+	return most
+}
+
 // couldFit starts the tasks of a job one by one while the capacity of their signature lasts.
 func (w *twin) couldFit(job *api.JobInfo) (tasks map[*api.Signature]int64, enough bool) {
-	tasks, free := map[*api.Signature]int64{}, map[*api.Signature]int64{}
+	tasks = map[*api.Signature]int64{}
+	return tasks, w.members(job, true, tasks) >= int64(job.MinMember)
+}
+
+// members returns how many members the job could have, and counts in tasks those that start.
+func (w *twin) members(job *api.JobInfo, foreign bool, tasks map[*api.Signature]int64) int64 {
+	free := map[*api.Signature]int64{}
 	for _, t := range job.Tasks {
-		if _, known := free[t.Signature]; !known {
-			free[t.Signature] = w.capacityCount(t.Signature)
-		}
 		n := t.Node
-		if !t.Waiting() && !t.Status.Ended() && n != nil && n.Exists() && n.Ready() && !n.Node.Spec.Unschedulable && w.filters.Filter(t.Signature, n) == nil {
+		if !t.Waiting() && !t.Status.Ended() && n != nil && n.Exists() && w.hasCapacity(t.Signature, n) {
 			free[t.Signature]--
 		}
 	}
-	members := int32(0)
 	for _, t := range job.Tasks {
-		switch {
-		case !t.Waiting():
+		if _, known := tasks[t.Signature]; known || !t.Waiting() {
 			continue
-		case free[t.Signature] > 0:
+		}
+		tasks[t.Signature] = 0
+		if free[t.Signature] == 0 {
+			free[t.Signature] = w.inOneDomain(t.Signature, foreign)
+		} else { // members that run determine the domain
+			free[t.Signature] += w.capacityCount(t.Signature, foreign, func(*api.NodeInfo) bool { return true })
+		}
+	}
+	members := int64(job.ReadyCount() + job.Count(api.Releasing))
+	for _, t := range job.Tasks {
+		if t.Waiting() && free[t.Signature] > 0 {
 			free[t.Signature]--
 			members++
 			tasks[t.Signature]++
-		default:
-			tasks[t.Signature] += 0
 		}
 	}
-	return tasks, int(members)+int(job.ReadyCount())+int(job.Count(api.Releasing)) >= int(job.MinMember)
+	return members
 }

@@ -16,10 +16,24 @@ func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
 	verdict := a.placer.explain(f.Task, claim.Request, 1)
 	if verdict.Missing > 0 {
 		countMembers(verdict, claim, f)
+		a.compareCapacity(verdict, claim.Job)
 	}
 	logNotPlaced(a.ssn.Log, f.Task, verdict)
 	verdict.Reservation = a.ssn.StarvationReservation(claim.Job)
 	a.ssn.Explain(claim.Job, verdict)
+}
+
+// compareCapacity changes the reason for which a gang waits if the gang could not start even if no other pods ran on the
+// nodes.
+func (a *Allocator) compareCapacity(v *api.Verdict, j *api.JobInfo) {
+	if v.Reason == v1alpha1.ReasonUnschedulable {
+		return
+	}
+	v.Reason = v1alpha1.ReasonNotEnoughResources
+	need := min(j.MinMember, j.ValidCount()) // only without the gang plugin fewer pods exist
+	if most := a.ssn.Nodes().MaxMembers(j); most < int64(need) {
+		v.Reason, v.Have, v.Need = v1alpha1.ReasonExceedsClusterCapacity, int32(most), need
+	}
 }
 
 // countMembers counts the pods that the gang needs: those like the one that the verdict is about, those of them that
