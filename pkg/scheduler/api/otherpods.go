@@ -40,7 +40,7 @@ func (o *OtherPods) Add(request Resource) {
 func (v *Verdict) needs(dims *Dimensions) string {
 	text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), dims.Format(v.Request))
 	separator := " and "
-	if v.Startable > 0 {
+	if v.Startable > 0 && v.Domain == nil {
 		text += fmt.Sprintf(", %d of them could start now", v.Startable)
 		separator = ", and "
 	}
@@ -54,6 +54,9 @@ func (v *Verdict) needs(dims *Dimensions) string {
 	}
 	if v.Others.More > 0 {
 		text += fmt.Sprintf(" and %d other %s", v.Others.More, plural(int(v.Others.More), "pod", "pods"))
+	}
+	if v.Domain != nil {
+		text += v.Domain.message()
 	}
 	return text
 }

@@ -34,6 +34,9 @@ type Verdict struct {
 	// Others are the pods with other signatures that must start together with these.
 	Others OtherPods
 
+	// Domain is not nil if the gang must be in one topology domain: the one where the most pods could start now.
+	Domain *DomainCount
+
 	// Name is the group or queue that was not found, or the queue that is full.
 	Name string
 
@@ -106,6 +109,17 @@ func (f *StarvationReservation) message() string {
 		text += "; waiting for resources of pods there: " + awaited
 	}
 	return text
+}
+
+// DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the label
+// Key with that Value.
+type DomainCount struct {
+	Key, Value      string
+	Startable, Need int
+}
+
+func (c *DomainCount) message() string {
+	return fmt.Sprintf(" in one topology domain; %s %s has resources for %d of %d pods", c.Key, c.Value, c.Startable, c.Need)
 }
 
 // NodeCounts is on how many nodes of the cluster one task fits, and why it does not fit on the others. Each node is counted once, so the numbers add up to Total.

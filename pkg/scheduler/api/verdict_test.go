@@ -63,6 +63,11 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonExceedsQueueCapability, Name: "research", Dimension: gpu, Limit: 64, Asked: 80},
 			"exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64",
 		},
+		"a gang that must be in one topology domain": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 3, Startable: 2, Request: Resource{1000}, Others: others(2000),
+				Domain: &DomainCount{Key: "rack", Value: "r1", Startable: 3, Need: 4}, Nodes: counts(4, 4)},
+			"needs 3 more pods of 1 cpu and 1 pod of 2 cpu in one topology domain; rack r1 has resources for 3 of 4 pods; 4/4 nodes are available",
+		},
 		"resources are reserved": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),

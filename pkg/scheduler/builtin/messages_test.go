@@ -62,7 +62,7 @@ func TestMessagesCountSignatures(t *testing.T) {
 		},
 		"pods that only differ in the names of their claims": {
 			given: Given(gpuNodes, Group("q/claims", 6, Pending(3, "4cpu 8gpu", madeClaim("a")), Pending(3, "4cpu 8gpu", madeClaim("b")))),
-			want:  "waits q/claims Unschedulable: needs 6 more pods of 8 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 resource claims are not watched, 2 without nvidia.com/gpu",
+			want:  "waits q/claims Unschedulable: needs 6 more pods of 8 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 resource claims are not synced yet, 2 without nvidia.com/gpu",
 		},
 		"pods of equal requests that suit different nodes": {
 			given: Given(gpuNodes, Group("q/picky", 3, Pending(2, "1cpu"), Pending(1, "1cpu", NodeSelector("disk", "ssd")))),
@@ -123,6 +123,48 @@ func TestMessagesOfGangsThatCannotStart(t *testing.T) {
 		"spec.minResources exceeds the capability of the queue": {
 			given: Given(gpuNodes, Group("small/large", 1, MinResources("9gpu"), Pending(1, "1cpu 1gpu"))),
 			want:  "waits small/large ExceedsQueueCapability: exceeds the queue's capability: needs 9 nvidia.com/gpu, and queue small has a capability of 8; requested by spec.minResources",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(t, BuiltIn(t), test.given)
+			c.Cycle()
+			if diff := cmp.Diff(test.want, c.Waits()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMessagesNameTheBestDomain asserts that the message of a gang that must be in one rack names the best rack.
+func TestMessagesNameTheBestDomain(t *testing.T) {
+	racks := Rows(Nodes(2, "a", "64cpu 8gpu", Label("rack", "r1")), Nodes(2, "b", "64cpu 8gpu", Label("rack", "r2")), Nodes(2, "c", "16cpu"), Queue("q", 1))
+	together := Near("rack", "app=mpi")
+	for name, test := range map[string]struct {
+		given []Row
+		want  string
+	}{
+		"no empty rack is large enough": {
+			given: Given(racks, Group("q/mpi", 3, Label("app", "mpi"), together, Pending(3, "4cpu 8gpu"))),
+			want: "waits q/mpi ExceedsClusterCapacity: needs 3 more pods of 8 nvidia.com/gpu + 4 cpu in one topology domain; rack r1 has resources for 2 of 3 pods; " +
+				"4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 2 of 3 pods)",
+		},
+		"each rack is in use": {
+			given: Given(racks, Group("q/runs", 2, Running(1, "1cpu 8gpu", "a1"), Running(1, "1cpu 1gpu", "b1")),
+				Group("q/mpi", 2, Label("app", "mpi"), together, Pending(2, "4cpu 8gpu"))),
+			want: "waits q/mpi NotEnoughResources: needs 2 more pods of 8 nvidia.com/gpu + 4 cpu in one topology domain; rack r1 has resources for 1 of 2 pods; " +
+				"2/6 nodes are available: 2 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu",
+		},
+		"the largest rack is not the best": {
+			given: Given(racks, Group("q/runs", 3, Running(1, "1cpu", "a1", HostPort(80)), Running(1, "1cpu", "a2", HostPort(80)), Running(1, "2cpu", "b1", HostPort(80))),
+				Group("q/mpi", 2, Label("app", "mpi"), together, Pending(2, "1cpu", HostPort(80)))),
+			want: "waits q/mpi NotEnoughResources: needs 2 more pods of 1 cpu in one topology domain; rack r2 has resources for 1 of 2 pods; " +
+				"1/6 nodes are available: 3 node(s) didn't have free ports for the requested pod ports, 2 node(s) didn't match pod affinity rules",
+		},
+		"no rack has resources for a pod": {
+			given: Given(racks, Group("q/runs", 4, Running(2, "1cpu 4gpu", "a1"), Running(1, "1cpu 4gpu", "a2"), Running(1, "1cpu 8gpu", "b1"), Running(1, "1cpu 8gpu", "b2")),
+				Group("q/mpi", 2, Label("app", "mpi"), together, Pending(2, "4cpu 8gpu"))),
+			want: "waits q/mpi NotEnoughResources: needs 2 more pods of 8 nvidia.com/gpu + 4 cpu in one topology domain; rack r1 has resources for 0 of 2 pods; " +
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

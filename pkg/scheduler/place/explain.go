@@ -37,7 +37,7 @@ func (a *Allocator) compareCapacity(v *api.Verdict, j *api.JobInfo) {
 }
 
 // countMembers counts the pods that the gang needs: those like the one that the verdict is about, those of them that
-// could start now, and all others.
+// could start now, all others, and those that fit into the best topology domain.
 func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 	missing, startable := int32(0), int32(0)
 	for _, t := range claim.Tasks {
@@ -51,6 +51,9 @@ func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 		if t.Signature.Alike(f.Task.Signature) {
 			startable++
 		}
+	}
+	if f.Domain != nil {
+		v.Domain = &api.DomainCount{Key: f.Domain.Key, Value: f.Domain.Value, Startable: len(f.Placed), Need: len(claim.Tasks)}
 	}
 	v.Missing = max(missing, 1)
 	v.Startable = min(startable, v.Missing)

@@ -11,10 +11,12 @@ import (
 )
 
 // Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
-// that had been placed by the end of the attempt.
+// that had been placed by the end of the attempt. Domain is not nil if the gang must be in one domain: then the attempt
+// is the one that placed the most tasks.
 type Failure struct {
 	Task   *api.TaskInfo
 	Placed []*api.TaskInfo
+	Domain *TopologyDomain
 }
 
 // Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the
@@ -123,9 +125,9 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 	if key == "" || o.Nodes != nil {
 		return p.try(stmt, claim.Job, tasks, o)
 	}
-	var first *Failure
+	var best *Failure
 	for _, d := range Domains(p.ssn, claim.Tasks[0], key) {
-		if first != nil && d.Available < int64(len(claim.Tasks)) && !signaturesDiffer(claim.Tasks) {
+		if best != nil && d.Available < int64(len(claim.Tasks)) && !signaturesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
 		within := o
@@ -134,16 +136,17 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 		if failure == nil {
 			return nil
 		}
-		if first == nil {
-			first = failure
+		if best == nil || len(failure.Placed) > len(best.Placed) {
+			failure.Domain = d
+			best = failure
 		}
 	}
 	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the predicates
 	// decide.
-	if last := p.try(stmt, claim.Job, tasks, o); last == nil || first == nil {
+	if last := p.try(stmt, claim.Job, tasks, o); last == nil || best == nil {
 		return last
 	}
-	return first
+	return best
 }
 
 func (p *Placer) try(stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, o Options) *Failure {
