@@ -38,7 +38,7 @@ func (o *OtherPods) Add(request Resource) {
 
 // needs words how many pods are missing and how many of them could start.
 func (v *Verdict) needs(dims *Dimensions) string {
-	text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), dims.Format(v.Request))
+	text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), v.requestText(dims))
 	separator := " and "
 	if v.Startable > 0 && v.Domain == nil {
 		text += fmt.Sprintf(", %d of them could start now", v.Startable)
@@ -59,4 +59,14 @@ func (v *Verdict) needs(dims *Dimensions) string {
 		text += v.Domain.message()
 	}
 	return text
+}
+
+func (v *Verdict) requestText(dims *Dimensions) string {
+	switch {
+	case v.Devices == "":
+		return dims.Format(v.Request)
+	case requestsNothing(v.Request):
+		return v.Devices
+	}
+	return dims.Format(v.Request) + " + " + v.Devices
 }

@@ -53,8 +53,8 @@ func (q *QueueInfo) CapAllows(request Resource, when When) (dimension int) {
 	return -1
 }
 
-// NeverAllows returns the first dimension in which a gang that has not started exceeds the capability even if the queue holds
-// nothing else, and how much the gang needs of it, at least; -1 if there is none. If fewer members than all must
+// NeverAllows returns the first dimension in which a gang that has not started exceeds the capability even if the queue
+// holds nothing else, and how much the gang needs of it, at least; -1 if there is none. If fewer members than all must
 // start, each counts with the least that any of them requests.
 func (q *QueueInfo) NeverAllows(j *JobInfo) (dimension int, needs int64) {
 	need := int64(j.MinMember - j.ReadyCount() - j.Count(Releasing)) // pods that are being deleted may come back

@@ -27,6 +27,7 @@ const (
 	ClaimUnfit
 	Reserved        // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
 	WithoutResource // Detail is the resource, of which the node has none
+	DevicesInUse    // Detail says which devices other pods use
 	OtherUnfit
 )
 
@@ -77,6 +78,8 @@ func (r UnfitReason) String() string {
 		return "Reserved"
 	case WithoutResource:
 		return "WithoutResource"
+	case DevicesInUse:
+		return "DevicesInUse"
 	}
 	return "Other"
 }
@@ -178,7 +181,7 @@ func (u *Unfit) Resolvable() bool {
 		return false
 	}
 	switch u.Reason {
-	case Insufficient, InsufficientWithForeignPods, HostPortTaken, PodAffinity, TopologySpread, Reserved:
+	case Insufficient, InsufficientWithForeignPods, HostPortTaken, PodAffinity, TopologySpread, Reserved, DevicesInUse:
 		return true
 	}
 	return false

@@ -31,6 +31,8 @@ type Verdict struct {
 	Missing, Startable int32
 	Request            Resource
 	Nodes              NodeCounts
+	// Devices words what the claims of each of these pods request.
+	Devices string
 	// Others are the pods with other signatures that must start together with these.
 	Others OtherPods
 
@@ -111,8 +113,8 @@ func (f *StarvationReservation) message() string {
 	return text
 }
 
-// DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the label
-// Key with that Value.
+// DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the
+// label Key with that Value.
 type DomainCount struct {
 	Key, Value      string
 	Startable, Need int
@@ -131,10 +133,19 @@ type NodeCounts struct {
 	Nearest *NearestNode
 }
 
-// NearestNode is the node with the smallest deficit for a task, and the resources that are missing there.
+// NearestNode is the node with the smallest deficit for a task, and the resources that are missing there, or the
+// devices, in words.
 type NearestNode struct {
 	Node      string
 	Shortfall Resource
+	Devices   string
+}
+
+// DeviceDemand is what the claims of a task request, in words, and the node that has the fewest devices too few, if it
+// was asked for and there is one.
+type DeviceDemand struct {
+	Text    string
+	Nearest *NearestNode
 }
 
 // Plugins returns the names of the plugins that refuse the job or its tasks, sorted.
@@ -157,7 +168,11 @@ func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
 		return ""
 	}
-	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
+	missing := v.Nodes.Nearest.Devices
+	if missing == "" {
+		missing = dims.Format(v.Nodes.Nearest.Shortfall)
+	}
+	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, missing)
 }
 
 // UnfitCount is a refusal with the number of nodes that give it.

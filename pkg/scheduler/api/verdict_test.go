@@ -68,6 +68,15 @@ func TestVerdictMessages(t *testing.T) {
 				Domain: &DomainCount{Key: "rack", Value: "r1", Startable: 3, Need: 4}, Nodes: counts(4, 4)},
 			"needs 3 more pods of 1 cpu and 1 pod of 2 cpu in one topology domain; rack r1 has resources for 3 of 4 pods; 4/4 nodes are available",
 		},
+		"devices of claims": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000}, Devices: "2 devices of class gpu",
+				Nodes: counts(2, 0, UnfitCount{Unfit{Reason: DevicesInUse, Detail: "Insufficient devices of class gpu"}, 1}, UnfitCount{Unfit{Reason: WithoutResource, Detail: "devices of class gpu"}, 1})},
+			"needs 2 more pods of 1 cpu + 2 devices of class gpu; 0/2 nodes are available: 1 Insufficient devices of class gpu, 1 without devices of class gpu",
+		},
+		"devices of claims alone": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{0, 0, 0, 1}, Devices: "claim one (1 device of class gpu)", Nodes: counts(1, 1)},
+			"needs 1 more pod of claim one (1 device of class gpu); 1/1 nodes are available",
+		},
 		"resources are reserved": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),

@@ -16,8 +16,8 @@ import (
 // the sum may exceed what fits.
 //
 // A signature with a self-affinity counts in one topology domain only, the one with the highest count. For example, of
-// two racks with nodes for 2 and 3 tasks the count is 3, and not 5. Members that run determine the domain, so the count of
-// all domains is used then.
+// two racks with nodes for 2 and 3 tasks the count is 3, and not 5. Members that run determine the domain, so the count
+// of all domains is used then.
 //
 // The empty capacity ignores foreign pods as well: what exceeds it cannot run whatever pods end.
 type capacityIndex struct {

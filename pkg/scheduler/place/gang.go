@@ -141,8 +141,8 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 			best = failure
 		}
 	}
-	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the predicates
-	// decide.
+	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the
+	// predicates decide.
 	if last := p.try(stmt, claim.Job, tasks, o); last == nil || best == nil {
 		return last
 	}

@@ -33,6 +33,12 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 		Request: t.Request,
 		Nodes:   p.ssn.Nodes().Count(t),
 	}
+	if d := p.ssn.Devices(t, v.Nodes.Available == 0); d != nil {
+		v.Devices = d.Text
+		if d.Nearest != nil {
+			v.Nodes.Nearest = d.Nearest
+		}
+	}
 	switch {
 	case !v.Nodes.Suitable():
 	case !p.ssn.Nodes().CouldHold(t.Signature, 1):

@@ -49,7 +49,8 @@ func advice(reason string) string {
 }
 
 // podAdvice returns the advice for a pod without a PodGroup. The reason Unschedulable includes pods for which only the
-// resources are insufficient, because autoscalers search for it. The message of a pod that no node could ever run says so.
+// resources are insufficient, because autoscalers search for it. The message says if no node could ever
+// run the pod.
 func podAdvice(reason, message string) string {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
