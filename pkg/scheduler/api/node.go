@@ -114,7 +114,13 @@ func (n *NodeInfo) MissingDimension(request Resource) int {
 
 // Shortfall returns the resources that are missing on the node for t now, as a new vector; zero if t fits.
 func (n *NodeInfo) Shortfall(t *TaskInfo) Resource {
-	return t.Request.beyond(n.Available(t.Priority, Now))
+	missing := t.Request.beyond(n.Available(t.Priority, Now))
+	for d := range missing {
+		if t.Request.At(d) <= 0 { // the node may be over capacity
+			missing[d] = 0
+		}
+	}
+	return missing
 }
 
 // Deficit measures how far t is from fitting now: for each dimension the part of the request that is missing on the

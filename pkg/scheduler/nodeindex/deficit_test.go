@@ -121,3 +121,18 @@ func counts(available int, nearest *api.NearestNode, list ...api.UnfitCount) api
 func unfit(reason api.UnfitReason, nodes int) api.UnfitCount {
 	return api.UnfitCount{Unfit: api.Unfit{Reason: reason, Detail: gpu, Plugin: api.RefusedByResources}, Count: nodes}
 }
+
+// TestNearestLacksWhatIsRequested has a node whose pods use more GPUs than it has.
+func TestNearestLacksWhatIsRequested(t *testing.T) {
+	t.Parallel()
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 2))
+	c.Events().SetPod(Pod("runs", 1, requestsGPUs(4), On("n")))
+	c.Events().SetPod(Pod("p", 4))
+	index := New(c, c.Dims())
+	open(index, c)
+	defer index.Close()
+	if got := c.Dims().Format(index.Count(c.Tasks()["p"]).Nearest.Shortfall); got != "3 cpu" {
+		t.Errorf("the nearest node lacks %s, want 3 cpu", got)
+	}
+}
