@@ -167,7 +167,8 @@ func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outco
 
 // podReason returns the reason of a pod condition for a verdict. Autoscalers know Unschedulable only.
 func podReason(v *api.Verdict) string {
-	if v.Reason == v1alpha1.ReasonNotEnoughResources {
+	switch v.Reason {
+	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonExceedsClusterCapacity:
 		return v1.PodReasonUnschedulable
 	}
 	return v.Reason

@@ -348,7 +348,7 @@ func TestEveryMemberOfAPendingGangShowsAReason(t *testing.T) {
 			}
 		}
 		want := []string{
-			"Pending", "3", "PodGroupScheduled NotEnoughResources",
+			"Pending", "3", "PodGroupScheduled ExceedsClusterCapacity",
 			"urgent does not exist, so the highest priority of the pods is used",
 			"g-0 PodScheduled Unschedulable", "g-1 PodScheduled Unschedulable", "g-2 PodScheduled GangPending",
 		}

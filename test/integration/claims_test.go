@@ -34,13 +34,14 @@ func TestClaims(t *testing.T) {
 				gang("a", 2, pods(2, "1cpu", usingOwn("a")))),
 			step: step{
 				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"a": "cannot allocate all claims"},
+				prints: map[string]string{"a": "1/2 nodes are available: 1 without devices of class gpu"},
 			},
 			then: []step{{
 				do: rows(hold("a-0: nothing", "a-1: nothing"), gang("b", 1, pods(1, "1cpu", usingOwn("b")))),
 				want: `
-					a: Pending Unschedulable; 2 waiting Unschedulable
+					a: Pending NotEnoughResources; 2 waiting Unschedulable
 					b: Running Scheduled; 1 running`,
+				prints: map[string]string{"a": "0/2 nodes are available: 1 Insufficient devices of class gpu, 1 without devices of class gpu; nearest: node n1 lacks 1 device of class gpu"},
 			}, {
 				do: rows(devices("n2", 2)),
 				want: `
@@ -61,7 +62,7 @@ func TestClaims(t *testing.T) {
 				gang("a", 3, pods(3, "1cpu", usingClaim("shared")))),
 			step: step{
 				want:   `a: Pending NotEnoughResources; 3 waiting Unschedulable`,
-				prints: map[string]string{"a": "needs 3 more pods of 1 cpu, 2 of them could start now; 1/3 nodes are available: 2 cannot allocate all claims"},
+				prints: map[string]string{"a": "needs 3 more pods of 1 cpu + claim shared (1 device of class gpu), 2 of them could start now; 1/3 nodes are available: 2 without devices of class gpu"},
 			},
 			then: []step{{do: rows(hold("shared: nothing")), want: `a: Pending NotEnoughResources; 3 waiting Unschedulable`}},
 		},
@@ -82,7 +83,8 @@ func TestClaims(t *testing.T) {
 				gang("a", 2, pods(2, "1cpu", usingTemplate)), gang("b", 1, pods(1, "1cpu", usingTemplate))),
 			step: step{want: `
 				a: Running Scheduled; 2 running
-				b: Pending Unschedulable; 1 waiting Unschedulable`},
+				b: Pending NotEnoughResources; 1 waiting Unschedulable`,
+				prints: map[string]string{"b": "needs 1 more pod of 1 cpu + 1 device of class gpu; 0/2 nodes are available: 2 Insufficient devices of class gpu; nearest: node n1 lacks 1 device of class gpu"}},
 			then: []step{{
 				do:   rows(func(h *harness) { h.remove(jobLabel+"=a", 1) }),
 				want: `b: Running Scheduled; 1 running`,

@@ -107,16 +107,16 @@ func TestThePlugin(t *testing.T) {
 	h.start()
 	ada.eventuallyPrints("why train --events",
 		"PodGroup: default/train, in queue team", "0 running, 5 pending; 5 must start together",
-		"Reason:   NotEnoughResources", "needs 5 more pods of 1 cpu", "Advice:   Wait until", "NotEnoughResources: needs",
+		"Reason:   ExceedsClusterCapacity", "needs 5 more pods of 1 cpu", "Advice:   Waiting for other pods does not help", "ExceedsClusterCapacity: needs",
 		"Unread:   queue team") // the role is one in a namespace
-	ada.prints("get podgroups", "NAME   QUEUE  PHASE    RUN  PEND  MIN  REASON", "train  team   Pending    0     5    5  NotEnoughResources")
+	ada.prints("get podgroups", "NAME   QUEUE  PHASE    RUN  PEND  MIN  REASON", "train  team   Pending    0     5    5  ExceedsClusterCapacity")
 	ada.prints("get podgroups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
 	ada.prints("get podgroups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
 	ada.fails("get podgroups absent", `PodGroup "absent" not found`)
 	ada.fails("top queues", "is forbidden", "access requires a ClusterRoleBinding to the role batch-scheduler-view")
 	ben := h.newPlugin("--as", "ben", "--as-group", "system:authenticated")
 	h.grantTo("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})
-	ben.eventuallyPrints("why train", "Reason:   NotEnoughResources")
+	ben.eventuallyPrints("why train", "Reason:   ExceedsClusterCapacity")
 	ben.fails("cancel train", "cannot delete resource", "reading requires the role view, submit and cancel require the role edit")
 	h.grantTo("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
 	ada.eventuallyPrints("top queues", "QUEUE", "WEIGHT", "team", "cpu")
@@ -142,7 +142,7 @@ func TestThePlugin(t *testing.T) {
 		words := strings.Fields(line)
 		seen = append(seen, strings.Join(words[:len(words)-1], " ")) // all but the age
 	}
-	for _, want := range []string{"NAME QUEUE PHASE RUN PEND MIN REASON", "train team - 0 0 5 -", "train team Pending 0 5 5 NotEnoughResources"} {
+	for _, want := range []string{"NAME QUEUE PHASE RUN PEND MIN REASON", "train team - 0 0 5 -", "train team Pending 0 5 5 ExceedsClusterCapacity"} {
 		at := slices.Index(seen, want)
 		if at < 0 {
 			t.Fatalf("--watch has not shown %q after what came before it, but\n%s", want, strings.Join(seen, "\n"))

@@ -68,15 +68,15 @@ func TestWaiting(t *testing.T) {
 			step: step{
 				want: `
 					a: Running Scheduled; 12 running
-					gpus: Pending NotEnoughResources; 1 waiting Unschedulable
-					huge: Pending NotEnoughResources; 13 waiting Unschedulable
-					wide: Pending NotEnoughResources; 1 waiting Unschedulable`,
-				prints: map[string]string{"gpus": "3 Insufficient nvidia.com/gpu"},
+					gpus: Pending Unschedulable; 1 waiting Unschedulable
+					huge: Pending ExceedsClusterCapacity; 13 waiting Unschedulable
+					wide: Pending ExceedsClusterCapacity; 1 waiting Unschedulable`,
+				prints: map[string]string{"gpus": "3 without nvidia.com/gpu"},
 			},
 		},
 		"pods beyond a gang that has not started wait for the gang": {
 			given: rows(threeNodes, gang("a", 13, pods(15, "1cpu"))),
-			step:  step{want: `a: Pending NotEnoughResources; 2 waiting GangPending, 13 waiting Unschedulable`},
+			step:  step{want: `a: Pending ExceedsClusterCapacity; 2 waiting GangPending, 13 waiting Unschedulable`},
 		},
 		"a gang that fits where pods are ending waits for their end": {
 			given: rows(threeNodes, plain("other", 12, "1cpu", lingering)),

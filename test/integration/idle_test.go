@@ -40,8 +40,8 @@ func TestIdle(t *testing.T) {
 	h.awaitStable(`
 		running: Running Scheduled; 6 running
 		too-many: 4 Pending NotEnoughResources; 28 waiting Unschedulable
-		too-large: 4 Pending NotEnoughResources; 4 waiting GangPending, 4 waiting Unschedulable
-		capped: 4 Pending QueueFull; 8 waiting QueueFull
+		too-large: 4 Pending ExceedsClusterCapacity; 4 waiting GangPending, 4 waiting Unschedulable
+		capped: 4 Pending ExceedsQueueCapability; 8 waiting ExceedsQueueCapability
 		incomplete: 4 Pending NotEnoughPods; 8 waiting NotEnoughPods
 		astray: 4 Pending QueueNotFound; 8 waiting QueueNotFound`, "")
 

@@ -53,8 +53,8 @@ var invariants = []string{
 	`batch_scheduler_queue_allocated{queue="q2",resource="cpu"} == 7`,
 	`batch_scheduler_queue_requested{queue="q2",resource="cpu"} == 5`,
 	`batch_scheduler_queue_podgroups{queue="q2",phase="Running"} == 1`,
-	`batch_scheduler_refusals_total{plugin="proportion",reason="QueueFull"} > 0`,
-	`batch_scheduler_pending_podgroups{queue="capped",reason="QueueFull"} == 1`,
+	`batch_scheduler_refusals_total{plugin="proportion",reason="ExceedsQueueCapability"} > 0`,
+	`batch_scheduler_pending_podgroups{queue="capped",reason="ExceedsQueueCapability"} == 1`,
 	`batch_scheduler_pending_podgroups{queue="default",reason="NotEnoughPods"} == 1`,
 	`batch_scheduler_podgroup_scheduling_duration_seconds_count{queue="q2"} == 1`,
 	`batch_scheduler_podgroup_scheduling_duration_seconds_sum{queue="q2"} < 120`,
@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	h.do(gang("full", 2, pods(2, "1cpu"), in("capped")), gang("half", 2, pods(1, "1cpu")))
 	h.awaitStable(`
 		a: Running Scheduled; 12 running
-		full: Pending QueueFull; 2 waiting QueueFull
+		full: Pending ExceedsQueueCapability; 2 waiting ExceedsQueueCapability
 		half: Pending NotEnoughPods; 1 waiting NotEnoughPods`, "")
 	store := prometheus.NewStore()
 	h.scrape(metrics, store)
@@ -83,7 +83,7 @@ func TestMetrics(t *testing.T) {
 	h.awaitStable(`
 		a: Running Scheduled; 5 running
 		b: Running Scheduled; 7 running, 5 waiting Unschedulable
-		full: Pending QueueFull; 2 waiting QueueFull
+		full: Pending ExceedsQueueCapability; 2 waiting ExceedsQueueCapability
 		half: Pending NotEnoughPods; 1 waiting NotEnoughPods
 		small: Running Scheduled; 1 running`, "")
 	h.replace("policy.yaml", evictingPolicy+"starvationAfter: 10m\n")

@@ -67,7 +67,7 @@ func TestQueues(t *testing.T) {
 		},
 		"a raised capability counts at once": {
 			given: rows(threeNodes, queue("q", 1, atMost("2cpu")), gang("a", 4, pods(4, "1cpu"), in("q"))),
-			step:  step{want: `a: Pending QueueFull; 4 waiting QueueFull`},
+			step:  step{want: `a: Pending ExceedsQueueCapability; 4 waiting ExceedsQueueCapability`},
 			then: []step{{
 				do:   rows(queue("q", 1, atMost("4cpu"))),
 				want: `a: Running Scheduled; 4 running`,

@@ -52,7 +52,7 @@ func TestSimulate(t *testing.T) {
 	h.awaitStable(`
 		a: Running Scheduled; 9 running
 		b: Running Scheduled; 3 running
-		c: Pending NotEnoughResources; 9 waiting Unschedulable`, "")
+		c: Pending ExceedsClusterCapacity; 9 waiting Unschedulable`, "")
 	h.must(difference(want, h.places()))
 	h.must(difference(foretold.Waiting[0].Message, h.view.message("c")))
 }

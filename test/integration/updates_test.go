@@ -33,7 +33,7 @@ func TestChanges(t *testing.T) {
 		},
 		"a lowered minMember counts at once": {
 			given: rows(threeNodes, gang("a", 13, pods(13, "1cpu"))),
-			step:  step{want: `a: Pending NotEnoughResources; 13 waiting Unschedulable`},
+			step:  step{want: `a: Pending ExceedsClusterCapacity; 13 waiting Unschedulable`},
 			then: []step{{
 				do:   rows(group("a", 12)),
 				want: `a: Running Scheduled; 12 running, 1 waiting Unschedulable`,
@@ -44,7 +44,7 @@ func TestChanges(t *testing.T) {
 			step:  step{want: `a: Running Scheduled; 10 running`},
 			then: []step{{
 				do:    rows(group("a", 14), members("a", set("more", 4, "1cpu"))),
-				want:  `a: Unknown NotEnoughResources; 10 running; more 4 waiting Unschedulable`,
+				want:  `a: Unknown ExceedsClusterCapacity; 10 running; more 4 waiting Unschedulable`,
 				short: "a",
 			}, {
 				do:   rows(node("n4", "2cpu")),
@@ -68,7 +68,7 @@ func TestChanges(t *testing.T) {
 		"a waiting group may change its queue": {
 			given: rows(threeNodes, queue("small", 1, atMost("1cpu")), queue("large", 1),
 				gang("a", 4, pods(4, "1cpu"), in("small"))),
-			step: step{want: `a: Pending QueueFull; 4 waiting QueueFull`},
+			step: step{want: `a: Pending ExceedsQueueCapability; 4 waiting ExceedsQueueCapability`},
 			then: []step{{
 				do:   rows(group("a", 4, in("large"))),
 				want: `a: Running Scheduled; 4 running`,
@@ -89,7 +89,7 @@ func TestChanges(t *testing.T) {
 		},
 		"a node that grows is filled": {
 			given: rows(nodes("n", 1, "4cpu"), gang("a", 8, pods(8, "1cpu"))),
-			step:  step{want: `a: Pending NotEnoughResources; 8 waiting Unschedulable`},
+			step:  step{want: `a: Pending ExceedsClusterCapacity; 8 waiting Unschedulable`},
 			then: []step{{
 				do:   rows(patchNode("n1", `{"status":{"allocatable":{"cpu":"8"},"capacity":{"cpu":"8"}}}`, "status")),
 				want: `a: Running Scheduled; 8 running`,

@@ -44,17 +44,17 @@ var fourNodes = rows(
 var causes = map[string]cause{
 	"wide": {
 		given: rows(gang("wide", 1, pods(1, "16cpu"))),
-		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
+		want: "ExceedsClusterCapacity: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes; " +
 			"nearest: node gpus lacks 8 cpu",
 	},
 	"large": {
 		given: rows(gang("large", 1, pods(1, "1cpu 100Gi"))),
-		want: "NotEnoughResources: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
+		want: "ExceedsClusterCapacity: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes; " +
 			"nearest: node gpus lacks 28Gi memory",
 	},
 	"many-gpus": {
 		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
-		want: "NotEnoughResources: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
+		want: "ExceedsClusterCapacity: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 2 without nvidia.com/gpu, 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes (at most 0 of 2 pods); " +
 			"nearest: node gpus lacks 1 nvidia.com/gpu",
 	},
 	"scattered": {
@@ -130,15 +130,15 @@ var causes = map[string]cause{
 	},
 	"capped": {
 		given: rows(queue("small", 1, atMost("3cpu")), gang("capped", 4, pods(4, "1cpu"), in("small"))),
-		want:  "QueueFull: queue small is full: capability 3 cpu, allocated 0, needs 4",
+		want:  "ExceedsQueueCapability: exceeds the queue's capability: needs 4 cpu, and queue small has a capability of 3",
 	},
 	"greedy": {
 		given: rows(gang("greedy", 1, pods(1, "1cpu"), atLeast("1000cpu"))),
-		want:  "NotEnoughResources: spec.minResources requests 1000 cpu, but the nodes that suit a pending or running pod have 13 cpu in total",
+		want:  "ExceedsClusterCapacity: spec.minResources requests 1000 cpu, but the nodes that suit a pending or running pod have 13 cpu in total",
 	},
 	"misspelt": {
 		given: rows(gang("misspelt", 1, pods(1, "16cpu"), ofClass("hihg"))),
-		want: "NotEnoughResources: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; " +
+		want: "ExceedsClusterCapacity: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes; " +
 			"nearest: node gpus lacks 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
 	},
 	"denied": {
@@ -148,7 +148,7 @@ var causes = map[string]cause{
 	},
 	"alone": {
 		given: rows(plain("alone", 1, "16cpu")),
-		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable",
+		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes",
 	},
 }
 

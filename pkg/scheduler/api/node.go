@@ -107,9 +107,26 @@ func (n *NodeInfo) InsufficientDimension(t *TaskInfo, when When) int {
 	return t.Request.InsufficientDimension(n.Available(t.Priority, when))
 }
 
+// MissingDimension returns the dimension of a request of which the node has none, even if no pod runs there: an extended
+// resource or a size of hugepages. It returns the last one if there are several, and -1 if there is none.
+func (n *NodeInfo) MissingDimension(request Resource) int {
+	for d := len(request) - 1; d >= fixedDimensions; d-- {
+		if request[d] > 0 && n.Allocatable.At(d) <= 0 {
+			return d
+		}
+	}
+	return -1
+}
+
 // Shortfall returns the resources that are missing on the node for t now, as a new vector; zero if t fits.
 func (n *NodeInfo) Shortfall(t *TaskInfo) Resource {
-	return t.Request.beyond(n.Available(t.Priority, Now))
+	missing := t.Request.beyond(n.Available(t.Priority, Now))
+	for d := range missing {
+		if t.Request.At(d) <= 0 { // the node may be over capacity
+			missing[d] = 0
+		}
+	}
+	return missing
 }
 
 // Deficit measures how far t is from fitting now: for each dimension the part of the request that is missing on the

@@ -52,3 +52,42 @@ func (q *QueueInfo) CapAllows(request Resource, when When) (dimension int) {
 	}
 	return -1
 }
+
+// NeverAllows returns the first dimension in which a gang that has not started exceeds the capability even if the queue
+// holds nothing else, and how much the gang needs of it, at least; -1 if there is none. If fewer members than all must
+// start, each counts with the least that any of them requests.
+func (q *QueueInfo) NeverAllows(j *JobInfo) (dimension int, needs int64) {
+	need := int64(j.MinMember - j.ReadyCount() - j.Count(Releasing)) // pods that are being deleted may come back
+	if need <= 0 || q.Capability == nil {
+		return -1, 0
+	}
+	least := j.leastRequest(need)
+	for d, limit := range q.Capability {
+		if asked := least.At(d); limit != Unlimited && asked > 0 && saturatingAdd(j.Allocated.At(d), asked) > limit {
+			return d, saturatingAdd(j.Allocated.At(d), asked)
+		}
+	}
+	return -1, 0
+}
+
+// leastRequest returns what need waiting tasks of the job request, at least.
+func (j *JobInfo) leastRequest(need int64) Resource {
+	if need >= int64(j.Waiting()) {
+		return j.Requested
+	}
+	var least Resource
+	var last *Signature
+	for _, t := range j.Tasks {
+		switch {
+		case !t.Waiting(), t.Signature == last:
+			continue
+		case last == nil:
+			least = t.Request.Clone()
+		}
+		last = t.Signature
+		for d := range least {
+			least[d] = min(least[d], t.Request.At(d))
+		}
+	}
+	return least.Times(need)
+}

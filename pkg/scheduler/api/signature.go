@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
@@ -42,6 +43,7 @@ type Signature struct {
 
 	nodes nodeMatcher
 	key   string
+	alike string // the key without the names of claims that were made for the pod
 
 	// Tracking is maintained by package model.
 	Tracking SignatureTracking
@@ -59,6 +61,9 @@ type SignatureTracking struct {
 
 // Key is equal for equal signatures, and only for those.
 func (s *Signature) Key() string { return s.key }
+
+// Alike reports whether pods of the two signatures differ at most in the names of claims that were made for them.
+func (s *Signature) Alike(o *Signature) bool { return s == o || s.alike == o.alike }
 
 // HasMembers reports whether any task of a queue that holds resources or waits has this signature.
 func (s *Signature) HasMembers() bool { return s.Tracking.Members > 0 }
@@ -178,6 +183,7 @@ func NewSignature(key string, pod *v1.Pod, request Resource) *Signature {
 	spec := &pod.Spec
 	s := &Signature{
 		key:             key,
+		alike:           key,
 		Exemplar:        spec,
 		Namespace:       pod.Namespace,
 		Request:         request,
@@ -191,6 +197,10 @@ func NewSignature(key string, pod *v1.Pod, request Resource) *Signature {
 	}
 	for i := range spec.Volumes {
 		s.Volumes = s.Volumes || BindsToNodes(&spec.Volumes[i])
+	}
+	if s.HasExternalResources() {
+		nameless := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: pod.Labels}, Spec: pod.Spec}
+		s.alike = SignatureKey(nameless, request)
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
 		s.readPreferred(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)

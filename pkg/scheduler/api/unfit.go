@@ -25,7 +25,9 @@ const (
 	TopologySpread
 	VolumeUnfit
 	ClaimUnfit
-	Reserved // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
+	Reserved        // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
+	WithoutResource // Detail is the resource, of which the node has none
+	DevicesInUse    // Detail says which devices other pods use
 	OtherUnfit
 )
 
@@ -74,6 +76,10 @@ func (r UnfitReason) String() string {
 		return "ResourceClaim"
 	case Reserved:
 		return "Reserved"
+	case WithoutResource:
+		return "WithoutResource"
+	case DevicesInUse:
+		return "DevicesInUse"
 	}
 	return "Other"
 }
@@ -140,6 +146,8 @@ func (u *Unfit) Message() string {
 		return "node(s) didn't have free ports for the requested pod ports"
 	case Reserved:
 		return ReservedFor(u.Detail)
+	case WithoutResource:
+		return "without " + u.Detail
 	}
 	return u.Detail
 }
@@ -173,7 +181,7 @@ func (u *Unfit) Resolvable() bool {
 		return false
 	}
 	switch u.Reason {
-	case Insufficient, InsufficientWithForeignPods, HostPortTaken, PodAffinity, TopologySpread, Reserved:
+	case Insufficient, InsufficientWithForeignPods, HostPortTaken, PodAffinity, TopologySpread, Reserved, DevicesInUse:
 		return true
 	}
 	return false

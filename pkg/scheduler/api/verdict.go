@@ -23,14 +23,21 @@ type Verdict struct {
 	Plugin string
 
 	// NotEnoughPods: of Need pods that must start together Have exist; Gated more wait for a
-	// scheduling gate.
+	// scheduling gate. ExceedsClusterCapacity: of Need pods that must run together at most Have fit.
 	Need, Have, Gated int32
 
-	// NotEnoughResources and Unschedulable: Missing more pods that ask for Request each must
-	// start together; Startable of them would fit now.
+	// NotEnoughResources, ExceedsClusterCapacity and Unschedulable: Missing more pods that ask for Request each must
+	// start together; Startable of them would fit now. Nodes is about one of these pods.
 	Missing, Startable int32
 	Request            Resource
 	Nodes              NodeCounts
+	// Devices words what the claims of each of these pods request.
+	Devices string
+	// Others are the pods with other signatures that must start together with these.
+	Others OtherPods
+
+	// Domain is not nil if the gang must be in one topology domain: the one where the most pods could start now.
+	Domain *DomainCount
 
 	// Name is the group or queue that was not found, or the queue that is full.
 	Name string
@@ -40,7 +47,7 @@ type Verdict struct {
 	Group *GroupReference
 
 	// QueueFull: a claim of Asked would lift dimension Dimension of the queue from Held above
-	// Limit.
+	// Limit. ExceedsQueueCapability: Asked alone is above Limit.
 	Dimension          int
 	Limit, Held, Asked int64
 
@@ -110,6 +117,17 @@ func (f *StarvationReservation) message() string {
 	return text
 }
 
+// DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the
+// label Key with that Value.
+type DomainCount struct {
+	Key, Value      string
+	Startable, Need int
+}
+
+func (c *DomainCount) message() string {
+	return fmt.Sprintf(" in one topology domain; %s %s has resources for %d of %d pods", c.Key, c.Value, c.Startable, c.Need)
+}
+
 // NodeCounts is on how many nodes of the cluster one task fits, and why it does not fit on the others. Each node is counted once, so the numbers add up to Total.
 type NodeCounts struct {
 	Total, Available int
@@ -119,10 +137,19 @@ type NodeCounts struct {
 	Nearest *NearestNode
 }
 
-// NearestNode is the node with the smallest deficit for a task, and the resources that are missing there.
+// NearestNode is the node with the smallest deficit for a task, and the resources that are missing there, or the
+// devices, in words.
 type NearestNode struct {
 	Node      string
 	Shortfall Resource
+	Devices   string
+}
+
+// DeviceDemand is what the claims of a task request, in words, and the node that has the fewest devices too few, if it
+// was asked for and there is one.
+type DeviceDemand struct {
+	Text    string
+	Nearest *NearestNode
 }
 
 // Plugins returns the names of the plugins that refuse the job or its tasks, sorted.
@@ -145,7 +172,11 @@ func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
 		return ""
 	}
-	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, dims.Format(v.Nodes.Nearest.Shortfall))
+	missing := v.Nodes.Nearest.Devices
+	if missing == "" {
+		missing = dims.Format(v.Nodes.Nearest.Shortfall)
+	}
+	return fmt.Sprintf("; nearest: node %s lacks %s", v.Nodes.Nearest.Node, missing)
 }
 
 // UnfitCount is a refusal with the number of nodes that give it.
@@ -230,18 +261,17 @@ func (v *Verdict) message(dims *Dimensions) string {
 			text += fmt.Sprintf("; %d gated", v.Gated)
 		}
 		return text + v.detail()
-	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonUnschedulable:
+	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonExceedsClusterCapacity, v1alpha1.ReasonUnschedulable:
 		if v.Missing == 0 {
 			return v.Detail
 		}
-		text := fmt.Sprintf("needs %d more %s of %s", v.Missing, plural(int(v.Missing), "pod", "pods"), dims.Format(v.Request))
-		if v.Startable > 0 {
-			text += fmt.Sprintf(", %d of them could start now", v.Startable)
-		}
-		return text + "; " + v.Nodes.message() + v.detail()
+		return v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit() + v.detail()
 	case v1alpha1.ReasonQueueFull:
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
+	case v1alpha1.ReasonExceedsQueueCapability:
+		return fmt.Sprintf("exceeds the queue's capability: needs %s, and queue %s has a capability of %s",
+			dims.FormatOne(v.Dimension, v.Asked), v.Name, amountText(v.Dimension, v.Limit)) + v.detail()
 	case v1alpha1.ReasonQueueNotFound:
 		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
 	case v1alpha1.ReasonGroupNotFound, v1alpha1.ReasonUnsupportedPodGroupAPI:
@@ -265,6 +295,17 @@ func (v *Verdict) groupMessage() string {
 	}
 	return fmt.Sprintf("the %s names group %q of %s, which this scheduler does not support; create a PodGroup of %s and name it with the label %s",
 		v.Group.Field, v.Group.Name, v.Group.API, v1alpha1.GroupName, v1alpha1.LabelPodGroup)
+}
+
+// wouldNotFit words why the pods can never start.
+func (v *Verdict) wouldNotFit() string {
+	switch {
+	case v.Reason != v1alpha1.ReasonExceedsClusterCapacity:
+		return ""
+	case v.Need > 1:
+		return fmt.Sprintf("; would not fit the empty nodes (at most %d of %d pods)", v.Have, v.Need)
+	}
+	return "; would not fit the empty nodes"
 }
 
 func (v *Verdict) preempting() string {

@@ -43,6 +43,40 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 4, Startable: 3, Request: Resource{1000}, Nodes: counts(1, 0, insufficient("cpu", 1))},
 			"needs 4 more pods of 1 cpu, 3 of them could start now; 0/1 nodes are available: 1 Insufficient cpu",
 		},
+		"pods of two requests": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 5, Startable: 4, Request: Resource{4000}, Others: others(1000), Nodes: counts(4, 0, insufficient("cpu", 4))},
+			"needs 5 more pods of 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 0/4 nodes are available: 4 Insufficient cpu",
+		},
+		"pods of equal requests that differ otherwise": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{1000}, Others: others(1000, 1000), Nodes: counts(1, 0, insufficient("cpu", 1))},
+			"needs 1 more pod of 1 cpu and 2 other pods of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu",
+		},
+		"pods of many requests": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{9000}, Others: others(1000, 2000, 1000, 3000, 4000, 5000), Nodes: counts(1, 0, insufficient("cpu", 1))},
+			"needs 1 more pod of 9 cpu and 2 pods of 1 cpu and 1 pod of 2 cpu and 1 pod of 3 cpu and 2 other pods; 0/1 nodes are available: 1 Insufficient cpu",
+		},
+		"a gang that exceeds the empty nodes": {
+			Verdict{Reason: v1alpha1.ReasonExceedsClusterCapacity, Missing: 4, Request: Resource{1000}, Have: 3, Need: 5, Nodes: counts(1, 0, insufficient("cpu", 1))},
+			"needs 4 more pods of 1 cpu; 0/1 nodes are available: 1 Insufficient cpu; would not fit the empty nodes (at most 3 of 5 pods)",
+		},
+		"a gang that exceeds the capability of its queue": {
+			Verdict{Reason: v1alpha1.ReasonExceedsQueueCapability, Name: "research", Dimension: gpu, Limit: 64, Asked: 80},
+			"exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64",
+		},
+		"a gang that must be in one topology domain": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 3, Startable: 2, Request: Resource{1000}, Others: others(2000),
+				Domain: &DomainCount{Key: "rack", Value: "r1", Startable: 3, Need: 4}, Nodes: counts(4, 4)},
+			"needs 3 more pods of 1 cpu and 1 pod of 2 cpu in one topology domain; rack r1 has resources for 3 of 4 pods; 4/4 nodes are available",
+		},
+		"devices of claims": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000}, Devices: "2 devices of class gpu",
+				Nodes: counts(2, 0, UnfitCount{Unfit{Reason: DevicesInUse, Detail: "Insufficient devices of class gpu"}, 1}, UnfitCount{Unfit{Reason: WithoutResource, Detail: "devices of class gpu"}, 1})},
+			"needs 2 more pods of 1 cpu + 2 devices of class gpu; 0/2 nodes are available: 1 Insufficient devices of class gpu, 1 without devices of class gpu",
+		},
+		"devices of claims alone": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 1, Request: Resource{0, 0, 0, 1}, Devices: "claim one (1 device of class gpu)", Nodes: counts(1, 1)},
+			"needs 1 more pod of claim one (1 device of class gpu); 1/1 nodes are available",
+		},
 		"resources are reserved": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, insufficient("cpu", 2), UnfitCount{Unfit{Reason: Reserved, Detail: ""}, 1}),
@@ -175,4 +209,13 @@ func awaited(keys ...string) (a AwaitedPods) {
 		a.Add(&TaskInfo{Key: key, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}}, &JobInfo{Namespace: "ns"})
 	}
 	return a
+}
+
+// others are pods with these requests, in thousandths of a cpu.
+func others(cpu ...int64) OtherPods {
+	var o OtherPods
+	for _, n := range cpu {
+		o.Add(Resource{n})
+	}
+	return o
 }

@@ -98,8 +98,9 @@ func TestAcceptanceInOneCycle(t *testing.T) {
 				Group("default/a", 5, Label("app", "mpi"), Near(v1.LabelHostname, "app=mpi"), Pending(5, "1cpu")),
 				Group("default/b", 1, Pending(capacity, "1cpu")),
 			),
-			want:  map[string]int{"bind default/b": capacity},
-			waits: `waits default/a NotEnoughResources: needs 5 more pods of 1 cpu, 4 of them could start now; 3/3 nodes are available`,
+			want: map[string]int{"bind default/b": capacity},
+			waits: `waits default/a ExceedsClusterCapacity: needs 5 more pods of 1 cpu in one topology domain; kubernetes.io/hostname n1 has resources for 4 of 5 pods; ` +
+				`3/3 nodes are available; would not fit the empty nodes (at most 4 of 5 pods)`,
 		},
 		"A17: preferred node affinity": {
 			given: Given(Node("n1", "4cpu 16Gi"), Node("n2", "4cpu 16Gi", Label("disk", "ssd")), Queue("default", 1),

@@ -72,6 +72,11 @@ type ActivateFn func(*api.JobInfo)
 // action explains why the job was not placed; the first answer becomes part of the explanation.
 type StarvationFn func(*api.JobInfo) *api.StarvationReservation
 
+// DevicesFn returns what the claims of a task request, or nil. It is called when an action explains why a task with
+// claims was not placed; with nearest set, the answer has the node that has the fewest devices too few. The first
+// answer becomes part of the explanation.
+type DevicesFn func(t *api.TaskInfo, nearest bool) *api.DeviceDemand
+
 // CommittedFn observes a committed statement. It is called when the model contains the decisions and before Effects
 // receives any of them. If held is set, a placement waits for resources: then none of the placements is bound, and
 // the session undoes all of them when it closes. Evictions are carried out in any case.

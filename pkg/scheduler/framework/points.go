@@ -31,6 +31,7 @@ type points struct {
 	evictionAllowed       chain[TestFn]
 	activateReservation   chain[ActivateFn]
 	starvationReservation chain[StarvationFn]
+	devices               chain[DevicesFn]
 	opened                chain[func()]
 	committed             chain[CommittedFn]
 	closed                chain[func()]
@@ -189,6 +190,20 @@ func (p *points) StarvationReservation(j *api.JobInfo) *api.StarvationReservatio
 	for i := range p.starvationReservation {
 		if r := p.starvationReservation[i].fn(j); r != nil {
 			return r
+		}
+	}
+	return nil
+}
+
+// Devices returns what the claims of t request, and if nearest is set, the node that has the fewest devices too few; nil
+// for a task without claims.
+func (p *points) Devices(t *api.TaskInfo, nearest bool) *api.DeviceDemand {
+	if !t.Signature.Claims {
+		return nil
+	}
+	for i := range p.devices {
+		if d := p.devices[i].fn(t, nearest); d != nil {
+			return d
 		}
 	}
 	return nil

@@ -176,3 +176,9 @@ func (r *registration) AddActivateReservationFn(name string, fn ActivateFn) {
 func (r *registration) AddStarvationReservationFn(name string, fn StarvationFn) {
 	register(r, &r.starvationReservation, always, name, fn, fn == nil)
 }
+
+// AddDevicesFn registers a function that describes the devices that a task requests. It shares the switch of the
+// predicates.
+func (r *registration) AddDevicesFn(name string, fn DevicesFn) {
+	register(r, &r.devices, conf.Predicate, name, fn, fn == nil)
+}

@@ -14,31 +14,77 @@ import (
 // not at all if they use 6. Members of queues do not matter, because they can be evicted. The counts are made
 // signature by signature: nodes that are counted for one signature are counted for another one too, so
 // the sum may exceed what fits.
+//
+// A signature with a self-affinity counts in one topology domain only, the one with the highest count. For example, of
+// two racks with nodes for 2 and 3 tasks the count is 3, and not 5. Members that run determine the domain, so the count
+// of all domains is used then.
+//
+// The empty capacity ignores foreign pods as well: what exceeds it cannot run whatever pods end.
 type capacityIndex struct {
 	feasible *feasibleIndex
 }
 
-// capacityCount is the count of one signature. It is valid while node objects and foreign pods stand still.
+// capacityCount is the count of one signature. It is valid while node objects stand still, and foreign pods
+// if they matter.
 type capacityCount struct {
-	tasks   int64
+	tasks   int64  // on all feasible nodes
+	domain  int64  // on those of one topology domain if the signature has a self-affinity, else tasks
 	foreign uint64 // ForeignGeneration of the count
 	known   bool
 }
 
-func (x *capacityIndex) count(signature *api.Signature) int64 {
-	feasible, foreign := x.feasible.of(signature), x.feasible.cluster.Generations().Foreign
-	c := &feasible.capacity
-	if c.known && c.foreign == foreign {
-		return c.tasks
+// left returns how many tasks could run in addition to those that run already.
+func (c capacityCount) left(running int64) int64 {
+	if running == 0 {
+		return c.domain
 	}
-	*c = capacityCount{foreign: foreign, known: true}
+	return max(c.tasks-running, 0)
+}
+
+func (x *capacityIndex) count(signature *api.Signature) capacityCount {
+	feasible, foreign := x.feasible.of(signature), x.feasible.cluster.Generations().Foreign
+	if c := &feasible.capacity; !c.known || c.foreign != foreign {
+		*c = x.sum(signature, &feasible.set, func(n *api.NodeInfo) api.Resource { return n.Foreign })
+		c.foreign = foreign
+	}
+	return feasible.capacity
+}
+
+// empty returns the count on nodes without any pods.
+func (x *capacityIndex) empty(signature *api.Signature) capacityCount {
+	feasible := x.feasible.of(signature)
+	if c := &feasible.empty; !c.known {
+		*c = x.sum(signature, &feasible.set, func(*api.NodeInfo) api.Resource { return nil })
+	}
+	return feasible.empty
+}
+
+// couldHold reports whether the empty capacity suffices for a number of tasks. The capacity with foreign pods, which is at
+// most as large, is mostly known already and suffices for most jobs.
+func (x *capacityIndex) couldHold(signature *api.Signature, tasks int64) bool {
+	return x.count(signature).domain >= tasks || x.empty(signature).domain >= tasks
+}
+
+// sum counts the tasks that fit into a set of nodes besides what is taken there.
+func (x *capacityIndex) sum(signature *api.Signature, set *NodeSet, taken func(*api.NodeInfo) api.Resource) capacityCount {
+	c := capacityCount{known: true}
+	key, domains := signature.SelfAffinityKey(), map[string]int64{}
 	nodes := x.feasible.cluster.Nodes()
-	feasible.set.Each(func(i int) {
-		if n := nodes[i]; acceptsPods(n) {
-			c.tasks += signature.Request.TimesInRest(n.Allocatable, n.Foreign)
+	set.Each(func(i int) {
+		n := nodes[i]
+		if !acceptsPods(n) {
+			return
+		}
+		tasks := signature.Request.TimesInRest(n.Allocatable, taken(n))
+		c.tasks += tasks
+		if key == "" {
+			c.domain = c.tasks
+		} else if value, labelled := n.Node.Labels[key]; labelled {
+			domains[value] += tasks
+			c.domain = max(c.domain, domains[value])
 		}
 	})
-	return c.tasks
+	return c
 }
 
 // couldFit compares the capacity counts with what the job requests. Members of the job that run where capacity is
@@ -48,6 +94,20 @@ func (x *capacityIndex) count(signature *api.Signature) int64 {
 // count is 6, then 4 of the waiting tasks could run, and the gang has 2 + 4 = 6 members: enough for a minimum of 6,
 // and not for one of 7.
 func (x *capacityIndex) couldFit(j *api.JobInfo) (tasks map[*api.Signature]int64, enough bool) {
+	tasks, members := x.fill(j, x.count)
+	return tasks, members >= int64(j.MinMember)
+}
+
+// maxMembers is the number of members that couldFit compares with the minimum, with the empty capacity.
+func (x *capacityIndex) maxMembers(j *api.JobInfo) int64 {
+	if signature := soleSignature(j.Tasks); signature != nil && x.couldHold(signature, int64(len(j.Tasks))) {
+		return int64(j.ReadyCount() + j.Count(api.Releasing) + j.Waiting()) // most jobs in a large cluster
+	}
+	_, members := x.fill(j, x.empty)
+	return members
+}
+
+func (x *capacityIndex) fill(j *api.JobInfo, capacity func(*api.Signature) capacityCount) (tasks map[*api.Signature]int64, members int64) {
 	tasks, running := map[*api.Signature]int64{}, map[*api.Signature]int64{}
 	for _, t := range j.Tasks {
 		switch {
@@ -57,13 +117,26 @@ func (x *capacityIndex) couldFit(j *api.JobInfo) (tasks map[*api.Signature]int64
 			running[t.Signature]++
 		}
 	}
-	members := int64(j.ReadyCount() + j.Count(api.Releasing))
+	members = int64(j.ReadyCount() + j.Count(api.Releasing))
 	for signature, waiting := range tasks {
-		n := min(waiting, max(x.count(signature)-running[signature], 0))
+		n := min(waiting, capacity(signature).left(running[signature]))
 		tasks[signature] = n
 		members += n
 	}
-	return tasks, members >= int64(j.MinMember)
+	return tasks, members
+}
+
+// soleSignature returns the signature that all tasks have, or nil.
+func soleSignature(tasks []*api.TaskInfo) *api.Signature {
+	for _, t := range tasks {
+		if t.Signature != tasks[0].Signature {
+			return nil
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	return tasks[0].Signature
 }
 
 // usesCapacity reports whether the task runs on a node that count includes.

@@ -23,8 +23,9 @@ func TestCouldFit(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		nodes            []*v1.Node
-		running, waiting int // members
-		change           func(*v1.Pod)
+		running, waiting int           // members
+		change           func(*v1.Pod) // of running members
+		each             func(*v1.Pod) // of all members
 		others           []*v1.Pod
 		minMember        int
 		want             result
@@ -58,6 +59,18 @@ func TestCouldFit(t *testing.T) {
 		"requests are not split between nodes": {
 			nodes: []*v1.Node{Node("n", 3), Node("m", 5)}, waiting: 4, minMember: 4, want: result{3, false},
 		},
+		"a self-affinity keeps the members in one domain": {
+			nodes: []*v1.Node{Node("n", 4, labelled("rack", "a")), Node("m", 6, labelled("rack", "b")), Node("o", 2, labelled("rack", "b")), Node("p", 12)},
+			each:  together("rack"), waiting: 5, minMember: 5, want: result{4, false},
+		},
+		"the domain suffices": {
+			nodes: []*v1.Node{Node("n", 4, labelled("rack", "a")), Node("m", 8, labelled("rack", "b"))},
+			each:  together("rack"), waiting: 4, minMember: 4, want: result{4, true},
+		},
+		"running members determine the domain": {
+			nodes: []*v1.Node{Node("n", 4, labelled("rack", "a")), Node("m", 8, labelled("rack", "b"))},
+			each:  together("rack"), running: 1, waiting: 6, minMember: 1, want: result{5, true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,6 +84,9 @@ func TestCouldFit(t *testing.T) {
 			c.Events().SetPodGroup(Group("gang", test.minMember))
 			for i := range test.running + test.waiting {
 				p := Pod(fmt.Sprintf("p%d", i), 2, InGroup("gang"))
+				if test.each != nil {
+					test.each(p)
+				}
 				if i < test.running {
 					On("n")(p)
 					if test.change != nil {
@@ -90,5 +106,29 @@ func TestCouldFit(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestMaxMembersIgnoresForeignPods compares the two capacities: one without foreign pods, one with them.
+func TestMaxMembersIgnoresForeignPods(t *testing.T) {
+	t.Parallel()
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 12))
+	c.Events().SetPodGroup(Group("gang", 7))
+	for i := range 7 {
+		c.Events().SetPod(Pod(fmt.Sprintf("p%d", i), 2, InGroup("gang")))
+	}
+	c.Events().SetPod(Pod("other", 3, On("n"), foreign))
+	index := New(c, c.Dims())
+	open(index, c)
+	task := c.Tasks()["p0"]
+	if got := index.MaxMembers(task.Job); got != 6 {
+		t.Errorf("%d members fit at most, want 6", got)
+	}
+	if with := index.CapacityCount(task.Signature); with != 4 {
+		t.Errorf("capacity for %d members with foreign pods, want 4", with)
+	}
+	if !index.CouldHold(task.Signature, 6) || index.CouldHold(task.Signature, 7) {
+		t.Error("the capacity without foreign pods is not 6")
 	}
 }

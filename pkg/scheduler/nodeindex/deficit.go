@@ -21,8 +21,8 @@ type nearest struct {
 	shortfall *api.NearestNode
 }
 
-// noDeficit is the deficit of nodes that cannot be the nearest: the task fits there, or something else than
-// resources keeps it from running there.
+// noDeficit is the deficit of nodes that cannot be the nearest: the task fits there, the node has none of a
+// resource that the task requests, or something else than resources keeps the task from running there.
 const noDeficit int64 = 0
 
 // add records the deficit of a node that is new or has changed.

@@ -6,6 +6,10 @@ package nodeindex
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
 )
@@ -64,5 +68,71 @@ func TestNearestFollowsChanges(t *testing.T) {
 				t.Errorf("nearest is %q, and should be %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestNearestHasTheResource asserts that a node without GPUs is not the nearest one for a pod that requests GPUs.
+func TestNearestHasTheResource(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		nodes []*v1.Node
+		want  api.NodeCounts
+	}{
+		"a node with GPUs is full, a node without GPUs is empty": {
+			nodes: []*v1.Node{Node("empty", 9), Node("full", 9, gpus(8))},
+			want: counts(0, &api.NearestNode{Node: "full", Shortfall: api.Resource{0, 0, 0, 0, 4}},
+				unfit(api.Insufficient, 1), unfit(api.WithoutResource, 1)),
+		},
+		"the node with GPUs is unschedulable": {
+			nodes: []*v1.Node{Node("empty", 9), Node("closed", 9, gpus(8), labelled("broken", "yes"))},
+			want:  counts(0, nil, api.UnfitCount{Unfit: api.Unfit{Reason: api.NodeUnschedulable}, Count: 1}, unfit(api.WithoutResource, 1)),
+		},
+		"no node has GPUs": {
+			nodes: []*v1.Node{Node("a", 9), Node("b", 1)},
+			want:  counts(0, nil, unfit(api.WithoutResource, 2)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := NewCluster()
+			for _, n := range test.nodes {
+				c.Events().SetNode(n)
+			}
+			c.Events().SetPod(Pod("runs", 1, requestsGPUs(4), On("full")))
+			c.Events().SetPod(Pod("p", 1, requestsGPUs(8)))
+			index := New(c, c.Dims())
+			open(index, c)
+			defer index.Close()
+			if diff := cmp.Diff(test.want, index.Count(c.Tasks()["p"])); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func counts(available int, nearest *api.NearestNode, list ...api.UnfitCount) api.NodeCounts {
+	c := api.NodeCounts{Total: available, Available: available, Unfit: list, Nearest: nearest}
+	for _, u := range list {
+		c.Total += u.Count
+	}
+	return c
+}
+
+func unfit(reason api.UnfitReason, nodes int) api.UnfitCount {
+	return api.UnfitCount{Unfit: api.Unfit{Reason: reason, Detail: gpu, Plugin: api.RefusedByResources}, Count: nodes}
+}
+
+// TestNearestLacksWhatIsRequested has a node whose pods use more GPUs than it has.
+func TestNearestLacksWhatIsRequested(t *testing.T) {
+	t.Parallel()
+	c := NewCluster()
+	c.Events().SetNode(Node("n", 2))
+	c.Events().SetPod(Pod("runs", 1, requestsGPUs(4), On("n")))
+	c.Events().SetPod(Pod("p", 4))
+	index := New(c, c.Dims())
+	open(index, c)
+	defer index.Close()
+	if got := c.Dims().Format(index.Count(c.Tasks()["p"]).Nearest.Shortfall); got != "3 cpu" {
+		t.Errorf("the nearest node lacks %s, want 3 cpu", got)
 	}
 }

@@ -22,6 +22,7 @@ type feasibleNodes struct {
 	set      NodeSet
 	reader   api.JournalReader // of NodeSpecChanges
 	capacity capacityCount
+	empty    capacityCount
 }
 
 func (x *feasibleIndex) nodes(signature *api.Signature) *NodeSet { return &x.of(signature).set }
@@ -39,7 +40,7 @@ func (x *feasibleIndex) of(signature *api.Signature) *feasibleNodes {
 }
 
 func (f *feasibleNodes) update(x *feasibleIndex, journal *api.Journal, signature *api.Signature) {
-	f.capacity.known = false
+	f.capacity.known, f.empty.known = false, false
 	nodes := x.cluster.Nodes()
 	changed, known := f.reader.CatchUp(journal, len(nodes))
 	if !known {

@@ -4,7 +4,10 @@
 package nodeindex
 
 import (
+	"maps"
+
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -72,3 +75,30 @@ func selecting(disk string) func(*v1.Pod) {
 }
 
 func beingDeleted(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
+
+// gpu is a resource that only some nodes have.
+const gpu = "example.com/gpu"
+
+func gpus(count int64) func(*v1.Node) {
+	return func(n *v1.Node) { n.Status.Allocatable[gpu] = *resource.NewQuantity(count, resource.DecimalSI) }
+}
+
+func requestsGPUs(count int64) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Resources.Requests[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+}
+
+// together requires pods to be in one domain.
+func together(topologyKey string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Labels = maps.Clone(p.Labels)
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels["app"] = "together"
+		p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+			{TopologyKey: topologyKey, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "together"}}},
+		}}}
+	}
+}

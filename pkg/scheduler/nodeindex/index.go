@@ -86,7 +86,18 @@ func (x *Index) Feasible(signature *api.Signature) *NodeSet { return x.feasible.
 
 // CapacityCount returns how many tasks with the signature its feasible nodes could hold if no member of a queue
 // ran there.
-func (x *Index) CapacityCount(signature *api.Signature) int64 { return x.capacity.count(signature) }
+func (x *Index) CapacityCount(signature *api.Signature) int64 {
+	return x.capacity.count(signature).domain
+}
+
+// CouldHold reports whether the feasible nodes of a signature could hold a number of tasks with it if no pods ran there.
+func (x *Index) CouldHold(signature *api.Signature, tasks int64) bool {
+	return x.capacity.couldHold(signature, tasks)
+}
+
+// MaxMembers returns how many members of a job could have started if no other pods ran on the nodes. It is an upper
+// bound: fewer may fit.
+func (x *Index) MaxMembers(j *api.JobInfo) int64 { return x.capacity.maxMembers(j) }
 
 // CouldFit returns for each signature how many waiting tasks of a job could run on nodes without other members of
 // queues, and whether that is enough for the job to start. It is a necessary condition, not a sufficient one.

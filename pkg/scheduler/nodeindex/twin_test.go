@@ -63,6 +63,9 @@ func (w *twin) changeSomething() {
 	case 0, 1:
 		w.c.Events().SetNode(Node(nodeName, rapid.IntRange(1, 4).Draw(w.T, "cpu"), func(n *v1.Node) {
 			n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk")
+			if rapid.Bool().Draw(w.T, "with GPUs") {
+				gpus(2)(n)
+			}
 			if rapid.IntRange(0, 4).Draw(w.T, "cordoned") == 0 {
 				cordoned(n)
 			}
@@ -88,6 +91,9 @@ func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 		} else if rapid.Bool().Draw(w.T, "in a gang") {
 			InGroup("gang")(p)
 		}
+		if rapid.IntRange(0, 3).Draw(w.T, "with GPUs") == 0 {
+			requestsGPUs(rapid.Int64Range(1, 2).Draw(w.T, "GPUs"))(p)
+		}
 		if rapid.Bool().Draw(w.T, "placed") {
 			On(nodeName)(p)
 		} else if rapid.IntRange(0, 2).Draw(w.T, "nominated") == 0 {
@@ -96,6 +102,9 @@ func (w *twin) drawPod(name, nodeName string) *v1.Pod {
 		p.Spec.Priority = new(rapid.Int32Range(0, 1).Draw(w.T, "priority"))
 		if rapid.Bool().Draw(w.T, "node selector") {
 			selecting(rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(w.T, "disk"))(p)
+		}
+		if rapid.IntRange(0, 7).Draw(w.T, "self-affinity") == 0 { // not local to nodes
+			together("disk")(p)
 		}
 		if rapid.IntRange(0, 3).Draw(w.T, "host port") == 0 {
 			p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}}
@@ -157,7 +166,7 @@ func (w *twin) compare() {
 	for _, id := range slices.Sorted(maps.Keys(w.c.Tasks())) {
 		task := w.c.Tasks()[id]
 		w.compareNodes(task)
-		if got, want := w.index.CapacityCount(task.Signature), w.capacityCount(task.Signature); got != want {
+		if got, want := w.index.CapacityCount(task.Signature), w.inOneDomain(task.Signature, true); got != want {
 			w.Fatalf("capacity count for %s: the index returns %d, the walk %d", id, got, want)
 		}
 		if task.Job != nil {
@@ -214,6 +223,9 @@ func (w *twin) unfit(task *api.TaskInfo, n *api.NodeInfo) *api.Unfit {
 	if dimension < 0 {
 		return w.filters.Predicate(task, n, api.Now)
 	}
+	if _, found := n.Node.Status.Allocatable[gpu]; !found && task.Request.At(w.c.Dims().Index(gpu)) > 0 {
+		return &api.Unfit{Reason: api.WithoutResource, Detail: gpu, Plugin: "resources"}
+	}
 	if !n.Reserved.IsZero() && task.Request.Fits(n.Idle) {
 		return &api.Unfit{Reason: api.Reserved, Plugin: "reservation"}
 	}
@@ -235,6 +247,13 @@ func (w *twin) compareClaim(job *api.JobInfo) {
 		if got := w.index.Insufficient(claim, d); requested > 0 && got != (requested > available.At(d)) {
 			w.Fatalf("insufficient %s for %s: the index returns %t, available are %d of %d", w.c.Dims().Name(d), job.Key, got, available.At(d), requested)
 		}
+	}
+	if got, want := w.index.MaxMembers(job), w.members(job, false, map[*api.Signature]int64{}); got != want {
+		w.Fatalf("most members of %s: the index returns %d, the walk %d", job.Key, got, want)
+	}
+	signature := job.Tasks[0].Signature
+	if most := w.inOneDomain(signature, false); !w.index.CouldHold(signature, most) || w.index.CouldHold(signature, most+1) {
+		w.Fatalf("the empty nodes hold %d tasks of %s: the index returns something else", most, job.Key)
 	}
 	tasks, enough := w.couldFit(job)
 	gotTasks, gotEnough := w.index.CouldFit(job)
@@ -302,6 +321,9 @@ func (w *twin) nearest(task *api.TaskInfo) *api.NearestNode {
 		}
 		shortfall, available, deficit := task.Request.Clone(), n.Available(task.Priority, api.Now), int64(0)
 		for d, requested := range task.Request {
+			if requested == 0 { // the node may be over capacity
+				continue
+			}
 			shortfall[d] = max(0, requested-available.At(d))
 			if shortfall[d] > 0 {
 				deficit += min(1000, int64(math.Ceil(float64(shortfall[d])*1000/float64(requested))))
@@ -312,48 +334,4 @@ func (w *twin) nearest(task *api.TaskInfo) *api.NearestNode {
 		}
 	}
 	return nearest
-}
-
-// capacityCount places pods on each node, one after the other, until the next one does not fit.
-func (w *twin) capacityCount(signature *api.Signature) int64 {
-	count := int64(0)
-	for _, n := range w.c.Nodes() {
-		if n == nil || !n.Ready() || n.Node.Spec.Unschedulable || w.filters.Filter(signature, n) != nil {
-			continue
-		}
-		free := n.Allocatable.Minus(n.Foreign)
-		for signature.Request.Fits(free) {
-			free.Sub(signature.Request)
-			count++
-		}
-	}
-	return count
-}
-
-// couldFit starts the tasks of a job one by one while the capacity of their signature lasts.
-func (w *twin) couldFit(job *api.JobInfo) (tasks map[*api.Signature]int64, enough bool) {
-	tasks, free := map[*api.Signature]int64{}, map[*api.Signature]int64{}
-	for _, t := range job.Tasks {
-		if _, known := free[t.Signature]; !known {
-			free[t.Signature] = w.capacityCount(t.Signature)
-		}
-		n := t.Node
-		if !t.Waiting() && !t.Status.Ended() && n != nil && n.Exists() && n.Ready() && !n.Node.Spec.Unschedulable && w.filters.Filter(t.Signature, n) == nil {
-			free[t.Signature]--
-		}
-	}
-	members := int32(0)
-	for _, t := range job.Tasks {
-		switch {
-		case !t.Waiting():
-			continue
-		case free[t.Signature] > 0:
-			free[t.Signature]--
-			members++
-			tasks[t.Signature]++
-		default:
-			tasks[t.Signature] += 0
-		}
-	}
-	return tasks, int(members)+int(job.ReadyCount())+int(job.Count(api.Releasing)) >= int(job.MinMember)
 }

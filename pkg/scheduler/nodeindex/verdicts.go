@@ -104,7 +104,10 @@ func (x *verdictIndex) unfit(t *api.TaskInfo, n *api.NodeInfo, feasible *NodeSet
 		return unfit
 	}
 	if dimension := n.InsufficientDimension(t, api.Now); dimension >= 0 {
+		missing := n.MissingDimension(t.Request)
 		switch {
+		case missing >= 0:
+			return x.unfits.without(x.feasible.dims, missing)
 		case !n.Reserved.IsZero() && t.Request.Fits(n.Idle):
 			return x.unfits.reservedFor(n.ReservedFor.First(t.Job.Namespace))
 		case n.FitsWithoutForeignPods(t):
@@ -218,9 +221,9 @@ func (v *nodeVerdicts) sum() {
 
 // unfitCache has one reason for each dimension, so that a verdict does not allocate.
 type unfitCache struct {
-	resources, withForeignPods []*api.Unfit // by dimension
-	selectors                  api.Attributed
-	reserved                   map[string]*api.Unfit // by job
+	resources, withForeignPods, withoutResource []*api.Unfit // by dimension
+	selectors                                   api.Attributed
+	reserved                                    map[string]*api.Unfit // by job
 }
 
 func (c *unfitCache) insufficient(dims *api.Dimensions, dimension int) *api.Unfit {
@@ -229,6 +232,10 @@ func (c *unfitCache) insufficient(dims *api.Dimensions, dimension int) *api.Unfi
 
 func (c *unfitCache) insufficientWithForeignPods(dims *api.Dimensions, dimension int) *api.Unfit {
 	return cached(&c.withForeignPods, api.InsufficientWithForeignPods, dims, dimension)
+}
+
+func (c *unfitCache) without(dims *api.Dimensions, dimension int) *api.Unfit {
+	return cached(&c.withoutResource, api.WithoutResource, dims, dimension)
 }
 
 func cached(known *[]*api.Unfit, reason api.UnfitReason, dims *api.Dimensions, dimension int) *api.Unfit {

@@ -13,16 +13,50 @@ import (
 // explainGang records why the gang of a claim was not placed. The model is as it was before the attempt, so that a
 // user finds the same numbers.
 func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
-	missing := int32(0)
-	for _, t := range claim.Tasks {
-		if t.Signature == f.Task.Signature {
-			missing++
-		}
+	verdict := a.placer.explain(f.Task, claim.Request, 1)
+	if verdict.Missing > 0 {
+		countMembers(verdict, claim, f)
+		a.compareCapacity(verdict, claim.Job)
 	}
-	verdict := a.placer.Explain(f.Task, claim.Request, max(missing, 1))
-	verdict.Startable = min(f.Placed, verdict.Missing)
+	logNotPlaced(a.ssn.Log, f.Task, verdict)
 	verdict.Reservation = a.ssn.StarvationReservation(claim.Job)
 	a.ssn.Explain(claim.Job, verdict)
+}
+
+// compareCapacity changes the reason for which a gang waits if the gang could not start even if no other pods ran on the
+// nodes.
+func (a *Allocator) compareCapacity(v *api.Verdict, j *api.JobInfo) {
+	if v.Reason == v1alpha1.ReasonUnschedulable {
+		return
+	}
+	v.Reason = v1alpha1.ReasonNotEnoughResources
+	need := min(j.MinMember, j.ValidCount()) // only without the gang plugin fewer pods exist
+	if most := a.ssn.Nodes().MaxMembers(j); most < int64(need) {
+		v.Reason, v.Have, v.Need = v1alpha1.ReasonExceedsClusterCapacity, int32(most), need
+	}
+}
+
+// countMembers counts the pods that the gang needs: those like the one that the verdict is about, those of them that
+// could start now, all others, and those that fit into the best topology domain.
+func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
+	missing, startable := int32(0), int32(0)
+	for _, t := range claim.Tasks {
+		if t.Signature.Alike(f.Task.Signature) {
+			missing++
+		} else {
+			v.Others.Add(t.Request)
+		}
+	}
+	for _, t := range f.Placed {
+		if t.Signature.Alike(f.Task.Signature) {
+			startable++
+		}
+	}
+	if f.Domain != nil {
+		v.Domain = &api.DomainCount{Key: f.Domain.Key, Value: f.Domain.Value, Startable: len(f.Placed), Need: len(claim.Tasks)}
+	}
+	v.Missing = max(missing, 1)
+	v.Startable = min(startable, v.Missing)
 }
 
 // explainSurplus records why a task above minMember waits.

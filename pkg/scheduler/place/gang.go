@@ -10,11 +10,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// Failure is the result of a failed attempt to place a gang: the first task that did not fit, and how
-// many tasks of the gang had been placed by the end of the attempt.
+// Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
+// that had been placed by the end of the attempt. Domain is not nil if the gang must be in one domain: then the attempt
+// is the one that placed the most tasks.
 type Failure struct {
 	Task   *api.TaskInfo
-	Placed int32
+	Placed []*api.TaskInfo
+	Domain *TopologyDomain
 }
 
 // Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the
@@ -35,7 +37,6 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 	start := stmt.Mark()
 	var first *Failure
 	failed := map[*api.EquivalenceClass]bool{}
-	placed := int32(0)
 	for i, t := range tasks {
 		class := ssn.Cluster().ClassOf(t)
 		if failed[class] {
@@ -51,7 +52,6 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 			}
 			continue
 		}
-		placed++
 		if ssn.JobPipelined(job) {
 			return nil
 		}
@@ -59,9 +59,29 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 	if first == nil { // fewer members than needed; only without the gang plugin's check
 		first = &Failure{Task: tasks[len(tasks)-1]}
 	}
-	first.Placed = placed
+	first.Placed = placedOf(tasks)
 	stmt.RollbackTo(start)
 	return first
+}
+
+// placedOf returns the tasks that have a node.
+func placedOf(tasks []*api.TaskInfo) []*api.TaskInfo {
+	count := 0
+	for _, t := range tasks {
+		if t.Node != nil {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	placed := make([]*api.TaskInfo, 0, count)
+	for _, t := range tasks {
+		if t.Node != nil {
+			placed = append(placed, t)
+		}
+	}
+	return placed
 }
 
 // couldComplete reports whether enough tasks of classes that have not failed are left.
@@ -105,9 +125,9 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 	if key == "" || o.Nodes != nil {
 		return p.try(stmt, claim.Job, tasks, o)
 	}
-	var first *Failure
+	var best *Failure
 	for _, d := range Domains(p.ssn, claim.Tasks[0], key) {
-		if first != nil && d.Available < int64(len(claim.Tasks)) && !signaturesDiffer(claim.Tasks) {
+		if best != nil && d.Available < int64(len(claim.Tasks)) && !signaturesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
 		within := o
@@ -116,16 +136,17 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 		if failure == nil {
 			return nil
 		}
-		if first == nil {
-			first = failure
+		if best == nil || len(failure.Placed) > len(best.Placed) {
+			failure.Domain = d
+			best = failure
 		}
 	}
-	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the predicates
-	// decide.
-	if last := p.try(stmt, claim.Job, tasks, o); last == nil || first == nil {
+	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the
+	// predicates decide.
+	if last := p.try(stmt, claim.Job, tasks, o); last == nil || best == nil {
 		return last
 	}
-	return first
+	return best
 }
 
 func (p *Placer) try(stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, o Options) *Failure {

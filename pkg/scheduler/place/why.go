@@ -33,7 +33,17 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 		Request: t.Request,
 		Nodes:   p.ssn.Nodes().Count(t),
 	}
-	if v.Nodes.Suitable() {
+	if d := p.ssn.Devices(t, v.Nodes.Available == 0); d != nil {
+		v.Devices = d.Text
+		if d.Nearest != nil {
+			v.Nodes.Nearest = d.Nearest
+		}
+	}
+	switch {
+	case !v.Nodes.Suitable():
+	case !p.ssn.Nodes().CouldHold(t.Signature, 1):
+		v.Reason = v1alpha1.ReasonExceedsClusterCapacity
+	default:
 		v.Reason = v1alpha1.ReasonNotEnoughResources
 	}
 	return v
@@ -42,7 +52,12 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 func (p *Placer) explainCap(j *api.JobInfo, request api.Resource) *api.Verdict {
 	q := j.Queue
 	d := q.CapAllows(request, api.Future)
+	never, needs := q.NeverAllows(j)
 	switch {
+	case never >= 0:
+		return &api.Verdict{
+			Reason: v1alpha1.ReasonExceedsQueueCapability, Name: string(q.ID), Dimension: never, Limit: q.Capability[never], Asked: needs,
+		}
 	case d < 0 && q.Reclaimable:
 		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
 			"evicted because queue %s had borrowed resources that other queues deserve; starts again only within the deserved resources of its queue", q.ID)}

@@ -230,7 +230,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are avai
 				Group("g/huge", 3, Pending(3, "4cpu")), Group("g/gang", 1, Pending(1, "4cpu"))),
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
 			want: `bind o/new-0 n2`,
-			waits: `waits g/huge NotEnoughResources: needs 3 more pods of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu
+			waits: `waits g/huge ExceedsClusterCapacity: needs 3 more pods of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu; would not fit the empty nodes (at most 2 of 3 pods)
 waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now; waiting for resources of pods there: ns/a-0, ns/a-1`,
 		},
 		"a gang whose classes fit one by one, and not together": {

@@ -4,6 +4,8 @@
 package explain
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -18,12 +20,16 @@ func advice(reason string) string {
 		return "Check whether the controller can create the pods (quota, admission), remove their scheduling gates, or decrease minMember."
 	case v1alpha1.ReasonNotEnoughResources:
 		return "Wait until other pods on suitable nodes end, decrease the requests of its pods, or add nodes."
+	case v1alpha1.ReasonExceedsClusterCapacity:
+		return "Waiting for other pods does not help. Decrease minMember or the requests of the pods, uncordon nodes, or add nodes."
 	case v1alpha1.ReasonUnschedulable:
-		return "Waiting does not help. Correct the node selector, affinity or tolerations of the pods, decrease the requests of each pod to what a node can provide, or add suitable nodes."
+		return "Waiting for other pods does not help. Correct the requests, node selector, affinity or tolerations of the pods, uncordon suitable nodes, or add some."
 	case v1alpha1.ReasonQueueNotFound:
 		return "Correct spec.queue of the PodGroup, or ask an administrator to create the Queue."
 	case v1alpha1.ReasonQueueFull:
 		return "Wait until pods of the same queue end, or ask an administrator to increase its capability. More nodes do not help."
+	case v1alpha1.ReasonExceedsQueueCapability:
+		return "Waiting and more nodes do not help. Decrease minMember or the requests of the pods, name another queue, or ask an administrator to increase the capability."
 	case v1alpha1.ReasonPreempting:
 		return "No action is required: it starts when the evicted pods on its nodes have terminated."
 	case v1alpha1.ReasonClaimsNotReady:
@@ -45,10 +51,14 @@ func advice(reason string) string {
 }
 
 // podAdvice returns the advice for a pod without a PodGroup. The reason Unschedulable includes pods for which only the
-// resources are insufficient, because autoscalers search for it.
-func podAdvice(reason string) string {
+// resources are insufficient, because autoscalers search for it. The message says if no node could ever
+// run the pod.
+func podAdvice(reason, message string) string {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
+		if strings.Contains(message, "would not fit the empty nodes") {
+			return advice(v1alpha1.ReasonExceedsClusterCapacity)
+		}
 		return "If only resources are insufficient, wait, decrease the requests or add nodes; otherwise correct the node selector, affinity or tolerations of the pod."
 	case corev1.PodReasonSchedulingGated:
 		return "The component that set the scheduling gates must remove them."

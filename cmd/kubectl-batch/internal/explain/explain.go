@@ -101,7 +101,7 @@ func (f *Facts) podReason(p *corev1.Pod) verdict {
 	case condition == nil:
 		return f.notLookedAt(p.CreationTimestamp, "pod")
 	}
-	return verdict{condition.Reason, condition.Message, podAdvice(condition.Reason)}
+	return verdict{condition.Reason, condition.Message, podAdvice(condition.Reason, condition.Message)}
 }
 
 // notLookedAt is the verdict on what no scheduler has written to.

@@ -21,6 +21,8 @@ import (
 )
 
 const (
+	exceeds      = "needs 5 more pods of 8 nvidia.com/gpu, 4 of them could start now; 4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 4 of 5 pods)"
+	capability   = "exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64"
 	insufficient = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
 	gangEvicted  = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
 	queueFull    = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
@@ -53,6 +55,14 @@ func cases() map[string]*explain.Facts {
 		"no-node-suits": facts(
 			group("train", 1, "", pending("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector; nearest: node n1 has another architecture")),
 			pods("train", 1, waiting("Unschedulable", "needs 1 more pod of 1 cpu; 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector")), nil,
+		),
+		"exceeds-nodes": facts(
+			group("train", 5, "research", pending("ExceedsClusterCapacity", exceeds)),
+			pods("train", 5, waiting("Unschedulable", exceeds)), research(),
+		),
+		"exceeds-capability": facts(
+			group("train", 8, "research", pending("ExceedsQueueCapability", capability)),
+			pods("train", 8, waiting("ExceedsQueueCapability", capability)), research(),
 		),
 		"queue-full": facts(
 			group("train", 8, "research", pending("QueueFull", queueFull)),
@@ -119,6 +129,7 @@ func cases() map[string]*explain.Facts {
 			`queue research: queues.scheduling.batch-scheduler.dev "research" is forbidden: User "ada" cannot get resource "queues" in API group "scheduling.batch-scheduler.dev" at the cluster scope`),
 		"long-history":   facts(group("train", 2, "research", pending("QueueFull", queueFull)), pods("train", 2, waiting("QueueFull", queueFull)), nil, many("train", 13)...),
 		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", insufficient+"; nearest: node n-17 lacks 2 nvidia.com/gpu"))}, nil),
+		"pod-too-large":  facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", "needs 1 more pod of 64 cpu; 0/3 nodes are available: 3 Insufficient cpu; would not fit the empty nodes"))}, nil),
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-other-api":  facts(nil, []corev1.Pod{pod("notebook", waiting("UnsupportedPodGroupAPI", `the label scheduling.x-k8s.io/pod-group names group "train" of scheduler-plugins (scheduling.x-k8s.io), which this scheduler does not support; create a PodGroup of scheduling.batch-scheduler.dev and name it with the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),

@@ -88,7 +88,8 @@ func (f *Facts) covers(pod *corev1.PodCondition) bool {
 	switch {
 	case group == nil:
 		return false
-	case pod.Reason == corev1.PodReasonUnschedulable && group.Reason == v1alpha1.ReasonNotEnoughResources:
+	case pod.Reason == corev1.PodReasonUnschedulable &&
+		(group.Reason == v1alpha1.ReasonNotEnoughResources || group.Reason == v1alpha1.ReasonExceedsClusterCapacity):
 		return true
 	}
 	return pod.Reason == group.Reason || strings.Contains(group.Message, pod.Message)

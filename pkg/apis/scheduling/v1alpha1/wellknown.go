@@ -40,12 +40,16 @@ const (
 	ReasonNotEnoughPods = "NotEnoughPods"
 	// ReasonNotEnoughResources: the suitable nodes have insufficient free resources for the pods.
 	ReasonNotEnoughResources = "NotEnoughResources"
+	// ReasonExceedsClusterCapacity: the suitable nodes could not run the pods even if no other pods ran there.
+	ReasonExceedsClusterCapacity = "ExceedsClusterCapacity"
 	// ReasonUnschedulable: no node is suitable for the pods, however many resources are free.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonQueueNotFound: the queue of the PodGroup does not exist.
 	ReasonQueueNotFound = "QueueNotFound"
 	// ReasonQueueFull: the PodGroup would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
+	// ReasonExceedsQueueCapability: the PodGroup alone exceeds the capability of its queue.
+	ReasonExceedsQueueCapability = "ExceedsQueueCapability"
 	// ReasonPreempting: the PodGroup has its nodes and waits until evicted pods there terminate.
 	ReasonPreempting = "Preempting"
 	// ReasonClaimsNotReady: the PodGroup has its nodes and waits until the claims of its pods are bound, or binding

@@ -28,6 +28,9 @@ import (
 // Verdicts for nodes without the devices of a claim.
 const (
 	noDevice  = "cannot allocate all claims"
+	without   = "without devices of class gpu"
+	tooFew    = "too few devices of class gpu"
+	inUse     = "Insufficient devices of class gpu"
 	elsewhere = "resourceclaim not available on the node"
 )
 
@@ -46,7 +49,7 @@ func TestDevices(t *testing.T) {
 		},
 		"the claim is created from its template": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), ownedBy("p", deviceClaim("p-gpu", 1))},
-			pod:     pod("p", fromTemplate("p-gpu")), want: map[string]string{"n1": fits, "n2": noDevice},
+			pod:     pod("p", fromTemplate("p-gpu")), want: map[string]string{"n1": fits, "n2": without},
 		},
 		"the claim is created for another pod": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), ownedBy("q", deviceClaim("q-gpu", 1))},
@@ -58,15 +61,15 @@ func TestDevices(t *testing.T) {
 		},
 		"one node has enough devices": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b", "c"), deviceClaim("one", 2)},
-			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": noDevice, "n2": fits},
+			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": tooFew, "n2": fits},
 		},
 		"two claims use the devices of a node": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b", "c"), deviceClaim("one", 1), deviceClaim("two", 1)},
-			pod:     pod("p", usesClaim("one"), usesClaim("two")), want: map[string]string{"n1": noDevice, "n2": fits},
+			pod:     pod("p", usesClaim("one"), usesClaim("two")), want: map[string]string{"n1": tooFew, "n2": fits},
 		},
 		"a device is allocated to another claim": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1), allocated("n1", "a", deviceClaim("two", 1))},
-			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": noDevice, "n2": fits},
+			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": inUse, "n2": fits},
 		},
 		"the claim is allocated": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), allocated("n1", "a", deviceClaim("one", 1))},
@@ -74,7 +77,7 @@ func TestDevices(t *testing.T) {
 		},
 		"devices with binding conditions are not allocated": {
 			objects: []runtime.Object{gpuClass(), attachedLater(gpus("n1", "a")), deviceClaim("one", 1)},
-			pod:     pod("p", usesClaim("one")), want: both(noDevice),
+			pod:     pod("p", usesClaim("one")), want: map[string]string{"n1": noDevice, "n2": without},
 		},
 	}
 	for name, tt := range tests {
@@ -85,6 +88,56 @@ func TestDevices(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeviceDemand asserts how messages describe devices, and which node is the nearest.
+func TestDeviceDemand(t *testing.T) {
+	tests := map[string]struct {
+		objects []runtime.Object
+		pod     *v1.Pod
+		want    api.DeviceDemand
+	}{
+		"a claim that was created from a template": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a", "b"), gpus("n2", "c", "d"), ownedBy("p", deviceClaim("p-gpu", 2)),
+				allocated("n1", "a", deviceClaim("x", 1)), allocated("n1", "b", deviceClaim("y", 1)), allocated("n2", "c", deviceClaim("z", 1))},
+			pod:  pod("p", fromTemplate("p-gpu")),
+			want: api.DeviceDemand{Text: "2 devices of class gpu", Nearest: &api.NearestNode{Node: "n2", Devices: "1 device of class gpu"}},
+		},
+		"claims that the pod names": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), deviceClaim("one", 1), deviceClaim("two", 2)},
+			pod:     pod("p", usesClaim("one"), usesClaim("two")),
+			want:    api.DeviceDemand{Text: "claim one (1 device of class gpu) + claim two (2 devices of class gpu)"},
+		},
+		"the first of two equal nodes": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1),
+				allocated("n2", "b", deviceClaim("x", 1)), allocated("n1", "a", deviceClaim("y", 1))},
+			pod:  pod("p", usesClaim("one")),
+			want: api.DeviceDemand{Text: "claim one (1 device of class gpu)", Nearest: &api.NearestNode{Node: "n1", Devices: "1 device of class gpu"}},
+		},
+		"selectors count": {
+			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), selects(`"absent" in device.attributes["test.driver"]`, deviceClaim("one", 1)),
+				allocated("n1", "a", deviceClaim("x", 1))},
+			pod:  pod("p", usesClaim("one")),
+			want: api.DeviceDemand{Text: "claim one (1 device of class gpu)"},
+		},
+		"the claim does not exist": {pod: pod("p", usesClaim("one"))},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			runWithAPIServer(t, tt.objects, []*v1.Pod{tt.pod}, func(t *testing.T, s *fakeAPIServer) {
+				ssn, cluster := s.given.openWith(t, s.profile)
+				if diff := cmp.Diff(&tt.want, ssn.Devices(taskNamed(cluster, "p"), true)); diff != "" {
+					t.Errorf("devices (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// selects adds a selector to the request of a claim.
+func selects(expression string, claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	claim.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+	return claim
 }
 
 // TestClaimsBeforeInformersSync runs the filter before the informers have started.
@@ -202,10 +255,10 @@ func TestDeviceUpdateTimeout(t *testing.T) {
 					t.Errorf("no error, %v", got)
 				}
 				later, _ := s.given.openWith(t, s.profile)
-				expect(t, map[string]string{"n1": noDevice, "n2": noDevice}, verdicts(later, "q", api.Now))
+				expect(t, map[string]string{"n1": inUse, "n2": without}, verdicts(later, "q", api.Now))
 				stmt.Discard()
 				later, _ = s.given.openWith(t, s.profile)
-				expect(t, map[string]string{"n1": fits, "n2": noDevice}, verdicts(later, "q", api.Now))
+				expect(t, map[string]string{"n1": fits, "n2": without}, verdicts(later, "q", api.Now))
 				if diff := cmp.Diff("one: nothing", s.describeAllocation("one")); diff != "" {
 					t.Errorf("claim (-want +got):\n%s", diff)
 				}
@@ -234,7 +287,7 @@ func TestDevicesSurviveReload(t *testing.T) {
 		}
 		first := reload()
 		first.Statement().Allocate(taskNamed(first.Cluster(), "p"), first.Cluster().Node("n1"))
-		expect(t, map[string]string{"n1": noDevice, "n2": noDevice}, verdicts(reload(), "q", api.Now))
+		expect(t, map[string]string{"n1": inUse, "n2": without}, verdicts(reload(), "q", api.Now))
 	})
 }
 

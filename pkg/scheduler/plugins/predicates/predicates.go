@@ -121,6 +121,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddPredicateFn(Name, n.unfit)
 	ssn.AddReserveFn(Name, n.reserve)
 	ssn.AddReserveFn(Name, n.reserveDevices)
+	ssn.AddDevicesFn(Name, n.devices)
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) {

@@ -173,12 +173,12 @@ func TestReservationsOfASession(t *testing.T) {
 		"a device is allocated to one claim": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1), deviceClaim("two", 1)},
 			pods:    []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))},
-			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": noDevice, "n2": fits},
+			free:    places{"n1": fits, "n2": fits}, taken: places{"n1": inUse, "n2": fits},
 		},
 		"of two devices each claim gets one": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a", "b"), deviceClaim("one", 1), deviceClaim("two", 1)},
 			pods:    []*v1.Pod{pod("p", usesClaim("one")), pod("q", usesClaim("two"))},
-			free:    places{"n1": fits, "n2": noDevice}, taken: places{"n1": fits, "n2": noDevice},
+			free:    places{"n1": fits, "n2": without}, taken: places{"n1": fits, "n2": without},
 		},
 		"a shared claim restricts nodes to its reserved devices": {
 			objects: []runtime.Object{gpuClass(), gpus("n1", "a"), gpus("n2", "b"), deviceClaim("one", 1)},

@@ -186,12 +186,12 @@ func (s *shares) minResourcesPossible(j *api.JobInfo) *api.Verdict {
 		return nil
 	}
 	if d := j.MinResources.Exceeds(j.Queue.Capability); d >= 0 {
-		return &api.Verdict{Reason: v1alpha1.ReasonQueueFull, Name: string(j.Queue.ID), Dimension: d,
-			Limit: j.Queue.Capability[d], Held: j.Queue.Allocated.At(d), Asked: j.MinResources[d], Detail: "requested by spec.minResources"}
+		return &api.Verdict{Reason: v1alpha1.ReasonExceedsQueueCapability, Name: string(j.Queue.ID), Dimension: d,
+			Limit: j.Queue.Capability[d], Asked: j.MinResources[d], Detail: "requested by spec.minResources"}
 	}
 	total := s.ssn.Nodes().Total()
 	if d := j.MinResources.InsufficientDimension(total); d >= 0 && s.dims.Shared(d) {
-		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Detail: fmt.Sprintf(
+		return &api.Verdict{Reason: v1alpha1.ReasonExceedsClusterCapacity, Detail: fmt.Sprintf(
 			"spec.minResources requests %s, but the nodes that suit a pending or running pod have %s in total",
 			s.dims.FormatOne(d, j.MinResources[d]), s.dims.FormatOne(d, total.At(d)))}
 	}

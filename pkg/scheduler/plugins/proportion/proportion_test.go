@@ -37,6 +37,22 @@ func TestProportion(t *testing.T) {
 			),
 			Want: "a 5, b 5",
 		},
+		"a gang that fits no topology domain does not reduce the shares of others": {
+			Given: Given(
+				Nodes(2, "a", "2cpu", Label("rack", "a")), Nodes(2, "b", "2cpu", Label("rack", "b")), Queue("mine", 1, NotReclaimable()), Queue("theirs", 1),
+				Group("mine/a", 1, Pending(8, "1cpu")),
+				Group("theirs/never", 3, Label("app", "mpi"), Near("rack", "app=mpi"), Pending(3, "2cpu")),
+			),
+			Want: "a 8",
+		},
+		"a gang that alone exceeds the capability of its queue does not reduce the shares of others": {
+			Given: Given(
+				Node("n1", "12cpu"), Queue("mine", 1, NotReclaimable()), Queue("theirs", 1, Capability("8cpu")),
+				Group("mine/a", 1, Pending(12, "1cpu")),
+				Group("theirs/never", 6, Pending(1, "1cpu"), Pending(5, "2cpu")),
+			),
+			Want: "a 12",
+		},
 		"gated pods request nothing": {
 			Given: Given(
 				Node("n1", "10cpu"), Queue("q1", 1), Queue("q2", 1), Queue("q3", 1),

@@ -29,43 +29,18 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 
 // possible returns what the waiting tasks of a job may request, nil if its gang could not even
 // start on nodes that are empty of members of queues, or not within its queue's capability; see
-// Session.CouldFit.
+// nodeindex.Index.CouldFit and api.QueueInfo.NeverAllows.
 func possible(ssn *framework.Session, j *api.JobInfo) api.Resource {
 	tasks, enough := ssn.Nodes().CouldFit(j)
 	if !enough {
 		return nil
 	}
-	var sum, least api.Resource
-	for signature, n := range tasks {
-		sum.Add(signature.Request.Times(n))
-		if n > 0 {
-			least = leastOf(least, signature.Request)
-		}
-	}
-	if need := int64(j.MinMember - j.ReadyCount() - j.Count(api.Releasing)); need > 0 && !withinCap(j, least, need) {
+	if never, _ := j.Queue.NeverAllows(j); never >= 0 {
 		return nil
 	}
+	var sum api.Resource
+	for signature, n := range tasks {
+		sum.Add(signature.Request.Times(n))
+	}
 	return sum
-}
-
-// leastOf returns the lesser amount in each dimension; nil stands for "none yet".
-func leastOf(a, b api.Resource) api.Resource {
-	if a == nil {
-		return b.Clone()
-	}
-	for d := range a {
-		a[d] = min(a[d], b.At(d))
-	}
-	return a
-}
-
-// withinCap reports whether need members of at least the given request stay within the caps when
-// the queue holds nothing but this job.
-func withinCap(j *api.JobInfo, least api.Resource, need int64) bool {
-	for d, limit := range j.Queue.Capability {
-		if limit != api.Unlimited && j.Allocated.At(d)+least.At(d)*need > limit {
-			return false
-		}
-	}
-	return true
 }

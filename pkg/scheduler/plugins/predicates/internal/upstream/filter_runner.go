@@ -41,6 +41,7 @@ type FilterRunner struct {
 
 	claims           *claims
 	devices          *Devices
+	shortages        *Shortages // nil without informers
 	kube             kubernetes.Interface
 	volumeBinding    binding // one of volumePlugins; nil without informers
 	dynamicResources binding // one of devicePlugins; nil without informers
@@ -80,6 +81,7 @@ type preFilterResult struct {
 	unschedulableEverywhere *api.Unfit // set if the class fits on no node
 	state                   fwk.CycleState
 	plugins                 []*filterPlugin // plugins whose Filter must run
+	search                  *search         // nil until a node does not satisfy the claims
 }
 
 // Options configure a FilterRunner.
@@ -115,7 +117,7 @@ func NewFilterRunner(o Options) (*FilterRunner, error) {
 	if r.volumeBinding, err = bindingOf(r.volumePlugins); err != nil {
 		return nil, err
 	}
-	r.devices = o.Devices
+	r.devices, r.shortages = o.Devices, newShortages(o.Devices)
 	if r.devicePlugins, err = newDevicePlugins(h, o.Features); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,13 @@ func (r *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
 func (r *FilterRunner) Close() {
 	r.ctx, r.preFilterResults, r.interned = nil, nil, nil
 	r.snapshot.changes.forget()
+	if r.shortages != nil {
+		r.shortages.forget()
+	}
 }
+
+// Shortages returns what describes the devices that pods request; nil without informers.
+func (r *FilterRunner) Shortages() *Shortages { return r.shortages }
 
 // Unfit returns why a pod of the class does not fit on the node, or nil. The node must exist.
 func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.NodeInfo, when api.When) *api.Unfit {
@@ -146,6 +154,11 @@ func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 	}
 	for _, c := range result.plugins {
 		if status := c.Filter(r.ctx, result.state, pod, r.snapshot.node(n, when)); !status.IsSuccess() {
+			if c.reason == api.ClaimUnfit {
+				if unfit := r.shortages.explain(n, pod, result, status); unfit != nil {
+					return r.internUnfit(*unfit)
+				}
+			}
 			return r.unfit(c, pod, status)
 		}
 	}
@@ -252,9 +265,11 @@ func (r *FilterRunner) informersUnfit(signature *api.Signature) *api.Unfit {
 // unfit converts a status. It logs an error of a plugin once per session.
 func (r *FilterRunner) unfit(c *filterPlugin, pod *v1.Pod, status *fwk.Status) *api.Unfit {
 	before := len(r.interned)
-	unfit := r.internUnfit(api.Unfit{
-		Reason: c.reason, Detail: strings.Join(status.Reasons(), " and "), Fixed: status.Code() == fwk.UnschedulableAndUnresolvable,
-	})
+	value := api.Unfit{Reason: c.reason, Detail: strings.Join(status.Reasons(), " and "), Fixed: status.Code() == fwk.UnschedulableAndUnresolvable}
+	if c.reason == api.ClaimUnfit && claimInUse(value.Detail) {
+		value.Reason, value.Fixed = api.DevicesInUse, false
+	}
+	unfit := r.internUnfit(value)
 	if err := status.AsError(); status.Code() == fwk.Error && len(r.interned) > before {
 		r.log.Error(err, "Plugin of kube-scheduler failed", "plugin", c.Name(), "pod", klog.KObj(pod))
 	}

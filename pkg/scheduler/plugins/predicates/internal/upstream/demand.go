@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+)
+
+// demand is what the claims of a pod request of one device class. Requests with different selectors are different
+// demands.
+type demand struct {
+	class     string
+	selectors []resourcev1.DeviceSelector // those of the requests; the class has its own
+	count     int64
+	all       bool // all matching devices of the node
+}
+
+// demandsOf sums the requests of claims.
+func demandsOf(claims []*resourcev1.ResourceClaim) []demand {
+	var list []demand
+	for _, claim := range claims {
+		for i := range claim.Spec.Devices.Requests {
+			list = addDemand(list, demandOf(&claim.Spec.Devices.Requests[i]))
+		}
+	}
+	return list
+}
+
+// demandOf reads a request; of a list of alternatives, the first one.
+func demandOf(r *resourcev1.DeviceRequest) demand {
+	switch {
+	case r.Exactly != nil:
+		e := r.Exactly
+		return demand{e.DeviceClassName, e.Selectors, max(e.Count, 1), e.AllocationMode == resourcev1.DeviceAllocationModeAll}
+	case len(r.FirstAvailable) > 0:
+		e := &r.FirstAvailable[0]
+		return demand{e.DeviceClassName, e.Selectors, max(e.Count, 1), e.AllocationMode == resourcev1.DeviceAllocationModeAll}
+	}
+	return demand{}
+}
+
+func addDemand(list []demand, d demand) []demand {
+	if d.class == "" {
+		return list
+	}
+	for i := range list {
+		if list[i].key() == d.key() && list[i].all == d.all {
+			list[i].count += d.count
+			return list
+		}
+	}
+	return append(list, d)
+}
+
+// key is equal for demands that the same devices satisfy.
+func (d *demand) key() string {
+	key := d.class
+	for _, s := range d.selectors {
+		if s.CEL != nil {
+			key += "\x00" + s.CEL.Expression
+		}
+	}
+	return key
+}
+
+// of names the devices: "devices of class gpu".
+func (d *demand) of(count int64) string {
+	if count == 1 {
+		return "device of class " + d.class
+	}
+	return "devices of class " + d.class
+}
+
+func (d *demand) text() string {
+	if d.all {
+		return "all " + d.of(0)
+	}
+	return fmt.Sprintf("%d %s", d.count, d.of(d.count))
+}
+
+func demandsText(list []demand) string {
+	parts := make([]string, len(list))
+	for i := range list {
+		parts[i] = list[i].text()
+	}
+	return strings.Join(parts, " + ")
+}
+
+// Demand returns what the claims of a pod request, as text: "2 devices of class gpu". Claims that the pod names may be
+// shared, so the text has their names: "claim shared (1 device of class gpu)". It is empty if no claim exists. It
+// accepts nil.
+func (s *Shortages) Demand(pod *v1.Pod) string {
+	if s == nil {
+		return ""
+	}
+	var own []*resourcev1.ResourceClaim
+	var parts []string
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		claim, err := s.devices.ResourceClaims().Get(pod.Namespace, *name)
+		if err != nil {
+			continue
+		}
+		if pod.Spec.ResourceClaims[i].ResourceClaimName == nil {
+			own = append(own, claim)
+		} else if text := demandsText(demandsOf([]*resourcev1.ResourceClaim{claim})); text != "" {
+			parts = append(parts, fmt.Sprintf("claim %s (%s)", *name, text))
+		}
+	}
+	if text := demandsText(demandsOf(own)); text != "" {
+		parts = append([]string{text}, parts...)
+	}
+	return strings.Join(parts, " + ")
+}
