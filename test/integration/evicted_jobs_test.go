@@ -36,7 +36,7 @@ func TestEvictedJobsComeBack(t *testing.T) {
 				h.must(difference("0 failed", h.jobIs("victim")))
 				p.prints("why victim", "PodGroup: default/victim")
 
-				h.do(remove("taker"))
+				h.do(remove("preemptor"))
 				h.eventually(func() error { return h.groupIs("victim", "Running Scheduled: 0 pending, 8 running") })
 				h.do(succeed("victim"))
 				h.eventually(func() error { return difference("Complete CompletionsReached, 0 failed", h.jobIs("victim")) })
@@ -59,8 +59,8 @@ func TestEvictedJobsComeBack(t *testing.T) {
 			test.submit(h)
 			h.start("--scheduler-conf=" + h.file("policy.yaml", evictingPolicy))
 			h.eventually(func() error { return h.groupIs("victim", "Running Scheduled: 0 pending, 8 running") })
-			h.do(gang("taker", 6, pods(6, "1cpu"), in("other")))
-			h.eventually(func() error { return h.groupIs("taker", "Running Scheduled: 0 pending, 6 running") })
+			h.do(gang("preemptor", 6, pods(6, "1cpu"), in("other")))
+			h.eventually(func() error { return h.groupIs("preemptor", "Running Scheduled: 0 pending, 6 running") })
 			test.after(h, p)
 		})
 	}

@@ -27,7 +27,7 @@ type Facts struct {
 	// Pods are the members of the group, by name.
 	Pods []corev1.Pod
 
-	// Job creates the pods of the group. It is nil if no Job does, or it could not be read.
+	// Job creates the pods of the PodGroup. It is nil if no Job does, or it could not be read.
 	Job *batchv1.Job
 
 	// Queue is nil if it does not exist or could not be read.

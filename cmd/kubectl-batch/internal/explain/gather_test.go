@@ -131,7 +131,7 @@ func TestRequestsAreFew(t *testing.T) {
 	}
 }
 
-// TestWhichJob has a Job named j, and one of the name of the group that is not its own unless its pods say so.
+// TestWhichJob has a Job named j, and one of the name of the PodGroup, which creates its pods only if their label says so.
 func TestWhichJob(t *testing.T) {
 	t.Parallel()
 	owned := func(g *v1alpha1.PodGroup) {

@@ -38,7 +38,7 @@ func (r Reader) readJob(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// jobOwner returns the Job that owns the group, or the first of the pods that a Job controls; nil if there is none.
+// jobOwner returns the Job that owns the PodGroup, or the first of the pods that a Job controls; nil if there is none.
 func jobOwner(group *v1alpha1.PodGroup, pods []corev1.Pod) *metav1.OwnerReference {
 	for i := range group.OwnerReferences {
 		if isJob(&group.OwnerReferences[i]) {
@@ -57,7 +57,7 @@ func isJob(owner *metav1.OwnerReference) bool {
 	return owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, batchv1.GroupName+"/")
 }
 
-// creates reports whether the pods of a Job are members of the group.
+// creates reports whether the pods of a Job are members of the PodGroup.
 func creates(job *batchv1.Job, group *v1alpha1.PodGroup) bool {
 	pods := &job.Spec.Template
 	name := pods.Labels[v1alpha1.LabelPodGroup]
@@ -67,7 +67,7 @@ func creates(job *batchv1.Job, group *v1alpha1.PodGroup) bool {
 	return name == group.Name
 }
 
-// jobEnd returns the verdict on a group whose Job has failed or completed, and whether that is so.
+// jobEnd returns the verdict on a PodGroup whose Job has failed or completed, and whether that is so.
 func (f *Facts) jobEnd() (verdict, bool) {
 	if f.Job == nil {
 		return verdict{}, false
