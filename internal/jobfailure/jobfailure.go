@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// defaultBackoffLimit is the backoffLimit that the API server sets where none is given.
-	defaultBackoffLimit = 6
+	// DefaultBackoffLimit is the backoffLimit that the API server sets where none is given.
+	DefaultBackoffLimit = 6
 
 	// The exit codes of a container that SIGTERM or SIGKILL ends.
 	terminated, killed = 128 + 15, 128 + 9
@@ -41,13 +41,14 @@ func OfEviction(job *batchv1.Job, pods int32) string {
 	case batchv1.PodFailurePolicyActionFailIndex:
 		return "its podFailurePolicy fails the index of an evicted pod"
 	}
-	if limit := job.Spec.BackoffLimitPerIndex; limit != nil {
-		if *limit == 0 {
-			return "an eviction counts as a failure of the index, and backoffLimitPerIndex is 0"
-		}
-		return ""
+	perIndex := job.Spec.BackoffLimitPerIndex
+	if perIndex != nil && *perIndex == 0 {
+		return "an eviction counts as a failure of the index, and backoffLimitPerIndex is 0"
 	}
-	limit := ptr.Deref(job.Spec.BackoffLimit, defaultBackoffLimit)
+	if perIndex != nil && job.Spec.BackoffLimit == nil {
+		return "" // then the API server sets no limit in total
+	}
+	limit := ptr.Deref(job.Spec.BackoffLimit, DefaultBackoffLimit)
 	if failed := job.Status.Failed; pods > 0 && failed+pods > limit {
 		before := ""
 		if failed > 0 {

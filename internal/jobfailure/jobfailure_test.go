@@ -39,6 +39,7 @@ func TestOfEviction(t *testing.T) {
 		"beyond a limit of its own":     {given: batchv1.JobSpec{BackoffLimit: ptr.To[int32](0)}, pods: 1, want: "evicted pods count as failures, these would be 1, and its backoffLimit is 0"},
 		"beyond with earlier failures":  {failed: 3, pods: 4, want: "evicted pods count as failures, these would be 4 after 3 others, and its backoffLimit is 6"},
 		"a limit for each index":        {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](1)}, pods: 99},
+		"limits for each index, total":  {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](6), BackoffLimit: ptr.To[int32](6)}, pods: 7, want: beyondDefault},
 		"a limit of 0 for each index":   {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](0)}, pods: 1, want: "an eviction counts as a failure of the index, and backoffLimitPerIndex is 0"},
 		"what submit writes":            {given: batchv1.JobSpec{BackoffLimit: ptr.To[int32](0), PodFailurePolicy: jobfailure.IgnoreEvictions()}, pods: 99},
 		"ignored, without a status":     {given: batchv1.JobSpec{PodFailurePolicy: rules(ignore)}, pods: 99},

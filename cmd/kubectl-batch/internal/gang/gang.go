@@ -82,7 +82,7 @@ func New(s Spec) (Gang, error) {
 	g := Gang{Job: &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
 		Spec: batchv1.JobSpec{
-			Parallelism: ptr.To(s.Replicas), Completions: ptr.To(s.Replicas),
+			Parallelism: ptr.To(s.Replicas), Completions: ptr.To(s.Replicas), CompletionMode: ptr.To(batchv1.IndexedCompletion),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers: []corev1.Container{{

@@ -36,11 +36,21 @@ func (g *Gang) limit(l Lifetime) error {
 
 // ignoreEvictions adds the policy by which evictions do not count as failures, where the API server accepts it and the
 // Job has no policy of its own.
+//
+// The Job controller delays the pods that it creates after an eviction all the same: by 10 seconds after the first
+// evicted pod of the Job, and twice as long for each further one, up to 10 minutes. With a limit for each index it counts
+// for each index, so that a gang returns 10 seconds after its first eviction. The limit of an index is that of the Job,
+// so the Job fails after as many failures as without it.
 func (g *Gang) ignoreEvictions() {
 	s := &g.Job.Spec
 	replaced := ptr.Deref(s.PodReplacementPolicy, batchv1.Failed)
-	if s.PodFailurePolicy == nil && replaced == batchv1.Failed && s.Template.Spec.RestartPolicy == corev1.RestartPolicyNever {
-		s.PodFailurePolicy = jobfailure.IgnoreEvictions()
+	if s.PodFailurePolicy != nil || replaced != batchv1.Failed || s.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		return
+	}
+	s.PodFailurePolicy = jobfailure.IgnoreEvictions()
+	if s.BackoffLimitPerIndex == nil && ptr.Deref(s.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion {
+		limit := ptr.Deref(s.BackoffLimit, jobfailure.DefaultBackoffLimit)
+		s.BackoffLimit, s.BackoffLimitPerIndex, s.MaxFailedIndexes = &limit, ptr.To(limit), ptr.To[int32](0)
 	}
 }
 

@@ -22,7 +22,11 @@ func ends(g gang.Gang) string {
 	if s.PodFailurePolicy != nil {
 		rules = len(s.PodFailurePolicy.Rules)
 	}
-	return fmt.Sprintf("pods after %d s, backoffLimit %d, %d rules; warnings %q", ptr.Deref(s.Template.Spec.ActiveDeadlineSeconds, 0), ptr.Deref(s.BackoffLimit, -1), rules, g.Warnings())
+	limit := fmt.Sprint(ptr.Deref(s.BackoffLimit, -1))
+	if s.BackoffLimitPerIndex != nil {
+		limit += fmt.Sprintf(" (%d per index, %d indexes)", *s.BackoffLimitPerIndex, *s.MaxFailedIndexes)
+	}
+	return fmt.Sprintf("pods after %d s, backoffLimit %s, %d rules; warnings %q", ptr.Deref(s.Template.Spec.ActiveDeadlineSeconds, 0), limit, rules, g.Warnings())
 }
 
 func TestWhatEndsAJob(t *testing.T) {
@@ -31,13 +35,13 @@ func TestWhatEndsAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(`pods after 5400 s, backoffLimit 0, 1 rules; warnings []`, ends(g)); diff != "" {
+	if diff := cmp.Diff(`pods after 5400 s, backoffLimit 0 (0 per index, 0 indexes), 1 rules; warnings []`, ends(g)); diff != "" {
 		t.Errorf("with --time (-want +got):\n%s", diff)
 	}
 	if g, err = gang.New(spec()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(`pods after 0 s, backoffLimit -1, 1 rules; warnings []`, ends(g)); diff != "" {
+	if diff := cmp.Diff(`pods after 0 s, backoffLimit 6 (6 per index, 0 indexes), 1 rules; warnings []`, ends(g)); diff != "" {
 		t.Errorf("without --time (-want +got):\n%s", diff)
 	}
 }
@@ -52,6 +56,7 @@ func TestWhatEndsAJobOfAFile(t *testing.T) {
 		want  string // or the error
 	}{
 		"nothing given":            {given: many, want: `pods after 0 s, backoffLimit -1, 1 rules; warnings []`},
+		"an indexed Job":           {given: "completionMode: Indexed\n  backoffLimit: 2", want: `pods after 0 s, backoffLimit 2 (2 per index, 0 indexes), 1 rules; warnings []`},
 		"a time":                   {given: many, time: time.Minute, want: `pods after 60 s, backoffLimit 0, 1 rules; warnings []`},
 		"a time and a limit":       {given: "backoffLimit: 3", time: time.Minute, want: `pods after 60 s, backoffLimit 3, 1 rules; warnings []`},
 		"a time twice":             {pod: "restartPolicy: Never, activeDeadlineSeconds: 5", time: time.Minute, want: "--time: the pods of Job j already have activeDeadlineSeconds; remove one of both"},
