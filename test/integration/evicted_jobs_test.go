@@ -48,7 +48,7 @@ func TestEvictedJobsComeBack(t *testing.T) {
 			submit: func(h *harness) { h.do(group("victim", 8, in("lender")), job("victim", 8, "1cpu")) },
 			after: func(h *harness, p plugin) {
 				h.eventually(func() error { return difference("Failed BackoffLimitExceeded, 8 failed", h.jobIs("victim")) })
-				p.eventuallyPrints("why victim", "Reason:   BackoffLimitExceeded", "Job victim failed", "evictions count as failures of this Job")
+				p.eventuallyPrints("why victim", "Reason:   BackoffLimitExceeded", "Job victim failed", "podFailurePolicy that ignores DisruptionTarget")
 			},
 		},
 	} {
@@ -87,7 +87,7 @@ func TestEndsOfJobs(t *testing.T) {
 	h.eventually(func() error { return h.groupIs("fails", "Failed Failed: 0 pending, 0 running") })
 	h.eventually(func() error { return h.groupIs("completes", "Finished Scheduled: 0 pending, 0 running") })
 	p.eventuallyPrints("why fails", "Reason:   BackoffLimitExceeded", "Job fails failed")
-	p.eventuallyPrints("why late", "Reason:   DeadlineExceeded", "Job late failed", "includes the time for which its pods wait")
+	p.eventuallyPrints("why late", "Reason:   DeadlineExceeded", "Job late failed", "The activeDeadlineSeconds of a Job includes")
 	h.eventually(func() error { // the pods of "late" are deleted, and show nothing
 		q, err := h.view.queues.Get("q")
 		if err != nil {
