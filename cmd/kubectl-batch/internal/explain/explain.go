@@ -32,7 +32,7 @@ func (f *Facts) Text() string {
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
-		s.add("Warning", f.evictionWarning())
+		s.add("Warning", evictionWarning(f))
 		s.add("Members", f.exceptions()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
@@ -74,7 +74,7 @@ func nearest(message string) (rest, miss string) {
 func (f *Facts) groupReason() verdict {
 	g := f.Group
 	condition := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
-	if v, ended := f.jobEnd(); ended {
+	if v, ended := jobEnd(f); ended {
 		return v
 	}
 	switch {
@@ -131,7 +131,7 @@ func (f *Facts) phase() string {
 		phase = "none yet"
 	}
 	since := ""
-	_, ended := f.jobEnd()
+	_, ended := jobEnd(f)
 	switch g.Status.Phase {
 	case v1alpha1.PodGroupRunning, v1alpha1.PodGroupFinished, v1alpha1.PodGroupFailed:
 		ended = true

@@ -68,7 +68,7 @@ func creates(job *batchv1.Job, group *v1alpha1.PodGroup) bool {
 }
 
 // jobEnd returns the verdict on a PodGroup whose Job has failed or completed, and whether that is so.
-func (f *Facts) jobEnd() (verdict, bool) {
+func jobEnd(f *Facts) (verdict, bool) {
 	if f.Job == nil {
 		return verdict{}, false
 	}
@@ -94,7 +94,7 @@ func (f *Facts) jobEnd() (verdict, bool) {
 }
 
 // evictionWarning says that an eviction of the gang would end its Job, and why; empty if it would not.
-func (f *Facts) evictionWarning() string {
+func evictionWarning(f *Facts) string {
 	if f.Job == nil || jobfailure.End(f.Job) != nil {
 		return ""
 	}
