@@ -48,7 +48,7 @@ var importRules = []importRule{
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
-		only:    []string{"cmd/kubectl-batch/...", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
+		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
 		because: "the plugin is a client: of the scheduler it knows the API, and the rule that says which pods are members",
 	},
 	{
@@ -146,7 +146,7 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/simulate/..."},
 		only: []string{
-			"internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
+			"internal/jobfailure", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
 			"pkg/scheduler/framework/...", "pkg/scheduler/model",
 		},
 		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",

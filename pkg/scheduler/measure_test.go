@@ -46,6 +46,7 @@ func TestMetricsOfTheModel(t *testing.T) {
 			`queue_allocated{queue="default",resource="memory"} 0`,
 			`queue_deserved{queue="default",resource="cpu"} 1`,
 			`queue_deserved{queue="default",resource="memory"} 0`,
+			`queue_podgroups{phase="Failed",queue="default"} 0`,
 			`queue_podgroups{phase="Finished",queue="default"} 0`,
 			`queue_podgroups{phase="Pending",queue="default"} 1`,
 			`queue_podgroups{phase="Running",queue="default"} 0`,

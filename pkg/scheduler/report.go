@@ -94,6 +94,8 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():
 		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
 		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
+	case j.Ended():
+		reportEnd(j, &g)
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims()
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)

@@ -35,14 +35,14 @@ differences.
 
 simulate runs cycles until one makes no decision. After each cycle, bound pods run;
 evicted and terminating pods are deleted immediately; evicted pods with a controller
-are recreated as pending pods. The clock does not advance: no pod completes, and no gang is
-pending for longer than at the start. For objects in files, simulate sets the values
-that the API server and controllers would set: it creates the first pods of a Job
-without pods, and resolves the priority of pods.`
+are recreated as pending pods, unless the eviction makes their Job fail. The clock does
+not advance: no pod completes, and no gang is pending for longer than at the start. For
+objects in files, simulate sets the values that the API server and controllers would
+set: it creates the first pods of a Job without pods, and resolves the priority of pods.`
 
 const exampleSimulate = `  batch-scheduler simulate --from-cluster --kubeconfig ~/.kube/config
   batch-scheduler simulate --from-cluster --objects job.yaml
-  kubectl get nodes,pods,podgroups,queues,priorityclasses -A -o yaml > cluster.yaml
+  kubectl get nodes,pods,jobs,podgroups,queues,priorityclasses -A -o yaml > cluster.yaml
   batch-scheduler simulate --objects cluster.yaml --config policy.yaml
   batch-scheduler simulate --from-cluster --compare policy.yaml --output html > report.html`
 

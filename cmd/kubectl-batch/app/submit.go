@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,10 +38,15 @@ func newSubmitCommand(c cluster) *cobra.Command {
 deleted together. If creating the PodGroup fails, submit deletes the Job.
 
 With -f, submit reads a Job, or a Job and a PodGroup, from a file and adds what
-is missing: the PodGroup, its label on the pods, and the scheduler name.`,
+is missing: the PodGroup, its label on the pods, and the scheduler name.
+
+The Job is indexed, so each pod has its rank in JOB_COMPLETION_INDEX. It gets a
+podFailurePolicy by which evictions do not count as failures, unless it has one
+or restarts containers. With --time, a pod that runs for
+longer fails, and the Job with it, unless the file sets backoffLimit.`,
 		Example: `  kubectl batch submit --name train --replicas 8 --gpu 1 --image trainer:7
   kubectl batch submit --name nap --cpu 1 --image busybox:1.37 -- sleep 60
-  kubectl batch submit -f job.yaml --queue research
+  kubectl batch submit -f job.yaml --queue research --time 12h
   kubectl batch submit -f job.yaml --dry-run=client -o yaml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +64,9 @@ is missing: the PodGroup, its label on the pods, and the scheduler name.`,
 			}
 			if err = g.In(namespace); err != nil {
 				return err
+			}
+			for _, warning := range g.Warnings() {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", warning)
 			}
 			if o.dryRun == "client" {
 				return o.print(cmd.OutOrStdout(), g)
@@ -89,6 +98,7 @@ func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.spec.GPU, "gpu", "", "number of "+gang.GPU+" of each pod")
 	flags.StringVar(&o.spec.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
 	flags.StringVar(&o.spec.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
+	flags.DurationVar(&o.spec.Time, "time", 0, "for how long each pod may run, such as 90m or 12h; the time that it waits does not count")
 	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")
@@ -104,6 +114,8 @@ func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
 	case o.output != "" && !structured(o.output):
 		return gang.Gang{}, fmt.Errorf("-o %s: unknown output format; valid formats: json, yaml", o.output)
+	case cmd.Flags().Changed("time") && o.spec.Time < time.Second:
+		return gang.Gang{}, fmt.Errorf("--time: %s is invalid; it must be at least 1s", o.spec.Time)
 	case cmd.Flags().Changed("min") && o.spec.Min < 1:
 		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.spec.Min)
 	case o.file == "":
@@ -126,7 +138,7 @@ func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 		defer file.Close()
 		from = file
 	}
-	g, err := gang.Read(from, o.spec.Grouping)
+	g, err := gang.Read(from, o.spec.Grouping, o.spec.Lifetime)
 	if err != nil {
 		return gang.Gang{}, fmt.Errorf("-f %s: %w", o.file, err)
 	}

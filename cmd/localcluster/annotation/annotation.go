@@ -16,6 +16,7 @@ const (
 	ExitCode = "localcluster.batch-scheduler.dev/exit-code"
 
 	// TerminateAfter is how long the containers of the pod take to stop after the pod is deleted or evicted, as a Go
-	// duration. The default is 0, whatever the pod's grace period, which is ignored.
+	// duration. The default is 0, whatever the pod's grace period, which is ignored. Then the phase of the pod becomes
+	// Failed, and the pod is removed.
 	TerminateAfter = "localcluster.batch-scheduler.dev/terminate-after"
 )

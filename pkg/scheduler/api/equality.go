@@ -31,14 +31,15 @@ func EqualNodes(a, b *v1.Node) bool {
 		})
 }
 
-// EqualPods reports whether two versions of a pod are equal in everything that influences scheduling; conditions,
-// container states and addresses make no difference.
+// EqualPods reports whether two versions of a pod are equal in everything that influences scheduling; conditions
+// (except those of a failed pod), container states and addresses make no difference.
 func EqualPods(a, b *v1.Pod) bool {
 	return a.UID == b.UID &&
 		a.Spec.NodeName == b.Spec.NodeName &&
 		a.Status.Phase == b.Status.Phase &&
 		a.Status.NominatedNodeName == b.Status.NominatedNodeName &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
+		Disrupted(a) == Disrupted(b) &&
 		EqualRequests(a, b) && equalResize(a, b)
 }
 

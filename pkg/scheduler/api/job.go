@@ -62,6 +62,8 @@ type JobTracking struct {
 	Counts [NumStatus]int32 // members by status
 	Gated  int32
 	Lost   int32 // in a holding status, but on no existing node
+	// Disrupted counts failed members that did not fail by themselves, see TaskTracking.
+	Disrupted int32
 
 	Backoff       string      // why the job must not be tried now; empty if it may be
 	GroupPriority *int32      // of the group's priority class; nil if there is none
@@ -138,9 +140,12 @@ func (j *JobInfo) UnknownPriorityClass() (name string, unknown bool) {
 
 // Phase derives status.phase from the counts.
 func (j *JobInfo) Phase() v1alpha1.PodGroupPhase {
-	ended := j.Tracking.Counts[Succeeded] + j.Tracking.Counts[Failed]
 	switch {
-	case j.Active() == 0 && ended >= j.MinMember:
+	case len(j.Tasks) == 0 && j.Group != nil && terminal(j.Group.Status.Phase):
+		return j.Group.Status.Phase // the pods were deleted after they had ended
+	case j.Active() == 0 && j.Failures() > 0 && j.Tracking.Counts[Succeeded] < j.MinMember:
+		return v1alpha1.PodGroupFailed
+	case j.Active() == 0 && j.Tracking.Counts[Succeeded] > 0:
 		return v1alpha1.PodGroupFinished
 	case j.Running() > 0 && j.Running()+j.Tracking.Counts[Succeeded] >= j.MinMember:
 		return v1alpha1.PodGroupRunning
@@ -150,6 +155,16 @@ func (j *JobInfo) Phase() v1alpha1.PodGroupPhase {
 	return v1alpha1.PodGroupPending
 }
 
+// Failures counts members that have failed, without those that were evicted or deleted.
+func (j *JobInfo) Failures() int32 { return j.Tracking.Counts[Failed] - j.Tracking.Disrupted }
+
+// Ended reports whether the group has finished or failed.
+func (j *JobInfo) Ended() bool { return terminal(j.Phase()) }
+
+func terminal(phase v1alpha1.PodGroupPhase) bool {
+	return phase == v1alpha1.PodGroupFinished || phase == v1alpha1.PodGroupFailed
+}
+
 // Running counts members that the API server shows on an existing node: unlike Holding it leaves out
 // binds in flight.
 func (j *JobInfo) Running() int32 {
@@ -157,7 +172,7 @@ func (j *JobInfo) Running() int32 {
 }
 
 // Waits reports whether a session has to place or report on the job: it has pending members,
-// or its group is neither running nor finished.
+// or its group is neither running nor ended.
 func (j *JobInfo) Waits() bool {
-	return j.Tracking.Counts[Pending] > 0 || j.Group != nil && !j.Ready() && j.Phase() != v1alpha1.PodGroupFinished
+	return j.Tracking.Counts[Pending] > 0 || j.Group != nil && !j.Ready() && !j.Ended()
 }

@@ -3,7 +3,11 @@
 
 package api
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // TaskStatus is the state of a task between its creation and its end.
 type TaskStatus int8
@@ -52,4 +56,12 @@ func StatusOf(pod *v1.Pod) TaskStatus {
 		return Unknown
 	}
 	return Bound
+}
+
+// Disrupted reports whether a pod has failed because it was evicted or deleted: a kubelet writes the phase Failed before
+// it removes a pod.
+func Disrupted(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodFailed && (pod.DeletionTimestamp != nil || slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.DisruptionTarget && c.Status == v1.ConditionTrue
+	}))
 }

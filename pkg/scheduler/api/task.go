@@ -52,6 +52,10 @@ type TaskTracking struct {
 	EvictionBlocked bool
 	// NodeBound is set for pods that belong to their node: mirror pods and those of DaemonSets.
 	NodeBound bool
+	// Controlled is set for pods with a controller, which creates another pod when one is evicted.
+	Controlled bool
+	// Disrupted is set for failed pods that did not fail by themselves: they were evicted or are being deleted.
+	Disrupted bool
 	// LastBindError says why the last bind has not taken effect; empty if none has failed, or the task has a node since.
 	LastBindError string
 	// Nominated is the node that another scheduler has reserved for this task by preemption.
@@ -85,6 +89,12 @@ func (t *TaskInfo) LastBindError() string { return t.Tracking.LastBindError }
 func (t *TaskInfo) Evictable() bool {
 	return !t.Tracking.EvictionBlocked && !t.Tracking.NodeBound && (t.Status == Bound || t.Status == Running) && t.Job != nil && t.Node != nil && t.Node.Exists()
 }
+
+// Controlled reports whether the pod has a controller, which creates another one if it is evicted.
+func (t *TaskInfo) Controlled() bool { return t.Tracking.Controlled }
+
+// FailedByItself reports whether the pod has failed, and was neither evicted nor deleted.
+func (t *TaskInfo) FailedByItself() bool { return t.Status == Failed && !t.Tracking.Disrupted }
 
 // Overdue reports whether the session does not count on the end of the pod, which is being deleted.
 func (t *TaskInfo) Overdue() bool { return t.Tracking.Overdue }

@@ -84,9 +84,9 @@ func (d *dumper) dumpJob(b *strings.Builder, j *api.JobInfo) {
 		ids = append(ids, t.ID)
 	}
 	slices.Sort(ids)
-	fmt.Fprintf(b, "job %s key=%s group=%s/%s queue=%s in=%s min=%d resources=%s priority=%d created=%d counts=%d gated=%d lost=%d allocated=%s releasing=%s requested=%s tasks=%s\n",
+	fmt.Fprintf(b, "job %s key=%s group=%s/%s queue=%s in=%s min=%d resources=%s priority=%d created=%d counts=%d gated=%d lost=%d disrupted=%d allocated=%s releasing=%s requested=%s tasks=%s\n",
 		j.ID, j.Key, j.GroupName, j.GroupUID(), j.QueueName, queue, j.MinMember, amounts(d.c, j.MinResources),
-		j.Priority, j.Created, j.Tracking.Counts, j.Tracking.Gated, j.Tracking.Lost, amounts(d.c, j.Allocated), amounts(d.c, j.Releasing), amounts(d.c, j.Requested), ids)
+		j.Priority, j.Created, j.Tracking.Counts, j.Tracking.Gated, j.Tracking.Lost, j.Tracking.Disrupted, amounts(d.c, j.Allocated), amounts(d.c, j.Releasing), amounts(d.c, j.Requested), ids)
 }
 
 func (d *dumper) dumpTask(b *strings.Builder, t *api.TaskInfo, classes map[*api.EquivalenceClass]api.TaskID) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -60,7 +61,7 @@ type nodeSums struct {
 
 type jobSums struct {
 	counts                          [api.NumStatus]int32
-	gated, lost                     int32
+	gated, lost, disrupted          int32
 	tasks                           int
 	allocated, releasing, requested api.Resource
 }
@@ -135,6 +136,7 @@ func (a *audit) taskObject(what string, t *api.TaskInfo) {
 	}
 	expect(a, what+" priority", t.Priority, priority)
 	expect(a, what+" gated", t.Gated, len(t.Pod.Spec.SchedulingGates) > 0 && t.Pod.Spec.NodeName == "")
+	expect(a, what+" has a controller", t.Controlled(), metav1.GetControllerOf(t.Pod) != nil)
 	s := sum(a.signatures, t.Signature)
 	s.refs++
 	if t.Job != nil && (a.onNode(t) && t.Status.Holding() || t.Status == api.Pipelined || t.Status == api.Pending && !t.Gated) {
@@ -271,6 +273,10 @@ func (a *audit) addToJob(t *api.TaskInfo) {
 	case api.Releasing:
 		if a.onNode(t) {
 			s.releasing.Add(t.Request)
+		}
+	case api.Failed:
+		if api.Disrupted(t.Pod) {
+			s.disrupted++
 		}
 	case api.Pending:
 		if t.Gated {

@@ -26,6 +26,7 @@ func (a *audit) auditJobs() {
 		expect(a, what+" counts by status", j.Tracking.Counts, s.counts)
 		expect(a, what+" gated", j.Tracking.Gated, s.gated)
 		expect(a, what+" lost", j.Tracking.Lost, s.lost)
+		expect(a, what+" disrupted", j.Tracking.Disrupted, s.disrupted)
 		a.expectResource(what+" allocated", j.Allocated, s.allocated)
 		a.expectResource(what+" releasing", j.Releasing, s.releasing)
 		a.expectResource(what+" requested", j.Requested, s.requested)
@@ -54,6 +55,8 @@ func (s *queueSums) count(phase v1alpha1.PodGroupPhase) {
 		s.groups.Unknown++
 	case v1alpha1.PodGroupFinished:
 		s.groups.Finished++
+	case v1alpha1.PodGroupFailed:
+		s.groups.Failed++
 	}
 }
 

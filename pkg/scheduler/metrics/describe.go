@@ -109,7 +109,7 @@ func resourceLabel() Label {
 
 func phaseLabel() Label {
 	return Label{Name: "phase", Values: []string{string(v1alpha1.PodGroupPending), string(v1alpha1.PodGroupRunning),
-		string(v1alpha1.PodGroupUnknown), string(v1alpha1.PodGroupFinished)}}
+		string(v1alpha1.PodGroupUnknown), string(v1alpha1.PodGroupFinished), string(v1alpha1.PodGroupFailed)}}
 }
 
 func reasonLabel() Label {

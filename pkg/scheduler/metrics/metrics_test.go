@@ -127,7 +127,7 @@ func TestMetrics(t *testing.T) {
 					Capability: api.Resource{api.CPU: api.Unlimited, api.Memory: 0}, Guarantee: api.Resource{api.CPU: 250},
 					Deserved: api.Resource{api.CPU: 1500, api.Memory: 1 << 30}, Allocated: api.Resource{api.CPU: 500, api.Pods: 7},
 					Requested: api.Resource{api.Memory: 5},
-					Groups:    v1alpha1.QueueGroups{Pending: 1, Running: 2, Unknown: 3, Finished: 4},
+					Groups:    v1alpha1.QueueGroups{Pending: 1, Running: 2, Unknown: 3, Finished: 4, Failed: 5},
 				}))
 			},
 			want: map[string][]string{
@@ -137,7 +137,7 @@ func TestMetrics(t *testing.T) {
 				"queue_deserved":   {`{queue="research",resource="cpu"} 1.5`, `{queue="research",resource="memory"} 1.073741824e+09`},
 				"queue_allocated":  {`{queue="research",resource="cpu"} 0.5`, `{queue="research",resource="memory"} 0`},
 				"queue_requested":  {`{queue="research",resource="cpu"} 0`, `{queue="research",resource="memory"} 5`},
-				"queue_podgroups":  {`{phase="Finished",queue="research"} 4`, `{phase="Pending",queue="research"} 1`, `{phase="Running",queue="research"} 2`, `{phase="Unknown",queue="research"} 3`},
+				"queue_podgroups":  {`{phase="Failed",queue="research"} 5`, `{phase="Finished",queue="research"} 4`, `{phase="Pending",queue="research"} 1`, `{phase="Running",queue="research"} 2`, `{phase="Unknown",queue="research"} 3`},
 			},
 		},
 		"queues as published last, nothing of those that are gone": {

@@ -135,6 +135,7 @@ func (c *modelCollector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(c.groups, float64(q.Groups.Running), q.Name, string(v1alpha1.PodGroupRunning))
 		gauge(c.groups, float64(q.Groups.Unknown), q.Name, string(v1alpha1.PodGroupUnknown))
 		gauge(c.groups, float64(q.Groups.Finished), q.Name, string(v1alpha1.PodGroupFinished))
+		gauge(c.groups, float64(q.Groups.Failed), q.Name, string(v1alpha1.PodGroupFailed))
 		for reason, jobs := range q.Pending {
 			gauge(c.pending, float64(jobs), q.Name, reason)
 		}

@@ -106,6 +106,9 @@ func accountJob(j *api.JobInfo, t *api.TaskInfo, sign int32) {
 	if t.Status.Holding() && !t.Holds() {
 		j.Tracking.Lost += sign
 	}
+	if t.Status == api.Failed && t.Tracking.Disrupted {
+		j.Tracking.Disrupted += sign
+	}
 	move := (*api.Resource).Add
 	if sign < 0 {
 		move = (*api.Resource).Sub

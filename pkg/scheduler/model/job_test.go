@@ -26,18 +26,25 @@ func TestJobCountsAndPhase(t *testing.T) {
 		pods []*v1.Pod
 		want string
 	}{
-		"no pods":                    {nil, "Pending: 0 valid, 0 ready, 0 active"},
-		"one of two waits":           {[]*v1.Pod{member("a")}, "Pending: 1 valid, 0 ready, 1 active"},
-		"gated pods are not valid":   {[]*v1.Pod{member("a"), member("b", gated)}, "Pending: 1 valid, 0 ready, 2 active"},
-		"one of two runs":            {[]*v1.Pod{member("a", on("n")), member("b")}, "Unknown: 2 valid, 1 ready, 2 active"},
-		"two run":                    {[]*v1.Pod{member("a", on("n")), member("b", on("n"))}, "Running: 2 valid, 2 ready, 2 active"},
-		"one ended, one runs":        {[]*v1.Pod{member("a", on("n"), inPhase(v1.PodSucceeded)), member("b", on("n"))}, "Running: 2 valid, 2 ready, 1 active"},
-		"one failed, one runs":       {[]*v1.Pod{member("a", on("n"), inPhase(v1.PodFailed)), member("b", on("n"))}, "Unknown: 1 valid, 1 ready, 1 active"},
-		"both ended":                 {[]*v1.Pod{member("a", inPhase(v1.PodSucceeded)), member("b", inPhase(v1.PodFailed))}, "Finished: 1 valid, 1 ready, 0 active"},
-		"one ended, no other":        {[]*v1.Pod{member("a", inPhase(v1.PodSucceeded))}, "Pending: 1 valid, 1 ready, 0 active"},
-		"one on a node that is gone": {[]*v1.Pod{member("a", on("n")), member("b", on("gone"))}, "Unknown: 1 valid, 1 ready, 2 active"},
-		"one is being deleted":       {[]*v1.Pod{member("a", on("n")), member("b", on("n"), deleting)}, "Unknown: 1 valid, 1 ready, 2 active"},
-		"foreign pods do not count":  {[]*v1.Pod{member("a", on("n")), member("b", on("n"), foreign)}, "Unknown: 1 valid, 1 ready, 1 active"},
+		"no pods":                  {nil, "Pending: 0 valid, 0 ready, 0 active"},
+		"one of two waits":         {[]*v1.Pod{member("a")}, "Pending: 1 valid, 0 ready, 1 active"},
+		"gated pods are not valid": {[]*v1.Pod{member("a"), member("b", gated)}, "Pending: 1 valid, 0 ready, 2 active"},
+		"one of two runs":          {[]*v1.Pod{member("a", on("n")), member("b")}, "Unknown: 2 valid, 1 ready, 2 active"},
+		"two run":                  {[]*v1.Pod{member("a", on("n")), member("b", on("n"))}, "Running: 2 valid, 2 ready, 2 active"},
+		"one ended, one runs":      {[]*v1.Pod{member("a", on("n"), inPhase(v1.PodSucceeded)), member("b", on("n"))}, "Running: 2 valid, 2 ready, 1 active"},
+		"one failed, one runs":     {[]*v1.Pod{member("a", on("n"), inPhase(v1.PodFailed)), member("b", on("n"))}, "Unknown: 1 valid, 1 ready, 1 active"},
+		"both ended":               {[]*v1.Pod{member("a", inPhase(v1.PodSucceeded)), member("b", inPhase(v1.PodFailed))}, "Failed: 1 valid, 1 ready, 0 active"},
+		"one ended, no other":      {[]*v1.Pod{member("a", inPhase(v1.PodSucceeded))}, "Finished: 1 valid, 1 ready, 0 active"},
+		"both succeeded, another failed before": {[]*v1.Pod{member("a", inPhase(v1.PodSucceeded)), member("b", inPhase(v1.PodSucceeded)), member("c", inPhase(v1.PodFailed))},
+			"Finished: 2 valid, 2 ready, 0 active"},
+		"one failed, no other":            {[]*v1.Pod{member("a", inPhase(v1.PodFailed))}, "Failed: 0 valid, 0 ready, 0 active"},
+		"one failed, another is created":  {[]*v1.Pod{member("a", inPhase(v1.PodFailed)), member("b")}, "Pending: 1 valid, 0 ready, 1 active"},
+		"both were evicted":               {[]*v1.Pod{member("a", inPhase(v1.PodFailed), evicted), member("b", inPhase(v1.PodFailed), evicted)}, "Pending: 0 valid, 0 ready, 0 active"},
+		"one was evicted, one is deleted": {[]*v1.Pod{member("a", inPhase(v1.PodFailed), evicted), member("b", inPhase(v1.PodFailed), deleting)}, "Pending: 0 valid, 0 ready, 0 active"},
+		"one was evicted, one failed":     {[]*v1.Pod{member("a", inPhase(v1.PodFailed), evicted), member("b", inPhase(v1.PodFailed))}, "Failed: 0 valid, 0 ready, 0 active"},
+		"one on a node that is gone":      {[]*v1.Pod{member("a", on("n")), member("b", on("gone"))}, "Unknown: 1 valid, 1 ready, 2 active"},
+		"one is being deleted":            {[]*v1.Pod{member("a", on("n")), member("b", on("n"), deleting)}, "Unknown: 1 valid, 1 ready, 2 active"},
+		"foreign pods do not count":       {[]*v1.Pod{member("a", on("n")), member("b", on("n"), foreign)}, "Unknown: 1 valid, 1 ready, 1 active"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +58,49 @@ func TestJobCountsAndPhase(t *testing.T) {
 			got := fmt.Sprintf("%s: %d valid, %d ready, %d active", j.Phase(), j.ValidCount(), j.ReadyCount(), j.Active())
 			if got != tc.want {
 				t.Errorf("\n got %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func evicted(p *v1.Pod) {
+	p.Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}}
+}
+
+// A PodGroup that has ended remains so when its pods are deleted, and until others are created. Its queue counts it so.
+func TestPhaseWithoutPods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status, want v1alpha1.PodGroupPhase
+		pods         []*v1.Pod
+	}{
+		"never had pods":          {"", v1alpha1.PodGroupPending, nil},
+		"ran":                     {v1alpha1.PodGroupRunning, v1alpha1.PodGroupPending, nil},
+		"finished":                {v1alpha1.PodGroupFinished, v1alpha1.PodGroupFinished, nil},
+		"failed":                  {v1alpha1.PodGroupFailed, v1alpha1.PodGroupFailed, nil},
+		"failed, then a new pod":  {v1alpha1.PodGroupFailed, v1alpha1.PodGroupPending, []*v1.Pod{aPod("a", inGroup("g"))}},
+		"finished, one pod stays": {v1alpha1.PodGroupFinished, v1alpha1.PodGroupFinished, []*v1.Pod{aPod("a", inGroup("g"), inPhase(v1.PodSucceeded))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.Events().SetQueue(aQueue("default"))
+			c.Events().SetPodGroup(aGroup("g", "", 1))
+			c.Events().Recompute()
+			shown := aGroup("g", "", 1)
+			shown.Status.Phase = tc.status
+			c.Events().SetPodGroup(shown)
+			for _, pod := range tc.pods {
+				c.Events().SetPod(pod)
+			}
+			c.Events().Recompute()
+			j := c.Jobs()["group/ns/g"]
+			if j.Phase() != tc.want {
+				t.Errorf("got phase %q, want %q", j.Phase(), tc.want)
+			}
+			if ended := len(c.WaitingJobs()) == 0; ended != j.Ended() {
+				t.Errorf("the job has ended: %t; it waits: %t", j.Ended(), !ended)
+			}
+			if err := audit.Model(c); err != nil {
+				t.Error(err)
 			}
 		})
 	}

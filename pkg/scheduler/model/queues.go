@@ -90,5 +90,7 @@ func countGroup(q *api.QueueInfo, phase v1alpha1.PodGroupPhase, sign int32) {
 		q.Groups.Unknown += sign
 	case v1alpha1.PodGroupFinished:
 		q.Groups.Finished += sign
+	case v1alpha1.PodGroupFailed:
+		q.Groups.Failed += sign
 	}
 }

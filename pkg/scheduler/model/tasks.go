@@ -22,14 +22,16 @@ func readPod(t *api.TaskInfo, pod *v1.Pod, signature *api.Signature) {
 	}
 	t.Gated = len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == ""
 	t.Created = pod.CreationTimestamp.UnixNano()
-	t.Tracking.NodeBound = belongsToNode(pod)
+	owner := metav1.GetControllerOfNoCopy(pod)
+	t.Tracking.NodeBound = belongsToNode(pod, owner)
+	t.Tracking.Controlled = owner != nil
+	t.Tracking.Disrupted = api.Disrupted(pod)
 }
 
 // belongsToNode reports whether an evicted pod would only return to its node: mirror pods
 // represent what the kubelet runs by itself, and a DaemonSet runs one pod on each node.
-func belongsToNode(pod *v1.Pod) bool {
+func belongsToNode(pod *v1.Pod, owner *metav1.OwnerReference) bool {
 	_, static := pod.Annotations[v1.MirrorPodAnnotationKey]
-	owner := metav1.GetControllerOfNoCopy(pod)
 	return static || owner != nil && owner.Kind == "DaemonSet"
 }
 

@@ -14,11 +14,13 @@ type cost struct {
 	priority    int32 // the highest victim priority
 	gangs, pods int32 // gangs broken, pods evicted
 	runtime     int64 // the creation times of the pods in seconds since 1970, added up and negated: young pods cost less
+	lost        int32 // pods without a controller, which would create them again
 }
 
 func (c cost) compare(o cost) int {
 	return cmp.Or(
-		cmp.Compare(c.priority, o.priority), cmp.Compare(c.gangs, o.gangs), cmp.Compare(c.pods, o.pods), cmp.Compare(c.runtime, o.runtime))
+		cmp.Compare(c.priority, o.priority), cmp.Compare(c.gangs, o.gangs), cmp.Compare(c.pods, o.pods),
+		cmp.Compare(c.runtime, o.runtime), cmp.Compare(c.lost, o.lost))
 }
 
 // costOf returns the cost of a victim set for a claim.
@@ -32,6 +34,9 @@ func costOf(claim *api.Claim, units []api.Unit) cost {
 		c.pods += int32(len(u.Tasks))
 		for _, t := range u.Tasks {
 			c.runtime -= t.Created / int64(1e9)
+			if !t.Controlled() {
+				c.lost++
+			}
 			if p := victimPriority(claim, t); i == 0 || p > c.priority {
 				c.priority = p
 			}

@@ -9,10 +9,12 @@
 //
 //  1. If the task fits on resources that are free or being released, Plan places it there.
 //  2. Otherwise each node has a candidate, which is the cheapest victim set of that node. Units are added in the order
-//     of the priority of their jobs, surplus pods before whole gangs, young before old, until the task fits. Then
-//     units without which the task still fits are reprieved, the last one added first.
+//     of the priority of their jobs, surplus pods before whole gangs, young before old, pods with a controller before
+//     others of the same age, until the task fits. Then units without which the task still fits are reprieved, the last
+//     one added first.
 //  3. Plan evicts the candidate with the lowest cost, and places the task on its node. The cost is, in this order: the
-//     highest victim priority, gangs broken, pods, running time lost, the name of the node.
+//     highest victim priority, gangs broken, pods, running time lost, pods that no controller creates again, the name
+//     of the node.
 //  4. When all tasks are placed, Plan reprieves each unit without which all of them still fit, the last evicted first.
 //     If gangs were broken, it prefers a plan of surplus pods alone whose victims have no higher priority.
 //

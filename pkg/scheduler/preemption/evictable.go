@@ -115,13 +115,23 @@ func inQueue(q *api.QueueInfo) []*api.TaskInfo {
 	return list
 }
 
-// cheapestFirst orders pods by the priority of their jobs, then by their own, then the youngest first.
+// cheapestFirst orders pods by the priority of their jobs, then by their own, then the youngest first, then those that
+// a controller creates again.
 func cheapestFirst(a, b *api.TaskInfo) int {
-	return cmp.Or(
+	if n := cmp.Or(
 		cmp.Compare(a.Job.Priority, b.Job.Priority),
 		cmp.Compare(a.Priority, b.Priority),
-		-api.CompareAge(a.Created, b.Created, a.Key, b.Key),
-	)
+		cmp.Compare(b.Created, a.Created),
+	); n != 0 {
+		return n
+	}
+	switch {
+	case a.Controlled() == b.Controlled():
+		return cmp.Compare(b.Key, a.Key)
+	case a.Controlled():
+		return -1
+	}
+	return 1
 }
 
 // isVictimJob reports whether members of the job may be evicted at all. They may not while others of them are being

@@ -32,10 +32,10 @@ func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned
 			return nil, fmt.Errorf("listing %s: %w", l.resource, err)
 		}
 	}
-	return o, nil
+	return o, o.readFailureRules(ctx, kube)
 }
 
-// lists returns all kinds except Job, because the pods of Jobs exist in a cluster.
+// lists returns all kinds except Job, because the pods of Jobs exist in a cluster; see readFailureRules.
 func lists(kube kubernetes.Interface, batch versioned.Interface) []list {
 	core, storage, devices, groups := kube.CoreV1(), kube.StorageV1(), kube.ResourceV1(), batch.SchedulingV1alpha1()
 	return []list{

@@ -4,8 +4,10 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -58,14 +60,10 @@ func (r *run) applyDecisions() (changed bool) {
 		delete(r.lost, nameOf(p.pod))
 		r.cluster.Events().SetPod(p.running())
 	}
+	r.failJobs()
 	for _, pod := range r.victims {
-		r.cluster.Events().DeletePod(pod.UID)
-		for _, reservation := range r.held[pod.UID] {
-			reservation.Release()
-		}
-		delete(r.held, pod.UID)
-		r.lost[nameOf(pod)] = pod
-		if metav1.GetControllerOfNoCopy(pod) != nil {
+		r.remove(pod)
+		if metav1.GetControllerOfNoCopy(pod) != nil && r.failures.failed[jobOf(pod)] == "" {
 			r.cluster.Events().SetPod(r.recreated(pod))
 		}
 	}
@@ -78,6 +76,16 @@ func (r *run) applyDecisions() (changed bool) {
 	}
 	r.cluster.Events().Recompute()
 	return changed
+}
+
+// remove deletes a pod, and releases its volumes and devices.
+func (r *run) remove(pod *v1.Pod) {
+	r.cluster.Events().DeletePod(pod.UID)
+	for _, reservation := range r.held[pod.UID] {
+		reservation.Release()
+	}
+	delete(r.held, pod.UID)
+	r.lost[nameOf(pod)] = pod
 }
 
 // running returns the pod as the API server shows it some time after its binding.
@@ -141,4 +149,45 @@ func (r *run) missing(budget *policyv1.PodDisruptionBudget) (n int32) {
 		}
 	}
 	return n
+}
+
+// failJobs records which Jobs fail because of the evictions of this cycle, and deletes their other pods as the Job
+// controller does.
+func (r *run) failJobs() {
+	for _, job := range r.failures.evict(r.victims) {
+		others := r.othersOf(job)
+		for _, pod := range others {
+			r.remove(pod)
+		}
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("Job %s fails: %s; %d other pods of it end too", job, r.failures.failed[job], len(others)))
+	}
+	reasons := map[string]string{}
+	for _, pod := range r.victims {
+		reasons[nameOf(pod)] = r.failures.failed[jobOf(pod)]
+	}
+	for i := range r.result.Evicted {
+		e := &r.result.Evicted[i]
+		if reason := reasons[e.Pod]; e.Cycle == r.result.Cycles && reason != "" {
+			e.ComesBack, e.JobFails = false, reason
+		}
+	}
+}
+
+// othersOf returns the pods of a Job that have not ended and are not evicted in this cycle, by name.
+func (r *run) othersOf(job string) []*v1.Pod {
+	var pods []*v1.Pod
+	for _, t := range r.cluster.Tasks() {
+		if jobOf(t.Pod) == job && !t.Status.Ended() && !slices.Contains(r.victims, t.Pod) {
+			pods = append(pods, t.Pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// warnUnknown adds a warning about evicted pods whose Job is not known.
+func (r *run) warnUnknown() {
+	if n := r.failures.unknown; n > 0 {
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("the Jobs of %d evicted pods are not among the objects, or may not be listed: whether the evictions make them fail is not known", n))
+	}
 }

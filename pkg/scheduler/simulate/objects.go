@@ -72,7 +72,9 @@ type Objects struct {
 	ranks   map[reflect.Type]int
 	entries map[objectKey]entry
 	// ignored counts objects that do not affect scheduling, by apiVersion and kind.
-	ignored  map[string]int
+	ignored map[string]int
+	// rules are Jobs of a cluster, by namespace and name, see readFailureRules.
+	rules    map[string]*batchv1.Job
 	progress Progress
 }
 
@@ -90,6 +92,7 @@ type entry struct {
 func newObjects(progress Progress) *Objects {
 	o := &Objects{
 		kinds: map[reflect.Type]kind{}, ranks: map[reflect.Type]int{}, entries: map[objectKey]entry{}, ignored: map[string]int{},
+		rules:    map[string]*batchv1.Job{},
 		progress: progress,
 	}
 	for i, k := range kinds() {

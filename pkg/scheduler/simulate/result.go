@@ -75,6 +75,8 @@ type Eviction struct {
 	Cycle int    `json:"cycle"`
 	// ComesBack is set if a controller creates the pod again.
 	ComesBack bool `json:"comesBack"`
+	// JobFails is why the eviction makes the Job of the pod fail; empty if it does not, or the Job is not known.
+	JobFails string `json:"jobFails,omitempty"`
 }
 
 // Waiting is why pods of a group are pending. A group has several entries if its pods wait for different reasons.

@@ -42,7 +42,8 @@ type Options struct {
 }
 
 // Run runs sessions until one decides nothing. After each session, bound pods run, and pods that are evicted or were
-// terminating are deleted; evicted pods with a controller are created again. The clock does not advance.
+// terminating are deleted; evicted pods with a controller are created again, unless the eviction makes their Job fail. The
+// clock does not advance.
 func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error) {
 	r, err := s.newRun(p, o)
 	if err != nil {
@@ -62,6 +63,7 @@ func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error
 			break
 		}
 	}
+	r.warnUnknown()
 	r.measureAfter()
 	return r.result, nil
 }
@@ -81,6 +83,8 @@ type run struct {
 	again   map[types.UID]bool                      // pods that were created again
 	lost    map[string]*v1.Pod                      // evicted and not running again, by namespace and name
 	budgets map[*policyv1.PodDisruptionBudget]int32
+
+	failures jobFailures
 }
 
 // placement is a pod to bind and the content of its Binding.
@@ -102,7 +106,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 		snapshot: s, profile: profile,
 		cluster: model.NewCluster(model.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
-		budgets: map[*policyv1.PodDisruptionBudget]int32{},
+		budgets: map[*policyv1.PodDisruptionBudget]int32{}, failures: newJobFailures(s.rules),
 		result: &Result{
 			Configuration: p.Name, Totals: []Total{}, Queues: []Queue{}, Bound: []Binding{}, Evicted: []Eviction{}, Waiting: []Waiting{}, Warnings: []string{},
 		},

@@ -80,7 +80,22 @@ func format(r *simulate.Result) string {
 	for _, s := range r.Waiting {
 		lines = append(lines, fmt.Sprintf("%d of %s wait: %s", s.Pods, s.Group, s.Reason))
 	}
+	for _, warning := range r.Warnings {
+		if strings.Contains(warning, "evicted pods") {
+			lines = append(lines, "Warning: "+warning)
+		}
+	}
 	return strings.Join(lines, "\n")
+}
+
+// eightOfAJob returns a Job of the queue rich with backoffLimit 3, and its eight pods, which run on n1.
+func eightOfAJob(job func(string) string, policy string) []string {
+	documents := []string{job("  parallelism: 8\n  backoffLimit: 3\n" + policy)}
+	for i := range 8 {
+		p := pod(fmt.Sprintf("j-x%d", i), "rich", "1", on("n1"), ownedBy("j"))
+		documents = append(documents, strings.NewReplacer("ReplicaSet", "Job", "apps/v1", "batch/v1").Replace(p))
+	}
+	return documents
 }
 
 // TestScenarios runs simulations with policies that evict.
@@ -187,6 +202,34 @@ status: {phase: Available}
 		"a volume bound for one pod is not available to others": {
 			given: []string{node("n1", "4"), node("n2", "4"), queue("q", 1), volume, claim("one"), claim("two"), pod("a", "q", "1", claims("one")), pod("b", "q", "1", claims("two"))},
 			want:  "1: bind default/a n2\n1 of default/b wait: Unschedulable",
+		},
+		"a Job whose evicted pods exceed its backoffLimit fails, and its other pods end": {
+			given: append(eightOfAJob(job, ""), node("n1", "8"), queue("rich", 1), queue("poor", 1), pod("d", "poor", "4", ownedBy("set"))),
+			want: `1: evict default/j-x4 for default/set, reclaimed
+1: evict default/j-x5 for default/set, reclaimed
+1: evict default/j-x6 for default/set, reclaimed
+1: evict default/j-x7 for default/set, reclaimed
+2: bind default/d n1
+Warning: Job default/j fails: evicted pods count as failures, these would be 4, and its backoffLimit is 3; 4 other pods of it end too`,
+		},
+		"a Job that ignores evictions does not fail": {
+			given: append(eightOfAJob(job, "  podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}\n"), node("n1", "8"), queue("rich", 1), queue("poor", 1), pod("d", "poor", "4", ownedBy("set"))),
+			want: `1: evict default/j-x4 for default/set, reclaimed
+1: evict default/j-x5 for default/set, reclaimed
+1: evict default/j-x6 for default/set, reclaimed
+1: evict default/j-x7 for default/set, reclaimed
+2: bind default/d n1
+4 of default/j wait: OverShare`,
+		},
+		"evicted pods of an unknown Job": {
+			given: append(eightOfAJob(job, "")[1:], node("n1", "8"), queue("rich", 1), queue("poor", 1), pod("d", "poor", "4", ownedBy("set"))),
+			want: `1: evict default/j-x4 for default/set, reclaimed
+1: evict default/j-x5 for default/set, reclaimed
+1: evict default/j-x6 for default/set, reclaimed
+1: evict default/j-x7 for default/set, reclaimed
+2: bind default/d n1
+4 of default/j wait: OverShare
+Warning: the Jobs of 4 evicted pods are not among the objects, or may not be listed: whether the evictions make them fail is not known`,
 		},
 		"a group without pods is pending": {
 			given: []string{node("n1", "4"), queue("default", 1), "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2}\n"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -25,13 +26,14 @@ type Snapshot struct {
 	objects  []Object
 	now      time.Time
 	warnings []string
+	rules    map[string]*batchv1.Job // Jobs, by namespace and name, see failureRules
 }
 
 // NewSnapshot takes ownership of the objects and completes them like the API server and controllers: the pods of Jobs
 // without pods, priorities, requests from limits, phases, UIDs. Simulations run at the time now; if that is zero, at
 // the creation time of the youngest object.
 func NewSnapshot(o *Objects, now time.Time) (*Snapshot, error) {
-	s := &Snapshot{now: now, warnings: o.notes()}
+	s := &Snapshot{now: now, warnings: o.notes(), rules: o.failureRules()}
 	if now.IsZero() {
 		s.now = youngest(o.sorted())
 	}

@@ -204,8 +204,19 @@ func someOf(names []string, most int) string {
 func (p *page) evicted(title string, list []Eviction) {
 	p.table(title, []string{"POD", "QUEUE", "FOR", "CAUSE", "RESCHEDULED"}, len(list), func(i int) []string {
 		e := list[i]
-		return []string{e.Pod, e.Queue, e.For, e.Cause, map[bool]string{true: "yes", false: "no"}[e.ComesBack]}
+		return []string{e.Pod, e.Queue, e.For, e.Cause, e.rescheduled()}
 	})
+}
+
+// rescheduled is a word about the pod that a controller creates again.
+func (e *Eviction) rescheduled() string {
+	switch {
+	case e.JobFails != "":
+		return "Job fails"
+	case e.ComesBack:
+		return "yes"
+	}
+	return "no"
 }
 
 // plugins returns the plugins in brackets; empty if there are none.

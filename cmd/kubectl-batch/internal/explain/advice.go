@@ -38,6 +38,8 @@ func advice(reason string) string {
 		return "Check the message of the API server: usually a policy or webhook of the cluster denies the binding. The scheduler retries."
 	case v1alpha1.ReasonGangDegraded:
 		return "Free resources for the missing pods, or delete the PodGroup. With preempt or reclaim the scheduler evicts it if that allows another gang to start."
+	case v1alpha1.ReasonFailed:
+		return "Check the logs of the failed pods. If their controller does not create others, correct the cause and submit again."
 	case v1alpha1.ReasonGroupNotFound:
 		return "Create the PodGroup in the namespace of the pod, or correct the label or annotation of the pod that names it."
 	case v1alpha1.ReasonUnsupportedPodGroupAPI:

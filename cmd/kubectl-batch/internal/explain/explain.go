@@ -32,6 +32,7 @@ func (f *Facts) Text() string {
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
+		s.add("Warning", evictionWarning(f))
 		s.add("Members", f.exceptions()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
@@ -73,6 +74,9 @@ func nearest(message string) (rest, miss string) {
 func (f *Facts) groupReason() verdict {
 	g := f.Group
 	condition := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
+	if v, ended := jobEnd(f); ended {
+		return v
+	}
 	switch {
 	case g.Status.Phase == "" && condition == nil:
 		return f.notLookedAt(g.CreationTimestamp, "PodGroup")
@@ -127,7 +131,12 @@ func (f *Facts) phase() string {
 		phase = "none yet"
 	}
 	since := ""
-	if g.Status.Phase != v1alpha1.PodGroupRunning && g.Status.Phase != v1alpha1.PodGroupFinished {
+	_, ended := jobEnd(f)
+	switch g.Status.Phase {
+	case v1alpha1.PodGroupRunning, v1alpha1.PodGroupFinished, v1alpha1.PodGroupFailed:
+		ended = true
+	}
+	if !ended {
 		since = " for " + f.age(f.waitingSince())
 	}
 	line := fmt.Sprintf("%s%s: %d running, %d pending; %d must start together", phase, since, c.running, c.waiting, max(g.Spec.MinMember, 1))

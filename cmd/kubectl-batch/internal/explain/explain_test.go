@@ -13,9 +13,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
+	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
@@ -121,6 +123,34 @@ func cases() map[string]*explain.Facts {
 			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupFinished)),
 			append(pods("train", 2, succeeded), pod("train-2", failed)), research(),
 		),
+		"failed": facts(
+			group("train", 2, "research", pending("Failed", "no pod is pending or running: 0 succeeded, 2 failed; pod train-0: DeadlineExceeded: Pod was active on the node longer than the specified deadline"), phase(v1alpha1.PodGroupFailed)),
+			pods("train", 2, failed), research(),
+		),
+		"job-evicted": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist")), nil, research(),
+		), func(j *batchv1.Job) {
+			jobEnded(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")(j)
+			j.Status.Failed = 8
+		}),
+		"job-failed": ofJob(facts(
+			group("train", 2, "research", pending("NotEnoughPods", "0 of 2 pods that must start together exist")), nil, research(),
+		), func(j *batchv1.Job) {
+			jobEnded(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")(j)
+			j.Spec.PodFailurePolicy = jobfailure.IgnoreEvictions()
+		}),
+		"job-deadline": ofJob(facts(
+			group("train", 2, "research", pending("NotEnoughPods", "0 of 2 pods that must start together exist")), nil, research(),
+		), jobEnded(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline")),
+		"job-complete": ofJob(facts(
+			group("train", 2, "research", pending("NotEnoughPods", "0 of 2 pods that must start together exist")), nil, research(),
+		), jobEnded(batchv1.JobComplete, "CompletionsReached", "Reached expected number of succeeded pods")),
+		"job-at-risk": ofJob(facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
+		)),
+		"job-safe": ofJob(facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
+		), func(j *batchv1.Job) { j.Spec.PodFailurePolicy = jobfailure.IgnoreEvictions() }),
 		"no-scheduler": facts(group("train", 2, "research"), pods("train", 2), research()),
 		"just-made":    facts(group("train", 2, "research", aged(4)), pods("train", 2), research()),
 		"at-work":      facts(group("train", 2, "research", phase(v1alpha1.PodGroupPending), aged(4)), pods("train", 2), research()),

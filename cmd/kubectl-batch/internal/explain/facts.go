@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
@@ -25,6 +26,9 @@ type Facts struct {
 
 	// Pods are the members of the group, by name.
 	Pods []corev1.Pod
+
+	// Job creates the pods of the PodGroup. It is nil if no Job does, or it could not be read.
+	Job *batchv1.Job
 
 	// Queue is nil if it does not exist or could not be read.
 	Queue *v1alpha1.Queue

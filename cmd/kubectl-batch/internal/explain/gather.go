@@ -105,12 +105,21 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 	for _, p := range telling(f.Pods) {
 		about.read(ctx, "Pod", p.Name)
 	}
+	var jobErr error
+	var reading sync.WaitGroup
+	if f.Group != nil {
+		reading.Go(func() { jobErr = r.readJob(ctx, f) })
+	}
 	queue, err := r.Batch.SchedulingV1alpha1().Queues().Get(ctx, f.queueName(), metav1.GetOptions{})
 	switch {
 	case err == nil:
 		f.Queue = queue
 	case !apierrors.IsNotFound(err):
 		f.Unread = append(f.Unread, fmt.Sprintf("queue %s: %v", f.queueName(), err))
+	}
+	reading.Wait()
+	if jobErr != nil {
+		f.Unread = append(f.Unread, fmt.Sprintf("Job: %v", jobErr))
 	}
 	events, all, err := about.wait(r.AllEvents)
 	switch {

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -123,9 +125,59 @@ func TestRequestsAreFew(t *testing.T) {
 	for _, action := range append(core.Actions(), batch.Actions()...) {
 		got[action.GetVerb()+" "+action.GetResource().Resource]++
 	}
-	want := map[string]int{"get podgroups": 1, "get queues": 1, "list pods": 1, "list events": 3} // group, one that waits, one that runs
+	want := map[string]int{"get podgroups": 1, "get queues": 1, "get jobs": 1, "list pods": 1, "list events": 3} // group, one that waits, one that runs
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhichJob has a Job named j, and one of the name of the PodGroup, which creates its pods only if their label says so.
+func TestWhichJob(t *testing.T) {
+	t.Parallel()
+	owned := func(g *v1alpha1.PodGroup) {
+		g.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "uid-j"}}
+	}
+	ofVolcano := func(g *v1alpha1.PodGroup) {
+		g.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "j", UID: "uid-j"}}
+	}
+	deletedJob := func(g *v1alpha1.PodGroup) {
+		g.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "uid-before"}}
+	}
+	for name, test := range map[string]struct {
+		group  *v1alpha1.PodGroup
+		pods   []corev1.Pod
+		member string // the group that the pods of the Job named g name
+		want   string
+	}{
+		"the owner of the group":        {group: group("g", 1, "research", counted(0), owned), want: "j"},
+		"the controller of the pods":    {group: group("g", 1, "research", counted(1)), pods: pods("g", 1, labelled("g"), controlledBy("j")), want: "j"},
+		"the Job of the group's name":   {group: group("g", 1, "research", counted(0)), member: "g", want: "g"},
+		"another Job of that name":      {group: group("g", 1, "research", counted(0)), member: "h"},
+		"an owner that was deleted":     {group: group("g", 1, "research", counted(0), deletedJob), member: "g"},
+		"a Job of another API, by name": {group: group("g", 1, "research", counted(0), ofVolcano), member: "g", want: "g"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, batch := given(test.group, test.pods)
+			for name, member := range map[string]string{"j": "", "g": test.member} {
+				job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name)}}
+				job.Spec.Template.Labels = map[string]string{v1alpha1.LabelPodGroup: member}
+				if err := core.Tracker().Add(job); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := explain.Reader{Core: core, Batch: batch, Namespace: "team", Now: noon, AllEvents: true}.Group(t.Context(), "g")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if f.Job != nil {
+				got = f.Job.Name
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("Job (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -142,6 +194,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	}{
 		"a queue that may not be read": {refuse: "queues", want: "Unread:   queue research: queues.scheduling.batch-scheduler.dev"},
 		"events that may not be read":  {refuse: "events", want: "Unread:   events: "},
+		"Jobs that may not be read":    {refuse: "jobs", want: "Unread:   Job: "},
 		"pods that may not be read":    {refuse: "pods", want: "is forbidden"},
 		"a group that is not there":    {refuse: "podgroups", want: "is forbidden"},
 		"an event of a group of that name before": {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,28 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 func ago(minutes int) metav1.Time {
 	return metav1.NewTime(noon().Add(-time.Duration(minutes) * time.Minute))
+}
+
+// ofJob gives facts a Job named train.
+func ofJob(f *explain.Facts, edits ...func(*batchv1.Job)) *explain.Facts {
+	f.Job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "uid-train"}}
+	f.Job.Spec.Template.Labels = map[string]string{v1alpha1.LabelPodGroup: "train"}
+	for _, edit := range edits {
+		edit(f.Job)
+	}
+	return f
+}
+
+func jobEnded(kind batchv1.JobConditionType, reason, message string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: ago(5)}}
+	}
+}
+
+func controlledBy(job string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID("uid-" + job), Controller: ptr.To(true)}}
+	}
 }
 
 func facts(g *v1alpha1.PodGroup, pods []corev1.Pod, q *v1alpha1.Queue, events ...corev1.Event) *explain.Facts {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,11 @@ type Gang struct {
 	Group *v1alpha1.PodGroup
 }
 
+// Lifetime is how long the pods may run, and zero for no limit.
+type Lifetime struct {
+	Time time.Duration // of each pod, from its start
+}
+
 // Grouping is what only the PodGroup says.
 type Grouping struct {
 	Queue         string
@@ -48,6 +54,7 @@ type Spec struct {
 	Image            string
 	Command          []string
 	Grouping
+	Lifetime
 }
 
 // New makes a gang. An error names the flag that is wrong.
@@ -75,7 +82,7 @@ func New(s Spec) (Gang, error) {
 	g := Gang{Job: &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
 		Spec: batchv1.JobSpec{
-			Parallelism: ptr.To(s.Replicas), Completions: ptr.To(s.Replicas),
+			Parallelism: ptr.To(s.Replicas), Completions: ptr.To(s.Replicas), CompletionMode: ptr.To(batchv1.IndexedCompletion),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers: []corev1.Container{{
@@ -85,7 +92,7 @@ func New(s Spec) (Gang, error) {
 			}},
 		},
 	}}
-	return g, g.complete(s.Grouping)
+	return g, g.complete(s.Grouping, s.Lifetime)
 }
 
 func (s Spec) check() error {
@@ -116,7 +123,7 @@ func parse(name corev1.ResourceName, text string) (resource.Quantity, error) {
 }
 
 // complete adds what makes the Job a gang: a PodGroup, its label on the pods, and the name of the scheduler.
-func (g *Gang) complete(o Grouping) error {
+func (g *Gang) complete(o Grouping, l Lifetime) error {
 	pods := &g.Job.Spec.Template
 	if g.Group == nil {
 		name := named(pods)
@@ -146,6 +153,10 @@ func (g *Gang) complete(o Grouping) error {
 	case corev1.DefaultSchedulerName:
 		return fmt.Errorf("the pods of Job %s use %s, which does not support PodGroups; remove schedulerName, or set it to %s", g.Job.Name, corev1.DefaultSchedulerName, schedulerName)
 	}
+	if err := g.limit(l); err != nil {
+		return err
+	}
+	g.ignoreEvictions()
 	return g.checkMin()
 }
 

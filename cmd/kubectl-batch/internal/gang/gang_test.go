@@ -113,7 +113,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, err := gang.Read(strings.NewReader(test.given), test.grouping)
+			g, err := gang.Read(strings.NewReader(test.given), test.grouping, gang.Lifetime{})
 			compare(t, test.want, g, err)
 		})
 	}

@@ -21,7 +21,7 @@ import (
 
 // Read reads a Job, with its PodGroup or without, from YAML or JSON, and adds what is missing. An unknown
 // field is an error.
-func Read(from io.Reader, o Grouping) (Gang, error) {
+func Read(from io.Reader, o Grouping, l Lifetime) (Gang, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(batchv1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
@@ -51,7 +51,7 @@ func Read(from io.Reader, o Grouping) (Gang, error) {
 			return Gang{}, err
 		}
 	}
-	return g, g.finish(o)
+	return g, g.finish(o, l)
 }
 
 // empty reports whether a document has no content.
@@ -79,7 +79,7 @@ func (g *Gang) take(object runtime.Object) error {
 }
 
 // finish checks what was read as a whole.
-func (g *Gang) finish(o Grouping) error {
+func (g *Gang) finish(o Grouping, l Lifetime) error {
 	switch {
 	case g.Job == nil:
 		return errors.New("no Job found")
@@ -93,7 +93,7 @@ func (g *Gang) finish(o Grouping) error {
 	if g.Group != nil && g.Group.Spec.MinMember == 0 {
 		g.Group.Spec.MinMember = 1 // as the API server does
 	}
-	return g.complete(o)
+	return g.complete(o, l)
 }
 
 // In puts the gang into a namespace, or says that it is made for another.

@@ -66,15 +66,15 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 // Queues returns a table with a row for each Queue and the number of PodGroups by phase.
 func Queues(list []v1alpha1.Queue, o Options) text.Table {
 	t := text.Table{
-		Titles: []string{"NAME", "WEIGHT", "PENDING", "RUNNING", "UNKNOWN", "FINISHED", "RECLAIMABLE", "AGE"},
-		Right:  []bool{false, true, true, true, true, true, false, false},
+		Titles: []string{"NAME", "WEIGHT", "PENDING", "RUNNING", "UNKNOWN", "FINISHED", "FAILED", "RECLAIMABLE", "AGE"},
+		Right:  []bool{false, true, true, true, true, true, true, false, false},
 	}
 	for i := range list {
 		q := &list[i]
 		groups := q.Status.Groups
 		row := text.Row{Cells: []string{
 			q.Name, strconv.Itoa(int(q.Spec.Weight)), strconv.Itoa(int(groups.Pending)), strconv.Itoa(int(groups.Running)),
-			strconv.Itoa(int(groups.Unknown)), strconv.Itoa(int(groups.Finished)),
+			strconv.Itoa(int(groups.Unknown)), strconv.Itoa(int(groups.Finished)), strconv.Itoa(int(groups.Failed)),
 			strconv.FormatBool(q.Spec.Reclaimable == nil || *q.Spec.Reclaimable),
 			duration.HumanDuration(o.Now.Sub(q.CreationTimestamp.Time)),
 		}}

@@ -55,7 +55,7 @@ func queue(name string, weight int32, guarantee, deserved, allocated, limit core
 		Spec:       v1alpha1.QueueSpec{Weight: weight, Guarantee: guarantee, Capability: limit},
 		Status: v1alpha1.QueueStatus{
 			Deserved: deserved, Allocated: allocated,
-			Groups: v1alpha1.QueueGroups{Pending: 2, Running: 5, Unknown: 1, Finished: 17},
+			Groups: v1alpha1.QueueGroups{Pending: 2, Running: 5, Unknown: 1, Finished: 17, Failed: 3},
 		},
 	}
 }

@@ -48,7 +48,8 @@ the containers of a pod do is said by annotations of the pod:
         ends with 0 has Succeeded, with anything else it has Failed.
   ` + annotation.TerminateAfter + `: 3s
         They take this time to stop when the pod is deleted or evicted. Without it
-        the pod is gone at once: terminationGracePeriodSeconds delays nothing.
+        the pod is gone at once: terminationGracePeriodSeconds delays nothing. The
+        pod has Failed before it is removed.
 
 The kubelets send no heartbeats. Conditions and taints of a node stay as they are set.`
 

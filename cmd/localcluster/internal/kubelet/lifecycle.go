@@ -20,6 +20,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 )
 
+// terminatedBySIGTERM is the exit code of a container that SIGTERM ends.
+const terminatedBySIGTERM = 128 + 15
+
 // podLifecycle computes the status of pods.
 type podLifecycle struct {
 	clock      clock.PassiveClock
@@ -51,6 +54,7 @@ func (l *podLifecycle) functions() template.FuncMap {
 	return template.FuncMap{
 		startFunc:  l.change(l.start),
 		finishFunc: l.change(l.finish),
+		stopFunc:   l.change(l.stop),
 	}
 }
 
@@ -92,6 +96,11 @@ func (l *podLifecycle) finish(pod *corev1.Pod) corev1.PodStatus {
 		behaviour.exitCode = 0 // the annotations were valid when the pod started
 	}
 	return finished(pod, metav1.NewTime(l.clock.Now()), behaviour.exitCode)
+}
+
+// stop returns the status of a pod whose containers have ended because the pod was deleted.
+func (l *podLifecycle) stop(pod *corev1.Pod) corev1.PodStatus {
+	return finished(pod, metav1.NewTime(l.clock.Now()), terminatedBySIGTERM)
 }
 
 func (l *podLifecycle) behaviour(pod *corev1.Pod) (behaviour, error) {

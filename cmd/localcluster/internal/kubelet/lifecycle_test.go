@@ -28,14 +28,17 @@ func TestOneStageAtATime(t *testing.T) {
 		want  string // the stage and its delay
 	}{
 		"bound":                       {phase(corev1.PodPending), "start 0s"},
-		"bound and deleted":           {having(phase(corev1.PodPending), deleted), "delete 0s"},
+		"bound and deleted":           {having(phase(corev1.PodPending), deleted), "stop 0s"},
 		"running without end":         {phase(corev1.PodRunning), ""},
 		"running for a minute":        {having(phase(corev1.PodRunning), conditions(until)), "finish 1m0s"},
-		"running and deleted":         {having(phase(corev1.PodRunning), conditions(until), deleted), "delete 0s"},
-		"deleted with TerminateAfter": {having(phase(corev1.PodRunning), deleted, annotated(annotation.TerminateAfter, "3s")), "delete 3s"},
+		"running and deleted":         {having(phase(corev1.PodRunning), conditions(until), deleted), "stop 0s"},
+		"deleted with TerminateAfter": {having(phase(corev1.PodRunning), deleted, annotated(annotation.TerminateAfter, "3s")), "stop 3s"},
+		"deleted and stopped":         {having(phase(corev1.PodFailed), deleted, annotated(annotation.TerminateAfter, "3s")), "delete 0s"},
+		"deleted and lost":            {having(phase(corev1.PodUnknown), deleted), "stop 0s"},
 		"succeeded":                   {having(phase(corev1.PodSucceeded), conditions(until)), ""},
 		"failed":                      {having(phase(corev1.PodFailed), conditions(until)), ""},
 		"failed and deleted":          {having(phase(corev1.PodFailed), deleted), "delete 0s"},
+		"succeeded and deleted":       {having(phase(corev1.PodSucceeded), deleted), "delete 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod("a", test.given)
@@ -143,6 +146,14 @@ func TestFinish(t *testing.T) {
 				t.Errorf("got phase %s and %+v, want %s and code %d", status.Phase, terminated, test.phase, test.code)
 			}
 		})
+	}
+}
+
+func TestStop(t *testing.T) {
+	status := newTestLives(t).stop(newPod("a", deleted, annotated(annotation.ExitCode, "0")))
+	terminated := status.ContainerStatuses[0].State.Terminated
+	if status.Phase != corev1.PodFailed || terminated == nil || terminated.ExitCode != 143 {
+		t.Errorf("got phase %s and %+v, want Failed and code 143", status.Phase, terminated)
 	}
 }
 

@@ -18,6 +18,7 @@ const runsUntil = "localcluster.batch-scheduler.dev/RunsUntil"
 const (
 	startFunc  = "Start"
 	finishFunc = "Finish"
+	stopFunc   = "Stop"
 )
 
 func nodeRef() internalversion.StageResourceRef {
@@ -30,6 +31,9 @@ func podRef() internalversion.StageResourceRef {
 
 // stages returns the lifecycle of a pod. At most one stage selects a pod at any time; kwok would choose randomly
 // between several.
+//
+// As real kubelets do, "stop" writes the final phase of a deleted pod before "delete" removes the pod. The Job
+// controller waits for that phase if a Job has a podFailurePolicy.
 func stages() []*internalversion.Stage {
 	return []*internalversion.Stage{
 		stage("start", internalversion.StageSpec{
@@ -41,9 +45,13 @@ func stages() []*internalversion.Stage {
 			Delay:    from(endMoment),
 			Steps:    patchStatus(finishFunc),
 		}),
-		stage("delete", internalversion.StageSpec{
-			Selector: all(has(deletion)),
+		stage("stop", internalversion.StageSpec{
+			Selector: all(has(deletion), in(".status.phase", "Pending", "Running", "Unknown")),
 			Delay:    from(`.metadata.annotations["` + annotation.TerminateAfter + `"]`),
+			Steps:    patchStatus(stopFunc),
+		}),
+		stage("delete", internalversion.StageSpec{
+			Selector: all(has(deletion), in(".status.phase", "Succeeded", "Failed")),
 			Steps:    []internalversion.StageStep{{Delete: true}},
 		}),
 	}

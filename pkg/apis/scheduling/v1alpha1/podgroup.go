@@ -79,7 +79,7 @@ type PodGroupSpec struct {
 }
 
 // PodGroupPhase is a summary of the state of a PodGroup.
-// +kubebuilder:validation:Enum=Pending;Running;Unknown;Finished
+// +kubebuilder:validation:Enum=Pending;Running;Unknown;Finished;Failed
 type PodGroupPhase string
 
 const (
@@ -89,14 +89,19 @@ const (
 	PodGroupRunning PodGroupPhase = "Running"
 	// PodGroupUnknown: some pods run, but fewer than minMember.
 	PodGroupUnknown PodGroupPhase = "Unknown"
-	// PodGroupFinished: no pod is pending or running, and at least minMember pods have ended.
+	// PodGroupFinished: no pod is pending or running, some have succeeded, and either minMember pods have succeeded or
+	// none has failed. Pods that were evicted or deleted do not count as failed.
 	PodGroupFinished PodGroupPhase = "Finished"
+	// PodGroupFailed: no pod is pending or running, some have failed, and fewer than minMember have succeeded. If the
+	// controller of the pods creates others, the PodGroup is Pending again.
+	PodGroupFailed PodGroupPhase = "Failed"
 )
 
 // PodGroupStatus is the state of a PodGroup as the scheduler observes it.
 type PodGroupStatus struct {
-	// phase is a summary of the state: Pending, Running, Unknown (some pods run, but fewer than minMember) or
-	// Finished.
+	// phase is a summary of the state: Pending, Running, Unknown (some pods run, but fewer than minMember), Finished or
+	// Failed (no pod is pending or running, and the kept pods have succeeded or failed). A PodGroup that is Finished or
+	// Failed remains so when its pods are deleted.
 	// +optional
 	Phase PodGroupPhase `json:"phase,omitempty"`
 

@@ -148,9 +148,13 @@ type QueueGroups struct {
 	// +optional
 	Unknown int32 `json:"unknown"`
 
-	// finished is the number of PodGroups that have ended.
+	// finished is the number of PodGroups that have ended successfully.
 	// +optional
 	Finished int32 `json:"finished"`
+
+	// failed is the number of PodGroups that have failed.
+	// +optional
+	Failed int32 `json:"failed"`
 }
 
 // QueueList is a list of Queues.

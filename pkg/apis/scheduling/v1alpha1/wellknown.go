@@ -61,6 +61,8 @@ const (
 	// ReasonGangDegraded: fewer than minMember pods have been running for longer than the grace period, and the
 	// missing pods cannot be placed.
 	ReasonGangDegraded = "GangDegraded"
+	// ReasonFailed: no pod is pending or running, and some have failed.
+	ReasonFailed = "Failed"
 )
 
 // ConditionEvicted is the condition of a PodGroup from which the scheduler has evicted pods. Its reason is the cause of

@@ -7,9 +7,19 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
+
+// ofReplicaSet gives a pod a controller.
+var ofReplicaSet = Mutate(func(p *v1.Pod) {
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: ptr.To(true)}}
+})
+
+// ofOneAge gives pods the same creation time.
+var ofOneAge = Mutate(func(p *v1.Pod) { p.CreationTimestamp = metav1.Unix(1_700_000_000, 0) })
 
 // TestVictims asserts which victims preempt chooses. The numbers are those of the acceptance list.
 func TestVictims(t *testing.T) {
@@ -47,6 +57,30 @@ func TestVictims(t *testing.T) {
 				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1))),
 				Group("q/high", 1, Pending(1, "3cpu", Priority(9)))),
 			Want: `evict q/b-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"of equal pods on a node, the one that its controller creates again is evicted": {
+			Given: Given(Node("n1", "2cpu"), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1), ofOneAge, ofReplicaSet)),
+				Group("q/b", 1, Running(1, "1cpu", "n1", Priority(1), ofOneAge)),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			Want: `evict q/a-0 for q/high
+			       pipeline q/high-0 n1`,
+		},
+		"of equal candidates, the one whose controller creates it again is evicted": {
+			Given: Given(Nodes(2, "n", "1cpu"), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1), ofOneAge)),
+				Group("q/b", 1, Running(1, "1cpu", "n2", Priority(1), ofOneAge, ofReplicaSet)),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			Want: `evict q/b-0 for q/high
+			       pipeline q/high-0 n2`,
+		},
+		"a controller does not outweigh a lower priority": {
+			Given: Given(Nodes(2, "n", "1cpu"), Queue("q", 1),
+				Group("q/a", 1, Running(1, "1cpu", "n1", Priority(1), ofOneAge)),
+				Group("q/b", 1, Running(1, "1cpu", "n2", Priority(2), ofOneAge, ofReplicaSet)),
+				Group("q/high", 1, Pending(1, "1cpu", Priority(9)))),
+			Want: `evict q/a-0 for q/high
 			       pipeline q/high-0 n1`,
 		},
 		"S8: idle resources on another node": {

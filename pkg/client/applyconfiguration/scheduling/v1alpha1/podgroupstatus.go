@@ -15,8 +15,9 @@ import (
 //
 // PodGroupStatus is the state of a PodGroup as the scheduler observes it.
 type PodGroupStatusApplyConfiguration struct {
-	// phase is a summary of the state: Pending, Running, Unknown (some pods run, but fewer than minMember) or
-	// Finished.
+	// phase is a summary of the state: Pending, Running, Unknown (some pods run, but fewer than minMember), Finished or
+	// Failed (no pod is pending or running, and the kept pods have succeeded or failed). A PodGroup that is Finished or
+	// Failed remains so when its pods are deleted.
 	Phase *schedulingv1alpha1.PodGroupPhase `json:"phase,omitempty"`
 	// pending is the number of pods without a node.
 	Pending *int32 `json:"pending,omitempty"`

@@ -16,8 +16,10 @@ type QueueGroupsApplyConfiguration struct {
 	Running *int32 `json:"running,omitempty"`
 	// unknown is the number of PodGroups with some running pods, but fewer than minMember.
 	Unknown *int32 `json:"unknown,omitempty"`
-	// finished is the number of PodGroups that have ended.
+	// finished is the number of PodGroups that have ended successfully.
 	Finished *int32 `json:"finished,omitempty"`
+	// failed is the number of PodGroups that have failed.
+	Failed *int32 `json:"failed,omitempty"`
 }
 
 // QueueGroupsApplyConfiguration constructs a declarative configuration of the QueueGroups type for use with
@@ -55,5 +57,13 @@ func (b *QueueGroupsApplyConfiguration) WithUnknown(value int32) *QueueGroupsApp
 // If called multiple times, the Finished field is set to the value of the last call.
 func (b *QueueGroupsApplyConfiguration) WithFinished(value int32) *QueueGroupsApplyConfiguration {
 	b.Finished = &value
+	return b
+}
+
+// WithFailed sets the Failed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Failed field is set to the value of the last call.
+func (b *QueueGroupsApplyConfiguration) WithFailed(value int32) *QueueGroupsApplyConfiguration {
+	b.Failed = &value
 	return b
 }

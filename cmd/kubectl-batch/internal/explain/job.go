@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// readJob reads the Job that creates the pods of a PodGroup, if there is one: the owner of the PodGroup or of its pods,
+// else the Job of the same name if its pods are members.
+func (r Reader) readJob(ctx context.Context, f *Facts) error {
+	name, uid := f.Group.Name, types.UID("")
+	if owner := jobOwner(f.Group, f.Pods); owner != nil {
+		name, uid = owner.Name, owner.UID
+	}
+	job, err := r.Core.BatchV1().Jobs(r.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	case uid == job.UID, uid == "" && creates(job, f.Group):
+		f.Job = job
+	}
+	return nil
+}
+
+// jobOwner returns the Job that owns the PodGroup, or the first of the pods that a Job controls; nil if there is none.
+func jobOwner(group *v1alpha1.PodGroup, pods []corev1.Pod) *metav1.OwnerReference {
+	for i := range group.OwnerReferences {
+		if isJob(&group.OwnerReferences[i]) {
+			return &group.OwnerReferences[i]
+		}
+	}
+	for i := range pods {
+		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && isJob(owner) {
+			return owner
+		}
+	}
+	return nil
+}
+
+func isJob(owner *metav1.OwnerReference) bool {
+	return owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, batchv1.GroupName+"/")
+}
+
+// creates reports whether the pods of a Job are members of the PodGroup.
+func creates(job *batchv1.Job, group *v1alpha1.PodGroup) bool {
+	pods := &job.Spec.Template
+	name := pods.Labels[v1alpha1.LabelPodGroup]
+	if name == "" {
+		name = pods.Annotations[v1alpha1.AnnotationGroupName]
+	}
+	return name == group.Name
+}
+
+// jobEnd returns the verdict on a PodGroup whose Job has failed or completed, and whether that is so.
+func jobEnd(f *Facts) (verdict, bool) {
+	if f.Job == nil {
+		return verdict{}, false
+	}
+	end := jobfailure.End(f.Job)
+	switch {
+	case end == nil:
+		return verdict{}, false
+	case end.Type == batchv1.JobComplete:
+		return verdict{reason: "none", message: "Job " + f.Job.Name + " is complete"}, true
+	}
+	v := verdict{
+		reason:  end.Reason,
+		message: fmt.Sprintf("Job %s failed %s ago, and creates no more pods: %s", f.Job.Name, f.age(end.LastTransitionTime), end.Message),
+		advice:  "Correct the cause, delete the Job, and submit it again.",
+	}
+	switch {
+	case end.Reason == batchv1.JobReasonDeadlineExceeded:
+		v.advice = "The activeDeadlineSeconds of a Job includes the time for which its pods wait. Delete the Job, and submit it again with activeDeadlineSeconds in the pod template instead (submit --time)."
+	case end.Reason == batchv1.JobReasonBackoffLimitExceeded && jobfailure.OfEviction(f.Job, 1) != "":
+		v.advice = "Check the logs of its pods. If they were evicted: evictions count as failures of this Job. Delete the Job, and submit it again with a podFailurePolicy that ignores DisruptionTarget, as submit does."
+	}
+	return v, true
+}
+
+// evictionWarning says that an eviction of the gang would end its Job, and why; empty if it would not.
+func evictionWarning(f *Facts) string {
+	if f.Job == nil || jobfailure.End(f.Job) != nil {
+		return ""
+	}
+	pods := int32(0)
+	for i := range f.Pods {
+		owner := metav1.GetControllerOf(&f.Pods[i])
+		ended := f.Pods[i].Status.Phase == corev1.PodSucceeded || f.Pods[i].Status.Phase == corev1.PodFailed
+		if owner != nil && owner.UID == f.Job.UID && !ended {
+			pods++
+		}
+	}
+	if pods == 0 {
+		pods = ptr.Deref(f.Job.Spec.Parallelism, 1)
+	}
+	if why := jobfailure.OfEviction(f.Job, pods); why != "" {
+		return fmt.Sprintf("an eviction would end Job %s: %s", f.Job.Name, why)
+	}
+	return ""
+}
