@@ -201,7 +201,11 @@ func (v *Verdict) message(dims *Dimensions) string {
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
 	case v1alpha1.ReasonQueueNotFound:
-		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
+		text := fmt.Sprintf("queue %q does not exist", v.Name)
+		if v.Detail != "" {
+			text += " (" + v.Detail + ")"
+		}
+		return text + "; create it or name another queue"
 	case v1alpha1.ReasonGroupNotFound:
 		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
 	case v1alpha1.ReasonPreempting:
