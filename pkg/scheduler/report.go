@@ -90,7 +90,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	switch outcome, failed := ssn.Outcome(j), failedBinds(j); {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():
 		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
-		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
+		g.Message = scheduledMessage(j.MinMember)
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims()
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)
@@ -108,6 +108,14 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		g.Message += fmt.Sprintf("; priority class %s does not exist, so the highest priority of the pods is used", class)
 	}
 	return g
+}
+
+// scheduledMessage words that the gang has its nodes.
+func scheduledMessage(minMember int32) string {
+	if minMember == 1 {
+		return "the 1 pod that must start has a node"
+	}
+	return fmt.Sprintf("all %d pods that must start together have a node", minMember)
 }
 
 // bindsClaims reports whether a task is in flight and claims may have to be bound first.
