@@ -95,6 +95,20 @@ func cases() map[string]*explain.Facts {
 			event("PodGroup", "train", 11, "Scheduled", "8 pods bound"),
 			event("Pod", "train-0", 11, "Scheduled", "Successfully assigned team/train-0 to n-17"),
 		),
+		"in-one-second": facts(
+			group("train", 1, "research", scheduled, phase(v1alpha1.PodGroupRunning), at(10)),
+			pods("train", 1, running, createdAt(10), boundAt(10)), research(),
+			eventAt("Pod", "train-0", 10, 900, "Scheduled", "Successfully assigned team/train-0 to n-17"),
+			eventAt("PodGroup", "train", 10, 100, "NotEnoughResources", "needs 1 more pod of 1 cpu"),
+		),
+		"holds-nothing": facts(
+			group("train", 1, "gpus", pending("QueueFull", queueFull)), pods("train", 1, waiting("QueueFull", queueFull)),
+			holdsNothing(),
+		),
+		"one-surplus-pod-waits": facts(
+			group("train", 1, "research", scheduled, phase(v1alpha1.PodGroupRunning)),
+			append(pods("train", 1, running), named("train-", 1, 1, waiting("Unschedulable", "0/1 nodes are available: 1 Insufficient cpu"))...), research(),
+		),
 		"finished": facts(
 			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupFinished)),
 			append(pods("train", 2, succeeded), pod("train-2", failed)), research(),
