@@ -56,5 +56,6 @@ func podAdvice(reason string) string {
 
 const (
 	adviceWithoutScheduler = "Check whether the scheduler runs, and its log: kubectl get pods -n batch-scheduler-system."
+	adviceOrphaned         = "The pod counts in its queue, but not in a gang: it can be evicted alone. A new PodGroup of that name does not include it; for that, delete the pod, so that its controller creates another."
 	adviceForeignScheduler = "Set spec.schedulerName to batch-scheduler in the pod template, and recreate the pods."
 )

@@ -93,6 +93,12 @@ func (f *Facts) podReason(p *corev1.Pod) verdict {
 		return verdict{reason: "none", message: "the pod has a node"}
 	case foreign(p):
 		return verdict{reason: "none", message: "another scheduler is responsible for the pod: its spec.schedulerName is " + p.Spec.SchedulerName, advice: adviceForeignScheduler}
+	case f.MissingGroup != "" && holds(p):
+		return verdict{
+			reason:  "none",
+			message: fmt.Sprintf("the pod has a node; PodGroup %q, for which it was bound, does not exist any more", f.MissingGroup),
+			advice:  adviceOrphaned,
+		}
 	case condition == nil:
 		return f.notLookedAt(p.CreationTimestamp, "pod")
 	}

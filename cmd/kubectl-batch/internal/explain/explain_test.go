@@ -123,6 +123,7 @@ func cases() map[string]*explain.Facts {
 		"pod":            facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", insufficient+"; nearest: node n-17 lacks 2 nvidia.com/gpu"))}, nil),
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
+		"pod-orphaned":   orphaned(facts(nil, []corev1.Pod{pod("train-0", running, boundFor("research"))}, research()), "train"),
 		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),
 		"pod-unlookedat": facts(nil, []corev1.Pod{pod("notebook")}, nil),
 		"pod-gated":      facts(nil, []corev1.Pod{gated("notebook")}, nil),

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // Facts are what is known at a moment.
@@ -23,6 +24,10 @@ type Facts struct {
 
 	// Pods are the members of the group, by name.
 	Pods []corev1.Pod
+
+	// MissingGroup is the name of the PodGroup that the only pod names, if it does not exist or is not the one for which the
+	// pod was bound.
+	MissingGroup string
 
 	// Queue is nil if it does not exist or could not be read.
 	Queue *v1alpha1.Queue
@@ -47,6 +52,9 @@ func (f *Facts) queueName() string {
 		name = f.Group.Spec.Queue
 	} else {
 		name = f.Pods[0].Labels[v1alpha1.LabelQueue]
+		if bound := api.CommitmentOf(&f.Pods[0]); bound != nil {
+			name = string(bound.Queue)
+		}
 	}
 	if name == "" {
 		return defaultQueue
@@ -79,6 +87,11 @@ func count(pods []corev1.Pod) counts {
 // waits reports whether a pod has no node and may still get one.
 func waits(p *corev1.Pod) bool {
 	return p.Spec.NodeName == "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// holds reports whether a pod has a node and has not ended.
+func holds(p *corev1.Pod) bool {
+	return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
 // foreign reports whether kube-scheduler schedules a pod, as it does if the pod names no scheduler.

@@ -117,6 +117,9 @@ func scheduled(g *v1alpha1.PodGroup) {
 		Message:            fmt.Sprintf("all %d pods that must start together have a node", g.Spec.MinMember),
 		LastTransitionTime: ago(11), ObservedGeneration: 1,
 	}}
+	if g.Spec.MinMember == 1 {
+		g.Status.Conditions[0].Message = "the 1 pod that must start has a node"
+	}
 }
 
 func phase(p v1alpha1.PodGroupPhase) func(*v1alpha1.PodGroup) {
