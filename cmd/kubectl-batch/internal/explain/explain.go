@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -80,6 +81,9 @@ func (f *Facts) groupReason() verdict {
 		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
 	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
+	if pending := count(f.Pods).waiting; condition.Status == metav1.ConditionTrue && pending > 0 {
+		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
+	}
 	if condition.ObservedGeneration < g.Generation {
 		v.message += " (not updated since the last change of the PodGroup)"
 	}
@@ -124,8 +128,11 @@ func (f *Facts) queueText() string {
 func (f *Facts) phase() string {
 	g, c := f.Group, count(f.Pods)
 	phase := string(g.Status.Phase)
-	if phase == "" {
+	switch g.Status.Phase {
+	case "":
 		phase = "none yet"
+	case v1alpha1.PodGroupUnknown:
+		phase += " (only a part of the gang runs)"
 	}
 	since := ""
 	if g.Status.Phase != v1alpha1.PodGroupRunning && g.Status.Phase != v1alpha1.PodGroupFinished {

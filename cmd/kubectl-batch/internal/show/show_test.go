@@ -38,7 +38,7 @@ func group(namespace, name, queue string, minMember, run, wait int32, phase v1al
 func groups() []v1alpha1.PodGroup {
 	return []v1alpha1.PodGroup{
 		group("team-a", "train", "research", 8, 0, 8, "Pending", "NotEnoughResources", "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"),
-		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "all 1 pods that must start together have a node"),
+		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "the 1 pod that must start has a node"),
 		group("team-b", "new", "research", 64, 0, 0, "", "", ""),
 	}
 }
