@@ -35,9 +35,9 @@ func anHourAgo() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 11, 0
 // newPretended has a group "train" of two pods of Job "train", a group "odd" whose pod belongs to a ReplicaSet, a
 // group "bare" with a pod without owner, and two queues.
 func newPretended() *pretended {
-	group := func(name string) *v1alpha1.PodGroup {
+	group := func(name string, labels map[string]string) *v1alpha1.PodGroup {
 		return &v1alpha1.PodGroup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-group", CreationTimestamp: anHourAgo()},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-group", CreationTimestamp: anHourAgo(), Labels: labels},
 			Spec:       v1alpha1.PodGroupSpec{MinMember: 2, Queue: "research"},
 			Status:     v1alpha1.PodGroupStatus{Phase: v1alpha1.PodGroupPending},
 		}
@@ -56,7 +56,7 @@ func newPretended() *pretended {
 			pod("odd-0", "odd", "apps/v1", "ReplicaSet"), pod("bare-0", "bare", "", ""), pod("lonely", "", "", ""),
 		),
 		batch: batchfake.NewSimpleClientset(
-			group("train"), group("odd"), group("bare"),
+			group("train", map[string]string{"tier": "gold"}), group("odd", nil), group("bare", nil),
 			&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "research"}, Spec: v1alpha1.QueueSpec{Weight: 3}},
 			&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}},
 		),

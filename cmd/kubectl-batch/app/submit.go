@@ -92,7 +92,7 @@ func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")
-	flags.StringVarP(&o.output, "output", "o", "", "print the objects in this format: json or yaml")
+	addOutputFlag(cmd, &o.output, formatName)
 }
 
 func dryRuns() []string { return []string{"none", "client", "server"} }
@@ -102,10 +102,11 @@ func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 	switch {
 	case !isAny(o.dryRun, dryRuns()...):
 		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
-	case o.output != "" && !structured(o.output):
-		return gang.Gang{}, fmt.Errorf("-o %s: unknown output format; valid formats: json, yaml", o.output)
 	case cmd.Flags().Changed("min") && o.spec.Min < 1:
 		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.spec.Min)
+	if err := checkOutput(o.output, formatName); err != nil {
+		return gang.Gang{}, err
+	}
 	case o.file == "":
 		return gang.New(o.spec)
 	}

@@ -31,7 +31,7 @@ func (f *Facts) Text() string {
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
-		s.add("Members", f.exceptions()...)
+		s.add("Members", f.exceptionTexts()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
 		s.add("Phase", podPhase(&f.Pods[0], f.Now))
@@ -93,16 +93,16 @@ func (f *Facts) groupReason() verdict {
 func (f *Facts) podReason(p *corev1.Pod) verdict {
 	condition := podScheduled(p)
 	switch {
-	case !waits(p):
-		return verdict{reason: "none", message: "the pod has a node"}
-	case foreign(p):
-		return verdict{reason: "none", message: "another scheduler is responsible for the pod: its spec.schedulerName is " + p.Spec.SchedulerName, advice: adviceForeignScheduler}
 	case f.MissingGroup != "" && holds(p):
 		return verdict{
 			reason:  "none",
 			message: fmt.Sprintf("the pod has a node; PodGroup %q, for which it was bound, does not exist any more", f.MissingGroup),
 			advice:  adviceOrphaned,
 		}
+	case !waits(p):
+		return verdict{reason: "none", message: "the pod has a node"}
+	case foreign(p):
+		return verdict{reason: "none", message: "another scheduler is responsible for the pod: its spec.schedulerName is " + p.Spec.SchedulerName, advice: adviceForeignScheduler}
 	case condition == nil:
 		return f.notLookedAt(p.CreationTimestamp, "pod")
 	}
@@ -135,7 +135,7 @@ func (f *Facts) phase() string {
 		phase += " (only a part of the gang runs)"
 	}
 	since := ""
-	if g.Status.Phase != v1alpha1.PodGroupRunning && g.Status.Phase != v1alpha1.PodGroupFinished {
+	if f.isPending() {
 		since = " for " + f.age(f.waitingSince())
 	}
 	line := fmt.Sprintf("%s%s: %d running, %d pending; %d must start together", phase, since, c.running, c.waiting, max(g.Spec.MinMember, 1))

@@ -85,6 +85,7 @@ func TestGolden(t *testing.T) {
 		"groups":                table(show.Groups(groups()[:2], narrow)),
 		"groups-wide":           table(show.Groups(groups(), show.Options{Now: noon(), Wide: true, Namespaces: true})),
 		"groups-all-namespaces": table(show.Groups(groups(), show.Options{Now: noon(), Namespaces: true})),
+		"groups-watched":        table(show.Groups(groups()[:2], show.Options{Now: noon(), Watch: true})),
 		"queues":                table(show.Queues(queues(), narrow)),
 		"queues-wide":           table(show.Queues(queues(), show.Options{Now: noon(), Wide: true})),
 		"top":                   show.Top(queues()),
