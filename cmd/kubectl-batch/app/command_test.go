@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -25,7 +26,10 @@ import (
 )
 
 func job(name string) *batchv1.Job {
-	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-owner"}}
+// job is one whose template names the PodGroup of the same name.
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-job-" + name)}}
+	j.Spec.Template.Labels = map[string]string{v1alpha1.LabelPodGroup: name}
+	return j
 }
 
 // TestReadersWriteNothing runs each command that is said to read, in all its forms.
@@ -33,7 +37,7 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
-		"why train", "why odd", "why absent", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
+		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
 		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
 	} {
@@ -148,9 +152,11 @@ func TestWrongInput(t *testing.T) {
 		"get podgroups a -A":                `names and -A cannot be combined`,
 		"get podgroups --wacht":             `unknown flag: --wacht; see kubectl batch get podgroups --help`,
 		"get queues absent":                 `Queue "absent" not found; "kubectl batch get queues" lists all`,
-		"why":                               `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
-		"why a b":                           `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
-		"why node/n1":                       `unknown resource "node"; use PODGROUP or pod/NAME`,
+		"why":                               `why requires the name of one PodGroup, or KIND/NAME; "kubectl batch get podgroups" lists the PodGroups`,
+		"why a b":                           `why requires the name of one PodGroup, or KIND/NAME; "kubectl batch get podgroups" lists the PodGroups`,
+		"why nod/n1":                        `the server doesn't have a resource type "nod"`,
+		"why job/absent":                    `job "absent" not found in namespace team; "kubectl get jobs -A" lists all namespaces`,
+		"why job/other":                     `job/other names PodGroup "other", which does not exist, and controls no pods`,
 		"why absent":                        `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why podgroup/absent":               `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why pod/absent":                    `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,

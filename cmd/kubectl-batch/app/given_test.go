@@ -5,12 +5,16 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/fake"
@@ -28,7 +32,26 @@ type pretended struct {
 
 func (p *pretended) namespace() (string, error) { return "team", nil }
 func (p *pretended) connect() (clients, error)  { return clients{p.core, p.batch}, nil }
-func (p *pretended) now() time.Time             { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// object serves Jobs alone.
+func (p *pretended) object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	if !isAny(kind, "job", "jobs", "job.batch") {
+		return nil, fmt.Errorf("the server doesn't have a resource type %q", kind)
+	}
+	job, err := p.core.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	return object, nil
+}
+
+func (p *pretended) now() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 func anHourAgo() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC)) }
 
