@@ -18,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/internal/version"
 )
 
@@ -52,7 +51,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", show.Width)))
+	cmd.SetUsageTemplate(usageTemplate(cmd.UsageTemplate()))
 	cmd.SetIn(streams.In)
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
@@ -61,7 +60,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 	})
 	cmd.AddCommand(
 		newGetCommand(c), newWhyCommand(c), newTopCommand(c),
-		newSubmitCommand(c), newCancelCommand(c), newCompletionCommand(),
+		newSubmitCommand(c), newCancelCommand(c), newCompletionCommand(), newOptionsCommand(), newVersionCommand(),
 	)
 	return cmd
 }

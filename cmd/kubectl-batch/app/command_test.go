@@ -4,6 +4,7 @@
 package app
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"path/filepath"
@@ -132,6 +133,31 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	visit(NewCommand(genericiooptions.IOStreams{}), nil)
+}
+
+// TestHelpOmitsTheFlagsOfAllCommands keeps the flags of kubectl out of each help, where they would be most of it.
+func TestHelpOmitsTheFlagsOfAllCommands(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]struct{ has, lacks string }{
+		"--help":               {"kubectl batch options", "--kubeconfig"},
+		"get podgroups --help": {"--selector", "--kubeconfig"},
+		"submit --help":        {"--replicas", "--kubeconfig"},
+		"options":              {"--kubeconfig", "--replicas"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			cmd := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out})
+			cmd.SetArgs(strings.Split(line, " "))
+			if err := cmd.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tooLong(t, out.String())
+			if !strings.Contains(out.String(), want.has) || strings.Contains(out.String(), want.lacks) {
+				t.Errorf("want %s and not %s in:\n%s", want.has, want.lacks, out.String())
+			}
+		})
+	}
 }
 
 func TestWrongInput(t *testing.T) {
