@@ -13,10 +13,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/version"
 )
@@ -68,6 +70,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 // Execute runs the command line of a process and returns its exit code: 0, or 1 after an error, which is then
 // on stderr in one line.
 func Execute(args []string, streams genericiooptions.IOStreams) int {
+	klog.SetLogger(logr.Discard()) // commands return errors, and the log of client-go would be mixed with the output
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cmd := NewCommand(streams)
