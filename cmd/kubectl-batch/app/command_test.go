@@ -221,12 +221,11 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		err                  error
 		want                 string // part of the error
 	}{
-		"top queues -o name":                `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
-		"top queues -w -o json":             `--watch and -o cannot be combined`,
-		"the kinds are not installed": {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
-		"queues may not be read":      {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
-		"pods may not be read":        {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
-		"connection refused":          {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
+		"the kinds are not installed":    {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
+		"queues may not be read":         {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
+		"pods may not be read":           {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
+		"not all namespaces may be read": {"get podgroups -A", "list", "podgroups", apierrors.NewForbidden(v1alpha1.Resource("podgroups"), "", errors.New("no")), "reading all namespaces requires a ClusterRoleBinding to the role view; -n NAMESPACE reads one"},
+		"connection refused":             {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,6 +32,8 @@ func advised(err error, namespace string) error {
 		return fmt.Errorf("%s %q not found; \"%s\" lists all", kind(details.Kind), details.Name, listing(details))
 	case apierrors.IsForbidden(err) && details.Kind == "queues":
 		return fmt.Errorf("%w; queues have no namespace: access requires a ClusterRoleBinding to the role batch-scheduler-view", err)
+	case apierrors.IsForbidden(err) && namespace == "":
+		return fmt.Errorf("%w; reading all namespaces requires a ClusterRoleBinding to the role view; -n NAMESPACE reads one", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; reading requires the role view, submit and cancel require the role edit, in that namespace", err)
 	}
