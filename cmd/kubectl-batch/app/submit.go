@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/gang"
@@ -182,7 +183,12 @@ func (o *submitOptions) print(out io.Writer, g gang.Gang) error {
 	g.Job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	g.Group.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
 	for _, object := range []runtime.Object{g.Job, g.Group} {
-		if err = printer.PrintObj(object, out); err != nil {
+		var content map[string]any
+		if content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(object); err != nil {
+			return err
+		}
+		delete(content, "status") // of what has just been created
+		if err = printer.PrintObj(&unstructured.Unstructured{Object: content}, out); err != nil {
 			return err
 		}
 	}
