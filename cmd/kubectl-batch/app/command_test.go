@@ -18,16 +18,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
 
-func job(name string) *batchv1.Job {
 // job is one whose template names the PodGroup of the same name.
+func job(name string) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-job-" + name)}}
 	j.Spec.Template.Labels = map[string]string{v1alpha1.LabelPodGroup: name}
 	return j
@@ -64,11 +64,6 @@ func TestOutput(t *testing.T) {
 		"get-queues-json":      "get queues -o json",
 		"get-podgroups-absent": "get podgroups absent",
 		"why":                  "why train --events",
-		"why-pod":              "why pod/lonely --events",
-		"why-absent":           "why absent",
-		"top-queues":           "top queues",
-		"submit":               "submit --name new --replicas 4 --gpu 1 --image trainer:7 --queue research",
-		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
 		"get-names":            "get podgroups -o name",
 		"get-jsonpath":         "get podgroups -o jsonpath={.items[*].metadata.name}",
 		"get-selected":         "get podgroups -l tier=gold",
@@ -77,6 +72,11 @@ func TestOutput(t *testing.T) {
 		"why-json":             "why train --events -o json",
 		"why-pod-jsonpath":     "why pod/lonely -o jsonpath={.reason}:{.pods.pending}",
 		"why-job":              "why job/train --events",
+		"why-pod":              "why pod/lonely --events",
+		"why-absent":           "why absent",
+		"top-queues":           "top queues",
+		"submit":               "submit --name new --replicas 4 --gpu 1 --image trainer:7 --queue research",
+		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
 		"cancel":               "cancel train",
 		"complete-groups":      "__complete why ",
 		"complete-more-groups": "__complete get podgroups train ",
@@ -188,6 +188,8 @@ func TestWrongInput(t *testing.T) {
 		"why pod/absent":                    `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
 		"top":                               `kubectl batch top requires a resource: queues; kubectl batch top --help shows examples`,
 		"top queues a":                      `top queues accepts no names; it shows all Queues`,
+		"top queues -o name":                `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
+		"top queues -w -o json":             `--watch and -o cannot be combined`,
 		"cancel":                            `cancel requires the name of one PodGroup; "kubectl batch get podgroups" lists them`,
 		"cancel absent":                     `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"cancel odd":                        `pod odd-0 of PodGroup odd belongs to ReplicaSet odd, which cancel does not delete; delete that object first`,

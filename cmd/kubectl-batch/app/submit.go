@@ -12,13 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/gang"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // submitOptions are the flags of submit.
@@ -67,8 +69,12 @@ is missing: the PodGroup, its label on the pods, and the scheduler name.`,
 			if err != nil {
 				return err
 			}
+			warning := missingQueue(cmd.Context(), connected, g.Group.Spec.Queue)
 			if g, err = create(cmd.Context(), connected, g, o.dryRun == "server"); err != nil {
 				return advised(err, namespace)
+			}
+			if warning != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+warning)
 			}
 			return o.print(cmd.OutOrStdout(), g)
 		},
@@ -100,14 +106,14 @@ func dryRuns() []string { return []string{"none", "client", "server"} }
 
 // gang makes the objects that the flags describe.
 func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
+	if err := checkOutput(o.output, formatName); err != nil {
+		return gang.Gang{}, err
+	}
 	switch {
 	case !isAny(o.dryRun, dryRuns()...):
 		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
 	case cmd.Flags().Changed("min") && o.spec.Min < 1:
 		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.spec.Min)
-	if err := checkOutput(o.output, formatName); err != nil {
-		return gang.Gang{}, err
-	}
 	case o.file == "":
 		return gang.New(o.spec)
 	}
@@ -163,6 +169,24 @@ func create(ctx context.Context, to clients, g gang.Gang, dryRun bool) (gang.Gan
 		}
 	}
 	return g, err
+}
+
+// missingQueue returns a warning if a queue does not exist, and nothing if it is the default queue, or if the user may not
+// read queues.
+func missingQueue(ctx context.Context, in clients, queue string) string {
+	if queue == "" {
+		return ""
+	}
+	queues := in.batch.SchedulingV1alpha1().Queues()
+	if _, err := queues.Get(ctx, queue, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return ""
+	}
+	hint := ""
+	names, err := namesOf(queues.List(ctx, fromCache()))
+	if similar, ok := api.Closest(queue, names); err == nil && ok {
+		hint = fmt.Sprintf(" (did you mean %q?)", similar)
+	}
+	return fmt.Sprintf("queue %q does not exist%s; the pods are pending until it does", queue, hint)
 }
 
 // print says what was made, or shows it.
