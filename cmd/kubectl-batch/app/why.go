@@ -53,7 +53,7 @@ pod templates name it, such as a Job, a JobSet or a StatefulSet.`,
 				return advised(err, namespace)
 			}
 			if structured(output) {
-				return printDocument(cmd.OutOrStdout(), output, "Explanation", facts.Answer())
+				return printDocument(cmd.OutOrStdout(), output, "Explanation", explain.NewAnswer(facts))
 			}
 			facts.Verbose = verbose
 			fmt.Fprint(cmd.OutOrStdout(), facts.Text())

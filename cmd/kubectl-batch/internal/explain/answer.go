@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
 // Answer is what Text says, for programs.
@@ -57,8 +56,8 @@ type HistoryEntry struct {
 	Text string      `json:"text"`
 }
 
-// Answer returns what Text says, and all of the history.
-func (f *Facts) Answer() Answer {
+// NewAnswer returns what Text says of facts, and all of the history.
+func NewAnswer(f *Facts) Answer {
 	a := Answer{Queue: f.queueName(), History: []HistoryEntry{}, Unread: f.Unread}
 	c := count(f.Pods)
 	a.Pods = PodCounts{Running: c.running, Pending: c.waiting, Succeeded: c.succeeded, Failed: c.failed}
@@ -91,10 +90,4 @@ func (f *Facts) Answer() Answer {
 		a.History = append(a.History, HistoryEntry{Time: metav1.NewTime(m.at.UTC().Truncate(time.Second)), Text: m.text})
 	}
 	return a
-}
-
-// isPending reports whether something of the PodGroup is still to start.
-func (f *Facts) isPending() bool {
-	phase := f.Group.Status.Phase
-	return phase != v1alpha1.PodGroupRunning && phase != v1alpha1.PodGroupFinished
 }

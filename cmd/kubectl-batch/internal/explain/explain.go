@@ -145,6 +145,12 @@ func (f *Facts) phase() string {
 	return line
 }
 
+// isPending reports whether something of the PodGroup is still to start.
+func (f *Facts) isPending() bool {
+	phase := f.Group.Status.Phase
+	return phase != v1alpha1.PodGroupRunning && phase != v1alpha1.PodGroupFinished
+}
+
 // waitingSince is when the condition turned to false, or the group was made.
 func (f *Facts) waitingSince() metav1.Time {
 	condition := meta.FindStatusCondition(f.Group.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
