@@ -21,11 +21,13 @@ import (
 type reporter struct {
 	reported map[api.JobID]string
 	queues   map[api.QueueID]queueSums
+	orders   orders // of the session that is open
 }
 
 type queueSums struct {
 	allocated, requested, deserved api.Resource
 	groups                         v1alpha1.QueueGroups
+	order                          published
 }
 
 func newReporter() *reporter {
@@ -43,8 +45,9 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 			r.reportJob(ssn, j, report)
 		}
 	}
+	r.orders.dropStarted(ssn)
 	for _, q := range ssn.Cluster().SortedQueues() {
-		r.reportQueue(ssn, q, report)
+		r.reportQueue(ssn, q, r.orders[q], report)
 	}
 	return report
 }
@@ -192,15 +195,16 @@ func digest(pods []api.PodReport) string {
 	return b.String()
 }
 
-// reportQueue adds a queue to the report if its sums have changed.
-func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report *api.Report) {
-	now := queueSums{q.Allocated, q.Requested, api.Units(ssn.Deserved(q)), q.Groups}
+// reportQueue adds a queue to the report if its sums or its order have changed.
+func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, order *queueOrder, report *api.Report) {
+	now := queueSums{allocated: q.Allocated, requested: q.Requested, deserved: api.Units(ssn.Deserved(q)), groups: q.Groups}
 	last, known := r.queues[q.ID]
 	if known && last.allocated.Equal(now.allocated) && last.requested.Equal(now.requested) &&
-		last.deserved.Equal(now.deserved) && last.groups == now.groups {
+		last.deserved.Equal(now.deserved) && last.groups == now.groups && last.order.shows(order) {
 		return
 	}
-	r.queues[q.ID] = queueSums{q.Allocated.Clone(), q.Requested.Clone(), now.deserved, q.Groups}
+	shown, ids := order.publish()
+	r.queues[q.ID] = queueSums{q.Allocated.Clone(), q.Requested.Clone(), now.deserved, q.Groups, ids}
 	dims := ssn.Cluster().Dims()
 	report.Queues = append(report.Queues, api.QueueReport{
 		Name: q.Queue.Name,
@@ -210,6 +214,7 @@ func (r *reporter) reportQueue(ssn *framework.Session, q *api.QueueInfo, report 
 			Deserved:  dims.List(now.deserved, dims.Shared),
 			Pending:   dims.List(q.Requested, dims.Shared),
 			Groups:    q.Groups,
+			Order:     shown,
 		},
 	})
 }

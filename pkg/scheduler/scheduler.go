@@ -224,7 +224,8 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 func (s *Scheduler) hooks() framework.Hooks {
 	var took time.Duration
 	return framework.Hooks{
-		Watch: planAudits(),
+		Watch:     planAudits(),
+		AfterOpen: func(ssn *framework.Session) { s.reporter.orders = observeOrders(ssn) },
 		Around: func(ctx context.Context, _ string, run func(context.Context)) {
 			began := s.Clock.Now()
 			run(ctx)

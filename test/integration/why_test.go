@@ -189,14 +189,14 @@ func TestWhyOthersGoFirst(t *testing.T) {
 				want: `
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; nearest: node n1 lacks 1 cpu"},
+				prints: map[string]string{"starving": "; reserved: 2 nodes, because it has been pending for more than 1s; 0 of 2 pods could start there now; waiting for resources of pods there: default/runs-0, default/runs-1; nearest: node n1 lacks 1 cpu"},
 			}, {
 				do: rows(gang("late", 1, pods(1, "1cpu"), in("q1"))),
 				want: `
 					late: Pending NotEnoughResources; 1 waiting Unschedulable
 					runs: Running Scheduled; 2 running
 					starving: Pending NotEnoughResources; 2 waiting Unschedulable`,
-				prints: map[string]string{"late": "0/2 nodes are available: 2 reserved for another PodGroup"},
+				prints: map[string]string{"late": "0/2 nodes are available: 2 reserved for another PodGroup (default/starving)"},
 			}},
 		},
 		"victims are on their way out": {

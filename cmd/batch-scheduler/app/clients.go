@@ -26,6 +26,8 @@ type clients struct {
 	batch versioned.Interface
 	// lease is for leader election: its requests have no rate limit and time out before the renew deadline.
 	lease kubernetes.Interface
+	// server is the address of the API server.
+	server string
 }
 
 // newClients does not connect: a wrong address or wrong credentials cause errors at the first use.
@@ -55,7 +57,7 @@ func newClients(opts *Options, m *metrics.Metrics) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the API server: %w", err)
 	}
-	return &clients{kube: kube, batch: batch, lease: lease}, nil
+	return &clients{kube: kube, batch: batch, lease: lease, server: base.Host}, nil
 }
 
 // restConfig returns the API server of the flags, else that of the service account of the pod.

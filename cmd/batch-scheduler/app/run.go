@@ -72,6 +72,8 @@ type process struct {
 	metrics     *metrics.Metrics
 	certificate certificateSource
 	endpoints   endpoints
+	clock       clock.WithTicker
+	server      string // the address of the API server
 }
 
 // assemble builds a process and starts nothing.
@@ -118,6 +120,8 @@ func (p *program) assemble(opts *Options) (*process, error) {
 		reloader: &reloader{file: opts.SchedulerConf, scheduler: sched, metrics: m, clock: p.clock,
 			events: recorder, self: selfReference(opts)},
 		metrics:     m,
+		clock:       p.clock,
+		server:      api.server,
 		certificate: certificate,
 		endpoints: endpoints{
 			live:    []check{sched.Healthy, election.healthy},
@@ -166,7 +170,10 @@ func (p *process) stopBackground(tasks *background) {
 // schedule runs the scheduler until ctx ends or leadership is lost. It starts the informers before the election, so
 // that a standby replica can lead without delay.
 func (p *process) schedule(ctx context.Context) error {
-	if err := p.scheduler.Start(ctx); err != nil {
+	answered := p.noteWaiting(ctx)
+	err := p.scheduler.Start(ctx)
+	answered()
+	if err != nil {
 		return fmt.Errorf("starting the scheduler: %w", err)
 	}
 	if !p.opts.LeaderElection.LeaderElect {

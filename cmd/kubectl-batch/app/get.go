@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -56,7 +57,8 @@ func newGetGroupsCommand(c cluster, o *getOptions) *cobra.Command {
 		Short:   "List PodGroups with phase and reason",
 		Long: `podgroups lists the PodGroups of a namespace. RUN is the number of pods with a
 node, PEND the number of pods without, MIN the number of pods that must start
-together. -o wide adds the message of the scheduler.`,
+together. -o wide adds the message of the scheduler, the position in the order
+of the queue, and the last eviction.`,
 		Example: `  kubectl batch get podgroups
   kubectl batch get podgroups -A -o wide
   kubectl batch get podgroups train --watch`,
@@ -70,9 +72,13 @@ together. -o wide adds the message of the scheduler.`,
 				namespace = metav1.NamespaceAll
 			}
 			groups := connected.batch.SchedulingV1alpha1().PodGroups(namespace)
+			table := show.Groups
+			if o.output == "wide" {
+				table = positioned(queuesByName(cmd.Context(), connected))
+			}
 			return lister[v1alpha1.PodGroup, *v1alpha1.PodGroup]{
 				kind: "PodGroup", resource: v1alpha1.Resource("podgroups"), namespace: namespace,
-				table: show.Groups, watch: groups.Watch,
+				table: table, watch: groups.Watch,
 				list: func(ctx context.Context, options metav1.ListOptions) ([]v1alpha1.PodGroup, string, error) {
 					list, err := groups.List(ctx, options)
 					if err != nil {
@@ -85,6 +91,28 @@ together. -o wide adds the message of the scheduler.`,
 	}
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the PodGroups of all namespaces")
 	return cmd
+}
+
+// positioned returns a function that shows PodGroups with their positions in the queues: in the first table only, because
+// the queues are as old as that.
+func positioned(queues map[string]*v1alpha1.Queue) func([]v1alpha1.PodGroup, show.Options) text.Table {
+	return func(list []v1alpha1.PodGroup, o show.Options) text.Table {
+		o.Queues, queues = queues, nil
+		return show.Groups(list, o)
+	}
+}
+
+// queuesByName reads all queues; nil if that is not possible, for the role may not allow it.
+func queuesByName(ctx context.Context, connected clients) map[string]*v1alpha1.Queue {
+	list, err := connected.batch.SchedulingV1alpha1().Queues().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil
+	}
+	queues := map[string]*v1alpha1.Queue{}
+	for i := range list.Items {
+		queues[list.Items[i].Name] = &list.Items[i]
+	}
+	return queues
 }
 
 func newGetQueuesCommand(c cluster, o *getOptions) *cobra.Command {

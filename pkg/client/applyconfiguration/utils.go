@@ -27,8 +27,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &schedulingv1alpha1.PodGroupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Queue"):
 		return &schedulingv1alpha1.QueueApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("QueuedJob"):
+		return &schedulingv1alpha1.QueuedJobApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueueGroups"):
 		return &schedulingv1alpha1.QueueGroupsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("QueueOrder"):
+		return &schedulingv1alpha1.QueueOrderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueueSpec"):
 		return &schedulingv1alpha1.QueueSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueueStatus"):

@@ -33,6 +33,8 @@ type NodeInfo struct {
 	// Reserved is what a session reserves for single jobs: gangs that have been pending for long, and
 	// preemptors.
 	Reserved Resource
+	// ReservedFor are the jobs that Reserved is for.
+	ReservedFor Holders
 	// Nominated are pods of other schedulers that have preempted pods of this node and are pending.
 	Nominated []*TaskInfo
 	// PortTasks are the tasks that use host ports; most nodes have few.

@@ -27,6 +27,8 @@ type QueueInfo struct {
 	Requested Resource
 	// Reserved is what a session reserves of the caps for single jobs of the queue.
 	Reserved Resource
+	// ReservedFor are the jobs that Reserved is for.
+	ReservedFor Holders
 	// Groups counts PodGroups by phase, as of the last Recompute.
 	Groups v1alpha1.QueueGroups
 

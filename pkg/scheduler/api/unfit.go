@@ -25,7 +25,7 @@ const (
 	TopologySpread
 	VolumeUnfit
 	ClaimUnfit
-	Reserved
+	Reserved // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
 	OtherUnfit
 )
 
@@ -139,9 +139,18 @@ func (u *Unfit) Message() string {
 	case HostPortTaken:
 		return "node(s) didn't have free ports for the requested pod ports"
 	case Reserved:
-		return "reserved for another PodGroup"
+		return ReservedFor(u.Detail)
 	}
 	return u.Detail
+}
+
+// ReservedFor returns the text for resources that are reserved for a job of the same namespace, or of another one if the
+// name is empty.
+func ReservedFor(job string) string {
+	if job == "" {
+		return "reserved for another PodGroup"
+	}
+	return "reserved for another PodGroup (" + job + ")"
 }
 
 // pressureText returns the words of kube-scheduler for a node condition.

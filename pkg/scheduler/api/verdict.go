@@ -44,6 +44,8 @@ type Verdict struct {
 	// have ended, zero if the API server has not shown it yet.
 	Victims int32
 	Until   time.Time
+	// Awaited are the victims that have not ended.
+	Awaited AwaitedPods
 
 	// Reservation is not nil if the gang has been pending so long that resources are reserved for it.
 	Reservation *StarvationReservation
@@ -58,14 +60,50 @@ type StarvationReservation struct {
 	After           time.Duration
 	Nodes           int
 	Startable, Need int32
+	// Awaited are the pods on nodes where the gang does not fit yet; some of them must end.
+	Awaited AwaitedPods
+}
+
+// maxAwaited is how many pods a message names.
+const maxAwaited = 3
+
+// AwaitedPods are the pods that a job waits for: the names of the first ones in its namespace, and how many there are.
+// Users learn nothing else about pods of other namespaces.
+type AwaitedPods struct {
+	names []string
+	count int
+}
+
+// Add adds a pod that j waits for.
+func (a *AwaitedPods) Add(t *TaskInfo, j *JobInfo) {
+	if t.Pod.Namespace == j.Namespace && len(a.names) < maxAwaited {
+		a.names = append(a.names, t.Key)
+	}
+	a.count++
+}
+
+// Full reports whether the message names no further pod, so that the order of further ones does not matter.
+func (a *AwaitedPods) Full() bool { return len(a.names) == maxAwaited }
+
+// message is empty if no pod has a name that the owner of the job may know.
+func (a *AwaitedPods) message() string {
+	text := strings.Join(a.names, ", ")
+	if more := a.count - len(a.names); more > 0 && text != "" {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func (f *StarvationReservation) message() string {
 	if f == nil {
 		return ""
 	}
-	return fmt.Sprintf("; reserved: %d %s, because it has been pending for more than %s; %d of %d pods could start there now",
+	text := fmt.Sprintf("; reserved: %d %s, because it has been pending for more than %s; %d of %d pods could start there now",
 		f.Nodes, plural(f.Nodes, "node", "nodes"), f.After, f.Startable, f.Need)
+	if awaited := f.Awaited.message(); awaited != "" {
+		text += "; waiting for resources of pods there: " + awaited
+	}
+	return text
 }
 
 // NodeCounts is on how many nodes of the cluster one task fits, and why it does not fit on the others. Each node is counted once, so the numbers add up to Total.
@@ -220,6 +258,9 @@ func (v *Verdict) preempting() string {
 	text := fmt.Sprintf("waiting for %d evicted %s to terminate", v.Victims, plural(int(v.Victims), "pod", "pods"))
 	if !v.Until.IsZero() {
 		text += ", expected by " + v.Until.UTC().Format(time.RFC3339)
+	}
+	if awaited := v.Awaited.message(); awaited != "" {
+		text += ": " + awaited
 	}
 	return text
 }

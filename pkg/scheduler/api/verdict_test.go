@@ -4,8 +4,12 @@
 package api
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -45,6 +49,25 @@ func TestVerdictMessages(t *testing.T) {
 				Reservation: &StarvationReservation{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2}},
 			"needs 2 more pods of 1 cpu; 0/3 nodes are available: 2 Insufficient cpu, 1 reserved for another PodGroup; " +
 				"reserved: 2 nodes, because it has been pending for more than 5m0s; 1 of 2 pods could start there now",
+		},
+		"resources are reserved for a PodGroup of the same namespace": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
+				Nodes:       counts(3, 0, UnfitCount{Unfit{Reason: Reserved, Detail: "ns/gang"}, 3}),
+				Reservation: &StarvationReservation{After: 5 * time.Minute, Nodes: 2, Startable: 1, Need: 2, Awaited: awaited("ns/a", "ns/b")}},
+			"needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 reserved for another PodGroup (ns/gang); " +
+				"reserved: 2 nodes, because it has been pending for more than 5m0s; 1 of 2 pods could start there now; waiting for resources of pods there: ns/a, ns/b",
+		},
+		"victims of the same namespace": {
+			Verdict{Reason: v1alpha1.ReasonPreempting, Victims: 3, Awaited: awaited("ns/a", "ns/b", "ns/c")},
+			"waiting for 3 evicted pods to terminate: ns/a, ns/b, ns/c",
+		},
+		"many victims, some of which are of other namespaces": {
+			Verdict{Reason: v1alpha1.ReasonPreempting, Victims: 5, Until: time.Unix(0, 0), Awaited: awaited("secret/x", "ns/a", "ns/b", "ns/c", "ns/d")},
+			"waiting for 5 evicted pods to terminate, expected by 1970-01-01T00:00:00Z: ns/a, ns/b, ns/c and 2 more",
+		},
+		"victims of other namespaces": {
+			Verdict{Reason: v1alpha1.ReasonPreempting, Victims: 2, Awaited: awaited("secret/x", "secret/y")},
+			"waiting for 2 evicted pods to terminate",
 		},
 		"the queue is full, and part of its capability is reserved": {
 			Verdict{Reason: v1alpha1.ReasonQueueFull, Name: "research", Dimension: CPU, Limit: 4000, Held: 3000, Asked: 2000,
@@ -136,4 +159,13 @@ func TestSuitable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awaited are pods with these names that a job in namespace ns waits for.
+func awaited(keys ...string) (a AwaitedPods) {
+	for _, key := range keys {
+		namespace, _, _ := strings.Cut(key, "/")
+		a.Add(&TaskInfo{Key: key, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}}, &JobInfo{Namespace: "ns"})
+	}
+	return a
 }

@@ -46,7 +46,7 @@ func TestVerbosities(t *testing.T) {
 	}
 }
 
-// TestGangDecisions compares the lines at V(1).
+// TestGangDecisions compares the lines at V(0) and V(1), each with its verbosity.
 func TestGangDecisions(t *testing.T) {
 	surplus := Given(Node("n1", "8cpu"), Queue("q", 1),
 		Group("q/low", 1, Running(4, "2cpu", "n1", Priority(1))), Group("q/high", 1, Pending(1, "2cpu", Priority(9))))
@@ -62,42 +62,51 @@ func TestGangDecisions(t *testing.T) {
 	}{
 		"evictions fail": {
 			given: surplus, config: AllActions, happens: func(c *Scenario) { c.FailEvictions() },
-			want: `"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
-			"Nomination ended" action="nominated" job=high reason="EvictionFailed" backoff="0s"
-			"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
+			want: `V(1) "Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
+			V(1) "Nomination ended" action="nominated" job=high reason="EvictionFailed" backoff="0s"
+			V(1) "Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
 `,
 		},
 		"another scheduler takes the resources": {
 			given: surplus, config: AllActions,
 			happens: func(c *Scenario) { c.FinishEvictions(); c.Add(Foreign("foreign", Running(1, "2cpu", "n1"))) },
-			want: `"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
-			"Nomination ended" action="nominated" job=high reason="NoResources" backoff="1s"
+			want: `V(1) "Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
+			V(1) "Nomination ended" action="nominated" job=high reason="NoResources" backoff="1s"
 `,
 		},
 		"the preemptor is deleted": {
 			given: surplus, config: AllActions, happens: func(c *Scenario) { c.DeleteGroup("q/high"); c.Delete("q/high-0") },
-			want: `"Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
-			"Nomination ended" action="nominated" job=high reason="JobNotPending"
+			want: `V(1) "Plan made" action="preempt" job=high cause="preempted" victims=1 placements=1
+			V(1) "Nomination ended" action="nominated" job=high reason="JobNotPending"
 `,
 		},
 		"a reservation is released because its gang starts": {
 			given: starving, config: conf.DefaultYAML() + "starvationAfter: 1ns\n",
 			happens: func(c *Scenario) { c.Cycle(); c.Delete("q/small-0", "q/small-1"); c.Cycle(); c.ConfirmBinds() },
-			want: `"Reservation created" action="reservation" job=gang queue=q pods=2 nodes=2
-			"Gang started" action="allocate" job=gang queue=q pods=2 minMember=2
-			"Reservation released" job=gang started=true
+			want: `V(0) "Reservation created" action="reservation" job=gang queue=q pods=2 nodes=2
+			V(1) "Gang started" action="allocate" job=gang queue=q pods=2 minMember=2 waited="3s"
+			V(0) "Reservation released" job=gang started=true
+`,
+		},
+		"a gang starts after more than a minute": {
+			given: starving, config: conf.DefaultYAML() + "starvationAfter: 0s\n",
+			happens: func(c *Scenario) {
+				c.Wait(time.Minute)
+				c.Delete("q/small-0", "q/small-1")
+			},
+			want: `V(0) "Gang started" action="allocate" job=gang queue=q pods=2 minMember=2 waited="1m2s"
 `,
 		},
 		"a degraded gang is evicted": {
 			given: degraded, config: AllActions,
 			happens: func(c *Scenario) { c.Delete("q/a-3"); c.DeleteNode("n2"); c.Cycle(); c.Wait(2 * time.Minute) },
-			want: `"Plan made" action="degraded" job=c cause="gang-degraded" victims=3 placements=3
-			"Gang evicted" action="degraded" job=a preemptor=c cause="gang-degraded" pods=3
+			want: `V(1) "Plan made" action="degraded" job=c cause="gang-degraded" victims=3 placements=3
+			V(1) "Gang selected as victim" action="degraded" job=a preemptor=c cause="gang-degraded" pods=3
 `,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := recorder{verbosity: 1}
+			log := recorder{verbosity: 1, lower: true}
 			c := New(t, BuiltIn(t), test.given, WithConfig(test.config), WithLog(log.logger()))
 			c.Cycle()
 			test.happens(c)
@@ -112,6 +121,7 @@ func TestGangDecisions(t *testing.T) {
 // recorder keeps the lines of one verbosity of a log.
 type recorder struct {
 	verbosity int
+	lower     bool // keep those of lower ones too, each with its verbosity
 	lines     []string
 }
 
@@ -125,11 +135,18 @@ var (
 )
 
 func (r *recorder) logger() logr.Logger {
-	level := fmt.Sprintf(`"level"=%d "msg"=`, r.verbosity)
 	return funcr.New(func(_, args string) {
-		if line, ok := strings.CutPrefix(args, level); ok {
+		for v := range r.verbosity + 1 {
+			line, ok := strings.CutPrefix(args, fmt.Sprintf(`"level"=%d "msg"=`, v))
+			if !ok || v < r.verbosity && !r.lower {
+				continue
+			}
 			line = object.ReplaceAllString(sessionID.ReplaceAllString(line, ""), "$1")
-			r.lines = append(r.lines, key.ReplaceAllString(line, "$1=")+"\n")
+			line = key.ReplaceAllString(line, "$1=") + "\n"
+			if r.lower {
+				line = fmt.Sprintf("V(%d) ", v) + line
+			}
+			r.lines = append(r.lines, line)
 		}
 	}, funcr.Options{Verbosity: r.verbosity})
 }

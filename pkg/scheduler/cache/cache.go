@@ -151,7 +151,8 @@ func (c *Cache) wireEffects() {
 		Events: c.recorder, Yield: yield, Clock: o.Clock, Log: o.Log,
 	})
 	c.evictor = evict.New(evict.Options{
-		Kube: o.Kube, Handler: results{c}, Events: c.recorder, Metrics: o.Metrics, Clock: o.Clock, Log: o.Log,
+		Kube: o.Kube, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
+		Clock: o.Clock, Log: o.Log,
 	})
 	c.binder = bind.New(bind.Options{
 		Kube: o.Kube, Workers: o.BindWorkers, Handler: results{c}, Events: c.recorder, Metrics: o.Metrics, Clock: o.Clock, Log: o.Log,
@@ -247,4 +248,5 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 	c.binder.Run(ctx)
 	running.Wait()
+	c.statuses.Flush(context.WithoutCancel(ctx))
 }

@@ -30,6 +30,7 @@ func (c *Cache) Commit(decisions []api.Decision) {
 		}
 	}
 	if len(p.Victims) > 0 {
+		p.Jobs = c.victimJobs(decisions)
 		slices.SortStableFunc(p.Victims, func(a, b *evict.Victim) int { return strings.Compare(a.Job, b.Job) })
 		c.evictor.Enqueue(p)
 	}
@@ -62,6 +63,9 @@ func (c *Cache) bind(u *bind.Unit, d api.Decision) {
 // evict adds the eviction of one task to a plan.
 func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 	pod := d.Task.Pod
+	if p.Preemptor == "" {
+		p.Queue, p.Priority = queueOf(d.For), d.For.Priority
+	}
 	p.Victims = append(p.Victims, &evict.Victim{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), Cause: d.Cause,
 	})
@@ -71,6 +75,40 @@ func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 	if p.PreemptorPod == nil {
 		p.PreemptorPod = preemptorPod(d.For)
 	}
+}
+
+// victimJobs describes the jobs that lose tasks by a statement, which the model contains.
+func (c *Cache) victimJobs(decisions []api.Decision) map[string]*evict.Job {
+	freed := map[*api.JobInfo]*api.Resource{}
+	for _, d := range decisions {
+		if d.Kind != api.Evict {
+			continue
+		}
+		if freed[d.Task.Job] == nil {
+			freed[d.Task.Job] = &api.Resource{}
+		}
+		freed[d.Task.Job].Add(d.Task.Request)
+	}
+	jobs := make(map[string]*evict.Job, len(freed))
+	for j, sum := range freed {
+		job := &evict.Job{
+			Namespace: j.GetNamespace(), Name: j.GetName(), Queue: queueOf(j), Priority: j.Priority,
+			Missing: j.MinMember - j.ReadyCount(), Frees: c.model.Dims().Format(*sum),
+		}
+		if j.Group != nil {
+			job.PodGroup = events.Reference(j.Group)
+		}
+		jobs[string(j.ID)] = job
+	}
+	return jobs
+}
+
+// queueOf returns the name of the queue where a job counts.
+func queueOf(j *api.JobInfo) string {
+	if j.Queue == nil {
+		return string(j.QueueName)
+	}
+	return string(j.Queue.ID)
 }
 
 // preemptorPod returns the first task of a job, by name, that waits for the resources of victims.

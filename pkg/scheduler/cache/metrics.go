@@ -28,6 +28,7 @@ type noMetrics struct{}
 
 func (noMetrics) EventsApplied(time.Duration)             {}
 func (noMetrics) Eviction(string, metrics.EvictionResult) {}
+func (noMetrics) PodGroupEvicted(string, string, bool)    {}
 func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
 func (noMetrics) PodBound(time.Duration)                  {}
 func (noMetrics) PodGroupScheduled(string, time.Duration) {}

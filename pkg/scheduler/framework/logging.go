@@ -6,6 +6,7 @@ package framework
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -18,23 +19,27 @@ import (
 
 // logOf returns the log for the execution of an action.
 func logOf(action Action, log logr.Logger) logr.Logger {
-	if !log.V(1).Enabled() {
+	if !log.Enabled() {
 		return log
 	}
 	return log.WithValues("action", action.Name())
 }
 
+// lateStart is after what time a gang that starts is logged at V(0).
+const lateStart = time.Minute
+
 // logCommit logs a committed statement.
-func logCommit(log logr.Logger, decisions []api.Decision, held bool) {
+func logCommit(ssn *Session, decisions []api.Decision, held bool) {
+	log := ssn.Log
 	if attempts := log.V(4); attempts.Enabled() {
 		attempts.Info("Statement committed", "job", klog.KObj(jobOf(decisions[0])), "allocated", count(decisions, api.Allocate),
 			"pipelined", count(decisions, api.Pipeline), "evicted", count(decisions, api.Evict), "held", held)
 	}
 	if gangs := log.V(1); gangs.Enabled() {
 		logPlan(gangs, decisions)
-		if !held {
-			logStarted(gangs, decisions)
-		}
+	}
+	if !held && log.Enabled() {
+		logStarted(log, ssn.Now, decisions)
 	}
 }
 
@@ -46,7 +51,7 @@ func jobOf(d api.Decision) *api.JobInfo {
 	return d.Task.Job
 }
 
-// logPlan logs the evictions of a statement, and the gangs that they break.
+// logPlan logs the evictions that a statement decides, and the gangs that they break. The evictor logs what is evicted.
 func logPlan(log logr.Logger, decisions []api.Decision) {
 	first := slices.IndexFunc(decisions, func(d api.Decision) bool { return d.Kind == api.Evict })
 	if first < 0 {
@@ -56,22 +61,42 @@ func logPlan(log logr.Logger, decisions []api.Decision) {
 	log.Info("Plan made", "job", preemptor, "cause", cause, "victims", victims, "placements", len(decisions)-victims)
 	eachJob(decisions, api.Evict, func(j *api.JobInfo, pods int32) {
 		if !j.Shadow() && !j.Ready() {
-			log.Info("Gang evicted", "job", klog.KObj(j), "preemptor", preemptor, "cause", cause, "pods", pods)
+			log.Info("Gang selected as victim", "job", klog.KObj(j), "preemptor", preemptor, "cause", cause, "pods", pods)
 		}
 	})
 }
 
-// logStarted logs the gangs that the statement completes.
-func logStarted(log logr.Logger, decisions []api.Decision) {
+// logStarted logs the gangs that the statement completes, and how long they have waited since the last of their pods was
+// created.
+func logStarted(log logr.Logger, now time.Time, decisions []api.Decision) {
 	eachJob(decisions, api.Allocate, func(j *api.JobInfo, pods int32) {
-		if before := j.ReadyCount() - pods; !j.Shadow() && j.Ready() && before < j.MinMember {
-			log.Info("Gang started", "job", klog.KObj(j), "queue", queueOf(j), "pods", pods, "minMember", j.MinMember)
+		if before := j.ReadyCount() - pods; j.Shadow() || !j.Ready() || before >= j.MinMember {
+			return
+		}
+		waited := now.Sub(time.Unix(0, lastCreated(j, decisions)))
+		gangs := log.V(1)
+		if waited > lateStart {
+			gangs = log
+		}
+		if gangs.Enabled() {
+			gangs.Info("Gang started", "job", klog.KObj(j), "queue", queueOf(j), "pods", pods, "minMember", j.MinMember,
+				"waited", max(waited, 0).Round(time.Second).String())
 		}
 	})
+}
+
+// lastCreated returns when the last of the allocated tasks of a job was created.
+func lastCreated(j *api.JobInfo, decisions []api.Decision) (last int64) {
+	for _, d := range decisions {
+		if d.Kind == api.Allocate && d.Task.Job == j {
+			last = max(last, d.Task.Created)
+		}
+	}
+	return last
 }
 
 // eachJob visits the jobs of tasks with decisions of a kind, in the order of the decisions, with the number of those. It
-// allocates nothing, because the default verbosity includes V(1).
+// allocates nothing, because the default verbosity of the shipped deployment includes V(1).
 func eachJob(decisions []api.Decision, kind api.DecisionKind, visit func(j *api.JobInfo, decisions int32)) {
 	for i, d := range decisions {
 		same := func(other api.Decision) bool { return other.Kind == kind && other.Task.Job == d.Task.Job }

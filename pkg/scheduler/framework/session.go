@@ -218,7 +218,7 @@ func (ssn *Session) announceCommit(decisions []api.Decision, held bool) {
 	for _, d := range decisions {
 		ssn.counts[d.Kind]++
 	}
-	logCommit(ssn.Log, decisions, held)
+	logCommit(ssn, decisions, held)
 	for i := range ssn.committed {
 		ssn.committed[i].fn(decisions, held)
 	}

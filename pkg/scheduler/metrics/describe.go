@@ -71,6 +71,10 @@ func evictionLabel() Label {
 	return Label{Name: "result", Values: []string{string(Evicted), string(EvictionRefused)}}
 }
 
+func extentLabel() Label {
+	return Label{Name: "extent", Values: []string{extentGang, extentSurplus}}
+}
+
 func verbLabel() Label {
 	return Label{Name: "verb", Meaning: "as RBAC rules name it"}
 }
@@ -137,6 +141,11 @@ func (m *maker) histogram(name, help string, buckets []float64, labels ...Label)
 		m.note("histogram", name, help, labels))
 	each(labels, func(values []string) { v.WithLabelValues(values...) })
 	return v
+}
+
+// counted is a counter that is not registered: a collector shows what it holds.
+func (m *maker) counted(name, help string, labels ...Label) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: served(help)}, m.note("counter", name, help, labels))
 }
 
 // collected is a histogram that is not registered: a collector shows what it holds.

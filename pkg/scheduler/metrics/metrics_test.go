@@ -46,6 +46,16 @@ func TestMetrics(t *testing.T) {
 			given: func(m *metrics.Metrics) { m.Eviction("reclaimed", metrics.Evicted) },
 			want:  map[string][]string{"evictions_total": {`{cause="gang-degraded",result="refused"} 0`, `{cause="gang-degraded",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
 		},
+		"evictions of PodGroups by queue, cause and extent": {
+			given: func(m *metrics.Metrics) {
+				m.PodGroupEvicted("deleted", "reclaimed", true)
+				m.Publish(cycle(metrics.Queue{Name: "q"}))
+				m.PodGroupEvicted("q", "reclaimed", true)
+				m.PodGroupEvicted("q", "preempted", false)
+				m.PodGroupEvicted("q", "preempted", false)
+			},
+			want: map[string][]string{"podgroup_evictions_total": {`{cause="gang-degraded",extent="gang",queue="q"} 0`, `{cause="gang-degraded",extent="surplus",queue="q"} 0`, `{cause="preempted",extent="gang",queue="q"} 0`, `{cause="preempted",extent="surplus",queue="q"} 2`, `{cause="reclaimed",extent="gang",queue="q"} 1`, `{cause="reclaimed",extent="surplus",queue="q"} 0`}},
+		},
 		"writes by verb, resource and answer": {
 			given: func(m *metrics.Metrics) {
 				m.APIWrite("create", "pods/binding", 201)

@@ -46,9 +46,10 @@ type modelCollector struct {
 	// descriptors of the metrics
 	objects, weight, capability, guarantee, deserved, allocated, requested, groups, pending *prometheus.Desc
 
-	mu               sync.Mutex
-	podGroupDuration *prometheus.HistogramVec // by queue
-	groupQueue       map[string]struct{}      // that podGroupDuration has a series for
+	mu                sync.Mutex
+	podGroupDuration  *prometheus.HistogramVec // by queue
+	podGroupEvictions *prometheus.CounterVec   // by queue, cause and extent
+	groupQueue        map[string]struct{}      // that both have series for
 }
 
 func newModelCollector(create *maker) *modelCollector {
@@ -66,6 +67,9 @@ func newModelCollector(create *maker) *modelCollector {
 		pending:    create.desc("pending_podgroups", "Pending PodGroups, by the reason of their condition; pods of one owner without a PodGroup count as one.", queueLabel(), reasonLabel()),
 		podGroupDuration: create.collected("podgroup_scheduling_duration_seconds",
 			"Time from the creation of the last required pod of a PodGroup until all required pods are bound.", long(), queueLabel()),
+		podGroupEvictions: create.counted("podgroup_evictions_total",
+			"Evictions of PodGroups, by the queue of the PodGroup: of a gang, or only of surplus pods. Pods of a PodGroup that are evicted together count once.",
+			queueLabel(), causeLabel(), extentLabel()),
 		groupQueue: map[string]struct{}{},
 	}
 }
@@ -85,12 +89,31 @@ func (c *modelCollector) PodGroupScheduled(queue string, took time.Duration) {
 	c.podGroupDuration.WithLabelValues(queue).Observe(took.Seconds())
 }
 
+// The values of the label extent.
+const (
+	extentGang    = "gang"
+	extentSurplus = "surplus"
+)
+
+// PodGroupEvicted records that a PodGroup has lost its gang, or only surplus pods.
+func (c *modelCollector) PodGroupEvicted(queue, cause string, gang bool) {
+	extent := extentSurplus
+	if gang {
+		extent = extentGang
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.groupQueue[queue] = struct{}{}
+	c.podGroupEvictions.WithLabelValues(queue, cause, extent).Inc()
+}
+
 // Describe implements prometheus.Collector.
 func (c *modelCollector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.objects, c.weight, c.capability, c.guarantee, c.deserved, c.allocated, c.requested, c.groups, c.pending} {
 		descs <- d
 	}
 	c.podGroupDuration.Describe(descs)
+	c.podGroupEvictions.Describe(descs)
 }
 
 // Collect implements prometheus.Collector.
@@ -130,11 +153,11 @@ func (c *modelCollector) Collect(metrics chan<- prometheus.Metric) {
 			}
 		}
 	}
-	c.collectDurations(model, metrics)
+	c.collectPodGroups(model, metrics)
 }
 
-// collectDurations forgets deleted queues, and begins with zero for new ones.
-func (c *modelCollector) collectDurations(model *Model, metrics chan<- prometheus.Metric) {
+// collectPodGroups forgets deleted queues, and begins with zero for new ones.
+func (c *modelCollector) collectPodGroups(model *Model, metrics chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	exists := make(map[string]bool, len(model.Queues))
@@ -142,14 +165,19 @@ func (c *modelCollector) collectDurations(model *Model, metrics chan<- prometheu
 		exists[q.Name] = true
 		c.groupQueue[q.Name] = struct{}{}
 		c.podGroupDuration.WithLabelValues(q.Name)
+		each([]Label{causeLabel(), extentLabel()}, func(values []string) {
+			c.podGroupEvictions.WithLabelValues(q.Name, values[0], values[1])
+		})
 	}
 	for queue := range c.groupQueue {
 		if !exists[queue] {
 			delete(c.groupQueue, queue)
 			c.podGroupDuration.DeleteLabelValues(queue)
+			c.podGroupEvictions.DeletePartialMatch(prometheus.Labels{queueLabel().Name: queue})
 		}
 	}
 	c.podGroupDuration.Collect(metrics)
+	c.podGroupEvictions.Collect(metrics)
 }
 
 // amount of a resource in its base unit.

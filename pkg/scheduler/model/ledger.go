@@ -135,14 +135,21 @@ func (l Ledger) Reserve(queue *api.QueueInfo, placements []api.Decision) *api.Re
 	var request api.Resource
 	for _, p := range placements {
 		amount := atMost(p.Task.Request, p.Node.Available(p.Task.Priority, api.Future))
+		r.Job = p.Task.Job
 		r.Parts = append(r.Parts, api.ReservedPart{Node: p.Node, Amount: amount})
 		p.Node.Reserved.Add(amount)
+		if !amount.IsZero() {
+			p.Node.ReservedFor.Add(r.Job)
+		}
 		l.touchReserved(p.Node)
 		request.Add(p.Task.Request)
 	}
 	left := queue.Capability.Minus(queue.Allocated).Minus(queue.Reserved)
 	r.Cap = atMost(request, left[:len(queue.Capability)])
 	queue.Reserved.Add(r.Cap)
+	if !r.Cap.IsZero() {
+		queue.ReservedFor.Add(r.Job)
+	}
 	return r
 }
 
@@ -150,9 +157,11 @@ func (l Ledger) Reserve(queue *api.QueueInfo, placements []api.Decision) *api.Re
 func (l Ledger) Unreserve(r *api.Reservation) {
 	for _, part := range r.Parts {
 		part.Node.Reserved.Sub(part.Amount)
+		part.Node.ReservedFor.Remove(r.Job)
 		l.touchReserved(part.Node)
 	}
 	r.Queue.Reserved.Sub(r.Cap)
+	r.Queue.ReservedFor.Remove(r.Job)
 }
 
 func (l Ledger) touchReserved(n *api.NodeInfo) {

@@ -91,6 +91,7 @@ func (x *verdictIndex) dropUnused() {
 		v.used = false
 	}
 	x.unfits.selectors.Clear()
+	clear(x.unfits.reserved)
 }
 
 // unfit returns why the task cannot start now on an existing node, or nil.
@@ -105,7 +106,7 @@ func (x *verdictIndex) unfit(t *api.TaskInfo, n *api.NodeInfo, feasible *NodeSet
 	if dimension := n.InsufficientDimension(t, api.Now); dimension >= 0 {
 		switch {
 		case !n.Reserved.IsZero() && t.Request.Fits(n.Idle):
-			return &unfitReserved
+			return x.unfits.reservedFor(n.ReservedFor.First(t.Job.Namespace))
 		case n.FitsWithoutForeignPods(t):
 			return x.unfits.insufficientWithForeignPods(x.feasible.dims, dimension)
 		}
@@ -219,6 +220,7 @@ func (v *nodeVerdicts) sum() {
 type unfitCache struct {
 	resources, withForeignPods []*api.Unfit // by dimension
 	selectors                  api.Attributed
+	reserved                   map[string]*api.Unfit // by job
 }
 
 func (c *unfitCache) insufficient(dims *api.Dimensions, dimension int) *api.Unfit {
@@ -239,7 +241,14 @@ func cached(known *[]*api.Unfit, reason api.UnfitReason, dims *api.Dimensions, d
 	return (*known)[dimension]
 }
 
-// unfitReserved is the reason of nodes whose idle resources suffice and are reserved.
-//
-//nolint:gochecknoglobals // Go has no constants of struct types
-var unfitReserved = api.Unfit{Reason: api.Reserved, Plugin: api.RefusedByReservation}
+// reservedFor returns the reason of nodes whose idle resources suffice and are reserved for a job; empty if it is one of
+// another namespace.
+func (c *unfitCache) reservedFor(job string) *api.Unfit {
+	if c.reserved[job] == nil {
+		if c.reserved == nil {
+			c.reserved = map[string]*api.Unfit{}
+		}
+		c.reserved[job] = &api.Unfit{Reason: api.Reserved, Detail: job, Plugin: api.RefusedByReservation}
+	}
+	return c.reserved[job]
+}

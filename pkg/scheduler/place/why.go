@@ -18,13 +18,12 @@ func (p *Placer) Explain(t *api.TaskInfo, request api.Resource, missing int32) *
 }
 
 func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
-	q := t.Job.Queue
 	plugin := p.ssn.CappedBy(t.Job, request, api.Future)
 	if plugin == "" {
 		plugin = p.ssn.CappedBy(t.Job, t.Request, api.Future)
 	}
 	if plugin != "" {
-		v := p.explainCap(q, request)
+		v := p.explainCap(t.Job, request)
 		v.Plugin = plugin
 		return v
 	}
@@ -40,7 +39,8 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 	return v
 }
 
-func (p *Placer) explainCap(q *api.QueueInfo, request api.Resource) *api.Verdict {
+func (p *Placer) explainCap(j *api.JobInfo, request api.Resource) *api.Verdict {
+	q := j.Queue
 	d := q.CapAllows(request, api.Future)
 	switch {
 	case d < 0 && q.Reclaimable:
@@ -59,7 +59,7 @@ func (p *Placer) explainCap(q *api.QueueInfo, request api.Resource) *api.Verdict
 		Asked:     request.At(d),
 	}
 	if reserved := q.Reserved.At(d); reserved > 0 {
-		v.Detail = p.ssn.Cluster().Dims().FormatOne(d, reserved) + " of the rest is reserved for another PodGroup"
+		v.Detail = p.ssn.Cluster().Dims().FormatOne(d, reserved) + " of the rest is " + api.ReservedFor(q.ReservedFor.First(j.Namespace))
 	}
 	return v
 }

@@ -50,7 +50,7 @@ func logEnded(n *nominations) {
 
 // logCreated logs that resources are reserved for a gang for the first time.
 func logCreated(ssn *framework.Session, r *reservation) {
-	if log := ssn.Log.V(1); log.Enabled() {
+	if log := ssn.Log; log.Enabled() {
 		log.Info("Reservation created", "job", klog.KObj(r.job), "queue", klog.KRef("", string(r.job.QueueName)),
 			"pods", len(r.placements), "nodes", countNodes(r.placements))
 	}
@@ -58,7 +58,7 @@ func logCreated(ssn *framework.Session, r *reservation) {
 
 // logReleased logs the gangs for which the last session has reserved resources, and this one has not.
 func logReleased(ssn *framework.Session, before, now map[api.JobID]place.Placements) {
-	log := ssn.Log.V(1)
+	log := ssn.Log
 	if !log.Enabled() {
 		return
 	}

@@ -144,7 +144,7 @@ func (n *nominations) place(allocator *place.Allocator, one *nomination) (bound 
 	case left == 0:
 	case len(one.placements) > 0:
 		n.byJob[job.ID] = one
-		n.explain(job, left, until)
+		n.explain(job, one, until)
 	default:
 		n.outstanding[job.ID] = one.victims
 	}

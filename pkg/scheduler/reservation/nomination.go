@@ -117,8 +117,7 @@ func (n *nominations) committed(decisions []api.Decision, held bool) {
 	}
 	one.placements = append(one.placements, placements...)
 	one.victims = append(one.victims, victims...)
-	left, _ := n.pending(one)
-	n.explain(preemptor, left, time.Time{})
+	n.explain(preemptor, one, time.Time{})
 }
 
 func isEviction(d api.Decision) bool { return d.Kind == api.Evict }
@@ -136,11 +135,11 @@ func (n *nominations) closed() {
 }
 
 // pending returns how many victims have not ended yet, and by when the API server expects the last of them to end; zero
-// if it does not show that. Overdue victims and those on lost nodes do not count.
+// if it does not show that.
 func (n *nominations) pending(one *nomination) (left int, until time.Time) {
 	for _, id := range one.victims {
-		t := n.ssn.Cluster().Tasks()[id]
-		if t == nil || t.Status != api.Releasing || t.Node == nil || !t.Node.Ready() || t.Overdue() {
+		t := n.terminating(id)
+		if t == nil {
 			continue
 		}
 		if shown := t.Pod.DeletionTimestamp; shown != nil && shown.After(until) {
@@ -149,6 +148,16 @@ func (n *nominations) pending(one *nomination) (left int, until time.Time) {
 		left++
 	}
 	return left, until
+}
+
+// terminating returns the victim with that id if it has not ended yet, else nil. Overdue victims and those on lost nodes do
+// not count.
+func (n *nominations) terminating(id api.TaskID) *api.TaskInfo {
+	t := n.ssn.Cluster().Tasks()[id]
+	if t == nil || t.Status != api.Releasing || t.Node == nil || !t.Node.Ready() || t.Overdue() {
+		return nil
+	}
+	return t
 }
 
 // anyPending is 1 if a victim has not ended yet, else 0.
@@ -186,8 +195,15 @@ func (n *nominations) failed(one *nomination) bool {
 	})
 }
 
-func (n *nominations) explain(j *api.JobInfo, left int, until time.Time) {
+// explain records for which victims the job waits, and until when.
+func (n *nominations) explain(j *api.JobInfo, one *nomination, until time.Time) {
+	left, _ := n.pending(one)
 	v := &api.Verdict{Reason: v1alpha1.ReasonPreempting, Victims: int32(left), Until: until}
+	for _, id := range one.victims {
+		if t := n.terminating(id); t != nil {
+			v.Awaited.Add(t, j)
+		}
+	}
 	if !n.ssn.JobReady(j) {
 		n.ssn.Explain(j, v)
 		return

@@ -72,7 +72,7 @@ func TestNominations(t *testing.T) {
 	}
 	const evicted = `evict q/low-3 for q/high
 		pipeline q/high-0 n1
-		waits q/high Preempting: waiting for 1 evicted pod to terminate`
+		waits q/high Preempting: waiting for 1 evicted pod to terminate: ns/low-3`
 	for name, steps := range map[string][]step{
 		"the preemptor gets them": {
 			{want: evicted},
@@ -80,25 +80,25 @@ func TestNominations(t *testing.T) {
 				want: `bind q/high-0 n1
 				       evict q/low-2 for q/other
 				       pipeline q/other-0 n1
-				       waits q/other Preempting: waiting for 1 evicted pod to terminate`},
+				       waits q/other Preempting: waiting for 1 evicted pod to terminate: ns/low-2`},
 		},
 		"the explanation states until when": {
 			{want: evicted},
 			{happens: func(c *Scenario) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
-				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
+				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z: ns/low-3`},
 		},
 		"the nomination ends when the victim is overdue": {
 			{want: evicted},
 			{happens: func(c *Scenario) { c.Ending(20*time.Second, "q/low-3") },
 				want: `pipeline q/high-0 n1
-				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z`},
+				       waits q/high Preempting: waiting for 1 evicted pod to terminate, expected by 2026-01-01T00:00:30Z: ns/low-3`},
 			{happens: func(c *Scenario) { c.Wait(50 * time.Second) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu`},
 			{happens: func(c *Scenario) { c.Wait(time.Second) },
 				want: `evict q/low-2 for q/high
 				       pipeline q/high-0 n1
-				       waits q/high Preempting: waiting for 1 evicted pod to terminate`},
+				       waits q/high Preempting: waiting for 1 evicted pod to terminate: ns/low-2`},
 		},
 		"a job of higher priority uses them without another eviction": {
 			{want: evicted},
@@ -113,13 +113,13 @@ func TestNominations(t *testing.T) {
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-2 for q/high
 			        pipeline q/high-0 n1
-			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
+			        waits q/high Preempting: waiting for 1 evicted pod to terminate: ns/low-2`},
 			{happens: func(c *Scenario) { c.FinishEvictions(); c.Add(Foreign("another", Running(1, "2cpu", "n1"))) },
 				want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `waits q/high NotEnoughResources: needs 1 more pod of 2 cpu; 0/1 nodes are available: 1 Insufficient cpu because of pods of other schedulers`},
 			{want: `evict q/low-1 for q/high
 			        pipeline q/high-0 n1
-			        waits q/high Preempting: waiting for 1 evicted pod to terminate`},
+			        waits q/high Preempting: waiting for 1 evicted pod to terminate: ns/low-1`},
 		},
 		"the nomination ends when a node is lost": {
 			{want: evicted},

@@ -4,8 +4,10 @@
 package reservation
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -79,18 +81,19 @@ func (s *starvation) lastPlacements(j *api.JobInfo) place.Placements { return s.
 func (s *starvation) describe(job *api.JobInfo) *api.StarvationReservation {
 	for _, r := range s.open {
 		if r.job == job {
+			fit, waits := startable(r.placements)
 			return &api.StarvationReservation{
-				After: s.after, Nodes: countNodes(r.placements), Startable: startable(r.placements), Need: int32(len(r.placements)),
+				After: s.after, Nodes: countNodes(r.placements), Startable: fit, Need: int32(len(r.placements)),
+				Awaited: holders(job, waits),
 			}
 		}
 	}
 	return nil
 }
 
-// startable counts the placements that fit on available resources.
-func startable(placements []api.Decision) int32 {
-	n := int32(0)
-	available := map[*api.NodeInfo]api.Resource{}
+// startable counts the placements that fit on available resources, and returns the nodes of the others.
+func startable(placements []api.Decision) (fit int32, waits []*api.NodeInfo) {
+	available, full := map[*api.NodeInfo]api.Resource{}, map[*api.NodeInfo]bool{}
 	for _, p := range placements {
 		left, known := available[p.Node]
 		if !known {
@@ -98,11 +101,33 @@ func startable(placements []api.Decision) int32 {
 		}
 		if p.Task.Request.Fits(left) {
 			left.Sub(p.Task.Request)
-			n++
+			fit++
+		} else if !full[p.Node] {
+			full[p.Node] = true
+			waits = append(waits, p.Node)
 		}
 		available[p.Node] = left
 	}
-	return n
+	return fit, waits
+}
+
+// holders returns the pods of other jobs that hold resources of the nodes, node by node and by name.
+func holders(job *api.JobInfo, nodes []*api.NodeInfo) (awaited api.AwaitedPods) {
+	for _, n := range nodes {
+		var pods []*api.TaskInfo
+		for _, t := range n.Tasks {
+			if t.Job != nil && t.Job != job && (t.Status.Holding() || t.Status == api.Releasing) {
+				pods = append(pods, t)
+			}
+		}
+		if !awaited.Full() {
+			slices.SortFunc(pods, func(a, b *api.TaskInfo) int { return cmp.Compare(a.Key, b.Key) })
+		}
+		for _, t := range pods {
+			awaited.Add(t, job)
+		}
+	}
+	return awaited
 }
 
 func countNodes(placements []api.Decision) int {

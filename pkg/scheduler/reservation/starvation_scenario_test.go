@@ -194,8 +194,8 @@ func TestStarvationReservations(t *testing.T) {
 			given: Given(nodes, Group("g/gang", 2, Pending(2, "4cpu"))),
 			then:  Given(six),
 			want:  `bind o/new-0 n2`,
-			waits: `waits g/gang NotEnoughResources: needs 2 more pods of 4 cpu; 0/4 nodes are available: 4 Insufficient cpu; reserved: 2 nodes, because it has been pending for more than 5m0s; 0 of 2 pods could start there now
-waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are available: 2 Insufficient cpu, 2 reserved for another PodGroup`,
+			waits: `waits g/gang NotEnoughResources: needs 2 more pods of 4 cpu; 0/4 nodes are available: 4 Insufficient cpu; reserved: 2 nodes, because it has been pending for more than 5m0s; 0 of 2 pods could start there now; waiting for resources of pods there: ns/a-9, ns/a-7, ns/a-8
+waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are available: 2 Insufficient cpu, 2 reserved for another PodGroup (ns/gang)`,
 		},
 		"what the gang does not ask for is left to others": {
 			given: Given(Node("n1", "4cpu 4Gi"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "4cpu"))),
@@ -208,7 +208,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are avai
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
 			want: `bind o/new-0 n1
 			       bind o/new-1 n1`,
-			waits: `waits o/new-2 NotEnoughResources: needs 1 more pod of 1 cpu; 0/2 nodes are available: 1 Insufficient cpu, 1 reserved for another PodGroup`,
+			waits: `waits o/new-2 NotEnoughResources: needs 1 more pod of 1 cpu; 0/2 nodes are available: 1 Insufficient cpu, 1 reserved for another PodGroup (ns/gang)`,
 		},
 		"nodes that could never hold it are left alone": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1),
@@ -231,7 +231,7 @@ waits o/new-1 NotEnoughResources: needs 5 more pods of 1 cpu; 0/4 nodes are avai
 			then: Given(Group("o/new", 1, Pending(3, "1cpu"))),
 			want: `bind o/new-0 n2`,
 			waits: `waits g/huge NotEnoughResources: needs 3 more pods of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu
-waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
+waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now; waiting for resources of pods there: ns/a-0, ns/a-1`,
 		},
 		"a gang whose classes fit one by one, and not together": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 9), Queue("o", 1), Group("o/a", 1, Running(2, "1cpu", "n1")),
@@ -256,7 +256,14 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are availa
 			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  ``,
-			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup`,
+			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup (ns/gang)`,
+		},
+		"a gang of another namespace, which messages do not name": {
+			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, In("secret"), Pending(1, "3cpu"))),
+			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
+			want:  ``,
+			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
+waits g/gang NotEnoughResources: needs 1 more pod of 3 cpu; 0/1 nodes are available: 1 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
 		},
 		"the gang of a queue that never borrows, and would": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 1, NotReclaimable()), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
@@ -270,9 +277,9 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are availa
 			then: Given(Group("o/new", 1, Pending(6, "1cpu"))),
 			want: `bind o/new-0 n3
 			       bind o/new-1 n3`,
-			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now
+			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now; waiting for resources of pods there: ns/a-0, ns/a-1
 waits g/gang3 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu
-waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
+waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are available: 3 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now; waiting for resources of pods there: ns/a-2, ns/a-3`,
 		},
 		"jobs of its queue with higher priority use the reservation, others do not": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1")),
@@ -281,9 +288,9 @@ waits h/gang2 NotEnoughResources: needs 1 more pod of 4 cpu; 0/3 nodes are avail
 				Group("o/new", 1, Pending(1, "1cpu", Priority(6)))),
 			want: `bind g/above-0 n1
 			       bind g/above-1 n1`,
-			waits: `waits g/older NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
-waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
-waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup`,
+			waits: `waits g/older NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup (ns/gang)
+waits g/equal NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup (ns/gang)
+waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup (ns/gang)`,
 		},
 		"a gang that must stay together has a reservation in one zone": {
 			given: Given(Nodes(2, "a", "2cpu", Label("zone", "a")), Nodes(2, "b", "2cpu", Label("zone", "b")), Queue("g", 4), Queue("o", 1),
@@ -305,7 +312,7 @@ waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are availab
 				Group("g/gang", 2, Running(1, "3cpu", "n1"), Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),
 			want:  `bind o/new-0 n1`,
-			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 3 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now`,
+			waits: `waits g/gang NotEnoughResources: needs 1 more pod of 3 cpu; 0/2 nodes are available: 2 Insufficient cpu; reserved: 1 node, because it has been pending for more than 5m0s; 0 of 1 pods could start there now; waiting for resources of pods there: ns/a-1, ns/a-2, ns/a-3 and 1 more`,
 		},
 		"a gang that has lost a member": {
 			given: Given(Nodes(2, "n", "4cpu"), Queue("g", 4), Queue("o", 1), Group("o/a", 1, Running(1, "1cpu", "n1"), Running(2, "1cpu", "n2")),

@@ -28,6 +28,8 @@ func (f *Facts) Text() string {
 		s.add("PodGroup", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
 		s.add("Phase", f.phase())
 		f.groupReason().write(&s)
+		s.add("Position", show.Position(f.Group, f.Queue))
+		s.add("Evicted", evicted(f.Group))
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
@@ -83,6 +85,9 @@ func (f *Facts) groupReason() verdict {
 	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
 	if pending := count(f.Pods).waiting; condition.Status == metav1.ConditionTrue && pending > 0 {
 		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
+	}
+	if condition.Reason == v1alpha1.ReasonNotEnoughPods && isEvicted(g) {
+		v.advice = adviceEvicted
 	}
 	if condition.ObservedGeneration < g.Generation {
 		v.message += " (not updated since the last change of the PodGroup)"

@@ -22,6 +22,7 @@ import (
 
 const (
 	insufficient = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
+	gangEvicted  = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
 	queueFull    = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
 
@@ -69,11 +70,22 @@ func cases() map[string]*explain.Facts {
 		"no-pods": facts(
 			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist")), nil, research(),
 		),
+		"evicted": facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
+			event("PodGroup", "train", 12, "Reclaimed", gangEvicted),
+		),
+		"evicted-and-runs-again": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning), evicted("False", gangEvicted)), pods("train", 2, running), research(),
+		),
+		"position": facts(
+			group("train", 8, "research", pending("QueueFull", queueFull)), pods("train", 8, waiting("QueueFull", queueFull)),
+			ordered(research(), 12, "other/first", "team/train", "team/later"),
+		),
 		"preempting": facts(
 			group("train", 2, "research", pending("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")),
 			pods("train", 2, waiting("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")), research(),
 			event("PodGroup", "train", 12, "NotEnoughResources", "needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu"),
-			event("PodGroup", "train", 1, "Preempting", "3 pods evicted for this PodGroup"),
+			event("PodGroup", "train", 1, "Preempting", "3 pods evicted to free resources for this PodGroup: 2 of team/low and 1 more"),
 		),
 		"claims": facts(
 			group("train", 2, "research", pending("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")),

@@ -6,10 +6,12 @@
 package explain
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -42,24 +44,15 @@ type Facts struct {
 	Verbose bool
 }
 
-// defaultQueue is the queue of pods that name none, unless the flag of the scheduler sets another.
-const defaultQueue = "default"
-
 // queueName is the queue that is asked for.
 func (f *Facts) queueName() string {
-	name := ""
 	if f.Group != nil {
-		name = f.Group.Spec.Queue
-	} else {
-		name = f.Pods[0].Labels[v1alpha1.LabelQueue]
-		if bound := api.CommitmentOf(&f.Pods[0]); bound != nil {
-			name = string(bound.Queue)
-		}
+		return show.QueueName(f.Group)
 	}
-	if name == "" {
-		return defaultQueue
+	if bound := api.CommitmentOf(&f.Pods[0]); bound != nil {
+		return string(bound.Queue)
 	}
-	return name
+	return cmp.Or(f.Pods[0].Labels[v1alpha1.LabelQueue], show.DefaultQueue)
 }
 
 // counts are members by what has become of them.

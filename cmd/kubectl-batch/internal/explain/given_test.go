@@ -5,6 +5,7 @@ package explain_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -122,6 +123,15 @@ func scheduled(g *v1alpha1.PodGroup) {
 	}
 }
 
+// evicted is a PodGroup that has lost pods by an eviction.
+func evicted(status metav1.ConditionStatus, message string) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionEvicted, Status: status, Reason: v1alpha1.EvictedByReclaim, Message: message, LastTransitionTime: ago(12),
+		})
+	}
+}
+
 func phase(p v1alpha1.PodGroupPhase) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.Status.Phase = p }
 }
@@ -205,6 +215,16 @@ func queue(name string, allocated, deserved, limit corev1.ResourceList) *v1alpha
 		Spec:       v1alpha1.QueueSpec{Weight: 3, Capability: limit},
 		Status:     v1alpha1.QueueStatus{Allocated: allocated, Deserved: deserved},
 	}
+}
+
+// ordered is a queue with an order of so many jobs, the first of which are PodGroups with these names.
+func ordered(q *v1alpha1.Queue, length int32, first ...string) *v1alpha1.Queue {
+	q.Status.Order = &v1alpha1.QueueOrder{Length: length}
+	for _, key := range first {
+		namespace, name, _ := strings.Cut(key, "/")
+		q.Status.Order.First = append(q.Status.Order.First, v1alpha1.QueuedJob{Namespace: namespace, Name: name})
+	}
+	return q
 }
 
 func amounts(pairs ...string) corev1.ResourceList {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
@@ -27,7 +28,12 @@ type Options struct {
 	Namespaces bool
 	// Watch makes the columns wide enough for the usual values, because the rows of later changes use the same columns.
 	Watch bool
+	// Queues are the queues by name, for the positions of PodGroups; nil if they could not be read.
+	Queues map[string]*v1alpha1.Queue
 }
+
+// DefaultQueue is the queue of PodGroups that name none, unless a flag of the scheduler sets another one.
+const DefaultQueue = "default"
 
 // Groups returns a table with a row for each PodGroup.
 func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
@@ -42,10 +48,10 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 			strconv.Itoa(int(g.Status.Running)), strconv.Itoa(int(g.Status.Pending)), strconv.Itoa(int(g.Spec.MinMember)),
 			"-", duration.HumanDuration(o.Now.Sub(g.CreationTimestamp.Time)),
 		}}
-		if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); c != nil {
+		if c := scheduledCondition(g); c != nil {
 			row.Cells[6] = c.Reason
 			if o.Wide {
-				row.Note = c.Message
+				row.Note = c.Message + positionNote(g, o.Queues) + evictedNote(g)
 			}
 		}
 		if o.Namespaces {
@@ -94,6 +100,35 @@ func (o Options) widened(t text.Table) text.Table {
 		t.Least = append(t.Least, usual[title])
 	}
 	return t
+}
+
+func scheduledCondition(g *v1alpha1.PodGroup) *metav1.Condition {
+	return meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPodGroupScheduled)
+}
+
+// positionNote describes where a PodGroup is in the order of its queue; empty if that is not known.
+func positionNote(g *v1alpha1.PodGroup, queues map[string]*v1alpha1.Queue) string {
+	if position := Position(g, queues[QueueName(g)]); position != "" {
+		return "; position " + position
+	}
+	return ""
+}
+
+// QueueName returns the name of the queue of a PodGroup.
+func QueueName(g *v1alpha1.PodGroup) string {
+	if g.Spec.Queue == "" {
+		return DefaultQueue
+	}
+	return g.Spec.Queue
+}
+
+// evictedNote describes the last eviction of a PodGroup; empty if there was none.
+func evictedNote(g *v1alpha1.PodGroup) string {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionEvicted)
+	if c == nil {
+		return ""
+	}
+	return "; " + c.Reason + ": " + c.Message
 }
 
 func dash(s string) string {

@@ -36,10 +36,16 @@ func group(namespace, name, queue string, minMember, run, wait int32, phase v1al
 }
 
 func groups() []v1alpha1.PodGroup {
+	victim := group("team-b", "victim", "research", 4, 0, 0, "Pending", "NotEnoughPods", "0 of 4 pods that must start together exist")
+	victim.Status.Conditions = append(victim.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionEvicted, Status: metav1.ConditionTrue, Reason: v1alpha1.EvictedByReclaim,
+		Message: "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)",
+	})
 	return []v1alpha1.PodGroup{
 		group("team-a", "train", "research", 8, 0, 8, "Pending", "NotEnoughResources", "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"),
 		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "the 1 pod that must start has a node"),
 		group("team-b", "new", "research", 64, 0, 0, "", "", ""),
+		victim,
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="PodGroupScheduled")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="PodGroupScheduled")].message`
+// +kubebuilder:printcolumn:name="Evicted",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Evicted")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters, because pods carry it as the value of a label"
 // +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.running) || oldSelf.status.running == 0 || (has(self.spec.queue) ? self.spec.queue : "") == (has(oldSelf.spec.queue) ? oldSelf.spec.queue : "")`,fieldPath=".spec.queue",message="cannot change while pods of the PodGroup run; delete the pods first, or create another PodGroup"
 type PodGroup struct {
@@ -116,7 +117,8 @@ type PodGroupStatus struct {
 	Failed int32 `json:"failed"`
 
 	// conditions contains the type PodGroupScheduled. It is True if minMember pods have a node; otherwise its reason
-	// and message state what is missing.
+	// and message state what is missing. After the scheduler has evicted pods of the PodGroup, the type Evicted describes
+	// the last eviction. It is True until the gang runs again, and False if the gang has lost only surplus pods.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

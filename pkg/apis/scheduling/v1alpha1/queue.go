@@ -98,6 +98,42 @@ type QueueStatus struct {
 	// groups counts the PodGroups of the queue by phase.
 	// +optional
 	Groups QueueGroups `json:"groups,omitempty"`
+
+	// order is the order in which the scheduler tries the jobs of the queue that are pending. It changes with
+	// priorities, and with what the jobs and queues hold. Empty if no job is pending.
+	// +optional
+	Order *QueueOrder `json:"order,omitempty"`
+}
+
+// QueueOrder is the order in which the scheduler tries the pending jobs of a queue: PodGroups, and pods without a
+// PodGroup by their controller. Jobs that the scheduler does not try have no position, for example PodGroups whose pods
+// do not exist yet, and neither do pods above minMember.
+type QueueOrder struct {
+	// length is the number of pending jobs that the scheduler tries.
+	// +optional
+	Length int32 `json:"length"`
+
+	// first are the first of these jobs. There are at most 50, so that a long queue does not make a large object.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	First []QueuedJob `json:"first,omitempty"`
+}
+
+// MaxQueuedJobs is how many jobs status.order.first of a Queue lists at most.
+const MaxQueuedJobs = 50
+
+// QueuedJob is a pending job: a PodGroup, or pods without a PodGroup.
+type QueuedJob struct {
+	// namespace of the job.
+	Namespace string `json:"namespace"`
+
+	// name of the PodGroup, or of the controller of pods without a PodGroup, or of the pod if it has no controller.
+	Name string `json:"name"`
+
+	// withoutPodGroup is set if the job consists of pods without a PodGroup.
+	// +optional
+	WithoutPodGroup bool `json:"withoutPodGroup,omitempty"`
 }
 
 // QueueGroups counts the PodGroups of a queue by phase.

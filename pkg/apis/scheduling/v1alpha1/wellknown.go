@@ -59,6 +59,20 @@ const (
 	ReasonGangDegraded = "GangDegraded"
 )
 
+// ConditionEvicted is the condition of a PodGroup from which the scheduler has evicted pods. Its reason is the cause of
+// the last eviction; its message states the number of pods, the action, the time and the preemptor. It is True while the
+// gang does not run because of the eviction, and False if the gang runs again or has lost only surplus pods.
+const ConditionEvicted = "Evicted"
+
+// Reasons of ConditionEvicted, besides ReasonGangDegraded. The events on evicted pods and on their PodGroup have the
+// same reasons.
+const (
+	// EvictedByPreemption: for a job of the same queue.
+	EvictedByPreemption = "Preempted"
+	// EvictedByReclaim: for a job of another queue, which deserves the resources.
+	EvictedByReclaim = "Reclaimed"
+)
+
 // Reasons that only the PodScheduled condition of a pod may have.
 const (
 	// ReasonGroupNotFound: the pod names a PodGroup that does not exist.

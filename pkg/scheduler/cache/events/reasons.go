@@ -69,18 +69,29 @@ func (r *Recorder) PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, p
 func evictionReason(cause api.EvictionCause) string {
 	switch cause {
 	case api.Reclaimed:
-		return "Reclaimed"
+		return v1alpha1.EvictedByReclaim
 	case api.GangDegraded:
 		return v1alpha1.ReasonGangDegraded
 	}
-	return "Preempted"
+	return v1alpha1.EvictedByPreemption
 }
 
-// PodsPreempted records how many pods were evicted for a PodGroup.
-func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, victims int) {
+// PodGroupEvicted records that a PodGroup has lost pods by an eviction, with the condition that describes it.
+func (r *Recorder) PodGroupEvicted(podGroup v1.ObjectReference, condition metav1.Condition) {
+	r.addPodGroup(event{
+		regarding: podGroup, kind: v1.EventTypeNormal, reason: condition.Reason, action: "Evicting", note: condition.Message,
+	})
+}
+
+// PodsPreempted records how many pods were evicted for a PodGroup, and of which jobs.
+func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, pods int, victims string) {
+	evicted := fmt.Sprintf("%d pods", pods)
+	if pods == 1 {
+		evicted = "1 pod"
+	}
 	r.addPodGroup(event{
 		regarding: podGroup, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonPreempting, action: "Evicting",
-		note: fmt.Sprintf("%d pods evicted for this PodGroup", victims),
+		note: evicted + " evicted to free resources for this PodGroup: " + victims,
 	})
 }
 

@@ -44,14 +44,23 @@ type Handler interface {
 // EventSink records events about victims and preemptors.
 type EventSink interface {
 	PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, preemptor string)
-	// PodsPreempted is called after all victims of a plan are evicted.
-	PodsPreempted(podGroup v1.ObjectReference, victims int)
+	PodGroupEvictionSink
+	// PodsPreempted is called after all victims of a plan are evicted. The text names their jobs.
+	PodsPreempted(podGroup v1.ObjectReference, pods int, victims string)
+}
+
+// PodGroupEvictionSink records evictions of PodGroups.
+type PodGroupEvictionSink interface {
+	// PodGroupEvicted is called after pods of a PodGroup are evicted, with the condition that the PodGroup should show.
+	PodGroupEvicted(podGroup v1.ObjectReference, condition metav1.Condition)
 }
 
 // Metrics receives measurements and must return at once.
 type Metrics interface {
 	// Eviction is called when an eviction has been made, or refused.
 	Eviction(cause string, result metrics.EvictionResult)
+	// PodGroupEvicted is called when pods of a PodGroup have been evicted: the gang, or only surplus pods.
+	PodGroupEvicted(queue, cause string, gang bool)
 }
 
 // Options are the parts of an Evictor. All are required.
@@ -59,6 +68,7 @@ type Options struct {
 	Kube    kubernetes.Interface
 	Handler Handler
 	Events  EventSink
+	Status  PodGroupEvictionSink
 	Metrics Metrics
 	Clock   clock.WithTicker
 	Log     logr.Logger
@@ -142,26 +152,43 @@ func (e *Evictor) execute(ctx context.Context, p *Plan) {
 		return
 	}
 	calls := context.WithoutCancel(ctx)
-	for i, victim := range p.Victims {
-		if p.beginsJob(i) && (ctx.Err() != nil || !e.needed(calls, p)) {
-			e.Log.V(2).Info("Eviction plan dropped", "preemptor", p.Preemptor, "remaining", len(p.Victims)-i)
-			e.fail(p.Victims[i:], nil)
+	for begin := 0; begin < len(p.Victims); {
+		if ctx.Err() != nil || !e.needed(calls, p) {
+			e.Log.V(2).Info("Eviction plan dropped", "preemptor", p.Preemptor, "remaining", len(p.Victims)-begin)
+			e.fail(p.Victims[begin:], nil)
 			return
 		}
-		e.annotate(calls, victim, p.Preemptor)
-		if err := e.evict(calls, victim); err != nil {
-			e.Log.Error(err, "Eviction refused", "pod", victim.ref(), "preemptor", p.Preemptor, "remaining", len(p.Victims)-i)
-			e.fail(p.Victims[i:], map[types.UID]bool{victim.UID: true})
+		job := p.nextJob(begin)
+		evicted, err := e.evictAll(calls, p, job)
+		if evicted > 0 {
+			e.report(p, job, evicted)
+		}
+		begin += evicted
+		if err != nil {
+			refused := p.Victims[begin]
+			e.Log.Error(err, "Eviction refused", "pod", refused.ref(), "preemptor", p.Preemptor, "remaining", len(p.Victims)-begin)
+			e.fail(p.Victims[begin:], map[types.UID]bool{refused.UID: true})
 			return
+		}
+	}
+	if p.PodGroup != nil {
+		e.Events.PodsPreempted(*p.PodGroup, len(p.Victims), p.victimJobs())
+	}
+}
+
+// evictAll evicts the victims of one job and returns how many are evicted. It ends at the first refusal, and returns that.
+func (e *Evictor) evictAll(ctx context.Context, p *Plan, victims []*Victim) (evicted int, refusal error) {
+	for i, victim := range victims {
+		e.annotate(ctx, victim, p.Preemptor)
+		if err := e.evict(ctx, victim); err != nil {
+			return i, err
 		}
 		e.backoff.Forget(victim.UID)
 		e.Metrics.Eviction(victim.Cause.String(), metrics.Evicted)
 		e.Events.PodEvicted(victim.reference(), victim.Cause, p.Preemptor)
 		e.Log.V(2).Info("Evicted", "pod", victim.ref(), "cause", victim.Cause.String(), "preemptor", p.Preemptor)
 	}
-	if p.PodGroup != nil {
-		e.Events.PodsPreempted(*p.PodGroup, len(p.Victims))
-	}
+	return len(victims), nil
 }
 
 // needed reports whether the preemptor still waits for the resources. If the read fails, it does.

@@ -49,18 +49,20 @@ func newHarness(t *testing.T, respond func(string, bool, int) error) *harness {
 		}
 	}
 	h.kube.PrependReactor("create", "pods", h.serve)
-	h.Evictor = New(Options{Kube: h.kube, Handler: h, Events: noEvents{}, Metrics: noMetrics{}, Clock: clock.RealClock{}, Log: testr.New(t)})
+	h.Evictor = New(Options{Kube: h.kube, Handler: h, Events: noEvents{}, Status: noEvents{}, Metrics: noMetrics{}, Clock: clock.RealClock{}, Log: testr.New(t)})
 	return h
 }
 
 type noEvents struct{}
 
 func (noEvents) PodEvicted(v1.ObjectReference, api.EvictionCause, string) {}
-func (noEvents) PodsPreempted(v1.ObjectReference, int)                    {}
+func (noEvents) PodGroupEvicted(v1.ObjectReference, metav1.Condition)     {}
+func (noEvents) PodsPreempted(v1.ObjectReference, int, string)            {}
 
 type noMetrics struct{}
 
 func (noMetrics) Eviction(string, metrics.EvictionResult) {}
+func (noMetrics) PodGroupEvicted(string, string, bool)    {}
 
 func (h *harness) serve(action clienttesting.Action) (bool, runtime.Object, error) {
 	create := action.(clienttesting.CreateAction)
@@ -111,7 +113,7 @@ func (h *harness) EvictionAllowed(uid types.UID) { h.note("allowed " + string(ui
 
 // threeVictims returns a plan with two pods of one job and one of another.
 func threeVictims() *Plan {
-	p := &Plan{Preemptor: "ns/g"}
+	p := &Plan{Preemptor: "ns/g", Jobs: map[string]*Job{"a": {Namespace: "ns", Name: "a"}, "b": {Namespace: "ns", Name: "b"}}}
 	for _, name := range []string{"a-0", "a-1", "b-0"} {
 		p.Victims = append(p.Victims, &Victim{Namespace: "ns", Name: name, UID: types.UID(name), Job: name[:1]})
 	}

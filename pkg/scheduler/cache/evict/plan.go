@@ -21,7 +21,26 @@ type Plan struct {
 	// PreemptorPod is a pod that is to use the resources; nil if it is not known. The plan is
 	// dropped when this pod does not wait any more.
 	PreemptorPod *v1.ObjectReference
-	Victims      []*Victim // those of one job are adjacent
+	// Queue and Priority are those of the preemptor.
+	Queue    string
+	Priority int32
+
+	Victims []*Victim // those of one job are adjacent
+	// Jobs are the jobs of the victims, by Victim.Job.
+	Jobs map[string]*Job
+}
+
+// Job is a job that loses pods by a plan.
+type Job struct {
+	Namespace, Name string
+	// PodGroup is nil for a job without PodGroup.
+	PodGroup *v1.ObjectReference
+	Queue    string
+	Priority int32
+	// Missing is how many pods the gang lacks after the plan; not positive if it continues to run.
+	Missing int32
+	// Frees is what the pods of the job in the plan request, as text.
+	Frees string
 }
 
 // Victim is one pod to evict.
@@ -38,5 +57,11 @@ func (v *Victim) reference() v1.ObjectReference {
 
 func (v *Victim) ref() klog.ObjectRef { return klog.KRef(v.Namespace, v.Name) }
 
-// beginsJob reports whether the i-th victim is the first one of its job.
-func (p *Plan) beginsJob(i int) bool { return i == 0 || p.Victims[i].Job != p.Victims[i-1].Job }
+// nextJob returns the victims of the plan from the i-th on that are of the same job.
+func (p *Plan) nextJob(i int) []*Victim {
+	end := i + 1
+	for end < len(p.Victims) && p.Victims[end].Job == p.Victims[i].Job {
+		end++
+	}
+	return p.Victims[i:end]
+}

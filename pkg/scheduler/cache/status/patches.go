@@ -44,6 +44,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 			next.Status.UnschedulablePlugins = pluginList(want.Plugins)
 		}
 	}
+	w.evicted.apply(&next.Status, &want, w.Clock.Now())
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
@@ -60,7 +61,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 		},
 	}
 	switch {
-	case shown.Status.Phase != next.Status.Phase || !equalButNumbers(before, after):
+	case shown.Status.Phase != next.Status.Phase || !equalButNumbers(before, after) || !equalEvictions(shown, next):
 		p.minInterval = 0
 	case equalCounts(&shown.Status, &next.Status):
 		p.minInterval = messageInterval
@@ -192,6 +193,13 @@ func equalButNumbers(a, b *metav1.Condition) bool {
 		return a == b
 	}
 	return a.Status == b.Status && a.Reason == b.Reason && a.ObservedGeneration == b.ObservedGeneration
+}
+
+// equalEvictions reports whether two versions of a PodGroup show the same eviction.
+func equalEvictions(a, b *v1alpha1.PodGroup) bool {
+	return equality.Semantic.DeepEqual(
+		meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionEvicted),
+		meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionEvicted))
 }
 
 func conditionStatus(ok bool) metav1.ConditionStatus {

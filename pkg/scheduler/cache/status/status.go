@@ -58,12 +58,13 @@ type Writers struct {
 	podGroups *writer[api.PodGroupReport]
 	queues    *writer[api.QueueReport]
 	pods      *writer[api.PodReport]
+	evicted   evictions
 }
 
 // New returns writers that write nothing before Run.
 func New(o Options) *Writers {
 	o.Log = o.Log.WithName("status")
-	w := &Writers{Options: o}
+	w := &Writers{Options: o, evicted: evictions{known: map[types.UID]*eviction{}}}
 	w.podGroups = newWriter(o, &writer[api.PodGroupReport]{
 		resource: "podgroups/status",
 		equal:    equalValues[api.PodGroupReport], patch: w.podGroupPatch,
@@ -96,6 +97,7 @@ func equalQueueReports(a, b api.QueueReport) bool { return equality.Semantic.Dee
 
 // Publish sets the desired status of the objects in a report.
 func (w *Writers) Publish(report *api.Report) {
+	w.evicted.observe(report.PodGroups, w.Clock.Now())
 	for _, g := range report.PodGroups {
 		w.podGroups.set(g.UID, g)
 	}
@@ -108,7 +110,12 @@ func (w *Writers) Publish(report *api.Report) {
 }
 
 // ObservePodGroup is called when the watch shows a PodGroup, or its deletion.
-func (w *Writers) ObservePodGroup(uid types.UID, deleted bool) { w.podGroups.observe(uid, deleted) }
+func (w *Writers) ObservePodGroup(uid types.UID, deleted bool) {
+	if deleted {
+		w.evicted.forget(uid)
+	}
+	w.podGroups.observe(uid, deleted)
+}
 
 // ObserveQueue is called when the watch shows a Queue, or its deletion.
 func (w *Writers) ObserveQueue(uid types.UID, deleted bool) { w.queues.observe(uid, deleted) }

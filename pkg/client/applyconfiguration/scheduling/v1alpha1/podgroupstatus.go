@@ -27,7 +27,8 @@ type PodGroupStatusApplyConfiguration struct {
 	// failed is the number of pods in phase Failed.
 	Failed *int32 `json:"failed,omitempty"`
 	// conditions contains the type PodGroupScheduled. It is True if minMember pods have a node; otherwise its reason
-	// and message state what is missing.
+	// and message state what is missing. After the scheduler has evicted pods of the PodGroup, the type Evicted describes
+	// the last eviction. It is True until the gang runs again, and False if the gang has lost only surplus pods.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// unschedulablePlugins are the plugins of the scheduler for which the PodGroup waits, sorted: those that refuse it, and
 	// those that refuse nodes for its pods. "model", "resources" and "reservation" take the place of a plugin where a part

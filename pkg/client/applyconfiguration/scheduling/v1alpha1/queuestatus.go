@@ -23,6 +23,9 @@ type QueueStatusApplyConfiguration struct {
 	Pending *v1.ResourceList `json:"pending,omitempty"`
 	// groups counts the PodGroups of the queue by phase.
 	Groups *QueueGroupsApplyConfiguration `json:"groups,omitempty"`
+	// order is the order in which the scheduler tries the jobs of the queue that are pending. It changes with
+	// priorities, and with what the jobs and queues hold. Empty if no job is pending.
+	Order *QueueOrderApplyConfiguration `json:"order,omitempty"`
 }
 
 // QueueStatusApplyConfiguration constructs a declarative configuration of the QueueStatus type for use with
@@ -60,5 +63,13 @@ func (b *QueueStatusApplyConfiguration) WithPending(value v1.ResourceList) *Queu
 // If called multiple times, the Groups field is set to the value of the last call.
 func (b *QueueStatusApplyConfiguration) WithGroups(value *QueueGroupsApplyConfiguration) *QueueStatusApplyConfiguration {
 	b.Groups = value
+	return b
+}
+
+// WithOrder sets the Order field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Order field is set to the value of the last call.
+func (b *QueueStatusApplyConfiguration) WithOrder(value *QueueOrderApplyConfiguration) *QueueStatusApplyConfiguration {
+	b.Order = value
 	return b
 }
