@@ -64,7 +64,8 @@ soak: ## Let a random course of events run against the scheduler for MINUTES=10;
 
 demo: ## Show the scheduler at work on a local cluster. With ARGS=--exit it ends by itself.
 	@echo "Building the demo. The first time all is compiled, which takes several minutes."
-	@go run ./cmd/demo $(ARGS)
+	@hack/build.sh -o bin/demo ./cmd/demo
+	@exec bin/demo $(ARGS)
 
 bench: ## Measure how fast decisions are made, and how it goes on a real API server; fails beyond the bounds.
 	hack/bench.sh $(ARGS)

@@ -13,6 +13,7 @@ import (
 type Table struct {
 	Titles []string
 	Right  []bool // right-aligned columns
+	Least  []int  // minimum widths of columns; nil for none
 	Rows   []Row
 }
 
@@ -27,12 +28,15 @@ const (
 	indent = 4 // spaces before notes
 )
 
-// Widths returns the widths of the columns, at least those of least, which may be nil.
+// Widths returns the widths of the columns, at least t.Least and those of least, which may be nil.
 func (t Table) Widths(least []int) []int {
 	widths := make([]int, len(t.Titles))
 	copy(widths, least)
 	for i, title := range t.Titles {
 		widths[i] = max(widths[i], utf8.RuneCountInString(title))
+		if i < len(t.Least) {
+			widths[i] = max(widths[i], t.Least[i])
+		}
 		for _, r := range t.Rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(r.Cells[i]))
 		}

@@ -93,7 +93,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	switch outcome, failed := ssn.Outcome(j), failedBinds(j); {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():
 		g.Scheduled, g.Reason = true, v1alpha1.ReasonScheduled
-		g.Message = fmt.Sprintf("all %d pods that must start together have a node", j.MinMember)
+		g.Message = scheduledMessage(j.MinMember)
 	case j.Ended():
 		reportEnd(j, &g)
 	case outcome != nil && outcome.Job != nil:
@@ -113,6 +113,14 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		g.Message += fmt.Sprintf("; priority class %s does not exist, so the highest priority of the pods is used", class)
 	}
 	return g
+}
+
+// scheduledMessage words that the gang has its nodes.
+func scheduledMessage(minMember int32) string {
+	if minMember == 1 {
+		return "the 1 pod that must start has a node"
+	}
+	return fmt.Sprintf("all %d pods that must start together have a node", minMember)
 }
 
 // bindsClaims reports whether a task is in flight and claims may have to be bound first.

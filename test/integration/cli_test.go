@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -109,10 +111,20 @@ func TestThePlugin(t *testing.T) {
 		"PodGroup: default/train, in queue team", "0 running, 5 pending; 5 must start together",
 		"Reason:   ExceedsClusterCapacity", "needs 5 more pods of 1 cpu", "Advice:   Waiting for other pods does not help", "ExceedsClusterCapacity: needs",
 		"Unread:   queue team") // the role is one in a namespace
+	ada.prints("why job/train --events", "PodGroup: default/train, in queue team", "Reason:   ExceedsClusterCapacity")
+	ada.fails("why job/absent", `job "absent" not found in namespace default; "kubectl get jobs -A" lists all namespaces`)
+	ada.fails("why jobb/train", `doesn't have a resource type "jobb"`)
+	ada.prints("why jobs.batch/train -o jsonpath={.kind}:{.podGroup}:{.reason}:{.pods.pending}:{.minMember}", "Explanation:train:ExceedsClusterCapacity:5:5")
 	ada.prints("get podgroups", "NAME   QUEUE  PHASE    RUN  PEND  MIN  REASON", "train  team   Pending    0     5    5  ExceedsClusterCapacity")
 	ada.prints("get podgroups -o json", `"kind": "List"`, `"kind": "PodGroup"`, `"minMember": 5`)
 	ada.prints("get podgroups train -o yaml", "apiVersion: scheduling.batch-scheduler.dev/v1alpha1\nkind: PodGroup\n")
 	ada.fails("get podgroups absent", `PodGroup "absent" not found`)
+	ada.prints("get podgroups -o name", "podgroup.scheduling.batch-scheduler.dev/train\n")
+	ada.prints("why podgroup.scheduling.batch-scheduler.dev/train", "PodGroup: default/train")
+	ada.prints("get podgroups -l team=a", "No podgroups found")
+	ada.prints("get podgroups --sort-by .spec.minMember", "train")
+	ada.fails("get podgroups -A", "reading all namespaces requires a ClusterRoleBinding to the role view")
+	ada.prints("submit --name other --image i --queue teem --dry-run=server", "job.batch/other created (server dry run)")
 	ada.fails("top queues", "is forbidden", "access requires a ClusterRoleBinding to the role batch-scheduler-view")
 	ben := h.newPlugin("--as", "ben", "--as-group", "system:authenticated")
 	h.grantTo("view", namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ben"})
@@ -120,7 +132,15 @@ func TestThePlugin(t *testing.T) {
 	ben.fails("cancel train", "cannot delete resource", "reading requires the role view, submit and cancel require the role edit")
 	h.grantTo("batch-scheduler-view", "", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"})
 	ada.eventuallyPrints("top queues", "QUEUE", "WEIGHT", "team", "cpu")
-	ada.prints("get queues team -o wide", "team       3", "at most 6")
+	ada.prints("top queues -o jsonpath={.items[?(@.name=='team')].resources[0].capability}", "6")
+	ada.prints("submit --name other --image i --queue teem --dry-run=server",
+		`Warning: queue "teem" does not exist (did you mean "team"?); the pods are pending until it does`)
+	usage := ada.follow("top", "queues", "--watch")
+	usage.await(regexp.MustCompile(`team +3 `))
+	h.do(queue("team", 7, atMost("6cpu")))
+	usage.await(regexp.MustCompile(`(?s)team +3 .*team +7 `))
+	usage.end()
+	ada.prints("get queues team -o wide", "team       7", "at most 6")
 	if out, _ := h.newPlugin().run("__complete", "why", ""); !strings.HasPrefix(out, "train\n") {
 		t.Errorf("groups are completed to:\n%s", out)
 	}
@@ -138,7 +158,7 @@ func TestThePlugin(t *testing.T) {
 		return nil
 	})
 	var seen []string
-	for line := range strings.Lines(changes()) {
+	for line := range strings.Lines(changes.end()) {
 		words := strings.Fields(line)
 		seen = append(seen, strings.Join(words[:len(words)-1], " ")) // all but the age
 	}
@@ -184,21 +204,76 @@ spec:
 	})
 }
 
-// follow runs a command that ends when the returned function is called, which returns what was printed.
-func (p plugin) follow(args ...string) func() string {
-	p.w.t.Helper()
-	var out bytes.Buffer
-	ctx, cancel := context.WithCancel(p.w.ctx)
-	cmd := p.command(ctx, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	p.w.must(cmd.Start())
-	return func() string {
-		cancel()
-		err := cmd.Wait()
-		if err != nil && !errors.Is(err, context.Canceled) {
-			p.w.t.Errorf("%v: %v", args, err)
+// TestWhyOfAPodThatOutlivesItsPodGroup deletes the PodGroup of a running pod, and creates it again.
+func TestWhyOfAPodThatOutlivesItsPodGroup(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.do(node("n1", "4cpu"), queue("team", 1), gang("train", 1, pods(1, "1cpu"), in("team")))
+	h.start()
+	h.awaitStable(`train: Running Scheduled; 1 running`, "")
+	pod := h.podsNow()[0].Name
+	p := h.newPlugin()
+	p.prints("why pod/"+pod, "PodGroup: default/train, in queue team")
+	h.must(h.batch.SchedulingV1alpha1().PodGroups(namespace).Delete(h.ctx, "train", metav1.DeleteOptions{}))
+	for _, again := range []bool{false, true} {
+		if again {
+			h.do(group("train", 1, in("team")))
 		}
-		return out.String()
+		p.prints("why pod/"+pod, "Pod:      default/"+pod+", in queue team", "Reason:   none", `PodGroup "train", for which it was bound, does not`)
 	}
+}
+
+// follow starts a command that goes on until end is called.
+func (p plugin) follow(args ...string) *following {
+	p.w.t.Helper()
+	f := &following{w: p.w}
+	ctx, cancel := context.WithCancel(p.w.ctx)
+	f.cancel = cancel
+	f.cmd = p.command(ctx, args...)
+	f.cmd.Stdout, f.cmd.Stderr = f, f
+	f.cmd.Cancel = func() error { return f.cmd.Process.Signal(os.Interrupt) }
+	p.w.must(f.cmd.Start())
+	return f
+}
+
+// following is a command that prints until it is ended.
+type following struct {
+	w      *harness
+	cmd    *exec.Cmd
+	cancel func()
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (f *following) Write(text []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.out.Write(text)
+}
+
+func (f *following) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.out.String()
+}
+
+// await waits until what has been printed matches the pattern.
+func (f *following) await(pattern *regexp.Regexp) {
+	f.w.t.Helper()
+	f.w.eventually(func() error {
+		if text := f.text(); !pattern.MatchString(text) {
+			return fmt.Errorf("%v prints nothing that matches %s:\n%s", f.cmd.Args, pattern, text)
+		}
+		return nil
+	})
+}
+
+// end ends the command and returns what it has printed.
+func (f *following) end() string {
+	f.w.t.Helper()
+	f.cancel()
+	if err := f.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		f.w.t.Errorf("%v: %v", f.cmd.Args, err)
+	}
+	return f.text()
 }

@@ -59,6 +59,13 @@ func TestWaiting(t *testing.T) {
 				want: `a: Running Scheduled; 2 running`,
 			}},
 		},
+		"a queue with a similar name is suggested": {
+			given: rows(threeNodes, queue("research", 1), gang("a", 2, pods(2, "1cpu"), in("reserch"))),
+			step: step{
+				want:   `a: Pending QueueNotFound; 2 waiting QueueNotFound`,
+				prints: map[string]string{"a": `queue "reserch" does not exist (did you mean "research"?); create it or name another queue`},
+			},
+		},
 		"a gang that can never fit does not block others": {
 			given: rows(threeNodes, priorityClass("high", 100),
 				gang("huge", 13, pods(13, "1cpu", priority("high"))),

@@ -4,11 +4,14 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -20,6 +23,9 @@ type cluster interface {
 	// namespace is the one that is asked for: by flag, by the context of the kubeconfig, or default.
 	namespace() (string, error)
 	connect() (clients, error)
+	// object reads an object of any kind that the API server serves. The kind is written as for kubectl: job, jobs,
+	// jobs.batch.
+	object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error)
 	now() time.Time
 }
 
@@ -60,6 +66,34 @@ func (c *configured) connect() (clients, error) {
 		return clients{}, fmt.Errorf("creating a client of the API server: %w", err)
 	}
 	return clients{core, batch}, nil
+}
+
+// object looks the kind up in what the API server serves, as kubectl does. Discovery knows no context, so object returns
+// before it does when ctx ends.
+func (c *configured) object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	type answer struct {
+		found []*resource.Info
+		err   error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		found, err := resource.NewBuilder(c.flags).Unstructured().NamespaceParam(namespace).ResourceNames(kind, name).Do().Infos()
+		read <- answer{found, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case a := <-read:
+		if a.err != nil {
+			return nil, a.err
+		}
+		if len(a.found) == 1 {
+			if object, ok := a.found[0].Object.(*unstructured.Unstructured); ok {
+				return object, nil
+			}
+		}
+		return nil, fmt.Errorf("%s/%s: the API server returned %d objects", kind, name, len(a.found))
+	}
 }
 
 // open is what most commands begin with.

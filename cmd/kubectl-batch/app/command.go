@@ -13,12 +13,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/internal/version"
 )
 
@@ -52,7 +53,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", show.Width)))
+	cmd.SetUsageTemplate(usageTemplate(cmd.UsageTemplate()))
 	cmd.SetIn(streams.In)
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
@@ -61,7 +62,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 	})
 	cmd.AddCommand(
 		newGetCommand(c), newWhyCommand(c), newTopCommand(c),
-		newSubmitCommand(c), newCancelCommand(c), newCompletionCommand(),
+		newSubmitCommand(c), newCancelCommand(c), newCompletionCommand(), newOptionsCommand(), newVersionCommand(),
 	)
 	return cmd
 }
@@ -69,6 +70,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 // Execute runs the command line of a process and returns its exit code: 0, or 1 after an error, which is then
 // on stderr in one line.
 func Execute(args []string, streams genericiooptions.IOStreams) int {
+	klog.SetLogger(logr.Discard()) // commands return errors, and the log of client-go would be mixed with the output
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cmd := NewCommand(streams)

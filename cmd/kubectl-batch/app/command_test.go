@@ -4,6 +4,7 @@
 package app
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
@@ -24,8 +26,11 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
 
+// job is one whose template names the PodGroup of the same name.
 func job(name string) *batchv1.Job {
-	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-owner"}}
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-job-" + name)}}
+	j.Spec.Template.Labels = map[string]string{v1alpha1.LabelPodGroup: name}
+	return j
 }
 
 // TestReadersWriteNothing runs each command that is said to read, in all its forms.
@@ -33,7 +38,7 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
-		"why train", "why odd", "why absent", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
+		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
 		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
 	} {
@@ -59,6 +64,14 @@ func TestOutput(t *testing.T) {
 		"get-queues-json":      "get queues -o json",
 		"get-podgroups-absent": "get podgroups absent",
 		"why":                  "why train --events",
+		"get-names":            "get podgroups -o name",
+		"get-jsonpath":         "get podgroups -o jsonpath={.items[*].metadata.name}",
+		"get-selected":         "get podgroups -l tier=gold",
+		"get-sorted":           "get queues --sort-by .spec.weight",
+		"top-queues-json":      "top queues -o json",
+		"why-json":             "why train --events -o json",
+		"why-pod-jsonpath":     "why pod/lonely -o jsonpath={.reason}:{.pods.pending}",
+		"why-job":              "why job/train --events",
 		"why-pod":              "why pod/lonely --events",
 		"why-absent":           "why absent",
 		"top-queues":           "top queues",
@@ -122,25 +135,61 @@ func TestHelp(t *testing.T) {
 	visit(NewCommand(genericiooptions.IOStreams{}), nil)
 }
 
+// TestHelpOmitsTheFlagsOfAllCommands keeps the flags of kubectl out of each help, where they would be most of it.
+func TestHelpOmitsTheFlagsOfAllCommands(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]struct{ has, lacks string }{
+		"--help":               {"kubectl batch options", "--kubeconfig"},
+		"get podgroups --help": {"--selector", "--kubeconfig"},
+		"submit --help":        {"--replicas", "--kubeconfig"},
+		"options":              {"--kubeconfig", "--replicas"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			cmd := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out})
+			cmd.SetArgs(strings.Split(line, " "))
+			if err := cmd.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tooLong(t, out.String())
+			if !strings.Contains(out.String(), want.has) || strings.Contains(out.String(), want.lacks) {
+				t.Errorf("want %s and not %s in:\n%s", want.has, want.lacks, out.String())
+			}
+		})
+	}
+}
+
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"gett":                              `unknown command "gett" for "kubectl batch" Did you mean this? get`,
 		"get":                               `kubectl batch get requires a resource: podgroups, queues; kubectl batch get --help shows examples`,
 		"get nodes":                         `kubectl batch get: unknown resource "nodes"; valid resources: podgroups, queues`,
-		"get podgroups -o name":             `-o name: unknown output format; valid formats: wide, json, yaml`,
+		"get podgroups -o nam":              `-o nam: unknown output format; valid formats: wide, name, json, yaml, jsonpath=, go-template=`,
+		"get podgroups -o jsonpath":         `-o jsonpath: template format specified but no template given`,
+		"get podgroups -o jsonpath={.items": `-o jsonpath={.items: error parsing jsonpath {.items, unclosed action`,
+		"get podgroups -l a=b=c":            `-l a=b=c: found '=', expected: ',' or 'end of string'`,
+		"get podgroups train -l a=b":        `names and -l cannot be combined`,
+		"get podgroups --sort-by .spec.no":  `--sort-by .spec.no: no object has this field`,
+		"get podgroups --sort-by {.spec":    `--sort-by {.spec: unclosed action`,
+		"why train -o name":                 `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
 		"get podgroups a b --watch":         `--watch accepts at most one name`,
 		"get podgroups a -A":                `names and -A cannot be combined`,
 		"get podgroups --wacht":             `unknown flag: --wacht; see kubectl batch get podgroups --help`,
 		"get queues absent":                 `Queue "absent" not found; "kubectl batch get queues" lists all`,
-		"why":                               `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
-		"why a b":                           `why requires the name of one PodGroup, or pod/NAME; "kubectl batch get podgroups" lists the PodGroups`,
-		"why node/n1":                       `unknown resource "node"; use PODGROUP or pod/NAME`,
+		"why":                               `why requires the name of one PodGroup, or KIND/NAME; "kubectl batch get podgroups" lists the PodGroups`,
+		"why a b":                           `why requires the name of one PodGroup, or KIND/NAME; "kubectl batch get podgroups" lists the PodGroups`,
+		"why nod/n1":                        `the server doesn't have a resource type "nod"`,
+		"why job/absent":                    `job "absent" not found in namespace team; "kubectl get jobs -A" lists all namespaces`,
+		"why job/other":                     `job/other names PodGroup "other", which does not exist, and controls no pods`,
 		"why absent":                        `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why podgroup/absent":               `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why pod/absent":                    `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
 		"top":                               `kubectl batch top requires a resource: queues; kubectl batch top --help shows examples`,
 		"top queues a":                      `top queues accepts no names; it shows all Queues`,
+		"top queues -o name":                `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
+		"top queues -w -o json":             `--watch and -o cannot be combined`,
 		"cancel":                            `cancel requires the name of one PodGroup; "kubectl batch get podgroups" lists them`,
 		"cancel absent":                     `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"cancel odd":                        `pod odd-0 of PodGroup odd belongs to ReplicaSet odd, which cancel does not delete; delete that object first`,
@@ -149,12 +198,13 @@ func TestWrongInput(t *testing.T) {
 		"submit a":                          `unexpected argument "a"; put the command of the container after --`,
 		"submit --name a":                   `--image is required: the container image of the pods`,
 		"submit --name a --image b --min 0": `--min: 0 is invalid; it must be at least 1`,
-		"submit --name a --image b --dry-run=yes": `--dry-run: unknown value "yes"; valid values: none, client, server`,
-		"submit --name a --image b -o wide":       `-o wide: unknown output format; valid formats: json, yaml`,
-		"submit -f none.yaml":                     `-f: open none.yaml: no such file or directory`,
-		"submit -f none.yaml --replicas 2":        `--replicas and -f cannot be combined`,
-		"submit -f none.yaml -- sleep":            `a command and -f cannot be combined`,
-		"submit -f -":                             `-f -: no Job found`,
+		"submit --name a --image b --dry-run=yes":            `--dry-run: unknown value "yes"; valid values: none, client, server`,
+		"submit --name a --image b -o wide":                  `-o wide: unknown output format; valid formats: name, json, yaml, jsonpath=, go-template=`,
+		"submit -f none.yaml":                                `-f: open none.yaml: no such file or directory`,
+		"submit -f none.yaml --replicas 2":                   `--replicas and -f cannot be combined`,
+		"submit -f none.yaml -- sleep":                       `a command and -f cannot be combined`,
+		"submit -f -":                                        `-f -: no Job found`,
+		"why podgroup.scheduling.batch-scheduler.dev/absent": `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -173,10 +223,11 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		err                  error
 		want                 string // part of the error
 	}{
-		"the kinds are not installed": {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
-		"queues may not be read":      {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
-		"pods may not be read":        {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
-		"connection refused":          {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
+		"the kinds are not installed":    {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
+		"queues may not be read":         {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
+		"pods may not be read":           {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
+		"not all namespaces may be read": {"get podgroups -A", "list", "podgroups", apierrors.NewForbidden(v1alpha1.Resource("podgroups"), "", errors.New("no")), "reading all namespaces requires a ClusterRoleBinding to the role view; -n NAMESPACE reads one"},
+		"connection refused":             {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -26,11 +27,13 @@ func advised(err error, namespace string) error {
 	case details.Group == v1alpha1.GroupName && strings.Contains(status.Status().Message, unserved):
 		return fmt.Errorf("the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd (%w)", err)
 	case apierrors.IsNotFound(err) && namespace != "":
-		return fmt.Errorf("%s %q not found in namespace %s; \"%s -A\" lists all namespaces", kind(details.Kind), details.Name, namespace, listing(details.Kind))
+		return fmt.Errorf("%s %q not found in namespace %s; \"%s -A\" lists all namespaces", kind(details.Kind), details.Name, namespace, listing(details))
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s %q not found; \"%s\" lists all", kind(details.Kind), details.Name, listing(details.Kind))
+		return fmt.Errorf("%s %q not found; \"%s\" lists all", kind(details.Kind), details.Name, listing(details))
 	case apierrors.IsForbidden(err) && details.Kind == "queues":
 		return fmt.Errorf("%w; queues have no namespace: access requires a ClusterRoleBinding to the role batch-scheduler-view", err)
+	case apierrors.IsForbidden(err) && namespace == "":
+		return fmt.Errorf("%w; reading all namespaces requires a ClusterRoleBinding to the role view; -n NAMESPACE reads one", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; reading requires the role view, submit and cancel require the role edit, in that namespace", err)
 	}
@@ -40,12 +43,12 @@ func advised(err error, namespace string) error {
 // unserved is what the API server says of a path that it does not serve at all.
 const unserved = "could not find the requested resource"
 
-// listing is the command that lists a resource.
-func listing(resource string) string {
-	if resource == "pods" {
-		return "kubectl get pods"
+// listing returns the command that lists the objects of the resource that an error is about.
+func listing(about *metav1.StatusDetails) string {
+	if about.Group != v1alpha1.GroupName {
+		return "kubectl get " + about.Kind
 	}
-	return "kubectl batch get " + resource
+	return "kubectl batch get " + about.Kind
 }
 
 func kind(resource string) string {

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
@@ -26,6 +24,8 @@ func isAny(word string, words ...string) bool { return slices.Contains(words, wo
 type getOptions struct {
 	all, watch bool
 	output     string
+	selector   string
+	sortBy     string
 }
 
 func newGetCommand(c cluster) *cobra.Command {
@@ -36,14 +36,16 @@ func newGetCommand(c cluster) *cobra.Command {
 		Example: `  kubectl batch get podgroups                # of the current namespace
   kubectl batch get podgroups -A -o wide     # of all namespaces, with messages
   kubectl batch get podgroups train --watch  # and print each change
+  kubectl batch get podgroups -l team=a --sort-by .metadata.creationTimestamp
   kubectl batch get queues -o yaml`,
 		RunE: oneOf("podgroups, queues"),
 	}
 	get.AddCommand(newGetGroupsCommand(c, &o), newGetQueuesCommand(c, &o))
 	for _, cmd := range get.Commands() {
-		cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format: wide, json or yaml")
+		addOutputFlag(cmd, &o.output, formatWide, formatName)
+		cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "label `SELECTOR`, such as team=a,tier!=test")
+		cmd.Flags().StringVar(&o.sortBy, "sort-by", "", "sort by this `FIELD`, such as .spec.minMember (default by name)")
 		cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "after the list, print changes until interrupted")
-		utilruntime.Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp)))
 	}
 	return get
 }

@@ -5,12 +5,16 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/fake"
@@ -28,16 +32,35 @@ type pretended struct {
 
 func (p *pretended) namespace() (string, error) { return "team", nil }
 func (p *pretended) connect() (clients, error)  { return clients{p.core, p.batch}, nil }
-func (p *pretended) now() time.Time             { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// object serves Jobs alone.
+func (p *pretended) object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	if !isAny(kind, "job", "jobs", "job.batch") {
+		return nil, fmt.Errorf("the server doesn't have a resource type %q", kind)
+	}
+	job, err := p.core.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	return object, nil
+}
+
+func (p *pretended) now() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 func anHourAgo() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC)) }
 
 // newPretended has a group "train" of two pods of Job "train", a group "odd" whose pod belongs to a ReplicaSet, a
 // group "bare" with a pod without owner, and two queues.
 func newPretended() *pretended {
-	group := func(name string) *v1alpha1.PodGroup {
+	group := func(name string, labels map[string]string) *v1alpha1.PodGroup {
 		return &v1alpha1.PodGroup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-group", CreationTimestamp: anHourAgo()},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: "uid-group", CreationTimestamp: anHourAgo(), Labels: labels},
 			Spec:       v1alpha1.PodGroupSpec{MinMember: 2, Queue: "research"},
 			Status:     v1alpha1.PodGroupStatus{Phase: v1alpha1.PodGroupPending},
 		}
@@ -56,7 +79,7 @@ func newPretended() *pretended {
 			pod("odd-0", "odd", "apps/v1", "ReplicaSet"), pod("bare-0", "bare", "", ""), pod("lonely", "", "", ""),
 		),
 		batch: batchfake.NewSimpleClientset(
-			group("train"), group("odd"), group("bare"),
+			group("train", map[string]string{"tier": "gold"}), group("odd", nil), group("bare", nil),
 			&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "research"}, Spec: v1alpha1.QueueSpec{Weight: 3}},
 			&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}},
 		),

@@ -15,11 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -38,7 +37,7 @@ type lister[T any, P interface {
 	resource  schema.GroupResource
 	namespace string // empty for all, and for what has none
 	list      func(context.Context, metav1.ListOptions) (objects []T, version string, err error)
-	watch     func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	watch     watchFunc
 	table     func([]T, show.Options) text.Table
 }
 
@@ -47,44 +46,50 @@ func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []s
 	if err := o.check(names); err != nil {
 		return err
 	}
-	objects, version, err := l.read(cmd.Context(), names)
+	objects, version, err := l.read(cmd.Context(), names, o.selector)
 	if err != nil {
 		return advised(err, l.namespace)
+	}
+	if o.sortBy != "" {
+		if err = sortObjects[T, P](objects, o.sortBy); err != nil {
+			return fmt.Errorf("--sort-by %s: %w", o.sortBy, err)
+		}
 	}
 	if len(objects) == 0 && !structured(o.output) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "No %s found%s.\n", shown(l.resource), place(l.namespace))
 	}
-	show, err := l.printer(cmd.OutOrStdout(), c, o, len(names) == 1)
+	show, err := l.printer(cmd.OutOrStdout(), c, o, names)
 	if err != nil {
 		return err
 	}
 	if err = show(objects); err != nil || !o.watch {
 		return err
 	}
-	return advised(l.follow(cmd.Context(), version, names, show), l.namespace)
+	return advised(l.follow(cmd.Context(), version, names, o.selector, show), l.namespace)
 }
 
 func (o getOptions) check(names []string) error {
+	if err := checkOutput(o.output, formatWide, formatName); err != nil {
+		return err
+	}
+	if _, err := labels.Parse(o.selector); err != nil {
+		return fmt.Errorf("-l %s: %w", o.selector, err)
+	}
 	switch {
-	case o.output != "" && !slices.Contains(outputs(), o.output):
-		return fmt.Errorf("-o %s: unknown output format; valid formats: %s", o.output, strings.Join(outputs(), ", "))
 	case o.watch && len(names) > 1:
 		return errors.New("--watch accepts at most one name")
 	case o.all && len(names) > 0:
 		return errors.New("names and -A cannot be combined")
+	case o.selector != "" && len(names) > 0:
+		return errors.New("names and -l cannot be combined")
 	}
 	return nil
 }
 
-func outputs() []string { return []string{"wide", "json", "yaml"} }
-
-// structured reports whether an output format is for programs.
-func structured(output string) bool { return output == "json" || output == "yaml" }
-
-// read lists the named objects, or all, by namespace and name.
-func (l lister[T, P]) read(ctx context.Context, names []string) (objects []T, version string, err error) {
+// read lists the named objects, or those that the selector selects, by namespace and name.
+func (l lister[T, P]) read(ctx context.Context, names []string, selector string) (objects []T, version string, err error) {
 	if len(names) == 0 {
-		objects, version, err = l.list(ctx, metav1.ListOptions{})
+		objects, version, err = l.list(ctx, metav1.ListOptions{LabelSelector: selector})
 	}
 	for _, name := range names {
 		var found []T
@@ -108,15 +113,28 @@ func named(name string) metav1.ListOptions {
 }
 
 // follow shows each change after a version until the context ends.
-func (l lister[T, P]) follow(ctx context.Context, version string, names []string, show func([]T) error) error {
-	var selection metav1.ListOptions
+func (l lister[T, P]) follow(ctx context.Context, version string, names []string, selector string, show func([]T) error) error {
+	selection := metav1.ListOptions{LabelSelector: selector}
 	if len(names) == 1 {
 		selection = named(names[0])
 	}
+	return follow(ctx, version, selection, l.watch, func(event watch.Event) error {
+		if object, ok := event.Object.(P); ok {
+			return show([]T{*object})
+		}
+		return nil
+	})
+}
+
+// watchFunc starts a watch.
+type watchFunc func(context.Context, metav1.ListOptions) (watch.Interface, error)
+
+// follow calls changed for each change of the selected objects after a version until the context ends.
+func follow(ctx context.Context, version string, selection metav1.ListOptions, start watchFunc, changed func(watch.Event) error) error {
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selection.FieldSelector
-			return l.watch(ctx, options)
+			options.FieldSelector, options.LabelSelector = selection.FieldSelector, selection.LabelSelector
+			return start(ctx, options)
 		},
 	})
 	if err != nil {
@@ -124,11 +142,11 @@ func (l lister[T, P]) follow(ctx context.Context, version string, names []string
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
-		if event.Type == watch.Error {
+		switch event.Type {
+		case watch.Error:
 			return apierrors.FromObject(event.Object)
-		}
-		if object, ok := event.Object.(P); ok && event.Type != watch.Bookmark {
-			if err = show([]T{*object}); err != nil {
+		case watch.Added, watch.Modified, watch.Deleted:
+			if err = changed(event); err != nil {
 				return err
 			}
 		}
@@ -137,11 +155,13 @@ func (l lister[T, P]) follow(ctx context.Context, version string, names []string
 }
 
 // printer returns a function that prints objects, and remembers what it has printed.
-func (l lister[T, P]) printer(out io.Writer, c cluster, o getOptions, single bool) (func([]T) error, error) {
-	if structured(o.output) {
-		return l.documents(out, o.output, single)
+func (l lister[T, P]) printer(out io.Writer, c cluster, o getOptions, names []string) (func([]T) error, error) {
+	if !structured(o.output) {
+		return l.rows(out, c, o), nil
 	}
-	return l.rows(out, c, o), nil
+	// A name is of one object, and a template that prints changes is one for an object.
+	whole := o.output == "json" || o.output == "yaml" || !o.watch
+	return l.documents(out, o.output, len(names) == 1 || o.output == formatName || !whole)
 }
 
 // rows prints titles once, and leaves columns where they are.
@@ -151,7 +171,7 @@ func (l lister[T, P]) rows(out io.Writer, c cluster, o getOptions) func([]T) err
 		if len(objects) == 0 {
 			return nil
 		}
-		t := l.table(objects, show.Options{Now: c.now(), Wide: o.output == "wide", Namespaces: o.all})
+		t := l.table(objects, show.Options{Now: c.now(), Wide: o.output == formatWide, Namespaces: o.all, Watch: o.watch})
 		first := widths == nil
 		widths = t.Widths(widths)
 		if first {
@@ -164,8 +184,7 @@ func (l lister[T, P]) rows(out io.Writer, c cluster, o getOptions) func([]T) err
 	}
 }
 
-// documents prints a list first, and then object by object; so it does from the beginning with the only object of its
-// name.
+// documents prints a list first, and then object by object; if single, it prints object by object from the beginning.
 func (l lister[T, P]) documents(out io.Writer, format string, single bool) (func([]T) error, error) {
 	printer, err := objectPrinter(format)
 	if err != nil {
@@ -189,11 +208,6 @@ func (l lister[T, P]) documents(out io.Writer, format string, single bool) (func
 		single = true
 		return printer.PrintObj(list, out)
 	}, nil
-}
-
-// objectPrinter prints objects, whose kind must be set, as JSON or YAML.
-func objectPrinter(output string) (printers.ResourcePrinter, error) {
-	return genericclioptions.NewJSONYamlPrintFlags().ToPrinter(output)
 }
 
 func shown(resource schema.GroupResource) string { return resource.Resource }

@@ -13,12 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/gang"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // submitOptions are the flags of submit.
@@ -75,8 +78,12 @@ longer fails, and the Job with it, unless the file sets backoffLimit.`,
 			if err != nil {
 				return err
 			}
+			warning := missingQueue(cmd.Context(), connected, g.Group.Spec.Queue)
 			if g, err = create(cmd.Context(), connected, g, o.dryRun == "server"); err != nil {
 				return advised(err, namespace)
+			}
+			if warning != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+warning)
 			}
 			return o.print(cmd.OutOrStdout(), g)
 		},
@@ -102,18 +109,19 @@ func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")
-	flags.StringVarP(&o.output, "output", "o", "", "print the objects in this format: json or yaml")
+	addOutputFlag(cmd, &o.output, formatName)
 }
 
 func dryRuns() []string { return []string{"none", "client", "server"} }
 
 // gang makes the objects that the flags describe.
 func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
+	if err := checkOutput(o.output, formatName); err != nil {
+		return gang.Gang{}, err
+	}
 	switch {
 	case !isAny(o.dryRun, dryRuns()...):
 		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
-	case o.output != "" && !structured(o.output):
-		return gang.Gang{}, fmt.Errorf("-o %s: unknown output format; valid formats: json, yaml", o.output)
 	case cmd.Flags().Changed("time") && o.spec.Time < time.Second:
 		return gang.Gang{}, fmt.Errorf("--time: %s is invalid; it must be at least 1s", o.spec.Time)
 	case cmd.Flags().Changed("min") && o.spec.Min < 1:
@@ -175,6 +183,24 @@ func create(ctx context.Context, to clients, g gang.Gang, dryRun bool) (gang.Gan
 	return g, err
 }
 
+// missingQueue returns a warning if a queue does not exist, and nothing if it is the default queue, or if the user may not
+// read queues.
+func missingQueue(ctx context.Context, in clients, queue string) string {
+	if queue == "" {
+		return ""
+	}
+	queues := in.batch.SchedulingV1alpha1().Queues()
+	if _, err := queues.Get(ctx, queue, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return ""
+	}
+	hint := ""
+	names, err := namesOf(queues.List(ctx, fromCache()))
+	if similar, ok := api.Closest(queue, names); err == nil && ok {
+		hint = fmt.Sprintf(" (did you mean %q?)", similar)
+	}
+	return fmt.Sprintf("queue %q does not exist%s; the pods are pending until it does", queue, hint)
+}
+
 // print says what was made, or shows it.
 func (o *submitOptions) print(out io.Writer, g gang.Gang) error {
 	if o.output == "" {
@@ -193,7 +219,12 @@ func (o *submitOptions) print(out io.Writer, g gang.Gang) error {
 	g.Job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	g.Group.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
 	for _, object := range []runtime.Object{g.Job, g.Group} {
-		if err = printer.PrintObj(object, out); err != nil {
+		var content map[string]any
+		if content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(object); err != nil {
+			return err
+		}
+		delete(content, "status") // of what has just been created
+		if err = printer.PrintObj(&unstructured.Unstructured{Object: content}, out); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,53 +12,75 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
 func newWhyCommand(c cluster) *cobra.Command {
 	var allEvents, verbose bool
+	var output string
 	cmd := &cobra.Command{
-		Use:     "why PODGROUP | pod/NAME",
+		Use:     "why PODGROUP | KIND/NAME",
 		Aliases: []string{"explain"},
 		Short:   "Explain why a PodGroup is pending, and what unblocks it",
 		Long: `why explains the state of a PodGroup, or of a pod without a PodGroup: the reason
 and message of the scheduler, the node with the smallest shortfall, advice, the
 position in the order of the queue, the last eviction, pods with another reason,
-and the history. It only reads. "explain" is an alias.`,
+and the history. It only reads. "explain" is an alias.
+
+Instead of the PodGroup you can name a pod of it, or an object of any kind whose
+pod templates name it, such as a Job, a JobSet or a StatefulSet.`,
 		Example: `  kubectl batch why train                 # a PodGroup
+  kubectl batch why job/train             # the PodGroup of a Job
   kubectl batch explain train             # the same
   kubectl batch why train --events        # wait until all events are read
   kubectl batch why train -n research     # in another namespace
+  kubectl batch why train -o json         # for programs
   kubectl batch why pod/notebook          # a pod without a PodGroup`,
 		ValidArgsFunction: completeFirst(c, groupNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("why requires the name of one PodGroup, or pod/NAME; \"kubectl batch get podgroups\" lists the PodGroups")
+				return errors.New("why requires the name of one PodGroup, or KIND/NAME; \"kubectl batch get podgroups\" lists the PodGroups")
+			}
+			if err := checkOutput(output); err != nil {
+				return err
 			}
 			connected, namespace, err := open(c)
 			if err != nil {
 				return err
 			}
 			reader := explain.Reader{Core: connected.core, Batch: connected.batch, Namespace: namespace, Now: c.now, AllEvents: allEvents}
-			read := reader.Group
-			kind, name, qualified := strings.Cut(args[0], "/")
-			switch {
-			case !qualified:
-				name = args[0]
-			case isAny(kind, "pod", "pods", "po"):
-				read = reader.Pod
-			case !isAny(kind, groupWords()...):
-				return fmt.Errorf("unknown resource %q; use PODGROUP or pod/NAME", kind)
-			}
-			facts, err := read(cmd.Context(), name)
+			facts, err := factsOf(cmd.Context(), c, reader, args[0])
 			if err != nil {
 				return advised(err, namespace)
+			}
+			if structured(output) {
+				return printDocument(cmd.OutOrStdout(), output, "Explanation", explain.NewAnswer(facts))
 			}
 			facts.Verbose = verbose
 			fmt.Fprint(cmd.OutOrStdout(), facts.Text())
 			return nil
 		},
 	}
+	addOutputFlag(cmd, &output)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the plugins of the scheduler for which a PodGroup waits")
 	cmd.Flags().BoolVar(&allEvents, "events", false, "wait until all events are read, which can take long in a large namespace")
 	return cmd
+}
+
+// factsOf reads what there is about an argument of why: the name of a PodGroup, or KIND/NAME.
+func factsOf(ctx context.Context, c cluster, r explain.Reader, argument string) (*explain.Facts, error) {
+	kind, name, qualified := strings.Cut(argument, "/")
+	switch {
+	case !qualified:
+		return r.Group(ctx, argument)
+	case isAny(strings.TrimSuffix(kind, "."+v1alpha1.GroupName), groupWords()...): // -o name prints the full name
+		return r.Group(ctx, name)
+	case isAny(kind, "pod", "pods", "po"):
+		return r.Pod(ctx, name)
+	}
+	object, err := c.object(ctx, kind, r.Namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.Owner(ctx, object)
 }

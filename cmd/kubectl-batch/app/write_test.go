@@ -74,3 +74,32 @@ func TestTheGroupGoesWithItsJob(t *testing.T) {
 		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 }
+
+func TestSubmitWarnsOfAMissingQueue(t *testing.T) {
+	t.Parallel()
+	const created = "job.batch/new created\npodgroup.scheduling.batch-scheduler.dev/new created\nTo see its state: kubectl batch why new -n team\n"
+	for name, test := range map[string]struct {
+		flags   string
+		refuse  string // a verb on queues
+		warning string
+	}{
+		"a queue that exists":      {flags: "--queue research"},
+		"the default queue":        {},
+		"a similar queue":          {flags: "--queue reserch", warning: "Warning: queue \"reserch\" does not exist (did you mean \"research\"?); the pods are pending until it does\n"},
+		"no similar queue":         {flags: "--queue vision", warning: "Warning: queue \"vision\" does not exist; the pods are pending until it does\n"},
+		"queues may not be read":   {flags: "--queue reserch", refuse: "get"},
+		"queues may not be listed": {flags: "--queue reserch", refuse: "list", warning: "Warning: queue \"reserch\" does not exist; the pods are pending until it does\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newPretended()
+			if test.refuse != "" {
+				c.refuse(test.refuse, "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")))
+			}
+			got := run(t, c, "", strings.Fields("submit --name new --image i "+test.flags)...)
+			if diff := cmp.Diff(test.warning+created, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -273,7 +273,11 @@ func (v *Verdict) message(dims *Dimensions) string {
 		return fmt.Sprintf("exceeds the queue's capability: needs %s, and queue %s has a capability of %s",
 			dims.FormatOne(v.Dimension, v.Asked), v.Name, amountText(v.Dimension, v.Limit)) + v.detail()
 	case v1alpha1.ReasonQueueNotFound:
-		return fmt.Sprintf("queue %q does not exist; create it or name another queue", v.Name)
+		text := fmt.Sprintf("queue %q does not exist", v.Name)
+		if v.Detail != "" {
+			text += " (" + v.Detail + ")"
+		}
+		return text + "; create it or name another queue"
 	case v1alpha1.ReasonGroupNotFound, v1alpha1.ReasonUnsupportedPodGroupAPI:
 		return v.groupMessage()
 	case v1alpha1.ReasonPreempting:

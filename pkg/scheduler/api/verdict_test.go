@@ -139,6 +139,10 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: "reserch"},
 			`queue "reserch" does not exist; create it or name another queue`,
 		},
+		"no such queue, but a similar one": {
+			Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: "reserch", Detail: `did you mean "research"?`},
+			`queue "reserch" does not exist (did you mean "research"?); create it or name another queue`,
+		},
 		"no such group": {
 			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: "g"},
 			`PodGroup "g" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`,

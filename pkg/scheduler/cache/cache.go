@@ -90,6 +90,7 @@ type Cache struct {
 
 	groupInformers externalversions.SharedInformerFactory
 	sources        []*source
+	failures       *watchFailures
 	trimmer        *trimmer
 	synced         atomic.Bool
 
@@ -126,6 +127,7 @@ func New(o Options) (*Cache, error) {
 		wake:           make(chan struct{}, 1),
 		groupInformers: externalversions.NewSharedInformerFactory(o.Batch, 0),
 		trimmer:        newTrimmer(),
+		failures:       newWatchFailures(o.Log.WithName("cache"), o.Clock),
 	}
 	c.queue.clock = o.Clock
 	c.model = c.emptyModel(nil)

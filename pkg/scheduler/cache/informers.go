@@ -49,7 +49,10 @@ func listenTo[T object](c *Cache, resource string, informer toolscache.SharedInd
 
 // attach prepares an informer and registers a handler with it.
 func (c *Cache) attach(resource string, informer toolscache.SharedIndexInformer, handler toolscache.ResourceEventHandler) error {
-	s := &source{name: resource, log: c.log.WithValues("resource", resource), metrics: c.options.Metrics, custom: resource == "podgroups" || resource == "queues"}
+	s := &source{
+		name: resource, custom: resource == "podgroups" || resource == "queues",
+		log: c.log.WithValues("resource", resource), failures: c.failures, metrics: c.options.Metrics,
+	}
 	s.metrics.WatchFailed(resource, 0)
 	if err := informer.SetTransform(c.trimmer.trim); err != nil {
 		return fmt.Errorf("informer of %s: %w; create the cache before the informers are started", resource, err)

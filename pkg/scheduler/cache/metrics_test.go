@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
@@ -119,7 +120,7 @@ func TestFailedWatchesAreCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := watchMetrics{count: map[string]int{}}
-			s := &source{name: "pods", metrics: got, log: testr.New(t)}
+			s := &source{name: "pods", metrics: got, log: testr.New(t), failures: newWatchFailures(testr.New(t), clock.RealClock{})}
 			s.failed(t.Context(), nil, test.given)
 			if diff := cmp.Diff(test.want, got.count["pods"]); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)

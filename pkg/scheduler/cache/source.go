@@ -16,10 +16,11 @@ import (
 
 // source is one informer that feeds the model or that plugins read.
 type source struct {
-	name    string // the resource, as kubectl names it
-	custom  bool   // the resource is defined by this project
-	log     logr.Logger
-	metrics Metrics
+	name     string // the resource, as kubectl names it
+	custom   bool   // the resource is defined by this project
+	log      logr.Logger
+	failures *watchFailures // of all sources
+	metrics  Metrics
 
 	synced toolscache.DoneChecker // done when the handler has received every object of the first list
 
@@ -29,7 +30,7 @@ type source struct {
 
 // failed records why a list or watch failed. It is the watch error handler of the informer's
 // reflector, which retries by itself, every 30 s at most. Watches that end or expire are normal.
-func (s *source) failed(_ context.Context, _ *toolscache.Reflector, err error) {
+func (s *source) failed(ctx context.Context, _ *toolscache.Reflector, err error) {
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 		s.log.V(4).Info("Watch expired", "err", err)
@@ -41,15 +42,14 @@ func (s *source) failed(_ context.Context, _ *toolscache.Reflector, err error) {
 		return
 	}
 	s.metrics.WatchFailed(s.name, 1)
-	text, log := err.Error(), s.log
-	if hint := s.hint(err); hint != "" {
+	text, hint := err.Error(), s.hint(err)
+	if hint != "" {
 		text += "; " + hint
-		log = log.WithValues("hint", hint)
 	}
 	s.mu.Lock()
 	s.last = text
 	s.mu.Unlock()
-	log.Error(err, "Watch failed")
+	s.failures.add(ctx, s.name, err, hint)
 }
 
 func (s *source) lastError() string {

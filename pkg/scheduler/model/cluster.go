@@ -150,7 +150,7 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	case j.GroupName != "" && j.Group == nil:
 		return groupNotFound(j)
 	case !j.QueueFound():
-		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName)}
+		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
 	case c.namespaces[j.Namespace].Terminating:
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
 	case j.Tracking.Backoff != "":

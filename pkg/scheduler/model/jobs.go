@@ -27,6 +27,8 @@ type jobTable struct {
 	orphaned map[types.UID]map[api.JobID]*api.JobInfo // jobs of members whose group was deleted, by its UID
 	changed  []*api.JobInfo                           // since the last Recompute
 	waiting  map[*api.JobInfo]struct{}                // as of the last Recompute
+
+	similar map[api.QueueID]string // by the name of a queue that does not exist, what similarQueue returns
 }
 
 func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) jobTable {

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -38,9 +39,31 @@ func (jt *jobTable) enqueue(j *api.JobInfo) {
 
 // enqueueAll enqueues every job again, after a queue was added or deleted.
 func (jt *jobTable) enqueueAll() {
+	jt.similar = nil
 	for _, j := range jt.sorted() {
 		jt.enqueue(j)
 	}
+}
+
+// similarQueue returns a hint at the queue whose name is close to that of a missing one; empty if there is none. Each name
+// is compared once until a queue is added or deleted.
+func (jt *jobTable) similarQueue(missing api.QueueID) string {
+	hint, known := jt.similar[missing]
+	if known {
+		return hint
+	}
+	names := make([]string, 0, len(jt.queues))
+	for id := range jt.queues {
+		names = append(names, string(id)) // Closest sorts
+	}
+	if name, ok := api.Closest(string(missing), names); ok {
+		hint = fmt.Sprintf("did you mean %q?", name)
+	}
+	if jt.similar == nil {
+		jt.similar = map[api.QueueID]string{}
+	}
+	jt.similar[missing] = hint
+	return hint
 }
 
 func (jt *jobTable) sortedQueues() []*api.QueueInfo {

@@ -115,3 +115,28 @@ func TestUnsupportedGroups(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAMissingQueueIsComparedWithThePresentQueues(t *testing.T) {
+	c := newTestCluster()
+	c.Events().SetQueue(aQueue("default"))
+	c.Events().SetPodGroup(aGroup("g", "visoin", 1))
+	c.Events().SetPod(aPod("p", inGroup("g")))
+	hint := func() string { return c.Admissible(c.Jobs()["group/ns/g"]).Detail }
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, ""},
+		{func() { c.Events().SetQueue(aQueue("vision")) }, `did you mean "vision"?`},
+		{func() { c.Events().SetQueue(aQueue("visions")) }, `did you mean "vision"?`},
+		{func() { c.Events().DeleteQueue("vision") }, `did you mean "visions"?`},
+		{func() { c.Events().DeleteQueue("visions") }, ""},
+	} {
+		step.do()
+		for range 2 { // from the queues, and from memory
+			if got := hint(); got != step.want {
+				t.Errorf("got %q, want %q", got, step.want)
+			}
+		}
+	}
+}

@@ -36,7 +36,7 @@ submits config/samples, and shows groups and queues until all has come out. Then
 up, and keeps the cluster running until Ctrl-C, for you to try things with kubectl.
 
 It needs Go, and the source tree that it is run in. Nothing listens but on 127.0.0.1, and
-nothing is left behind but what Go keeps in its caches.`
+nothing is left behind but bin/demo, which make builds, and what Go keeps in its caches.`
 
 const example = `  make demo                     # the same as: go run ./cmd/demo
   make demo ARGS=--exit         # end by itself; exit code 0 if the outcome is right

@@ -38,6 +38,7 @@ type demo struct {
 	root    string // of the source tree
 	logs    string // directory
 	dir     string // temporary
+	stopped bool   // the user has ended it, as invited to
 }
 
 func newDemo(o options, out *os.File) *demo {
@@ -46,7 +47,11 @@ func newDemo(o options, out *os.File) *demo {
 
 // run goes through the steps. What it has started it stops, in the reverse order.
 func (d *demo) run(ctx context.Context) (err error) {
-	defer func() { err = explainEnd(ctx, err) }()
+	defer func() {
+		if err = explainEnd(ctx, err); err == nil && d.stopped {
+			d.out.step("Stopped")
+		}
+	}()
 
 	// 1. Find the source tree, and make places for files.
 	if err = d.prepare(); err != nil {
@@ -117,6 +122,7 @@ func (d *demo) show(ctx context.Context, c *cluster.Cluster, scheduler *cluster.
 	if err := f.untilCancelled(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
+	d.stopped = true
 	return wrong(verdict)
 }
 

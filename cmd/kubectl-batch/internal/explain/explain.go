@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -33,7 +34,7 @@ func (f *Facts) Text() string {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
 		s.add("Warning", evictionWarning(f))
-		s.add("Members", f.exceptions()...)
+		s.add("Members", f.exceptionTexts()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
 		s.add("Phase", podPhase(&f.Pods[0], f.Now))
@@ -86,6 +87,9 @@ func (f *Facts) groupReason() verdict {
 		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
 	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
+	if pending := count(f.Pods).waiting; condition.Status == metav1.ConditionTrue && pending > 0 {
+		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
+	}
 	if condition.Reason == v1alpha1.ReasonNotEnoughPods && isEvicted(g) {
 		v.advice = adviceEvicted
 	}
@@ -98,6 +102,12 @@ func (f *Facts) groupReason() verdict {
 func (f *Facts) podReason(p *corev1.Pod) verdict {
 	condition := podScheduled(p)
 	switch {
+	case f.MissingGroup != "" && holds(p):
+		return verdict{
+			reason:  "none",
+			message: fmt.Sprintf("the pod has a node; PodGroup %q, for which it was bound, does not exist any more", f.MissingGroup),
+			advice:  adviceOrphaned,
+		}
 	case !waits(p):
 		return verdict{reason: "none", message: "the pod has a node"}
 	case foreign(p):
@@ -127,16 +137,14 @@ func (f *Facts) queueText() string {
 func (f *Facts) phase() string {
 	g, c := f.Group, count(f.Pods)
 	phase := string(g.Status.Phase)
-	if phase == "" {
+	switch g.Status.Phase {
+	case "":
 		phase = "none yet"
+	case v1alpha1.PodGroupUnknown:
+		phase += " (only a part of the gang runs)"
 	}
 	since := ""
-	_, ended := jobEnd(f)
-	switch g.Status.Phase {
-	case v1alpha1.PodGroupRunning, v1alpha1.PodGroupFinished, v1alpha1.PodGroupFailed:
-		ended = true
-	}
-	if !ended {
+	if f.isPending() {
 		since = " for " + f.age(f.waitingSince())
 	}
 	line := fmt.Sprintf("%s%s: %d running, %d pending; %d must start together", phase, since, c.running, c.waiting, max(g.Spec.MinMember, 1))
@@ -144,6 +152,16 @@ func (f *Facts) phase() string {
 		line += fmt.Sprintf("; %d succeeded, %d failed", c.succeeded, c.failed)
 	}
 	return line
+}
+
+// isPending reports whether something of the PodGroup is still to start.
+func (f *Facts) isPending() bool {
+	switch f.Group.Status.Phase {
+	case v1alpha1.PodGroupRunning, v1alpha1.PodGroupFinished, v1alpha1.PodGroupFailed:
+		return false
+	}
+	_, ended := jobEnd(f)
+	return !ended
 }
 
 // waitingSince is when the condition turned to false, or the group was made.

@@ -119,6 +119,20 @@ func cases() map[string]*explain.Facts {
 			event("PodGroup", "train", 11, "Scheduled", "8 pods bound"),
 			event("Pod", "train-0", 11, "Scheduled", "Successfully assigned team/train-0 to n-17"),
 		),
+		"in-one-second": facts(
+			group("train", 1, "research", scheduled, phase(v1alpha1.PodGroupRunning), at(10)),
+			pods("train", 1, running, createdAt(10), boundAt(10)), research(),
+			eventAt("Pod", "train-0", 10, 900, "Scheduled", "Successfully assigned team/train-0 to n-17"),
+			eventAt("PodGroup", "train", 10, 100, "NotEnoughResources", "needs 1 more pod of 1 cpu"),
+		),
+		"holds-nothing": facts(
+			group("train", 1, "gpus", pending("QueueFull", queueFull)), pods("train", 1, waiting("QueueFull", queueFull)),
+			holdsNothing(),
+		),
+		"one-surplus-pod-waits": facts(
+			group("train", 1, "research", scheduled, phase(v1alpha1.PodGroupRunning)),
+			append(pods("train", 1, running), named("train-", 1, 1, waiting("Unschedulable", "0/1 nodes are available: 1 Insufficient cpu"))...), research(),
+		),
 		"finished": facts(
 			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupFinished)),
 			append(pods("train", 2, succeeded), pod("train-2", failed)), research(),
@@ -163,6 +177,7 @@ func cases() map[string]*explain.Facts {
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-other-api":  facts(nil, []corev1.Pod{pod("notebook", waiting("UnsupportedPodGroupAPI", `the label scheduling.x-k8s.io/pod-group names group "train" of scheduler-plugins (scheduling.x-k8s.io), which this scheduler does not support; create a PodGroup of scheduling.batch-scheduler.dev and name it with the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
+		"pod-orphaned":   orphaned(facts(nil, []corev1.Pod{pod("train-0", running, boundFor("research"))}, research()), "train"),
 		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),
 		"pod-unlookedat": facts(nil, []corev1.Pod{pod("notebook")}, nil),
 		"pod-gated":      facts(nil, []corev1.Pod{gated("notebook")}, nil),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // Facts are what is known at a moment.
@@ -29,6 +30,9 @@ type Facts struct {
 
 	// Job creates the pods of the PodGroup. It is nil if no Job does, or it could not be read.
 	Job *batchv1.Job
+	// MissingGroup is the name of the PodGroup that the only pod names, if it does not exist or is not the one for which the
+	// pod was bound.
+	MissingGroup string
 
 	// Queue is nil if it does not exist or could not be read.
 	Queue *v1alpha1.Queue
@@ -47,6 +51,9 @@ type Facts struct {
 func (f *Facts) queueName() string {
 	if f.Group != nil {
 		return show.QueueName(f.Group)
+	}
+	if bound := api.CommitmentOf(&f.Pods[0]); bound != nil {
+		return string(bound.Queue)
 	}
 	return cmp.Or(f.Pods[0].Labels[v1alpha1.LabelQueue], show.DefaultQueue)
 }
@@ -76,6 +83,11 @@ func count(pods []corev1.Pod) counts {
 // waits reports whether a pod has no node and may still get one.
 func waits(p *corev1.Pod) bool {
 	return p.Spec.NodeName == "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// holds reports whether a pod has a node and has not ended.
+func holds(p *corev1.Pod) bool {
+	return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
 // foreign reports whether kube-scheduler schedules a pod, as it does if the pod names no scheduler.

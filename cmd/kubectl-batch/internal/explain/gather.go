@@ -84,15 +84,17 @@ func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if group := api.GroupNameOf(pod); group != "" {
+	group := api.GroupNameOf(pod)
+	if group != "" {
 		f, err := r.Group(ctx, group)
-		if !apierrors.IsNotFound(err) {
+		orphaned := err == nil && holds(pod) && !api.IsMember(pod, f.Group) // a new PodGroup has the name
+		if !orphaned && !apierrors.IsNotFound(err) {
 			return f, err
 		}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	f := &Facts{Now: r.Now(), Pods: []corev1.Pod{*pod}}
+	f := &Facts{Now: r.Now(), Pods: []corev1.Pod{*pod}, MissingGroup: group}
 	return f, r.rest(ctx, f, r.eventReader())
 }
 

@@ -181,6 +181,39 @@ func TestWhichJob(t *testing.T) {
 	}
 }
 
+// TestAPodOutlivesItsPodGroup asks about a running pod whose PodGroup was deleted, and may have been created again.
+func TestAPodOutlivesItsPodGroup(t *testing.T) {
+	t.Parallel()
+	uid := func(uid string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Annotations = map[string]string{v1alpha1.AnnotationQueue: "research", v1alpha1.AnnotationPodGroupUID: uid}
+		}
+	}
+	for name, test := range map[string]struct {
+		group *v1alpha1.PodGroup
+		pod   corev1.Pod
+		want  string
+	}{
+		"of a PodGroup":                     {group("g", 1, "research", counted(0)), pod("g-0", labelled("g"), running, uid("uid-g")), "PodGroup: team/g"},
+		"of a deleted PodGroup":             {nil, pod("g-0", labelled("g"), running, uid("uid-g")), `PodGroup "g", for which it was bound`},
+		"of a PodGroup that was made again": {group("g", 1, "research", counted(0)), pod("g-0", labelled("g"), running, uid("uid-old")), `PodGroup "g", for which it was bound`},
+		"that has ended":                    {nil, pod("g-0", labelled("g"), succeeded, uid("uid-g")), "the pod has a node\n"},
+		"that is pending":                   {nil, pod("g-0", labelled("g"), waiting("GroupNotFound", "no such PodGroup")), "Reason:   GroupNotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, batch := given(test.group, []corev1.Pod{test.pod})
+			f, err := explain.Reader{Core: core, Batch: batch, Namespace: "team", Now: noon, AllEvents: true}.Pod(t.Context(), "g-0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.ReplaceAll(f.Text(), "\n          ", " "); !strings.Contains(got, test.want) {
+				t.Errorf("want %q in\n%s", test.want, got)
+			}
+		})
+	}
+}
+
 func TestWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	forbid := func(k8stesting.Action) (bool, runtime.Object, error) {

@@ -57,6 +57,51 @@ func unread(f *explain.Facts, what string) *explain.Facts {
 	return f
 }
 
+// orphaned makes the PodGroup of the pod one that was deleted.
+func orphaned(f *explain.Facts, group string) *explain.Facts {
+	f.MissingGroup = group
+	return f
+}
+
+// boundFor is a pod that was bound for a queue and a PodGroup that was deleted.
+func boundFor(queue string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Annotations = map[string]string{v1alpha1.AnnotationQueue: queue, v1alpha1.AnnotationPodGroupUID: "uid-deleted"}
+	}
+}
+
+// at makes everything about a PodGroup happen so many minutes ago.
+func at(minutes int) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.CreationTimestamp = ago(minutes)
+		for i := range g.Status.Conditions {
+			g.Status.Conditions[i].LastTransitionTime = ago(minutes)
+		}
+	}
+}
+
+func createdAt(minutes int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.CreationTimestamp = ago(minutes) }
+}
+
+func boundAt(minutes int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.Conditions[0].LastTransitionTime = ago(minutes) }
+}
+
+// eventAt is an event of so many minutes before noon, and so many milliseconds after that.
+func eventAt(kind, name string, minutes, milliseconds int, reason, message string) corev1.Event {
+	e := event(kind, name, minutes, reason, message)
+	e.EventTime = metav1.NewMicroTime(ago(minutes).Add(time.Duration(milliseconds) * time.Millisecond))
+	return e
+}
+
+// holdsNothing is a queue of which jobs wait for GPUs.
+func holdsNothing() *v1alpha1.Queue {
+	q := queue("gpus", nil, nil, nil)
+	q.Status.Pending = amounts("nvidia.com/gpu", "8")
+	return q
+}
+
 func verbose(f *explain.Facts) *explain.Facts {
 	f.Verbose = true
 	return f
@@ -96,6 +141,9 @@ func scheduled(g *v1alpha1.PodGroup) {
 		Message:            fmt.Sprintf("all %d pods that must start together have a node", g.Spec.MinMember),
 		LastTransitionTime: ago(11), ObservedGeneration: 1,
 	}}
+	if g.Spec.MinMember == 1 {
+		g.Status.Conditions[0].Message = "the 1 pod that must start has a node"
+	}
 }
 
 // evicted is a PodGroup that has lost pods by an eviction.

@@ -22,8 +22,23 @@ const remembered = 12
 // moment is something that has happened.
 type moment struct {
 	at   time.Time
+	step step
 	text string
 }
+
+// step orders what happened within one second, because the times of objects are in seconds.
+type step int
+
+const (
+	stepCreated   step = iota
+	stepPodsExist      // pods are created
+	stepPending        // the condition is False
+	stepDecided        // the events, which have times of their own
+	stepBound
+	stepScheduled // the condition is True
+	stepDeleted
+	stepFinished
+)
 
 // history are moments, the newest last.
 type history []moment
@@ -37,15 +52,15 @@ func historyOf(f *Facts) history {
 	}
 	h.addPods(f.Pods)
 	for i := range f.Events {
-		h.add(happened(&f.Events[i]), describe(&f.Events[i]))
+		h.add(happened(&f.Events[i]), stepDecided, describe(&f.Events[i]))
 	}
 	slices.SortStableFunc(h, func(a, b moment) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.step, b.step), a.at.Compare(b.at), cmp.Compare(a.text, b.text))
 	})
 	return h
 }
 
-func (h *history) add(at time.Time, text string) { *h = append(*h, moment{at, text}) }
+func (h *history) add(at time.Time, s step, text string) { *h = append(*h, moment{at, s, text}) }
 
 // lines returns the last moments with their ages.
 func (h history) lines(age func(metav1.Time) string) []string {
@@ -55,19 +70,19 @@ func (h history) lines(age func(metav1.Time) string) []string {
 		h = h[left:]
 	}
 	for _, m := range h {
-		lines = append(lines, age(metav1.NewTime(m.at))+" ago "+m.text)
+		lines = append(lines, age(metav1.NewTime(m.at.Truncate(time.Second)))+" ago "+m.text)
 	}
 	return lines
 }
 
 // addGroup adds what a PodGroup reports about the past.
 func (h *history) addGroup(g *v1alpha1.PodGroup) {
-	h.add(g.CreationTimestamp.Time, "the PodGroup was created")
+	h.add(g.CreationTimestamp.Time, stepCreated, "the PodGroup was created")
 	for _, c := range g.Status.Conditions {
 		if c.Type == v1alpha1.ConditionPodGroupScheduled && c.Status == metav1.ConditionTrue {
-			h.add(c.LastTransitionTime.Time, "it was scheduled")
+			h.add(c.LastTransitionTime.Time, stepScheduled, "it was scheduled")
 		} else if c.Type == v1alpha1.ConditionPodGroupScheduled {
-			h.add(c.LastTransitionTime.Time, "it became pending")
+			h.add(c.LastTransitionTime.Time, stepPending, "it became pending")
 		}
 	}
 }
@@ -75,13 +90,14 @@ func (h *history) addGroup(g *v1alpha1.PodGroup) {
 // addPods adds what pods report about the past: of several pods the last.
 func (h *history) addPods(all []corev1.Pod) {
 	for _, milestone := range []struct {
+		step step
 		what string
 		when func(*corev1.Pod) time.Time // zero for a pod that has not come so far
 	}{
-		{"created", func(p *corev1.Pod) time.Time { return p.CreationTimestamp.Time }},
-		{"bound to a node", bound},
-		{"deleted", deletionTime},
-		{"finished", ended},
+		{stepPodsExist, "created", func(p *corev1.Pod) time.Time { return p.CreationTimestamp.Time }},
+		{stepBound, "bound to a node", bound},
+		{stepDeleted, "deleted", deletionTime},
+		{stepFinished, "finished", ended},
 	} {
 		pods, last := 0, time.Time{}
 		for i := range all {
@@ -92,9 +108,9 @@ func (h *history) addPods(all []corev1.Pod) {
 		}
 		switch {
 		case pods == 1:
-			h.add(last, "1 pod was "+milestone.what)
+			h.add(last, milestone.step, "1 pod was "+milestone.what)
 		case pods > 1:
-			h.add(last, fmt.Sprintf("the last of %d pods was %s", pods, milestone.what))
+			h.add(last, milestone.step, fmt.Sprintf("the last of %d pods was %s", pods, milestone.what))
 		}
 	}
 }

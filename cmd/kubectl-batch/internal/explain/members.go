@@ -22,9 +22,8 @@ type exception struct {
 	others          int // of them, with another message
 }
 
-// exceptions tells of members that the reason of the group does not speak of: one paragraph for each reason,
-// those of the most members first.
-func (f *Facts) exceptions() []string {
+// exceptions returns the members that the reason of the PodGroup does not cover, by reason: those of the most members first.
+func (f *Facts) exceptions() []exception {
 	var found []exception
 	for i := range f.Pods {
 		reason, message := f.exception(&f.Pods[i])
@@ -44,9 +43,14 @@ func (f *Facts) exceptions() []string {
 	slices.SortFunc(found, func(a, b exception) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.reason, b.reason))
 	})
-	paragraphs := make([]string, len(found))
-	for i, e := range found {
-		paragraphs[i] = e.text()
+	return found
+}
+
+// exceptionTexts returns a paragraph for each reason of exceptions.
+func (f *Facts) exceptionTexts() []string {
+	var paragraphs []string
+	for _, e := range f.exceptions() {
+		paragraphs = append(paragraphs, e.text())
 	}
 	return paragraphs
 }

@@ -43,7 +43,7 @@ func Read(from io.Reader, o Grouping, l Lifetime) (Gang, error) {
 		object, _, err := decoder.Decode(document, nil, nil)
 		switch {
 		case runtime.IsNotRegisteredError(err):
-			return Gang{}, fmt.Errorf("submit accepts a Job and its PodGroup; create other objects with kubectl apply (%w)", err)
+			return Gang{}, fmt.Errorf("submit accepts a Job and its PodGroup; create the %s with kubectl apply", kindOf(document))
 		case err != nil:
 			return Gang{}, err
 		}
@@ -52,6 +52,15 @@ func Read(from io.Reader, o Grouping, l Lifetime) (Gang, error) {
 		}
 	}
 	return g, g.finish(o, l)
+}
+
+// kindOf returns the kind of an object with its version, such as ResourceClaimTemplate (resource.k8s.io/v1).
+func kindOf(document []byte) string {
+	var about metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &about); err != nil || about.Kind == "" {
+		return "other object"
+	}
+	return fmt.Sprintf("%s (%s)", about.Kind, about.APIVersion)
 }
 
 // empty reports whether a document has no content.

@@ -38,11 +38,19 @@ func amount(list corev1.ResourceList, name corev1.ResourceName) string {
 	return text.Amount(quantity)
 }
 
+// amountOrZero words what a list has of a resource, with 0 for what it does not name: statuses contain no zeros.
+func amountOrZero(list corev1.ResourceList, name corev1.ResourceName) string {
+	if _, named := list[name]; !named {
+		return "0"
+	}
+	return amount(list, name)
+}
+
 // Shares returns the columns of Top as a sentence; empty if the queue has no resources.
 func Shares(q *v1alpha1.Queue) string {
 	var parts []string
 	for _, name := range resourcesOf(q) {
-		part := fmt.Sprintf("%s %s of %s deserved", name, amount(q.Status.Allocated, name), amount(q.Status.Deserved, name))
+		part := fmt.Sprintf("%s %s of %s deserved", name, amountOrZero(q.Status.Allocated, name), amountOrZero(q.Status.Deserved, name))
 		if _, capped := q.Spec.Capability[name]; capped {
 			part += ", at most " + amount(q.Spec.Capability, name)
 		}

@@ -26,6 +26,8 @@ type Options struct {
 	Wide bool
 	// Namespaces adds a column with the namespace of PodGroups.
 	Namespaces bool
+	// Watch makes the columns wide enough for the usual values, because the rows of later changes use the same columns.
+	Watch bool
 	// Queues are the queues by name, for the positions of PodGroups; nil if they could not be read.
 	Queues map[string]*v1alpha1.Queue
 }
@@ -60,7 +62,7 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 	if o.Namespaces {
 		t.Titles, t.Right = append([]string{"NAMESPACE"}, t.Titles...), append([]bool{false}, t.Right...)
 	}
-	return t
+	return o.widened(t)
 }
 
 // Queues returns a table with a row for each Queue and the number of PodGroups by phase.
@@ -82,6 +84,20 @@ func Queues(list []v1alpha1.Queue, o Options) text.Table {
 			row.Note = Shares(q)
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	return o.widened(t)
+}
+
+// widened sets the widths of a table whose rows change, so that the usual values fit.
+func (o Options) widened(t text.Table) text.Table {
+	if !o.Watch {
+		return t
+	}
+	usual := map[string]int{
+		"NAMESPACE": 12, "NAME": 12, "QUEUE": 10, "PHASE": len(v1alpha1.PodGroupFinished), "REASON": len(v1alpha1.ReasonNotEnoughResources), "AGE": 4,
+	}
+	for _, title := range t.Titles {
+		t.Least = append(t.Least, usual[title])
 	}
 	return t
 }

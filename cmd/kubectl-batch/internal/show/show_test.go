@@ -43,7 +43,7 @@ func groups() []v1alpha1.PodGroup {
 	})
 	return []v1alpha1.PodGroup{
 		group("team-a", "train", "research", 8, 0, 8, "Pending", "NotEnoughResources", "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"),
-		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "all 1 pods that must start together have a node"),
+		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "the 1 pod that must start has a node"),
 		group("team-b", "new", "research", 64, 0, 0, "", "", ""),
 		victim,
 	}
@@ -91,6 +91,7 @@ func TestGolden(t *testing.T) {
 		"groups":                table(show.Groups(groups()[:2], narrow)),
 		"groups-wide":           table(show.Groups(groups(), show.Options{Now: noon(), Wide: true, Namespaces: true})),
 		"groups-all-namespaces": table(show.Groups(groups(), show.Options{Now: noon(), Namespaces: true})),
+		"groups-watched":        table(show.Groups(groups()[:2], show.Options{Now: noon(), Watch: true})),
 		"queues":                table(show.Queues(queues(), narrow)),
 		"queues-wide":           table(show.Queues(queues(), show.Options{Now: noon(), Wide: true})),
 		"top":                   show.Top(queues()),

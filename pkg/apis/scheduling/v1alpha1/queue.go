@@ -20,9 +20,11 @@ import (
 // +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`
 // +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.groups.pending`,description="Pending PodGroups"
 // +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.groups.running`,description="Running PodGroups"
-// +kubebuilder:printcolumn:name="Deserved",type=string,JSONPath=`.status.deserved`
-// +kubebuilder:printcolumn:name="Allocated",type=string,JSONPath=`.status.allocated`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.allocated.cpu`,description="Allocated CPU"
+// +kubebuilder:printcolumn:name="Deserved CPU",type=string,JSONPath=`.status.deserved.cpu`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Deserved",type=string,priority=1,JSONPath=`.status.deserved`
+// +kubebuilder:printcolumn:name="Allocated",type=string,priority=1,JSONPath=`.status.allocated`
 // +kubebuilder:printcolumn:name="Capability",type=string,priority=1,JSONPath=`.spec.capability`
 // +kubebuilder:printcolumn:name="Guarantee",type=string,priority=1,JSONPath=`.spec.guarantee`
 // +kubebuilder:printcolumn:name="Reclaimable",type=boolean,priority=1,JSONPath=`.spec.reclaimable`

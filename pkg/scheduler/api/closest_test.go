@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: The batch-scheduler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package conf
+package api_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
 
 func TestClosest(t *testing.T) {
 	known := []string{"allocate", "backfill", "preempt", "reclaim", "drf"}
@@ -23,7 +27,7 @@ func TestClosest(t *testing.T) {
 		"nothing":                     {given: "", want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := closest(tc.given, known); got != tc.want {
+			if got, _ := api.Closest(tc.given, known); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -32,7 +36,7 @@ func TestClosest(t *testing.T) {
 
 func TestClosestTakesTheFirstByNameOfTwoEquallyClose(t *testing.T) {
 	for range 10 {
-		if got, _ := closest("bat", []string{"rat", "cat"}); got != "cat" {
+		if got, _ := api.Closest("bat", []string{"rat", "cat"}); got != "cat" {
 			t.Fatalf("got %q, want cat", got)
 		}
 	}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
+)
+
+// Answer is what Text says, for programs.
+type Answer struct {
+	Namespace string `json:"namespace"`
+	PodGroup  string `json:"podGroup,omitempty"`
+	Pod       string `json:"pod,omitempty"` // of a pod without a PodGroup
+	Queue     string `json:"queue"`
+
+	Phase        string       `json:"phase,omitempty"`
+	PendingSince *metav1.Time `json:"pendingSince,omitempty"`
+	Pods         PodCounts    `json:"pods"`
+	MinMember    int32        `json:"minMember,omitempty"`
+
+	Reason  string   `json:"reason"` // as in the condition, "none" or "none yet"
+	Message string   `json:"message,omitempty"`
+	Nearest string   `json:"nearest,omitempty"`
+	Advice  string   `json:"advice,omitempty"`
+	Plugins []string `json:"plugins,omitempty"`
+
+	Members    []MemberAnswer   `json:"members,omitempty"`
+	QueueUsage *show.QueueUsage `json:"queueUsage,omitempty"`
+	History    []HistoryEntry   `json:"history"`
+	Unread     []string         `json:"unread,omitempty"`
+}
+
+// PodCounts are the pods of a PodGroup by what has become of them.
+type PodCounts struct {
+	Running   int `json:"running"`
+	Pending   int `json:"pending"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+}
+
+// MemberAnswer is about the pods that the reason of their PodGroup does not cover and that have a reason in common.
+type MemberAnswer struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"` // of the first
+	Pods    int    `json:"pods"`
+}
+
+// HistoryEntry is something that happened.
+type HistoryEntry struct {
+	Time metav1.Time `json:"time"`
+	Text string      `json:"text"`
+}
+
+// NewAnswer returns what Text says of facts, and all of the history.
+func NewAnswer(f *Facts) Answer {
+	a := Answer{Queue: f.queueName(), History: []HistoryEntry{}, Unread: f.Unread}
+	c := count(f.Pods)
+	a.Pods = PodCounts{Running: c.running, Pending: c.waiting, Succeeded: c.succeeded, Failed: c.failed}
+	var v verdict
+	if g := f.Group; g != nil {
+		a.Namespace, a.PodGroup, a.MinMember, a.Phase = g.Namespace, g.Name, max(g.Spec.MinMember, 1), string(g.Status.Phase)
+		if f.isPending() {
+			since := f.waitingSince()
+			a.PendingSince = &since
+		}
+		v, a.Plugins = f.groupReason(), g.Status.UnschedulablePlugins
+		for _, e := range f.exceptions() {
+			a.Members = append(a.Members, MemberAnswer{Reason: e.reason, Message: e.message, Pods: e.count})
+		}
+	} else {
+		p := &f.Pods[0]
+		a.Namespace, a.Pod, a.Phase = p.Namespace, p.Name, string(p.Status.Phase)
+		if waits(p) {
+			a.PendingSince = &p.CreationTimestamp
+		}
+		v = f.podReason(p)
+	}
+	a.Reason, a.Advice = v.reason, v.advice
+	a.Message, a.Nearest = nearest(v.message)
+	if f.Queue != nil {
+		usage := show.Usage(f.Queue)
+		a.QueueUsage = &usage
+	}
+	for _, m := range historyOf(f) {
+		a.History = append(a.History, HistoryEntry{Time: metav1.NewTime(m.at.UTC().Truncate(time.Second)), Text: m.text})
+	}
+	return a
+}
