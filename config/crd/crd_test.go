@@ -272,7 +272,7 @@ func TestColumns(t *testing.T) {
 		},
 		"of a queue": {
 			given: `Queue {name: q} spec: {weight: 3} status: {deserved: {cpu: "16", memory: 64Gi}, allocated: {cpu: "4"}, groups: {pending: 2, running: 1, unknown: 0, finished: 9}}`,
-			want:  `Name=q Weight=3 Pending=2 Running=1 Deserved={"cpu":"16","memory":"64Gi"} Allocated={"cpu":"4"}`,
+			want:  `Name=q Weight=3 Pending=2 Running=1 CPU=4 Deserved CPU=16`,
 		},
 	}
 	for name, tc := range cases {

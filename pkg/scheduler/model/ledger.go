@@ -157,11 +157,15 @@ func (l Ledger) Reserve(queue *api.QueueInfo, placements []api.Decision) *api.Re
 func (l Ledger) Unreserve(r *api.Reservation) {
 	for _, part := range r.Parts {
 		part.Node.Reserved.Sub(part.Amount)
-		part.Node.ReservedFor.Remove(r.Job)
+		if !part.Amount.IsZero() {
+			part.Node.ReservedFor.Remove(r.Job)
+		}
 		l.touchReserved(part.Node)
 	}
 	r.Queue.Reserved.Sub(r.Cap)
-	r.Queue.ReservedFor.Remove(r.Job)
+	if !r.Cap.IsZero() {
+		r.Queue.ReservedFor.Remove(r.Job)
+	}
 }
 
 func (l Ledger) touchReserved(n *api.NodeInfo) {

@@ -26,7 +26,7 @@ import (
 func TestIndexAgainstTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &twin{T: t, c: NewCluster()}
+		w := &twin{T: t, c: NewCluster(), reservedFor: map[*api.NodeInfo][]string{}}
 		w.c.Events().SetPodGroup(Group("gang", rapid.IntRange(1, 3).Draw(t, "minMember")))
 		w.index = New(w.c, w.c.Dims())
 		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
@@ -54,6 +54,8 @@ type twin struct {
 	index   *Index
 	filters *filters
 	total   api.Resource // when the session opened
+	// reservedFor are the names of the jobs for which resources of nodes are reserved.
+	reservedFor map[*api.NodeInfo][]string
 }
 
 func (w *twin) changeSomething() {
@@ -139,6 +141,10 @@ func (w *twin) decideSomething() (undo func()) {
 			w.c.Ledger().Place(task, api.Releasing, before)
 		case decision == "reserve" && n != nil && task.Job != nil && task.Waiting():
 			r := w.c.Ledger().Reserve(task.Job.Queue, []api.Decision{{Kind: api.Pipeline, Task: task, Node: n}})
+			if before := w.reservedFor[n]; !r.Parts[0].Amount.IsZero() {
+				w.reservedFor[n] = append(slices.Clone(before), task.Job.Key)
+				undos = append(undos, func() { w.reservedFor[n] = before })
+			}
 			undos = append(undos, func() { w.c.Ledger().Unreserve(r) })
 			continue
 		default:
@@ -227,7 +233,7 @@ func (w *twin) unfit(task *api.TaskInfo, n *api.NodeInfo) *api.Unfit {
 		return &api.Unfit{Reason: api.WithoutResource, Detail: gpu, Plugin: "resources"}
 	}
 	if !n.Reserved.IsZero() && task.Request.Fits(n.Idle) {
-		return &api.Unfit{Reason: api.Reserved, Plugin: "reservation"}
+		return &api.Unfit{Reason: api.Reserved, Detail: slices.Min(w.reservedFor[n]), Plugin: "reservation"}
 	}
 	unfit := &api.Unfit{Reason: api.Insufficient, Detail: string(w.c.Dims().Name(dimension)), Plugin: "resources"}
 	if task.Request.Fits(n.Idle.Plus(n.Foreign)) {
