@@ -8,6 +8,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // maxComparisons is up to how many pairs of a waiting task and a node checkClasses compares answers; it skips larger
@@ -17,8 +18,8 @@ const maxComparisons = 200
 // checkClasses checks after a session has opened that plugins answer equally, on each node, for all waiting tasks of an
 // equivalence class: the scheduler asks for one of them. A plugin that reads more of a pod than its signature breaks
 // this rule.
-func (r *cycle) checkClasses(ssn *framework.Session) {
-	waiting := r.waiting()
+func checkClasses(r *cycle, ssn *framework.Session) {
+	waiting := waitingTasks(r.model)
 	if len(waiting)*len(r.model.Nodes()) > maxComparisons {
 		return
 	}
@@ -44,10 +45,10 @@ func (r *cycle) checkClasses(ssn *framework.Session) {
 	}
 }
 
-// waiting returns the tasks that wait.
-func (r *cycle) waiting() []*api.TaskInfo {
+// waitingTasks returns the tasks that wait.
+func waitingTasks(c *model.Cluster) []*api.TaskInfo {
 	var tasks []*api.TaskInfo
-	for _, j := range r.model.WaitingJobs() {
+	for _, j := range c.WaitingJobs() {
 		for _, t := range j.Tasks {
 			if t.Waiting() {
 				tasks = append(tasks, t)

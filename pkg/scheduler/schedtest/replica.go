@@ -109,7 +109,7 @@ func (r *replica) session(t T, s *Scenario) *cycle {
 		AfterOpen: func(ssn *framework.Session) {
 			r.audit(t, "after the session has opened")
 			if r == s.replicas.shuffled { // the other one logs what plugins answer
-				result.checkClasses(ssn)
+				checkClasses(result, ssn)
 			}
 		},
 		AfterAction: func(_ *framework.Session, action framework.Action, err error) error {

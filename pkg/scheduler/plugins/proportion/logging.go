@@ -29,18 +29,18 @@ const (
 
 // logRejection logs why a victim is rejected, and what both queues hold and deserve. It allocates nothing unless its
 // verbosity is enabled.
-func (s *shares) logRejection(claim *api.Claim, unit api.Unit, cause rejection) {
+func logRejection(s *shares, claim *api.Claim, unit api.Unit, cause rejection) {
 	log := s.ssn.Log.V(4)
 	if !log.Enabled() {
 		return
 	}
 	log.Info("Victim rejected", "plugin", Name, "job", klog.KObj(claim.Job), "victim", klog.KObj(unit.Job), "cause", string(cause),
 		"claim", s.dims.Format(claim.Request), "queue", string(claim.Job.QueueName), "held", s.dims.Format(s.Before(claim)),
-		"deserved", s.formatDeserved(claim.Job.Queue), "victimQueue", string(unit.Job.QueueName),
-		"victimHeld", s.formatHeld(unit.Job.Queue), "victimDeserved", s.formatDeserved(unit.Job.Queue))
+		"deserved", formatDeserved(s, claim.Job.Queue), "victimQueue", string(unit.Job.QueueName),
+		"victimHeld", formatHeld(s, unit.Job.Queue), "victimDeserved", formatDeserved(s, unit.Job.Queue))
 }
 
-func (s *shares) formatHeld(q *api.QueueInfo) string {
+func formatHeld(s *shares, q *api.QueueInfo) string {
 	if q == nil {
 		return ""
 	}
@@ -48,7 +48,7 @@ func (s *shares) formatHeld(q *api.QueueInfo) string {
 }
 
 // formatDeserved formats what a queue deserves, rounded down to units.
-func (s *shares) formatDeserved(q *api.QueueInfo) string {
+func formatDeserved(s *shares, q *api.QueueInfo) string {
 	units := make(api.Resource, s.dims.Len())
 	for d := range units {
 		units[d] = s.deserved[q].At(d) / api.Parts(d)

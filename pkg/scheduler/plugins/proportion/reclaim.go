@@ -41,7 +41,7 @@ func DefaultRules() Rules {
 // deserves in every dimension, so others have only borrowed what it requests.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
 	if cause := s.rejection(claim, unit); cause != "" {
-		s.logRejection(claim, unit, cause)
+		logRejection(s, claim, unit, cause)
 		return api.Reject
 	}
 	return api.Permit
