@@ -10,7 +10,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -58,16 +60,7 @@ func writeConfiguration(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var inTiers []string
-	for _, tier := range policy.Tiers {
-		for _, p := range tier.Plugins {
-			inTiers = append(inTiers, p.Name)
-		}
-	}
-	if len(inTiers) != len(catalog.Plugins) {
-		return fmt.Errorf("the built-in policy has %d plugins of %d", len(inTiers), len(catalog.Plugins))
-	}
-	plugins, err := parts("plugins", "plugin", inTiers)
+	plugins, err := parts("plugins", "plugin", pluginNames(policy, slices.Sorted(maps.Keys(catalog.Plugins))))
 	if err != nil {
 		return err
 	}
@@ -88,6 +81,22 @@ func writeConfiguration(w io.Writer) error {
 		Policy: policyText, Fields: fields, Actions: actions, Plugins: plugins, Flags: flags(),
 		Cycle: registry.ActionsOf(&conf.Configuration{Actions: catalog.Actions}),
 	})
+}
+
+// pluginNames returns the names of the plugins of the policy in the order of its tiers, then those that it does not use.
+func pluginNames(policy *conf.Configuration, all []string) []string {
+	var names []string
+	for _, tier := range policy.Tiers {
+		for _, p := range tier.Plugins {
+			names = append(names, p.Name)
+		}
+	}
+	for _, name := range all {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // parts describes each by the comment of its package, which begins with "Package NAME is the KIND that ...".

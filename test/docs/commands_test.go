@@ -81,6 +81,9 @@ func checkCommand(t *testing.T, words []string) error {
 		if len(words) > 3 && words[1] == "run" && words[2] == "./cmd/batch-scheduler" {
 			return checkScheduler(words[3:])
 		}
+		if len(words) > 2 && words[1] == "run" && words[2] == "./cmd/localcluster" {
+			return checkLocalCluster(words[3:])
+		}
 		if len(words) > 2 && words[1] == "run" && strings.HasPrefix(words[2], "./test/perf/") {
 			return checkBenchmark(words[2], words[3:])
 		}
@@ -115,6 +118,21 @@ func checkBenchmark(dir string, words []string) error {
 	for _, word := range words {
 		if name, ok := strings.CutPrefix(word, "-"); ok && !strings.Contains(string(source), `"`+name+`", `) {
 			return fmt.Errorf("%s has no flag -%s", dir, name)
+		}
+	}
+	return nil
+}
+
+// checkLocalCluster looks for the flags.
+func checkLocalCluster(words []string) error {
+	source, err := os.ReadFile(filepath.Join(root, "cmd/localcluster/internal/app/command.go"))
+	if err != nil {
+		return err
+	}
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(word, "--")
+		if name, _, _ = strings.Cut(name, "="); isFlag && !strings.Contains(string(source), `, "`+name+`", `) {
+			return fmt.Errorf("localcluster has no flag --%s", name)
 		}
 	}
 	return nil

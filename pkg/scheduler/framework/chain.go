@@ -38,7 +38,7 @@ type FilterFn func(*api.Signature, *api.NodeInfo) *api.Unfit
 
 // PredicateFn returns why a task cannot be placed on a node that passes the filters, given the tasks that run on nodes,
 // or nil. It must not check resources, which the caller does. Answers must be equal for all tasks of an equivalence
-// class.
+// class, so of the pod it must read nothing but what api.SignatureKey writes: no annotations, names or other labels.
 type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 
 // ReserveFn reserves the external resources of a task on a node, such as volumes, or returns nil if it needs none. A
@@ -48,7 +48,8 @@ type PredicateFn func(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 type ReserveFn func(*api.TaskInfo, *api.NodeInfo) api.ExternalReservation
 
 // ScoreFn returns how good a node is for a task, weights included; more is better. Answers must be equal for all tasks of
-// an equivalence class. They must depend on no other node, unless the class affects or is affected by other pods.
+// an equivalence class, so of the pod it must read nothing but what api.SignatureKey writes: no annotations, names or
+// other labels. They must depend on no other node, unless the class affects or is affected by other pods.
 type ScoreFn func(*api.TaskInfo, *api.NodeInfo) api.Score
 
 // VictimFn votes on the eviction of a unit for a claim, given what the statement contains so far. Tier by tier, one

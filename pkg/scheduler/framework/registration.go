@@ -117,7 +117,8 @@ func (r *registration) AddFilterFn(name string, fn FilterFn) {
 	register(r, &r.filter, conf.Predicate, name, fn, fn == nil)
 }
 
-// AddPredicateFn registers a filter of nodes for a task that may read which tasks run on the nodes.
+// AddPredicateFn registers a filter of nodes for a task that may read which tasks run on the nodes, and the signature of
+// the task: answers are equal for all tasks of an equivalence class.
 func (r *registration) AddPredicateFn(name string, fn PredicateFn) {
 	register(r, &r.predicate, conf.Predicate, name, fn, fn == nil)
 }
@@ -128,7 +129,8 @@ func (r *registration) AddReserveFn(name string, fn ReserveFn) {
 	register(r, &r.reserving, conf.Predicate, name, fn, fn == nil)
 }
 
-// AddNodeOrderFn registers a score of nodes for a task. Scores of all plugins are added; the highest sum is best.
+// AddNodeOrderFn registers a score of nodes for a task. Scores of all plugins are added; the highest sum is best. Of the
+// task it may read the signature: scores are equal for all tasks of an equivalence class.
 func (r *registration) AddNodeOrderFn(name string, fn ScoreFn) {
 	register(r, &r.nodeOrder, conf.NodeOrder, name, fn, fn == nil)
 }

@@ -13,6 +13,7 @@ import (
 //
 //   - the accounts of the model are consistent, after every event, action and session (replica.audit);
 //   - no node is overcommitted, now or once what is being released is gone (checkNode);
+//   - plugins answer equally for the tasks of an equivalence class (checkClasses);
 //   - no task uses resources that are reserved for a gang (checkReserved);
 //   - no task uses resources of nominated pods of other schedulers that have at least its priority
 //     (checkNominated);

@@ -106,7 +106,12 @@ func (r *replica) session(t T, s *Scenario) *cycle {
 		Watch: []framework.WatchFn{func(ssn *framework.Session, decisions []api.Decision) {
 			r.checkPlan(ssn, decisions, result)
 		}},
-		AfterOpen: func(*framework.Session) { r.audit(t, "after the session has opened") },
+		AfterOpen: func(ssn *framework.Session) {
+			r.audit(t, "after the session has opened")
+			if r == s.replicas.shuffled { // the other one logs what plugins answer
+				checkClasses(result, ssn)
+			}
+		},
 		AfterAction: func(_ *framework.Session, action framework.Action, err error) error {
 			if err != nil {
 				return fmt.Errorf("action %s: %w", action.Name(), err)

@@ -40,21 +40,35 @@ func DefaultRules() Rules {
 // queue shares permits it, or entitlement does: with the whole claim the reclaimer stays within what it
 // deserves in every dimension, so others have only borrowed what it requests.
 func (s *shares) reclaimable(claim *api.Claim, unit api.Unit) api.Vote {
+	if cause := s.rejection(claim, unit); cause != "" {
+		logRejection(s, claim, unit, cause)
+		return api.Reject
+	}
+	return api.Permit
+}
+
+// rejection returns why the unit must not be evicted for the claim; empty if it may be.
+func (s *shares) rejection(claim *api.Claim, unit api.Unit) rejection {
 	victimQueue, preemptor := unit.Job.Queue, claim.Job.Queue
 	on := s.statusOf(claim)
-	if victimQueue == nil || victimQueue == preemptor || !victimQueue.Reclaimable && !on.guaranteed || !s.borrows(victimQueue, unit, on.short) {
-		return api.Reject
+	switch {
+	case victimQueue == nil || victimQueue == preemptor:
+		return noOtherQueue
+	case !victimQueue.Reclaimable && !on.guaranteed:
+		return notReclaimable
+	case !s.borrows(victimQueue, unit, on.short):
+		return notBorrowed
 	}
 	left := s.Held(victimQueue).Minus(unit.Request)
 	for d, n := range unit.Request {
 		if n > 0 && api.InParts(d, left.At(d)) < s.floor(victimQueue, d) {
-			return api.Reject
+			return guaranteed
 		}
 	}
 	if on.entitled || s.Fairer(on.before, on.after, s.shareOf(left, s.deserved[victimQueue])) {
-		return api.Permit
+		return ""
 	}
-	return api.Reject
+	return notEntitled
 }
 
 // claimStatus is the state of a claim before any eviction for it. It does not change while a plan is
