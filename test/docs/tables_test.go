@@ -74,9 +74,15 @@ func TestPluginsAndActionsAreListed(t *testing.T) {
 	}
 }
 
-// policy is one that allocates with one plugin.
+// policy returns a policy with a plugin, and with those without which "config check" warns.
 func policy(plugin, more string) string {
-	return fmt.Sprintf("actions: allocate\ntiers:\n- plugins:\n  - name: %s\n    %s\n", plugin, more)
+	text := fmt.Sprintf("actions: allocate\ntiers:\n- plugins:\n  - name: %s\n    %s\n", plugin, more)
+	for _, other := range []string{"gang", "predicates", "proportion"} {
+		if other != plugin {
+			text += fmt.Sprintf("  - name: %s\n", other)
+		}
+	}
+	return text
 }
 
 // TestTheBuiltInPolicyIsShown compares texts, but for the comment above.

@@ -393,16 +393,3 @@ func (r Resource) Equal(o Resource) bool {
 	}
 	return true
 }
-
-// appendKey writes r as part of a signature's key.
-func (r Resource) appendKey(key []byte) []byte {
-	for i, n := range r {
-		if n != 0 {
-			key = strconv.AppendInt(key, int64(i), 36)
-			key = append(key, '=')
-			key = strconv.AppendInt(key, n, 36)
-			key = append(key, ',')
-		}
-	}
-	return append(key, ';')
-}

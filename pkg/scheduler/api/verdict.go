@@ -81,25 +81,25 @@ const maxAwaited = 3
 // AwaitedPods are the pods that a job waits for: the names of the first ones in its namespace, and how many there are.
 // Users learn nothing else about pods of other namespaces.
 type AwaitedPods struct {
-	names []string
-	count int
+	Names []string // of pods in the namespace of the job
+	Count int
 }
 
 // Add adds a pod that j waits for.
 func (a *AwaitedPods) Add(t *TaskInfo, j *JobInfo) {
-	if t.Pod.Namespace == j.Namespace && len(a.names) < maxAwaited {
-		a.names = append(a.names, t.Key)
+	if t.Pod.Namespace == j.Namespace && len(a.Names) < maxAwaited {
+		a.Names = append(a.Names, t.Key)
 	}
-	a.count++
+	a.Count++
 }
 
 // Full reports whether the message names no further pod, so that the order of further ones does not matter.
-func (a *AwaitedPods) Full() bool { return len(a.names) == maxAwaited }
+func (a *AwaitedPods) Full() bool { return len(a.Names) == maxAwaited }
 
 // message is empty if no pod has a name that the owner of the job may know.
 func (a *AwaitedPods) message() string {
-	text := strings.Join(a.names, ", ")
-	if more := a.count - len(a.names); more > 0 && text != "" {
+	text := strings.Join(a.Names, ", ")
+	if more := a.Count - len(a.Names); more > 0 && text != "" {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
