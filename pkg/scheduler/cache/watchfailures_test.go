@@ -95,6 +95,7 @@ func TestWatchFailuresAreLoggedByCause(t *testing.T) {
 					w.add(t.Context(), f.resource, f.err(f.resource), f.hint)
 				}
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if diff := cmp.Diff(test.want, strings.Join(got, "\n")); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
@@ -123,6 +124,7 @@ func TestWatchFailuresAreNotLoggedAfterTheInformers(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if lines > 0 {
 			t.Errorf("%d lines", lines)
 		}

@@ -109,7 +109,7 @@ func (x *verdictIndex) unfit(t *api.TaskInfo, n *api.NodeInfo, feasible *NodeSet
 		case missing >= 0:
 			return x.unfits.without(x.feasible.dims, missing)
 		case !n.Reserved.IsZero() && t.Request.Fits(n.Idle):
-			return x.unfits.reservedFor(n.ReservedFor.First(t.Job.Namespace))
+			return x.unfits.reservedFor(n.ReservedFor.First(t.Pod.Namespace))
 		case n.FitsWithoutForeignPods(t):
 			return x.unfits.insufficientWithForeignPods(x.feasible.dims, dimension)
 		}
