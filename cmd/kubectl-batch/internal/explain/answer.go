@@ -29,6 +29,10 @@ type Answer struct {
 	Advice  string   `json:"advice,omitempty"`
 	Plugins []string `json:"plugins,omitempty"`
 
+	Position string `json:"position,omitempty"` // in the order of the queue
+	Evicted  string `json:"evicted,omitempty"`  // the last eviction
+	Warning  string `json:"warning,omitempty"`  // if an eviction would end the Job
+
 	Members    []MemberAnswer   `json:"members,omitempty"`
 	QueueUsage *show.QueueUsage `json:"queueUsage,omitempty"`
 	History    []HistoryEntry   `json:"history"`
@@ -69,6 +73,7 @@ func NewAnswer(f *Facts) Answer {
 			a.PendingSince = &since
 		}
 		v, a.Plugins = f.groupReason(), g.Status.UnschedulablePlugins
+		a.Position, a.Evicted, a.Warning = show.Position(g, f.Queue), evicted(g), evictionWarning(f)
 		for _, e := range f.exceptions() {
 			a.Members = append(a.Members, MemberAnswer{Reason: e.reason, Message: e.message, Pods: e.count})
 		}

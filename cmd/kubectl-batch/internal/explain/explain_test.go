@@ -194,6 +194,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestAnswersSayWhatTextsSay compares the lines that only some answers have.
+func TestAnswersSayWhatTextsSay(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for name, given := range cases() {
+		answer, text := explain.NewAnswer(given), strings.Join(strings.Fields(given.Text()), " ")
+		for label, value := range map[string]string{"Position": answer.Position, "Evicted": answer.Evicted, "Warning": answer.Warning} {
+			seen[label] = seen[label] || value != ""
+			if has := strings.Contains(text, " "+label+": "); has != (value != "") || !strings.Contains(text, value) {
+				t.Errorf("%s: the answer has %s %q, the text is\n%s", name, label, value, given.Text())
+			}
+		}
+	}
+	if len(seen) != 3 || !seen["Position"] || !seen["Evicted"] || !seen["Warning"] {
+		t.Errorf("some lines are in no case: %v", seen)
+	}
+}
+
 // printed compares with a file of testdata, and looks for lines that are too long.
 func printed(t *testing.T, name, got string) {
 	t.Helper()
