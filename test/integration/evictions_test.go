@@ -9,7 +9,6 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -166,8 +165,7 @@ func TestPlansOutliveTheScheduler(t *testing.T) {
 		if p.Annotations[v1alpha1.AnnotationEvictedFor] != namespace+"/b" {
 			return fmt.Errorf("pod %s does not say for whom it goes: %v", name, p.Annotations)
 		}
-		_, err = h.client.CoreV1().Pods(namespace).Patch(h.ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		return err
+		return h.terminate(name)
 	})
 	h.start(policy)
 	h.awaitStable(`

@@ -226,12 +226,6 @@ func (b *malformedInput) allAccepted() {
 func (b *malformedInput) clear() {
 	b.t.Helper()
 	now, all := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}
-	for _, p := range b.podsNow() {
-		_, err := b.client.CoreV1().Pods(p.Namespace).Patch(b.ctx, p.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			b.t.Fatal(err)
-		}
-	}
 	for _, ns := range []string{namespace, "sane"} {
 		b.must(b.client.CoreV1().Pods(ns).DeleteCollection(b.ctx, now, all))
 		b.must(b.batch.SchedulingV1alpha1().PodGroups(ns).DeleteCollection(b.ctx, now, all))

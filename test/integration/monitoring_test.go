@@ -36,6 +36,7 @@ var invariants = []string{
 	`batch_scheduler_pod_scheduling_duration_seconds_count >= 20`,
 	`batch_scheduler_pod_scheduling_duration_seconds_sum / batch_scheduler_pod_scheduling_duration_seconds_count < 120`,
 	`batch_scheduler_evictions_total{cause="reclaimed",result="success"} >= 7`,
+	`sum(batch_scheduler_podgroup_evictions_total{cause="reclaimed"}) > 0`,
 	`batch_scheduler_api_writes_total{verb="create",resource="pods/binding",code="500"} > 0`,
 	`batch_scheduler_watch_errors_total{resource="pods"} == 0`,
 	`batch_scheduler_leader == 1`,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -37,8 +38,8 @@ func gated(p *corev1.Pod) {
 	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "test/gate"}}
 }
 
-// lingering keeps a deleted pod, and so the resources that it uses, until release.
-func lingering(p *corev1.Pod) { p.Finalizers = []string{"test/lingers"} }
+// lingering keeps a deleted pod running, with the resources that it uses, until release.
+func lingering(p *corev1.Pod) { p.Annotations[annotation.TerminateAfter] = "1h" }
 
 // onNode has a pod run on a node without any scheduler.
 func onNode(name string) func(*corev1.Pod) {
@@ -208,8 +209,15 @@ func noPods(job string) row {
 // ungate lifts all gates of the pods of a job.
 func ungate(job string) row { return patchPods(job, `{"spec":{"schedulingGates":null}}`) }
 
-// release lets deleted pods of a job that linger go.
-func release(job string) row { return patchPods(job, `{"metadata":{"finalizers":null}}`) }
+// release ends the lingering pods of a job.
+func release(job string) row {
+	return func(h *harness) { h.ofJob(job, h.terminate) }
+}
+
+// terminate removes a pod at once, as a kubelet does when its containers have ended.
+func (h *harness) terminate(pod string) error {
+	return h.client.CoreV1().Pods(namespace).Delete(h.ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+}
 
 // regroup labels the pods of a job as members of another group.
 func regroup(job, group string) row {

@@ -143,7 +143,7 @@ var causes = map[string]cause{
 	},
 	"denied": {
 		given: rows(denyBinding("denied-0"), gang("denied", 1, pods(1, ""))),
-		want: "BindFailed: binding pod denied-0 to node gpus failed: pods \"denied-0\" is forbidden: ValidatingAdmissionPolicy 'bindings' with binding 'bindings' denied request: " +
+		want: "BindFailed: binding pod denied-0 to node shared failed: pods \"denied-0\" is forbidden: ValidatingAdmissionPolicy 'bindings' with binding 'bindings' denied request: " +
 			"not this one; retrying with exponential backoff",
 	},
 	"alone": {

@@ -119,7 +119,7 @@ func drawPreferences(t *rapid.T, pod *v1.Pod) {
 func newScoringModel(t *rapid.T, w *fixture, scorer string) *openSession {
 	arguments := conf.Arguments{}
 	for _, other := range []string{
-		"leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "podtopologyspread", "imagelocality",
+		"leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "podtopologyspread", "imagelocality", "extendedpacking", "extendedavoidance",
 	} {
 		arguments[other+".weight"] = "0"
 	}

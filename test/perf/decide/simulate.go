@@ -31,7 +31,7 @@ tiers: [{plugins: [{name: gang}, {name: predicates}, {name: nodeorder, arguments
 `
 
 // podsBound matches the number of bound pods of each policy in the page.
-var podsBound = regexp.MustCompile(`<td>pods bound</td><td class="n">(\d+)</td><td class="n">(\d+)</td>`)
+var podsBound = regexp.MustCompile(`<td class="name">pods bound</td><td class="n">(\d+)</td><td class="n">(\d+)</td>`)
 
 // compare measures the command on the objects of a fixture.
 func compare(ctx context.Context, w *fixture) (cost, error) {
