@@ -15,10 +15,14 @@ import (
 
 // Execute places the tasks of all nominations: of each job its gang, then surplus.
 func (n *nominations) Execute(ctx context.Context, ssn *framework.Session) error {
-	allocator := place.NewAllocator(ssn)
+	n.backoffs.drop(ssn.Cluster())
+	if len(n.byJob) == 0 { // as in most sessions
+		return ctx.Err()
+	}
 
 	// 1. Reserve the resources of all nominations.
 	jobs := n.reserve()
+	allocator := place.NewAllocator(ssn)
 
 	// 2. Place the waiting jobs with a strictly higher priority in the same queue first: they may use what is reserved for
 	// nominations without another eviction.
@@ -120,7 +124,6 @@ func (n *nominations) placeAll(allocator *place.Allocator) {
 		}
 	}
 	n.reserved = kept
-	n.backoffs.drop(n.ssn.Cluster())
 }
 
 // place places the tasks of one nomination and returns how many of them are bound. It nominates what still waits again.

@@ -141,6 +141,9 @@ func countNodes(placements []api.Decision) int {
 // close ends the reservations and remembers them for the next session. If they have changed, claims that found no plan
 // because of them may find one.
 func (s *starvation) close(ssn *framework.Session) {
+	if len(s.open) == 0 && len(s.previous) == 0 {
+		return
+	}
 	before := s.previous
 	s.previous = map[api.JobID]place.Placements{}
 	for _, r := range s.open {

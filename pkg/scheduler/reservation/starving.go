@@ -23,11 +23,12 @@ type chosen struct {
 
 // choose returns the gangs for which resources are to be reserved, and where. It leaves the model as it was.
 func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chosen {
-	c := &chooser{
-		starvation: s, ssn: ssn, reserver: place.NewReserver(ssn, s.lastPlacements), starving: s.starvingGangs(ssn), served: map[*api.QueueInfo]bool{},
-	}
-	if len(c.starving) == 0 {
+	starving := s.starvingGangs(ssn)
+	if len(starving) == 0 {
 		return nil
+	}
+	c := &chooser{
+		starvation: s, ssn: ssn, reserver: place.NewReserver(ssn, s.lastPlacements), starving: starving, served: map[*api.QueueInfo]bool{},
 	}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
@@ -43,10 +44,13 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 
 // starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
 func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool {
-	found := map[*api.JobInfo]bool{}
+	var found map[*api.JobInfo]bool // most sessions find none
 	for _, j := range ssn.Jobs() {
 		if s.after == 0 || ssn.JobPipelined(j) {
 			continue
+		}
+		if found == nil {
+			found = map[*api.JobInfo]bool{}
 		}
 		if due := waitsSince(ssn, j).Add(s.after); ssn.Now.Before(due) {
 			ssn.WakeAt(due)
