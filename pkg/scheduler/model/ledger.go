@@ -16,7 +16,7 @@ func (l Ledger) Place(t *api.TaskInfo, status api.TaskStatus, node *api.NodeInfo
 	l.c.attach(t)
 }
 
-// Commit records the binds and evictions of a statement as in flight, with AssumePod and MarkEvicting. The record is complete
+// Commit records the binds and evictions of a statement as in flight, as AssumePod and MarkEvicting do. The record is complete
 // before any sum changes: if a sum panics, the model that replaces this one has all operations.
 func (l Ledger) Commit(decisions []api.Decision) {
 	for _, d := range decisions {
@@ -30,9 +30,9 @@ func (l Ledger) Commit(decisions []api.Decision) {
 	for _, d := range decisions {
 		switch d.Kind {
 		case api.Allocate:
-			l.AssumePod(d.Task)
+			l.countBind(d.Task)
 		case api.Evict:
-			l.MarkEvicting(d.Task)
+			l.Place(d.Task, api.Releasing, d.Task.Node)
 		}
 	}
 }
@@ -40,8 +40,13 @@ func (l Ledger) Commit(decisions []api.Decision) {
 // AssumePod records that the bind of t to its node is in flight. From now on the decision
 // overrides what the watch shows, until BindFailed or the watch shows a node.
 func (l Ledger) AssumePod(t *api.TaskInfo) {
-	c := l.c
 	t.Tracking.Bind = currentCommitment(t.Job)
+	l.countBind(t)
+}
+
+// countBind counts t, whose bind is recorded, as binding.
+func (l Ledger) countBind(t *api.TaskInfo) {
+	c := l.c
 	if t.Status != api.Allocated {
 		l.Place(t, api.Binding, t.Node)
 		return
