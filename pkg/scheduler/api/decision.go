@@ -3,7 +3,11 @@
 
 package api
 
-import "context"
+import (
+	"context"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
 
 // Decision is one operation that the scheduler decides: a placement or an eviction.
 type Decision struct {
@@ -46,6 +50,17 @@ const (
 var causeNames = [...]string{"preempted", "reclaimed", "gang-degraded"}
 
 func (c EvictionCause) String() string { return causeNames[c] }
+
+// Reason returns the reason of conditions and events about the eviction.
+func (c EvictionCause) Reason() string {
+	switch c {
+	case Reclaimed:
+		return v1alpha1.EvictedByReclaim
+	case GangDegraded:
+		return v1alpha1.ReasonGangDegraded
+	}
+	return v1alpha1.EvictedByPreemption
+}
 
 // EvictionCauses lists all causes.
 func EvictionCauses() []EvictionCause { return []EvictionCause{Preempted, Reclaimed, GangDegraded} }

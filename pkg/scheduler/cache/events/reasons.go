@@ -61,19 +61,9 @@ func (r *Recorder) PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, p
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.addPod(event{
-		regarding: pod, kind: v1.EventTypeNormal, reason: evictionReason(cause), action: "Evicting",
+		regarding: pod, kind: v1.EventTypeNormal, reason: cause.Reason(), action: "Evicting",
 		note: "Evicted for " + preemptor,
 	})
-}
-
-func evictionReason(cause api.EvictionCause) string {
-	switch cause {
-	case api.Reclaimed:
-		return v1alpha1.EvictedByReclaim
-	case api.GangDegraded:
-		return v1alpha1.ReasonGangDegraded
-	}
-	return v1alpha1.EvictedByPreemption
 }
 
 // PodGroupEvicted records that a PodGroup has lost pods by an eviction, with the condition that describes it.

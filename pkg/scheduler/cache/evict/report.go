@@ -34,7 +34,7 @@ func (e *Evictor) report(p *Plan, victims []*Victim, evicted int) {
 	condition := metav1.Condition{
 		Type:   v1alpha1.ConditionEvicted,
 		Status: metav1.ConditionFalse,
-		Reason: reason(cause),
+		Reason: cause.Reason(),
 		// The API server keeps whole seconds.
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 		Message:            p.message(evicted, gang, cause, now),
@@ -91,17 +91,6 @@ func countPods(n int) string {
 		return "1 pod"
 	}
 	return fmt.Sprintf("%d pods", n)
-}
-
-// reason returns the reason of the condition for a cause.
-func reason(cause api.EvictionCause) string {
-	switch cause {
-	case api.Reclaimed:
-		return v1alpha1.EvictedByReclaim
-	case api.GangDegraded:
-		return v1alpha1.ReasonGangDegraded
-	}
-	return v1alpha1.EvictedByPreemption
 }
 
 // action returns the name of the action that evicts for a cause.
