@@ -43,8 +43,26 @@ type Shortages struct {
 	local   map[string][]*resourcev1.ResourceSlice // by node name
 	network []*resourcev1.ResourceSlice            // of devices that several nodes can access
 
-	// matches survives sessions while the slice and the class exist: selectors take long to evaluate.
-	matches map[matchKey][]bool // by device
+	matches matchCache
+}
+
+// matchCache has, by device, what matches: selectors take long to evaluate. It keeps the results of this session and of
+// the last one that needed any. Users write selectors, so that older results would pile up.
+type matchCache struct{ now, last map[matchKey][]bool }
+
+// begin begins a session that needs results.
+func (c *matchCache) begin() { c.now, c.last = map[matchKey][]bool{}, c.now }
+
+func (c *matchCache) get(key matchKey, compute func() []bool) []bool {
+	matches, known := c.now[key]
+	if known {
+		return matches
+	}
+	if matches, known = c.last[key]; !known {
+		matches = compute()
+	}
+	c.now[key] = matches
+	return matches
 }
 
 type matchKey struct {
@@ -57,7 +75,7 @@ type matchKey struct {
 const celCacheSize = 10
 
 func newShortages(devices *Devices) *Shortages {
-	return &Shortages{devices: devices, cel: cel.NewCache(celCacheSize, cel.Features{}), matches: map[matchKey][]bool{}}
+	return &Shortages{devices: devices, cel: cel.NewCache(celCacheSize, cel.Features{})}
 }
 
 // forget ends a session.
@@ -69,22 +87,16 @@ func (s *Shortages) readSlices() {
 		return
 	}
 	s.read, s.local = true, map[string][]*resourcev1.ResourceSlice{}
+	s.matches.begin()
 	list, err := s.devices.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil { // the plugin that filters nodes reports it
 		return
 	}
-	exists := make(map[*resourcev1.ResourceSlice]bool, len(list))
 	for _, slice := range list {
-		exists[slice] = true
 		if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
 			s.local[name] = append(s.local[name], slice)
 		} else {
 			s.network = append(s.network, slice)
-		}
-	}
-	for key := range s.matches {
-		if class, err := s.devices.DeviceClasses().Get(key.class.Name); err != nil || class != key.class || !exists[key.slice] {
-			delete(s.matches, key)
 		}
 	}
 }
@@ -222,17 +234,14 @@ func accessible(slice *resourcev1.ResourceSlice, device *resourcev1.Device, node
 
 // matchesOf returns which devices of a slice match a demand.
 func (s *Shortages) matchesOf(d *demand, class *resourcev1.DeviceClass, slice *resourcev1.ResourceSlice) []bool {
-	key := matchKey{slice, d.key(), class}
-	matches, known := s.matches[key]
-	if !known {
-		matches = make([]bool, len(slice.Spec.Devices))
+	return s.matches.get(matchKey{slice, d.key(), class}, func() []bool {
+		matches := make([]bool, len(slice.Spec.Devices))
 		for i := range matches {
 			device := &slice.Spec.Devices[i]
 			matches[i] = s.selects(class.Spec.Selectors, slice.Spec.Driver, device) && s.selects(d.selectors, slice.Spec.Driver, device)
 		}
-		s.matches[key] = matches
-	}
-	return matches
+		return matches
+	})
 }
 
 // selects reports whether all selectors select a device.
