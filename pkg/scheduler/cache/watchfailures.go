@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ func (w *watchFailures) add(ctx context.Context, resource string, err error, hin
 	name := causeOf(err, hint)
 	c := w.causes[name]
 	if c == nil {
+		w.forget()
 		c = &failureCause{hint: hint, failed: map[string]time.Time{}, logged: map[string]struct{}{}}
 		w.causes[name] = c
 	}
@@ -81,6 +83,11 @@ func (w *watchFailures) add(ctx context.Context, resource string, err error, hin
 		}
 		w.write(ctx, c)
 	}()
+}
+
+// forget drops the causes that no line was about for a long time: texts of errors may be different each time.
+func (w *watchFailures) forget() {
+	maps.DeleteFunc(w.causes, func(_ string, c *failureCause) bool { return !c.scheduled && w.clock.Since(c.last) > 2*maxPause })
 }
 
 // write logs what was recorded.
@@ -122,6 +129,10 @@ func causeOf(err error, hint string) string {
 	}
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return string(reason)
+	}
+	var connection *net.OpError
+	if errors.As(err, &connection) {
+		return connection.Op + ": " + connection.Err.Error() // without the port of the connection
 	}
 	var request *url.Error
 	if errors.As(err, &request) {

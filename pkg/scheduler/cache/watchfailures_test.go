@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +29,12 @@ func TestWatchFailuresAreLoggedByCause(t *testing.T) {
 	}
 	unreachable := func(resource string) error {
 		return &url.Error{Op: "Get", URL: "https://127.0.0.1:1/api/v1/" + resource, Err: errors.New("connection refused")}
+	}
+	reset := func(port int) func(string) error {
+		return func(resource string) error {
+			connection := &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: port}, Err: errors.New("connection refused")}
+			return &url.Error{Op: "Get", URL: "https://127.0.0.1:1/api/v1/" + resource, Err: connection}
+		}
 	}
 	type failure struct {
 		after    time.Duration
@@ -74,6 +82,10 @@ func TestWatchFailuresAreLoggedByCause(t *testing.T) {
 		},
 		"an address in the error is no cause": {
 			given: []failure{{0, "pods", unreachable, ""}, {time.Second, "nodes", unreachable, ""}},
+			want:  "2s refused resources=nodes,pods",
+		},
+		"a port in the error is no cause": {
+			given: []failure{{0, "pods", reset(1001), ""}, {time.Second, "nodes", reset(1002), ""}},
 			want:  "2s refused resources=nodes,pods",
 		},
 		"two causes are two lines": {
@@ -127,6 +139,22 @@ func TestWatchFailuresAreNotLoggedAfterTheInformers(t *testing.T) {
 		synctest.Wait()
 		if lines > 0 {
 			t.Errorf("%d lines", lines)
+		}
+	})
+}
+
+// TestWatchFailuresForgetCauses: each error has another text, so that the causes of a long time would be many.
+func TestWatchFailuresForgetCauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatchFailures(logr.Discard(), clock.RealClock{})
+		for i := range 1000 {
+			w.add(t.Context(), "pods", fmt.Errorf("request %d failed", i), "")
+			time.Sleep(time.Hour)
+		}
+		synctest.Wait()
+		if n := len(w.causes); n > 3 {
+			t.Errorf("%d causes are kept", n)
 		}
 	})
 }
