@@ -42,6 +42,9 @@ type eviction struct {
 
 // PodGroupEvicted sets the condition Evicted of a PodGroup. The latest eviction counts.
 func (w *Writers) PodGroupEvicted(podGroup v1.ObjectReference, condition metav1.Condition) {
+	if shown, err := w.PodGroups.PodGroups(podGroup.Namespace).Get(podGroup.Name); err != nil || shown.UID != podGroup.UID {
+		return // it was deleted meanwhile
+	}
 	last, ok := w.podGroups.get(podGroup.UID)
 	w.evicted.mu.Lock()
 	w.evicted.known[podGroup.UID] = &eviction{podGroup: podGroup, condition: condition, notRunning: ok && !last.value.Scheduled}

@@ -119,6 +119,20 @@ func TestFlushWritesTheLastEviction(t *testing.T) {
 	})
 }
 
+// TestEvictionsOfDeletedPodGroups: nothing is kept for a PodGroup that was deleted while its pods were evicted.
+func TestEvictionsOfDeletedPodGroups(t *testing.T) {
+	run(t, func(f *harness) {
+		if err := f.Batch.SchedulingV1alpha1().PodGroups("default").Delete(t.Context(), "g", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		f.wait(time.Minute)
+		f.evict(metav1.ConditionTrue, "late")
+		if n := len(f.evicted.known); n > 0 {
+			t.Errorf("%d evictions are kept", n)
+		}
+	})
+}
+
 func publish(r *api.Report) func(*harness) { return func(f *harness) { f.Publish(r) } }
 
 func evictGang(message string) func(*harness) {
