@@ -45,6 +45,9 @@ func (jt *jobTable) enqueueAll() {
 	}
 }
 
+// maxSimilar is how many names of missing queues are remembered: users choose them.
+const maxSimilar = 1000
+
 // similarQueue returns a hint at the queue whose name is close to that of a missing one; empty if there is none. Each name
 // is compared once until a queue is added or deleted.
 func (jt *jobTable) similarQueue(missing api.QueueID) string {
@@ -59,7 +62,7 @@ func (jt *jobTable) similarQueue(missing api.QueueID) string {
 	if name, ok := api.Closest(string(missing), names); ok {
 		hint = fmt.Sprintf("did you mean %q?", name)
 	}
-	if jt.similar == nil {
+	if jt.similar == nil || len(jt.similar) == maxSimilar {
 		jt.similar = map[api.QueueID]string{}
 	}
 	jt.similar[missing] = hint
