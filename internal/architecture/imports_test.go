@@ -153,7 +153,7 @@ var importRules = []importRule{
 	},
 	{
 		from: []string{"pkg/scheduler/cache/bind", "pkg/scheduler/cache/evict", "pkg/scheduler/cache/status", "pkg/scheduler/cache/events"},
-		only: []string{"pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/cache/internal/...", "pkg/scheduler/metrics"},
+		only: []string{"internal/jobfailure", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/cache/internal/...", "pkg/scheduler/metrics"},
 		because: "binder, evictor, status writers and event recorder do not know each other, nor the cache: each declares the small " +
 			"interfaces that it needs, and the cache passes them",
 	},

@@ -52,7 +52,7 @@ func OfEviction(job *batchv1.Job, pods int32) string {
 	if failed := job.Status.Failed; pods > 0 && failed+pods > limit {
 		before := ""
 		if failed > 0 {
-			before = fmt.Sprintf(" after %d others", failed)
+			before = fmt.Sprintf(" after %d earlier", failed)
 		}
 		return fmt.Sprintf("evicted pods count as failures, these would be %d%s, and its backoffLimit is %d", pods, before, limit)
 	}

@@ -37,7 +37,7 @@ func TestOfEviction(t *testing.T) {
 		"beyond the default limit":      {pods: 7, want: beyondDefault},
 		"no pods":                       {given: batchv1.JobSpec{BackoffLimit: ptr.To[int32](0)}},
 		"beyond a limit of its own":     {given: batchv1.JobSpec{BackoffLimit: ptr.To[int32](0)}, pods: 1, want: "evicted pods count as failures, these would be 1, and its backoffLimit is 0"},
-		"beyond with earlier failures":  {failed: 3, pods: 4, want: "evicted pods count as failures, these would be 4 after 3 others, and its backoffLimit is 6"},
+		"beyond with earlier failures":  {failed: 3, pods: 4, want: "evicted pods count as failures, these would be 4 after 3 earlier, and its backoffLimit is 6"},
 		"a limit for each index":        {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](1)}, pods: 99},
 		"limits for each index, total":  {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](6), BackoffLimit: ptr.To[int32](6)}, pods: 7, want: beyondDefault},
 		"a limit of 0 for each index":   {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](0)}, pods: 1, want: "an eviction counts as a failure of the index, and backoffLimitPerIndex is 0"},

@@ -48,6 +48,9 @@ func TestEvictedJobsComeBack(t *testing.T) {
 			submit: func(h *harness) { h.do(group("victim", 8, in("lender")), job("victim", 8, "1cpu")) },
 			after: func(h *harness, p plugin) {
 				h.eventually(func() error { return difference("Failed BackoffLimitExceeded, 8 failed", h.jobIs("victim")) })
+				h.eventually(func() error {
+					return h.event("EvictionEndsJob", "evicted for default/preemptor, and the Job ends: evicted pods count as failures, these would be 8")
+				})
 				p.eventuallyPrints("why victim", "Reason:   BackoffLimitExceeded", "Job victim failed", "podFailurePolicy that ignores DisruptionTarget")
 			},
 		},

@@ -67,7 +67,7 @@ func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 		p.Queue, p.Priority = queueOf(d.For), d.For.Priority
 	}
 	p.Victims = append(p.Victims, &evict.Victim{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), Cause: d.Cause,
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), BatchJob: evict.BatchJobOf(pod), Cause: d.Cause,
 	})
 	if p.Preemptor = d.For.Key; d.For.Group != nil {
 		p.PodGroup = events.Reference(d.For.Group)

@@ -79,6 +79,9 @@ const (
 	EvictedByReclaim = "Reclaimed"
 )
 
+// ReasonEvictionEndsJob is the reason of the event on a Job (batch/v1) that fails because its pods were evicted.
+const ReasonEvictionEndsJob = "EvictionEndsJob"
+
 // Reasons that only the PodScheduled condition of a pod may have.
 const (
 	// ReasonGroupNotFound: the pod names a PodGroup that does not exist.

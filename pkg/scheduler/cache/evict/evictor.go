@@ -47,6 +47,8 @@ type EventSink interface {
 	PodGroupEvictionSink
 	// PodsPreempted is called after all victims of a plan are evicted. The text names their jobs.
 	PodsPreempted(podGroup v1.ObjectReference, pods int, victims string)
+	// JobEnded is called for a Job (batch/v1) that does not recreate its evicted pods, but fails.
+	JobEnded(job v1.ObjectReference, preemptor, reason string)
 }
 
 // PodGroupEvictionSink records evictions of PodGroups.
@@ -159,9 +161,13 @@ func (e *Evictor) execute(ctx context.Context, p *Plan) {
 			return
 		}
 		job := p.nextJob(begin)
+		ended := endedJobs(calls, e.Kube, job)
 		evicted, err := e.evictAll(calls, p, job)
 		if evicted > 0 {
 			e.report(p, job, evicted)
+			for _, j := range ended {
+				e.Events.JobEnded(j.job, p.Preemptor, j.reason)
+			}
 		}
 		begin += evicted
 		if err != nil {

@@ -48,7 +48,9 @@ type Victim struct {
 	Namespace, Name string
 	UID             types.UID
 	Job             string
-	Cause           api.EvictionCause
+	// BatchJob is the name of the Job (batch/v1) that controls the pod; empty if none does.
+	BatchJob string
+	Cause    api.EvictionCause
 }
 
 func (v *Victim) reference() v1.ObjectReference {

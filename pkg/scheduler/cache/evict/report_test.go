@@ -16,10 +16,12 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
@@ -42,6 +44,10 @@ func (r *reports) PodGroupEvicted(g v1.ObjectReference, c metav1.Condition) {
 	r.note("%s %s=%s %s: %s", g.Name, c.Type, c.Status, c.Reason, c.Message)
 }
 
+func (r *reports) JobEnded(job v1.ObjectReference, preemptor, reason string) {
+	r.note("%s %s/%s ends for %s: %s", job.Kind, job.Namespace, job.Name, preemptor, reason)
+}
+
 func (*reports) Eviction(string, metrics.EvictionResult) {}
 
 // counted records what the metrics count.
@@ -51,8 +57,8 @@ func (c counted) PodGroupEvicted(queue, cause string, gang bool) {
 	c.note("counted queue=%s cause=%s gang=%t", queue, cause, gang)
 }
 
-// TestReports executes plans for ns/g of queue q: three pods of PodGroup a with the cause Reclaimed, then one of b
-// without a PodGroup.
+// TestReports executes plans for ns/g of queue q: two pods of PodGroup a with the cause Reclaimed, which Job train
+// controls, then one of b without a PodGroup.
 func TestReports(t *testing.T) {
 	budget := apierrors.NewTooManyRequests("budget", 0)
 	budget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
@@ -66,10 +72,31 @@ func TestReports(t *testing.T) {
 	}
 	const by = "evicted by reclaim at 2000-01-01T00:00:00Z for ns/g (queue q, priority 7)"
 	for name, test := range map[string]struct {
-		missing int32 // of the gang after the plan
+		missing int32              // of the gang after the plan
+		job     func(*batchv1.Job) // changes Job train, whose backoffLimit is 2; nil: there is no such Job
 		respond func(string, bool, int) error
 		want    []string
 	}{
+		"the Job of a gang counts its evictions as failures": {
+			missing: 2, job: func(job *batchv1.Job) { job.Status.Failed = 1 },
+			want: []string{
+				"counted queue=v cause=reclaimed gang=true",
+				"a Evicted=True Reclaimed: the gang (2 pods) was " + by,
+				"Job ns/train ends for ns/g: evicted pods count as failures, these would be 2 after 1 earlier, and its backoffLimit is 2",
+				"g preempted 3 pods: 2 of ns/a, 1 of ns/b",
+			},
+		},
+		"the Job of a gang creates other pods": {
+			missing: 2, job: func(job *batchv1.Job) {},
+			want: []string{
+				"counted queue=v cause=reclaimed gang=true",
+				"a Evicted=True Reclaimed: the gang (2 pods) was " + by,
+				"g preempted 3 pods: 2 of ns/a, 1 of ns/b",
+			},
+		},
+		"no pod of a Job that would fail is evicted": {
+			missing: 2, job: func(job *batchv1.Job) { job.Status.Failed = 1 }, respond: refuse("a-0", false),
+		},
 		"a gang is evicted": {
 			missing: 2,
 			want: []string{
@@ -109,6 +136,13 @@ func TestReports(t *testing.T) {
 				}
 				h, got, status := newHarness(t, test.respond), &reports{}, &reports{}
 				h.Events, h.Status, h.Metrics = got, status, counted{got}
+				if test.job != nil {
+					job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "train"}, Spec: batchv1.JobSpec{BackoffLimit: ptr.To[int32](2)}}
+					test.job(job)
+					if err := h.kube.Tracker().Add(job); err != nil {
+						t.Fatal(err)
+					}
+				}
 				ctx, stop := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { h.Run(ctx) })
@@ -137,6 +171,9 @@ func reportedPlan(missing int32) *Plan {
 	a.Queue, a.Missing, a.Frees = "v", missing, "2 cpu"
 	for _, v := range p.Victims {
 		v.Cause = api.Reclaimed
+		if v.Job == "a" {
+			v.BatchJob = "train"
+		}
 	}
 	return p
 }
