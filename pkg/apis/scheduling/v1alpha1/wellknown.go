@@ -79,8 +79,8 @@ const (
 	EvictedByReclaim = "Reclaimed"
 )
 
-// ReasonEvictionEndsJob is the reason of the event on a Job (batch/v1) that fails because its pods were evicted.
-const ReasonEvictionEndsJob = "EvictionEndsJob"
+// EventEvictionEndsJob is the reason of the event on a Job (batch/v1) that fails because its pods were evicted.
+const EventEvictionEndsJob = "EvictionEndsJob"
 
 // Reasons that only the PodScheduled condition of a pod may have.
 const (
