@@ -64,9 +64,20 @@ func extendedPacking(q *scoreState, _ *api.NodeInfo) api.Score {
 	return api.OneScore - mean(q.free[q.freeOther:])
 }
 
-// avoidsExtended reports whether the pod has no use for the extended resources of nodes. Devices that it requests by
-// claims may be on nodes that have some.
-func avoidsExtended(q *scoreState) bool { return !requestsExtended(q) && !q.signature.Claims }
+// avoidsExtended reports whether some nodes may have extended resources and the pod has no use for them. Devices that it
+// requests by claims may be on such nodes.
+func avoidsExtended(q *scoreState) bool {
+	if requestsExtended(q) || q.signature.Claims {
+		return false
+	}
+	dims := q.cluster.Dims()
+	for i := api.Pods + 1; i < dims.Len(); i++ {
+		if dims.Extended(i) {
+			return true
+		}
+	}
+	return false
+}
 
 // extendedAvoidance returns 1/(1+resources): 1 for a node without extended resources, 1/2 for one that has one of them,
 // and so on. So an extended resource that all nodes have does not hide that some nodes have GPUs too.
