@@ -79,6 +79,9 @@ type Options struct {
 	// Profiling serves profiles of the control plane on /debug/pprof/ of the API server.
 	Profiling bool
 
+	// AuditLog receives a line of JSON for each request to the API server; empty: none. It is complete after Stop.
+	AuditLog string
+
 	// LogFile receives the log of the control plane. If it is empty, the log is deleted when the cluster stops;
 	// errors contain its last lines.
 	LogFile string
@@ -194,6 +197,9 @@ func (o Options) args(kubeconfig string) []string {
 		"--no-kubelets=" + strconv.FormatBool(o.NoKubelets),
 		"--unthrottled=" + strconv.FormatBool(o.Unthrottled),
 		"--profiling=" + strconv.FormatBool(o.Profiling),
+	}
+	if o.AuditLog != "" {
+		args = append(args, "--audit-log="+o.AuditLog)
 	}
 	for _, spec := range o.NodeSpecs {
 		args = append(args, "--node="+spec)

@@ -30,34 +30,43 @@ const (
 )
 
 func (m idle) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
-	var plain, gangs []float64
+	var plain, gangs *starts
 	o := testbed.Options{
-		Cluster:  cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=8,memory=32Gi,pods=110"}, NoKubelets: true},
+		Cluster:  cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=8,memory=32Gi,pods=110"}, NoKubelets: true, AuditLog: b.audit},
 		Profiles: b.profiles, Progress: b.say,
 	}
 	err := testbed.Use(ctx, o, func(bed *testbed.Bed) (err error) {
 		if plain, err = m.plain(ctx, bed); err != nil {
 			return err
 		}
-		b.say("plain clients bind %d pods in %.0f ms", m.size, plain)
+		b.say("plain clients bind %d pods in %.0f ms", m.size, plain.latencies())
 		gangs, err = m.scheduled(ctx, bed)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.say("gangs started after %.0f ms", gangs)
+	b.say("gangs started after %.0f ms", gangs.latencies())
+	if b.audit != "" {
+		requests, err := readRequests(b.audit)
+		if err != nil {
+			return nil, err
+		}
+		showTraces(b.say, "plain clients", plain.traces(requests))
+		showTraces(b.say, "scheduler", gangs.traces(requests))
+	}
+	limit, times := plain.latencies(), gangs.latencies()
 	return []figures.Figure{
-		unbounded("plain-median", quantile(plain, 0.5), "ms"),
-		unbounded("plain-p99", quantile(plain, 0.99), "ms"),
-		atMost("median", quantile(gangs, 0.5), "ms", 60),
-		atMost("p99", quantile(gangs, 0.99), "ms", 150),
+		unbounded("plain-median", quantile(limit, 0.5), "ms"),
+		unbounded("plain-p99", quantile(limit, 0.99), "ms"),
+		atMost("median", quantile(times, 0.5), "ms", 60),
+		atMost("p99", quantile(times, 0.99), "ms", 150),
 	}, nil
 }
 
 // plain measures plain clients, which know the node and do not wait, for the same number of pods, with an additional
 // watch as a scheduler has.
-func (m idle) plain(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
+func (m idle) plain(ctx context.Context, bed *testbed.Bed) (*starts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := bed.WatchPods(ctx, testbed.Sights{}); err != nil {
@@ -78,7 +87,7 @@ func (m idle) plain(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
 }
 
 // scheduled measures how long gangs take until the scheduler has bound them.
-func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error) {
+func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) (*starts, error) {
 	s, err := bed.StartScheduler(ctx)
 	if err != nil {
 		return nil, err
@@ -88,7 +97,7 @@ func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error
 		return nil, err
 	}
 	profiled := s.Profile(ctx, "idle", time.Duration(m.gangs)*idlePause)
-	latencies, err := m.each(ctx, bed, idlePause, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
+	gangs, err := m.each(ctx, bed, idlePause, func(ctx context.Context, gang testbed.Gang) (time.Time, error) {
 		failed := bed.Submit(ctx, gang)
 		return time.Now(), failed
 	})
@@ -98,12 +107,12 @@ func (m idle) scheduled(ctx context.Context, bed *testbed.Bed) ([]float64, error
 	if err = profiled(); err != nil {
 		return nil, err
 	}
-	return latencies, s.End()
+	return gangs, s.End()
 }
 
-// each creates gangs, waits until they start and deletes them, one after the other, and returns their latencies. Come
+// each creates gangs, waits until they start and deletes them, one after the other, and returns their times. Come
 // starts a gang and returns the start of the measurement.
-func (m idle) each(ctx context.Context, bed *testbed.Bed, pause time.Duration, come func(context.Context, testbed.Gang) (time.Time, error)) ([]float64, error) {
+func (m idle) each(ctx context.Context, bed *testbed.Bed, pause time.Duration, come func(context.Context, testbed.Gang) (time.Time, error)) (*starts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	gangs := newStarts()
@@ -116,7 +125,7 @@ func (m idle) each(ctx context.Context, bed *testbed.Bed, pause time.Duration, c
 		}
 		time.Sleep(pause)
 	}
-	return gangs.latencies(), nil
+	return gangs, nil
 }
 
 func (m idle) once(ctx context.Context, bed *testbed.Bed, gang testbed.Gang, gangs *starts, come func(context.Context, testbed.Gang) (time.Time, error)) error {

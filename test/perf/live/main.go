@@ -41,6 +41,7 @@ type options struct {
 	churn    time.Duration
 	json     string
 	profiles string
+	audit    string
 }
 
 // measurement is a measurement with its name, in full and short form.
@@ -54,6 +55,7 @@ type bench struct {
 	short    bool
 	churn    time.Duration
 	profiles string
+	audit    string // file
 	say      testbed.Progress
 }
 
@@ -131,6 +133,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.BoolVar(&o.short, "short", false, "make them in a shorter form, with bounds to match")
 	fs.StringVar(&o.json, "json", "", "add the figures to the JSON array in this file, and print all of them")
 	fs.StringVar(&o.profiles, "profiles", "", "write profiles of the scheduler and of the cluster to this directory")
+	fs.StringVar(&o.audit, "audit", "", "write the audit log of the API server in idle to this file, and show what the slowest gangs consist of")
 	fs.DurationVar(&o.churn, "churn", 0, "for how long pods come and go where memory is measured, but two rounds at least")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -155,7 +158,7 @@ func measureAll(ctx context.Context, chosen []measurement, o options, say testbe
 	var all []figures.Figure
 	for _, m := range chosen {
 		say("%s: %s", m.name, m.about)
-		list, err := m.run(ctx, bench{short: o.short, churn: o.churn, profiles: o.profiles, say: say})
+		list, err := m.run(ctx, bench{short: o.short, churn: o.churn, profiles: o.profiles, audit: o.audit, say: say})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}

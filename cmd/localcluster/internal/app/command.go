@@ -123,6 +123,7 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.BoolVar(&o.unthrottled, "unthrottled", o.unthrottled,
 		"switch off the API server's flow control and its limits on requests in flight, for benchmarks")
 	flags.BoolVar(&o.profiling, "profiling", o.profiling, "have the API server serve profiles of this whole process on /debug/pprof/, for authorized clients")
+	flags.StringVar(&o.auditLog, "audit-log", o.auditLog, "write a line for each request to the API server to this `file`: who, what, when, and the response code")
 	flags.BoolVar(&o.stopOnStdinClose, "stop-on-stdin-close", o.stopOnStdinClose,
 		"stop when standard input ends, so that the cluster does not outlive the process that holds the other end")
 	flags.StringVar(&o.logFile, "log-file", o.logFile, "write the logs of all parts to this `file` (default: a file in the state directory)")

@@ -30,6 +30,7 @@ type options struct {
 	jobRunTime         time.Duration
 	unthrottled        bool
 	profiling          bool
+	auditLog           string
 
 	stopOnStdinClose bool
 	logFile          string

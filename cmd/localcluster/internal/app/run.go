@@ -49,6 +49,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 		Scheduler:         o.scheduler,
 		Unthrottled:       o.unthrottled,
 		Profiling:         o.profiling,
+		AuditLog:          o.auditLog,
 	})
 	if err != nil {
 		return log.explain(err)

@@ -26,11 +26,15 @@ const (
 // command would install its own signal handlers.
 func (p *ControlPlane) startAPIServer() error {
 	options := apioptions.NewServerRunOptions()
+	audit, err := p.auditArgs()
+	if err != nil {
+		return err
+	}
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range options.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
-	if err := flags.Parse(p.apiServerArgs()); err != nil {
+	if err := flags.Parse(append(p.apiServerArgs(), audit...)); err != nil {
 		return fmt.Errorf("flags of kube-apiserver: %w", err)
 	}
 	options.SecureServing.Listener = p.config.Listener

@@ -42,6 +42,9 @@ type Config struct {
 
 	// Profiling makes the API server serve profiles of this process.
 	Profiling bool
+
+	// AuditLog is the file that receives a line for each request; empty: none does.
+	AuditLog string
 }
 
 // ControlPlane is a running control plane.
