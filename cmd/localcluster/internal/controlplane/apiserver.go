@@ -26,7 +26,7 @@ const (
 // command would install its own signal handlers.
 func (p *ControlPlane) startAPIServer() error {
 	options := apioptions.NewServerRunOptions()
-	audit, err := p.auditArgs()
+	audit, err := auditArgs(p.config)
 	if err != nil {
 		return err
 	}

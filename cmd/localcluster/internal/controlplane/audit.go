@@ -15,14 +15,14 @@ rules:
 
 // auditArgs writes the policy and returns the flags of kube-apiserver for the audit log; none if there is no log. Lines
 // are written in batches, so that requests do not wait for the disk.
-func (p *ControlPlane) auditArgs() ([]string, error) {
-	if p.config.AuditLog == "" {
+func auditArgs(c Config) ([]string, error) {
+	if c.AuditLog == "" {
 		return nil, nil
 	}
-	policy, err := p.config.Dir.Write(auditPolicyFile, []byte(auditPolicy))
+	policy, err := c.Dir.Write(auditPolicyFile, []byte(auditPolicy))
 	return []string{
 		"--audit-policy-file=" + policy,
-		"--audit-log-path=" + p.config.AuditLog,
+		"--audit-log-path=" + c.AuditLog,
 		"--audit-log-mode=batch",
 		"--audit-log-batch-buffer-size=100000",
 	}, err
