@@ -14,6 +14,7 @@ import (
 // JobInfo is a PodGroup with its tasks, or a job without PodGroup (a shadow).
 type JobInfo struct {
 	ID        JobID
+	Index     int    // among the jobs that exist; small, and used again when the job is gone
 	Key       string // namespace/name of the group; for shadows that of their first pod's owner
 	Namespace string
 

@@ -32,7 +32,8 @@ type ClusterView interface {
 	SortedJobs() []*JobInfo
 	// SortedQueues returns all queues by creation, then name.
 	SortedQueues() []*QueueInfo
-	// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first.
+	// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first. The caller must not
+	// change the slice.
 	WaitingJobs() []*JobInfo
 	// EachReleasing calls visit for all pods on nodes that are being deleted, in no order.
 	EachReleasing(visit func(*TaskInfo))
@@ -71,4 +72,6 @@ type Generations struct {
 	Foreign uint64
 	// Namespaces counts changes of namespaces.
 	Namespaces uint64
+	// Terms counts changes of the set of affinity terms, and of namespaces: equivalence classes are then invalid.
+	Terms uint64
 }

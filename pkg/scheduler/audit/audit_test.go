@@ -27,6 +27,8 @@ func TestModelFindsErrors(t *testing.T) {
 		"task of a node":            func(c *model.Cluster) { delete(c.Node("n").Tasks, "uid-bound") },
 		"count of a job":            func(c *model.Cluster) { c.Jobs()["group/ns/g"].Tracking.Counts[api.Bound]-- },
 		"request of a job":          func(c *model.Cluster) { c.Jobs()["group/ns/g"].Requested.Add(api.Resource{1}) },
+		"index of a job":            func(c *model.Cluster) { c.Jobs()["group/ns/g2"].Index = c.Jobs()["group/ns/g"].Index },
+		"creation of a waiting job": func(c *model.Cluster) { model.Inspect(c).WaitingJobs[c.Jobs()["group/ns/g2"]]++ },
 		"priority of a job":         func(c *model.Cluster) { c.Jobs()["group/ns/g"].Priority++ },
 		"allocated of a queue":      func(c *model.Cluster) { c.Queues()["default"].Allocated[api.CPU]++ },
 		"job of a queue":            func(c *model.Cluster) { delete(c.Queues()["default"].Jobs, "group/ns/g") },
@@ -59,6 +61,7 @@ func TestModelFindsErrors(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "uid-g"},
 				Spec:       v1alpha1.PodGroupSpec{MinMember: 1},
 			})
+			c.Events().SetPodGroup(&v1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g2", UID: "uid-g2"}})
 			c.Events().SetPod(pod("bound", "n", "g"))
 			c.Events().SetPod(pod("pending", "", "g"))
 			c.Events().SetPod(pod("assumed", "", "g"))

@@ -17,9 +17,12 @@ import (
 // The second half of the audit: sums of jobs, queues, nodes, signatures and groups.
 
 func (a *audit) auditJobs() {
+	indexes := map[int]api.JobID{}
 	for _, id := range sortedKeys(a.c.Jobs()) {
 		j := a.c.Jobs()[id]
 		what := "job " + string(id)
+		expect(a, what+" shares its index with", indexes[j.Index], "")
+		indexes[j.Index] = id
 		s := sum(a.jobs, j)
 		expect(a, what+" id", j.ID, id)
 		expect(a, what+" members", len(j.Tasks), s.tasks)
@@ -112,8 +115,11 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 		phase = j.Phase()
 	}
 	expect(a, what+" counted in phase", j.Tracking.CountedPhase, phase)
-	_, waits := a.i.WaitingJobs[j]
+	created, waits := a.i.WaitingJobs[j]
 	expect(a, what+" is known to wait", waits, j.Waits())
+	if waits {
+		expect(a, what+" creation in the list of waiting jobs", created, j.Created)
+	}
 }
 
 func (a *audit) auditQueues() {
@@ -131,6 +137,7 @@ func (a *audit) auditQueues() {
 	for j := range a.i.WaitingJobs {
 		expect(a, "waiting job "+string(j.ID)+" is registered", a.c.Jobs()[j.ID], j)
 	}
+	expect(a, "number of sorted waiting jobs", len(a.c.WaitingJobs()), len(a.i.WaitingJobs))
 }
 
 func (a *audit) auditNodes() {

@@ -69,7 +69,11 @@ func (c *Cluster) Ledger() Ledger { return Ledger{c} }
 func (c *Cluster) Dims() *api.Dimensions { return c.dims }
 
 // Generations count changes of the model.
-func (c *Cluster) Generations() api.Generations { return *c.generations }
+func (c *Cluster) Generations() api.Generations {
+	now := *c.generations
+	now.Terms = c.signatures.terms.generation
+	return now
+}
 
 // Tasks returns all pods by id. The map belongs to the model.
 func (c *Cluster) Tasks() map[api.TaskID]*api.TaskInfo { return c.tasks }
@@ -86,8 +90,9 @@ func (c *Cluster) SortedJobs() []*api.JobInfo { return c.jobs.sorted() }
 // SortedQueues returns all queues by creation, then name.
 func (c *Cluster) SortedQueues() []*api.QueueInfo { return c.jobs.sortedQueues() }
 
-// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first.
-func (c *Cluster) WaitingJobs() []*api.JobInfo { return c.jobs.sortedWaiting() }
+// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first. The caller must not change
+// the slice.
+func (c *Cluster) WaitingJobs() []*api.JobInfo { return c.jobs.waiting.sorted() }
 
 // Nodes returns existing nodes by index; entries may be nil. The slice belongs to the model.
 func (c *Cluster) Nodes() []*api.NodeInfo { return c.nodes.byIndex }

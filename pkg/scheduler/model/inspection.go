@@ -24,7 +24,7 @@ type Inspection struct {
 	PriorityClasses map[string]int32
 	OrphanedJobs    map[types.UID]map[api.JobID]*api.JobInfo // by UID of the deleted group
 	ChangedJobs     []*api.JobInfo                           // since the last Recompute
-	WaitingJobs     map[*api.JobInfo]struct{}                // as of the last Recompute
+	WaitingJobs     map[*api.JobInfo]int64                   // with their JobInfo.Created when they were sorted
 
 	Signatures map[string]*api.Signature // by key
 	// TermReferences counts the signatures with each affinity term; IndexedTerms is how many terms the lookup by
@@ -55,7 +55,7 @@ func Inspect(c *Cluster) Inspection {
 		PriorityClasses:      c.jobs.groups.priorities,
 		OrphanedJobs:         c.jobs.orphaned,
 		ChangedJobs:          c.jobs.changed,
-		WaitingJobs:          c.jobs.waiting,
+		WaitingJobs:          c.jobs.waiting.created,
 		Signatures:           c.signatures.byKey,
 		TermReferences:       map[string]int{},
 		IndexedTerms:         len(terms.others),

@@ -26,7 +26,10 @@ type jobTable struct {
 	groups   groupTable
 	orphaned map[types.UID]map[api.JobID]*api.JobInfo // jobs of members whose group was deleted, by its UID
 	changed  []*api.JobInfo                           // since the last Recompute
-	waiting  map[*api.JobInfo]struct{}                // as of the last Recompute
+	waiting  waitingJobs
+
+	indexes     int // that were ever taken
+	freeIndexes []int
 
 	similar map[api.QueueID]string // by the name of a queue that does not exist, what similarQueue returns
 }
@@ -41,7 +44,7 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 		queues:        map[api.QueueID]*api.QueueInfo{},
 		groups:        newGroupTable(o.DefaultQueue),
 		orphaned:      map[types.UID]map[api.JobID]*api.JobInfo{},
-		waiting:       map[*api.JobInfo]struct{}{},
+		waiting:       newWaitingJobs(),
 	}
 }
 
@@ -115,10 +118,21 @@ func (jt *jobTable) add(id api.JobID, group string) *api.JobInfo {
 	if group != "" {
 		j.Namespace, _, _ = strings.Cut(group, "/")
 	}
+	j.Index = jt.takeIndex()
 	j.Tracking.Backoff = jt.inFlight.backoffs[id]
 	jt.byID[id] = j
 	jt.markChanged(j)
 	return j
+}
+
+func (jt *jobTable) takeIndex() int {
+	if last := len(jt.freeIndexes) - 1; last >= 0 {
+		i := jt.freeIndexes[last]
+		jt.freeIndexes = jt.freeIndexes[:last]
+		return i
+	}
+	jt.indexes++
+	return jt.indexes - 1
 }
 
 func (jt *jobTable) remove(j *api.JobInfo) {
@@ -127,7 +141,8 @@ func (jt *jobTable) remove(j *api.JobInfo) {
 		delete(j.Queue.Jobs, j.ID)
 	}
 	delete(jt.byID, j.ID)
-	delete(jt.waiting, j)
+	jt.waiting.set(j, false)
+	jt.freeIndexes = append(jt.freeIndexes, j.Index)
 	jt.inFlight.setBackoff(j, "")
 	if uid := j.OrphanedGroup(); uid != "" {
 		delete(jt.orphaned[uid], j.ID)
@@ -212,11 +227,7 @@ func (jt *jobTable) recompute() []*api.JobInfo {
 			updateShadow(j)
 		}
 		countPhase(j)
-		if j.Waits() {
-			jt.waiting[j] = struct{}{}
-		} else {
-			delete(jt.waiting, j)
-		}
+		jt.waiting.set(j, j.Waits())
 	}
 	slices.SortFunc(changed, func(a, b *api.JobInfo) int { return cmp.Compare(a.ID, b.ID) })
 	return changed
@@ -228,16 +239,5 @@ func (jt *jobTable) sorted() []*api.JobInfo {
 		jobs = append(jobs, j)
 	}
 	slices.SortFunc(jobs, func(a, b *api.JobInfo) int { return cmp.Compare(a.ID, b.ID) })
-	return jobs
-}
-
-func (jt *jobTable) sortedWaiting() []*api.JobInfo {
-	jobs := make([]*api.JobInfo, 0, len(jt.waiting))
-	for j := range jt.waiting {
-		jobs = append(jobs, j)
-	}
-	slices.SortFunc(jobs, func(a, b *api.JobInfo) int {
-		return api.CompareAge(a.Created, b.Created, string(a.ID), string(b.ID))
-	})
 	return jobs
 }
