@@ -38,7 +38,8 @@ type nodeVerdicts struct {
 	refusals  []refusal
 	total     int // nodes
 	nearest   nearest
-	used      bool // in this session
+	specs     uint64 // generation of the node objects
+	used      bool   // in this session
 
 	counts  api.NodeCounts
 	changed bool // since counts were made
@@ -127,7 +128,13 @@ func (v *nodeVerdicts) update(x *verdictIndex, t *api.TaskInfo) {
 	}
 	nodes, feasible := x.feasible.cluster.Nodes(), x.feasible.nodes(t.Signature)
 	changed, known := v.reader.CatchUp(journal, len(nodes))
+	specs := x.feasible.cluster.Generations().NodeSpecs
+	unchanged := v.specs == specs
+	v.specs = specs
 	for _, i := range changed {
+		if unchanged && !feasible.Has(int(i)) {
+			continue // a filter refuses the node, and reads the node object alone
+		}
 		v.examine(x, t, int(i), nodes[i], feasible)
 	}
 	if !known {
