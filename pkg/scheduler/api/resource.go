@@ -245,6 +245,17 @@ func (r *Resource) Add(o Resource) {
 	}
 }
 
+// AddTimes adds o so many times, none of it negative, without allocating unless r has too few dimensions.
+func (r *Resource) AddTimes(o Resource, times int64) {
+	if len(*r) < len(o) {
+		*r = r.grown(len(o))
+	}
+	s := (*r)[:len(o)]
+	for i, n := range o {
+		s[i] = saturatingAdd(s[i], saturatingTimes(n, times))
+	}
+}
+
 // Sub subtracts o from r in place. The result may be negative.
 func (r *Resource) Sub(o Resource) {
 	if len(*r) < len(o) {
@@ -296,13 +307,16 @@ func (r Resource) Minus(o Resource) Resource {
 func (r Resource) Times(n int64) Resource {
 	product := r.Clone()
 	for i := range product {
-		if high, low := bits.Mul64(uint64(max(product[i], 0)), uint64(n)); high == 0 && low <= math.MaxInt64 {
-			product[i] = int64(low)
-		} else {
-			product[i] = math.MaxInt64
-		}
+		product[i] = saturatingTimes(product[i], n)
 	}
 	return product
+}
+
+func saturatingTimes(amount, n int64) int64 {
+	if high, low := bits.Mul64(uint64(max(amount, 0)), uint64(n)); high == 0 && low <= math.MaxInt64 {
+		return int64(low)
+	}
+	return math.MaxInt64
 }
 
 // TimesIn returns how often r fits into available; a request for nothing fits as often as there are

@@ -119,6 +119,7 @@ type randomCluster struct {
 	queues []string
 	groups int
 	added  int
+	shapes []gangShape // for gangOfShape
 }
 
 func (r *randomCluster) oneOf(what string, values ...string) string {

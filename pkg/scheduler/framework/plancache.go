@@ -14,7 +14,8 @@ type memory struct {
 	cluster *model.Cluster
 	nodes   *nodeindex.Index
 
-	plans PlanCache
+	plans   PlanCache
+	backlog Backlog
 
 	// For Refusals, so that counting does not allocate in each session.
 	refusals    map[Refusal]int
@@ -26,9 +27,11 @@ func (m *memory) of(cluster *model.Cluster) *memory {
 	if m != nil && m.cluster == cluster {
 		return m
 	}
+	nodes := nodeindex.New(cluster, cluster.Dims())
 	return &memory{
-		cluster: cluster, nodes: nodeindex.New(cluster, cluster.Dims()),
+		cluster: cluster, nodes: nodes,
 		plans:    PlanCache{infeasible: map[string]int{}},
+		backlog:  newBacklog(nodes),
 		refusals: map[Refusal]int{},
 	}
 }
@@ -39,6 +42,9 @@ func (ssn *Session) Nodes() *nodeindex.Index { return ssn.memory.nodes }
 
 // Plans returns the negative plan cache.
 func (ssn *Session) Plans() *PlanCache { return &ssn.memory.plans }
+
+// Backlog returns what is known about gangs that were refused.
+func (ssn *Session) Backlog() *Backlog { return &ssn.memory.backlog }
 
 // PlanCache holds kinds of claims for which no plan was found. It is cleared whenever a decision, a change of what runs
 // on nodes, or a change of what queues deserve could make a plan possible.

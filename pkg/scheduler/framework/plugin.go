@@ -131,12 +131,17 @@ type Profile struct {
 	tiers  [][]configured
 	clock  clock.PassiveClock
 	memory *memory
+	tryAll bool
 
 	// model is what the components were made for; nil before the first session.
 	model      *model.Cluster
 	components []configured
 	actions    []Action
 }
+
+// TryAll makes sessions try and explain all pending jobs, whatever the Backlog knows about refusals. Tests compare the
+// results.
+func (p *Profile) TryAll() { p.tryAll = true }
 
 type configured struct {
 	Plugin

@@ -45,7 +45,7 @@ func (ssn *Session) Refusals() []RefusalCount {
 	countLinks(counts, ssn.evictionAllowed, EvictionNotAllowed)
 	countLinks(counts, ssn.nonEvictable, PodNotEvictable)
 	for _, j := range ssn.cluster.WaitingJobs() {
-		if o := ssn.verdicts[j]; o != nil {
+		if o := ssn.Outcome(j); o != nil {
 			o.count(counts)
 		}
 	}

@@ -32,8 +32,8 @@ type Session struct {
 
 	// jobs are those with tasks to place, valid ones only, oldest first.
 	jobs     []*api.JobInfo
-	verdicts map[*api.JobInfo]*Outcome
-	held     []op // placements that were committed and wait for resources
+	outcomes []outcomeOf // by JobInfo.Index
+	held     []op        // placements that were committed and wait for resources
 	// nominatedNodes is where tasks wait for victims.
 	nominatedNodes map[*api.TaskInfo]string
 	deserved       map[*api.QueueInfo]api.Resource
@@ -55,6 +55,15 @@ type Outcome struct {
 	BlockedByBudgets int
 	// DegradedFor is set of degraded gangs: they have run for more than this time with fewer members than they need.
 	DegradedFor time.Duration
+
+	// shared outcomes belong to several jobs, and do not change.
+	shared bool
+}
+
+// outcomeOf is the outcome of one job.
+type outcomeOf struct {
+	job     *api.JobInfo
+	outcome *Outcome
 }
 
 // Message returns the text of one of the verdicts.
@@ -80,7 +89,6 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 		profile:  p,
 		memory:   p.memory,
 		effects:  effects,
-		verdicts: map[*api.JobInfo]*Outcome{},
 		deserved: map[*api.QueueInfo]api.Resource{},
 		watchers: watchers,
 
@@ -95,9 +103,11 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 	ssn.memory.nodes.Open(&ssn.points)
 	ssn.memory.plans.open(ssn)
 	ssn.validateAll(cluster.WaitingJobs())
+	ssn.Backlog().open(ssn, p.tryAll)
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
 	}
+	ssn.Backlog().begin()
 	return ssn
 }
 
@@ -198,17 +208,31 @@ func (ssn *Session) ExplainBlocked(j *api.JobInfo, pods int) {
 	}
 }
 
+// outcome returns what is to be changed about a job.
 func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
-	o := ssn.verdicts[j]
-	if o == nil {
-		o = &Outcome{}
-		ssn.verdicts[j] = o
+	switch o := ssn.Outcome(j); {
+	case o == nil:
+		ssn.setOutcome(j, &Outcome{})
+	case o.shared:
+		ssn.setOutcome(j, &Outcome{Job: o.Job})
 	}
-	return o
+	return ssn.Outcome(j)
 }
 
-// Outcome returns what was found out about a job, nil if it does not wait.
-func (ssn *Session) Outcome(j *api.JobInfo) *Outcome { return ssn.verdicts[j] }
+func (ssn *Session) setOutcome(j *api.JobInfo, o *Outcome) {
+	for j.Index >= len(ssn.outcomes) {
+		ssn.outcomes = append(ssn.outcomes, make([]outcomeOf, max(64, len(ssn.outcomes), j.Index-len(ssn.outcomes)))...)
+	}
+	ssn.outcomes[j.Index] = outcomeOf{j, o}
+}
+
+// Outcome returns what was found out about a job, nil if it does not wait. The caller must not change it.
+func (ssn *Session) Outcome(j *api.JobInfo) *Outcome {
+	if j.Index < len(ssn.outcomes) && ssn.outcomes[j.Index].job == j {
+		return ssn.outcomes[j.Index].outcome
+	}
+	return nil
+}
 
 // Decided returns how many decisions of a kind were committed.
 func (ssn *Session) Decided(kind api.DecisionKind) int { return ssn.counts[kind] }
@@ -218,6 +242,7 @@ func (ssn *Session) announceCommit(decisions []api.Decision, held bool) {
 	for _, d := range decisions {
 		ssn.counts[d.Kind]++
 	}
+	ssn.Backlog().committed(decisions)
 	logCommit(ssn, decisions, held)
 	for i := range ssn.committed {
 		ssn.committed[i].fn(decisions, held)
@@ -241,11 +266,16 @@ func (ssn *Session) Wake() time.Time { return ssn.wake }
 // Reserve keeps resources for a job of a queue at its placements, as far as they are free or being released. They count
 // as taken until Unreserve, which must be called before the session closes.
 func (ssn *Session) Reserve(q *api.QueueInfo, placements []api.Decision) *api.Reservation {
-	return ssn.cluster.Ledger().Reserve(q, placements)
+	r := ssn.cluster.Ledger().Reserve(q, placements)
+	ssn.Backlog().reserves(q, r)
+	return r
 }
 
 // Unreserve ends a reservation.
-func (ssn *Session) Unreserve(r *api.Reservation) { ssn.cluster.Ledger().Unreserve(r) }
+func (ssn *Session) Unreserve(r *api.Reservation) {
+	ssn.cluster.Ledger().Unreserve(r)
+	ssn.Backlog().reserves(r.Queue, r)
+}
 
 // SetOverdue sets whether the session counts on the end of t, which is being deleted. Before the session has closed it
 // must be set back.
@@ -262,6 +292,7 @@ func (ssn *Session) NominatedNode(t *api.TaskInfo) string { return ssn.nominated
 
 // Close calls the functions at Closed, undoes the placements that wait for resources, and closes the plugins.
 func (ssn *Session) Close() {
+	ssn.Backlog().closing(ssn)
 	for i := range ssn.closed {
 		ssn.closed[i].fn()
 	}
@@ -269,6 +300,7 @@ func (ssn *Session) Close() {
 	s.undoTo(0)
 	ssn.held = nil
 	ssn.profile.eachPlugin(func(plugin *configured, _ int) { plugin.OnSessionClose(ssn) })
+	ssn.Backlog().close()
 	ssn.memory.nodes.Close()
 	ssn.memory.plans.placement = ssn.cluster.Generations().Placement
 }

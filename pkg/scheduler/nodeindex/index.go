@@ -122,6 +122,9 @@ func (x *Index) Releasing() *NodeSet { return x.releasing.nodes() }
 // to the Index.
 func (x *Index) Count(t *api.TaskInfo) api.NodeCounts { return x.verdicts.count(t) }
 
+// Keep keeps what Count has found out for an equal task until the next session closes.
+func (x *Index) Keep(t *api.TaskInfo) { x.verdicts.keep(t) }
+
 // KnownAvailable returns the nodes where the task could start now, if the Index knows them without examining all
 // nodes: Count was called for an equal task before. Otherwise it returns nil. The set belongs to the Index.
 func (x *Index) KnownAvailable(t *api.TaskInfo) *NodeSet { return x.verdicts.knownAvailable(t) }

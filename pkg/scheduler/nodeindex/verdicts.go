@@ -82,6 +82,12 @@ func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
 	return &v.available
 }
 
+func (x *verdictIndex) keep(t *api.TaskInfo) {
+	if v := x.known[verdictKey{t.Signature, t.Priority}]; v != nil {
+		v.used = true
+	}
+}
+
 // dropUnused drops what no call has used since the last dropUnused: the verdicts for a job that waits in vain are
 // used in each session.
 func (x *verdictIndex) dropUnused() {

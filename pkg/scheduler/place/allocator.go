@@ -16,6 +16,7 @@ type Allocator struct {
 	ssn    *framework.Session
 	placer *Placer
 	jobs   map[*api.JobInfo][]*api.TaskInfo // what is left to be placed of each, in task order
+	trial  *Trial                           // nil: claims are placed
 }
 
 // NewAllocator returns an allocator.
@@ -47,7 +48,7 @@ func (a *Allocator) Allocate(claim *api.Claim) bool {
 	failure := a.try(claim, Options{})
 	switch {
 	case failure == nil:
-		return len(a.waiting(claim.Job)) > 0
+		return a.trial == nil && len(a.waiting(claim.Job)) > 0
 	case a.ssn.JobPipelined(claim.Job):
 		a.explainSurplus(claim)
 		return a.skipClass(claim)
@@ -66,15 +67,24 @@ func (a *Allocator) try(claim *api.Claim, o Options) *Failure {
 		if !a.placer.Place(stmt, claim.Tasks[0], o) {
 			return &Failure{Task: claim.Tasks[0]}
 		}
-		stmt.Commit()
+		a.commit(stmt)
 		return nil
 	}
 	failure := a.placer.Gang(stmt, claim, a.waiting(claim.Job), o)
 	if failure == nil {
-		stmt.Commit()
+		a.commit(stmt)
 		a.explainHeld(claim)
 	}
 	return failure
+}
+
+func (a *Allocator) commit(stmt *framework.Statement) {
+	if a.trial != nil {
+		a.trial.placed = true
+		stmt.Discard()
+		return
+	}
+	stmt.Commit()
 }
 
 // skipClass leaves out the tasks that are of one class with the surplus task of the claim, which fits nowhere. It

@@ -20,7 +20,7 @@ func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
 	}
 	logNotPlaced(a.ssn.Log, f.Task, verdict)
 	verdict.Reservation = a.ssn.StarvationReservation(claim.Job)
-	a.ssn.Explain(claim.Job, verdict)
+	a.explain(claim.Job, nil, verdict)
 }
 
 // compareCapacity changes the reason for which a gang waits if the gang could not start even if no other pods ran on the
@@ -68,12 +68,12 @@ func (a *Allocator) explainSurplus(claim *api.Claim) {
 			missing++
 		}
 	}
-	a.ssn.ExplainTasks(claim.Job, task.Signature, a.placer.Explain(task, claim.Request, missing))
+	a.explain(claim.Job, task.Signature, a.placer.Explain(task, claim.Request, missing))
 }
 
 // explainHeld records that a gang waits for resources which are being released.
 func (a *Allocator) explainHeld(claim *api.Claim) {
-	if a.ssn.JobReady(claim.Job) {
+	if a.trial != nil || a.ssn.JobReady(claim.Job) {
 		return
 	}
 	a.ssn.Explain(claim.Job, &api.Verdict{

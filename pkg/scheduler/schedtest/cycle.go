@@ -39,6 +39,8 @@ type cycle struct {
 
 	decisions []string // lines
 	waits     []string // lines
+	nearest   []string // lines: what messages of PodGroups have in addition
+	refusals  []framework.RefusalCount
 	phases    map[string]string
 	wake      time.Time // latest time of the next session
 }
@@ -107,6 +109,7 @@ func (r *cycle) observe(ssn *framework.Session) {
 	}
 	slices.SortFunc(r.decisions, byNumbers)
 	slices.SortFunc(r.waits, byNumbers)
+	slices.SortFunc(r.nearest, byNumbers)
 }
 
 func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
@@ -124,6 +127,9 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	}
 	if outcome.Job != nil {
 		line(name, outcome.Job)
+		if text := outcome.Job.NearestMessage(r.model.Dims()); text != "" {
+			r.nearest = append(r.nearest, name+text)
+		}
 	}
 	explained := map[*api.Signature]bool{}
 	tasks := slices.SortedFunc(slices.Values(j.Tasks), func(a, b *api.TaskInfo) int {
@@ -153,7 +159,9 @@ func (s *Scenario) Cycle() string {
 	s.replicas.apply(s.t)
 	first := s.replicas.ordered.session(s.t, s)
 	second := s.replicas.shuffled.session(s.t, s)
-	output := func(r *cycle) string { return lines(r.decisions) + "\n" + lines(r.waits) }
+	output := func(r *cycle) string {
+		return lines(slices.Concat(r.decisions, r.waits, r.nearest)) + fmt.Sprintf("\nrefusals: %v", r.refusals)
+	}
 	if diff := cmp.Diff(output(first), output(second)); diff != "" {
 		s.t.Fatalf("the same objects in another order lead to other decisions:\n%s", diff)
 	}

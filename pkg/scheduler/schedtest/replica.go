@@ -6,6 +6,7 @@ package schedtest
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 
 	"github.com/go-logr/logr"
 
@@ -26,7 +27,8 @@ type replica struct {
 	cooldowns map[api.JobID]cooldown
 }
 
-// replicas are models of one cluster that must stay equal.
+// replicas are models of one cluster that must stay equal. The sessions of the shuffled one know nothing about refusals of
+// earlier sessions, so that each scenario also tests framework.Backlog.
 type replicas struct {
 	ordered, shuffled, sessionless *replica
 	random                         *rand.Rand
@@ -45,12 +47,14 @@ func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, 
 		}
 		return r
 	}
-	return replicas{
+	rs := replicas{
 		ordered:     replicaOf("with the objects in order", true),
 		shuffled:    replicaOf("with the objects shuffled", true),
 		sessionless: replicaOf("without sessions", false),
 		random:      rand.New(rand.NewSource(seed)),
 	}
+	rs.shuffled.profile.TryAll()
+	return rs
 }
 
 func (rs *replicas) all() []*replica { return []*replica{rs.ordered, rs.shuffled, rs.sessionless} }
@@ -102,7 +106,7 @@ func (r *replica) audit(t T, when string) {
 func (r *replica) session(t T, s *Scenario) *cycle {
 	t.Helper()
 	result := &cycle{cluster: s, model: r.model, decided: map[api.TaskID]bool{}}
-	_, _, err := r.profile.Run(t.Context(), r.model, result, r.log, framework.Hooks{
+	ssn, _, err := r.profile.Run(t.Context(), r.model, result, r.log, framework.Hooks{
 		Watch: []framework.WatchFn{func(ssn *framework.Session, decisions []api.Decision) {
 			r.checkPlan(ssn, decisions, result)
 		}},
@@ -125,6 +129,7 @@ func (r *replica) session(t T, s *Scenario) *cycle {
 	if err != nil {
 		t.Fatal(err)
 	}
+	result.refusals = slices.DeleteFunc(slices.Clone(ssn.Refusals()), ofCandidates)
 	r.audit(t, "after the session")
 	result.checkGangs()
 	result.checkEvictions()
@@ -132,4 +137,12 @@ func (r *replica) session(t T, s *Scenario) *cycle {
 		t.Fatalf("%s:\n%s\nthe transcript is\n%s", r.title, lines(result.faults), result.transcript())
 	}
 	return result
+}
+
+// ofCandidates reports whether a refusal is counted while victims are searched: how many candidates are asked about may
+// depend on the order of objects, unlike the plan.
+func ofCandidates(r framework.RefusalCount) bool {
+	return slices.Contains([]string{
+		framework.VictimRejected, framework.PlanRejected, framework.PlanInfeasible, framework.EvictionNotAllowed, framework.PodNotEvictable,
+	}, r.Reason)
 }

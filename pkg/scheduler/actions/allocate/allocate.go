@@ -26,39 +26,51 @@ func (action) Name() string { return Name }
 
 // Execute makes two passes of one loop.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
+	if explainAll(ctx, ssn) {
+		return ctx.Err()
+	}
 	r := &run{ssn: ssn, allocator: place.NewAllocator(ssn)}
 
 	// 1. Serve the jobs whose queues hold less than they deserve.
-	deferred := r.pass(ctx, ssn.Jobs(), ssn.Overused)
+	deferred := r.pass(ctx, ssn.Jobs(), true)
 
 	// 2. Let the queues of the other jobs borrow what is left, within their capability.
-	r.pass(ctx, deferred, never)
+	r.pass(ctx, deferred, false)
 	return ctx.Err()
 }
-
-// never defers no job.
-func never(*api.QueueInfo, *api.Claim) bool { return false }
 
 // run is one execution.
 type run struct {
 	ssn       *framework.Session
 	allocator *place.Allocator
+	trial     *place.Trial // nil: claims are placed
 }
 
 // pass serves jobs until none of them has a claim that fits: the best queue, its best job, the next claim of that
-// job. It drops a job whose claim does not fit, because allocate only ever uses up resources. It returns the jobs that
-// it has deferred because of their queues.
-func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, defers func(*api.QueueInfo, *api.Claim) bool) (deferred []*api.JobInfo) {
+// job. It drops a job whose claim does not fit, because allocate only ever uses up resources. If it defers claims of
+// overused queues, it returns their jobs.
+func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, defers bool) (deferred []*api.JobInfo) {
 	list := worklist.New(r.ssn, jobs)
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		r.ssn.ActivateReservation(job)
+		if known, wait := r.refusedBefore(job, defers); known {
+			if wait {
+				deferred = append(deferred, job)
+			}
+			continue
+		}
 		claim := r.allocator.Claim(job)
 		switch {
 		case claim == nil: // has all that it can get
-		case defers(job.Queue, claim):
+		case defers && r.ssn.Overused(job.Queue, claim):
 			deferred = append(deferred, job)
 		case r.allocator.Allocate(claim):
 			list.Return(job)
+		case r.trial == nil:
+			r.keepRefusal(job)
+		}
+		if r.trial != nil && r.trial.Placed() {
+			break
 		}
 	}
 	r.ssn.ActivateReservation(nil)

@@ -27,7 +27,8 @@ func (action) Name() string { return Name }
 
 // Execute visits jobs in queue and job order.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
-	if !slices.ContainsFunc(ssn.Jobs(), hasBestEffort) {
+	// Jobs with a shape have no best-effort tasks.
+	if !slices.ContainsFunc(ssn.Backlog().Odd(), hasBestEffort) {
 		return ctx.Err()
 	}
 	placer := place.New(ssn)

@@ -30,6 +30,9 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
+// Distinguishes implements framework.ShapeAware.
+func (plugin) Distinguishes(*api.JobInfo) bool { return false }
+
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddJobValidFn(Name, rejectTooFewPods)
 	ssn.AddJobReadyFn(Name, (*api.JobInfo).Ready)

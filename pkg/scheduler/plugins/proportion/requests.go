@@ -17,7 +17,10 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	for _, q := range ssn.Cluster().Queues() {
 		requests[q] = q.Allocated.Plus(q.Releasing)
 	}
-	for _, j := range ssn.Jobs() {
+	for _, s := range ssn.Backlog().Shapes() {
+		addShape(ssn, s, requests)
+	}
+	for _, j := range ssn.Backlog().Odd() {
 		if waiting := possible(ssn, j); waiting != nil {
 			sum := requests[j.Queue]
 			sum.Add(waiting)
@@ -25,6 +28,22 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 		}
 	}
 	return requests
+}
+
+// addShape adds what possible returns for all jobs of a shape: all tasks wait, and have one signature.
+func addShape(ssn *framework.Session, s *framework.Shape, requests map[*api.QueueInfo]api.Resource) {
+	j := s.Job()
+	signature := j.Tasks[0].Signature
+	tasks := min(int64(len(j.Tasks)), ssn.Nodes().CapacityCount(signature))
+	if tasks < int64(j.MinMember) {
+		return
+	}
+	if never, _ := j.Queue.NeverAllows(j); never >= 0 {
+		return
+	}
+	sum := requests[j.Queue]
+	sum.AddTimes(signature.Request, tasks*int64(s.Count()))
+	requests[j.Queue] = sum
 }
 
 // possible returns what the waiting tasks of a job may request, nil if its gang could not even

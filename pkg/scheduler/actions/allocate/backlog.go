@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package allocate
+
+import (
+	"context"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+)
+
+// explainAll explains why all jobs wait, if none of them can be placed, and reports whether that is so. Then it has done
+// all that two passes over the jobs would have done.
+//
+// While nothing is placed, each job finds the same nodes and queues, in whatever order the jobs are tried, and gangs of
+// one shape are refused for the same reason. So explainAll tries one gang of each shape whose refusal is not known, and
+// all jobs without a shape. When one of them could be placed, it stops, and the passes begin with the first job.
+func explainAll(ctx context.Context, ssn *framework.Session) bool {
+	b := ssn.Backlog()
+	if !b.Undisturbed() || len(b.Shapes()) == 0 {
+		return false
+	}
+	trial, allocator := place.NewTrial(ssn)
+	for _, s := range b.Shapes() {
+		if !b.Refused(s, s.Job()) && !refuse(ssn, s, trial, allocator) {
+			return false
+		}
+	}
+	restore := b.KeepCounts()
+	r := &run{ssn: ssn, allocator: allocator, trial: trial}
+	r.pass(ctx, r.pass(ctx, b.Odd(), true), false)
+	if trial.Placed() || ctx.Err() != nil {
+		restore()
+		return false
+	}
+	for _, s := range b.Shapes() {
+		b.Deferred(s, func() *api.Claim { return allocator.Claim(s.Job()) }, s.Count())
+	}
+	trial.Explain()
+	b.Each(func(j *api.JobInfo, s *framework.Shape) { b.Explain(s, j) })
+	return true
+}
+
+// refuse tries a gang of the shape, and reports whether it is refused.
+func refuse(ssn *framework.Session, s *framework.Shape, trial *place.Trial, allocator *place.Allocator) bool {
+	claim := allocator.Claim(s.Job())
+	if claim == nil {
+		return false
+	}
+	allocator.Allocate(claim)
+	return !trial.Placed() && ssn.Backlog().SetRefused(s.Job(), trial.Take())
+}
+
+// refusedBefore reports whether it is known that a gang of the shape of the job does not fit. Then it explains that, or
+// reports that the job waits for the second pass.
+func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
+	b := r.ssn.Backlog()
+	s := b.Shape(job)
+	if s == nil || !b.Refused(s, job) {
+		return false, false
+	}
+	if defers && b.Deferred(s, func() *api.Claim { return r.allocator.Claim(job) }, 1) {
+		return true, true
+	}
+	b.Explain(s, job)
+	return true, false
+}
+
+// keepRefusal remembers why a job was refused, if it was and others have its shape.
+func (r *run) keepRefusal(job *api.JobInfo) {
+	if outcome := r.ssn.Outcome(job); outcome != nil {
+		r.ssn.Backlog().SetRefused(job, outcome.Job)
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package builtin_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// TestKnownRefusals runs many cycles of random clusters in which many gangs of few shapes are pending. In each cycle
+// schedtest compares decisions and explanations with those of sessions that try and explain every job.
+func TestKnownRefusals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &randomCluster{t: t}
+		rows := r.rows()
+		r.drawShapes()
+		for range 4 + r.upTo(8, "gangs") {
+			rows = append(rows, r.gangOfShape())
+		}
+		c := New(t, BuiltIn(t), rows, WithConfig(r.backlogPolicy()), WithShuffleSeed(rapid.Int64().Draw(t, "seed")))
+		for range rapid.IntRange(2, 12).Draw(t, "cycles") {
+			c.Cycle()
+			for range rapid.IntRange(0, 2).Draw(t, "changes") {
+				r.changeBacklog(c)
+			}
+		}
+		c.Cycle()
+	})
+}
+
+// backlogPolicy returns the built-in policy, perhaps with preempt or without a plugin.
+func (r *randomCluster) backlogPolicy() string {
+	text := conf.DefaultYAML()
+	if r.oneOf("actions", "", "", "evict") != "" {
+		text = strings.Replace(text, `"allocate, backfill"`, `"preempt, allocate, backfill"`, 1)
+	}
+	without := r.oneOf("without", "", "", "", "priority", "drf", "predicates")
+	return strings.Replace(text, "  - name: "+without+"\n", "", 1)
+}
+
+// drawShapes draws what gangOfShape chooses from.
+func (r *randomCluster) drawShapes() {
+	for range 1 + r.upTo(2, "shapes") {
+		size := 1 + r.upTo(3, "size")
+		r.shapes = append(r.shapes, gangShape{
+			min: int32(1 + r.upTo(size-1, "min")), size: size, request: r.oneOf("request", "1cpu", "2cpu 1Gi", "3cpu", "1gpu 1cpu", "5cpu"),
+			priority: int32(r.upTo(1, "priority")), zone: r.oneOf("zone", "", "", "a"),
+		})
+	}
+}
+
+type gangShape struct {
+	min      int32
+	size     int
+	request  string
+	priority int32
+	zone     string
+}
+
+func (r *randomCluster) gangOfShape() Row {
+	r.groups++
+	shape := rapid.SampledFrom(r.shapes).Draw(r.t, "shape")
+	options := []PodOption{Priority(shape.priority)}
+	if shape.zone != "" {
+		options = append(options, NodeSelector("zone", shape.zone))
+	}
+	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), shape.min, Pending(shape.size, shape.request, options...))
+}
+
+func (r *randomCluster) changeBacklog(c *Scenario) {
+	running := func() string {
+		if pods := c.Pods(); len(pods) > 0 {
+			return r.oneOf("pod", pods...)
+		}
+		return ""
+	}
+	switch r.oneOf("kind of change", "any", "any", "gang", "gang", "delete", "release", "foreign", "node") {
+	case "any":
+		r.change(c)
+	case "gang":
+		c.Add(r.gangOfShape())
+	case "delete":
+		if pod := running(); pod != "" {
+			c.Delete(pod)
+		}
+	case "release":
+		if pod := running(); pod != "" {
+			c.Release(pod)
+		}
+	case "foreign":
+		r.added++
+		if len(r.nodes) > 0 {
+			c.Add(Foreign(fmt.Sprintf("f%d", r.added), Running(1, "1cpu", r.oneOf("node", r.nodes...))))
+		}
+	case "node":
+		c.Add(r.addedNode())
+	}
+}

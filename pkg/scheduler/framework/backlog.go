@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
+)
+
+// ShapeAware is a Plugin that tells which jobs it treats differently from other jobs of their shape at the extension
+// points JobReady, JobPipelined, Overused and Allocatable. Its answers there are equal for all other jobs of one shape,
+// until what their queue holds or deserves changes; a cap that allows a request allows all smaller ones. If a plugin that
+// registers at one of these points is not ShapeAware, the scheduler tries every pending job in each session.
+type ShapeAware interface {
+	Plugin
+	// Distinguishes is called once for each pending job when a session has opened.
+	Distinguishes(*api.JobInfo) bool
+}
+
+// Backlog keeps from session to session why gangs of a shape were refused, so that they are tried and explained again
+// only if the outcome could differ.
+//
+// A refusal depends on the nodes that are feasible for the class of the shape, and on the queue. Between two trials, nodes
+// and queues change by events, by what the session commits, and by what it reserves; a trial that is rolled back changes
+// nothing. Backlog lists these changes. When a refusal is needed again and a feasible node or the queue is among them, it
+// compares: if the queue still allows the gang, none of its pods could start and none can (no node is available, and none
+// of the changed nodes is releasing resources), and its nodes refuse it for the same reasons, then the refusal still holds
+// with the same verdict.
+//
+// For example, gangs of 100 classes in 20 queues wait in a full cluster, and a pod of queue q ends on node n. For the 10
+// classes that n is feasible for, the reasons of n are compared. If one pod of 5 classes would fit there, the 5 classes
+// times 20 queues are 100 shapes, of each of which one gang is tried.
+type Backlog struct {
+	ssn     *Session // that is open
+	nodes   *nodeindex.Index
+	shapes  shapes
+	session uint64 // number of the open session
+	enabled bool   // in the open session
+
+	jobs   []*api.JobInfo // of the session
+	ofJobs []*Shape       // of jobs; nil for those without a shape
+	used   []*Shape       // the different ones of ofJobs
+	odd    []*api.JobInfo
+
+	// state counts sessions, and what they commit and reserve; opened is what it was when the session had opened.
+	state, opened uint64
+	// apart are the jobs that are unlike others of their shape: plugins distinguish them, or resources were reserved for
+	// them in the session.
+	apart map[*api.JobInfo]bool
+
+	// generation changes when no refusal holds any more.
+	generation uint64
+	last       lastState
+	changes    []int32 // nodes that have changed, by index
+	classes    map[classKey]*classState
+	queues     map[*api.QueueInfo]*queueState
+}
+
+// lastState is the state of the model when the last session closed.
+type lastState struct {
+	position uint64 // of NodeChanges
+	known    bool
+	model    api.Generations
+}
+
+type classKey struct {
+	class    *api.EquivalenceClass
+	priority int32
+}
+
+// classState follows the changes of nodes that are feasible for a class.
+type classState struct {
+	position  int    // in Backlog.changes
+	changed   uint64 // number of changes
+	releasing uint64 // of these, changes of nodes that release resources
+	session   uint64 // that used it last
+}
+
+// queueState is what refusals depend on of a queue.
+type queueState struct {
+	changed                               uint64 // number of changes
+	held, releasing, capability, deserved api.Resource
+	reclaimable                           bool
+	stale                                 bool // changed since these were read
+}
+
+// refusal is why a shape was refused, and the state of its class and queue then.
+type refusal struct {
+	outcome                    *Outcome // shared by all jobs of the shape; nil if it is not known
+	class                      *classState
+	generation                 uint64
+	changed, releasing, queued uint64
+}
+
+func newBacklog(nodes *nodeindex.Index) Backlog {
+	return Backlog{nodes: nodes, queues: map[*api.QueueInfo]*queueState{}, apart: map[*api.JobInfo]bool{}}
+}
+
+// maxChanges is how many changed nodes are followed before all refusals are dropped.
+const maxChanges = 1 << 12
+
+// open is called when the jobs are validated, before the functions at Opened.
+func (b *Backlog) open(ssn *Session, disabled bool) {
+	b.ssn, b.enabled = ssn, false
+	b.session++
+	b.state++
+	b.opened = b.state
+	b.jobs, b.ofJobs, b.used, b.odd = ssn.jobs, b.ofJobs[:0], b.used[:0], ssn.jobs
+	if disabled || len(ssn.jobs) == 0 || ssn.Log.V(4).Enabled() { // these logs have each attempt
+		return
+	}
+	aware, ok := ssn.shapeAware()
+	if !ok {
+		return
+	}
+	b.enabled, b.odd = true, nil
+	b.shapes.open(ssn.cluster.Generations().Terms)
+	for _, j := range ssn.jobs {
+		s := b.shapes.of(ssn.cluster, j)
+		if s != nil && slices.ContainsFunc(aware, func(p ShapeAware) bool { return p.Distinguishes(j) }) {
+			b.apart[j] = true
+			s = nil
+		}
+		b.ofJobs = append(b.ofJobs, s)
+		switch {
+		case s == nil:
+			b.odd = append(b.odd, j)
+			continue
+		case s.session != b.session:
+			s.session, s.job, s.jobs = b.session, j, 0
+			b.used = append(b.used, s)
+		}
+		s.jobs++
+	}
+	b.shapes.dropUnused(b.session, len(b.used))
+}
+
+// shapeAware returns the plugins that are, and whether all those are that answer about jobs.
+func (ssn *Session) shapeAware() (aware []ShapeAware, all bool) {
+	names := map[string]bool{}
+	ssn.profile.eachPlugin(func(plugin *configured, _ int) {
+		if p, ok := plugin.Plugin.(ShapeAware); ok {
+			aware, names[p.Name()] = append(aware, p), true
+		}
+	})
+	return aware, len(ssn.jobPipelined) > 0 && // else there are no gangs
+		onlyOf(ssn.jobPipelined, names) && onlyOf(ssn.jobReady, names) && onlyOf(ssn.overused, names) && onlyOf(ssn.allocatable, names)
+}
+
+func onlyOf[F any](c chain[F], names map[string]bool) bool {
+	return !slices.ContainsFunc(c, func(l link[F]) bool { return !names[l.plugin] })
+}
+
+// begin is called after the functions at Opened: it finds what has changed since the last session.
+func (b *Backlog) begin() {
+	if !b.enabled {
+		b.last.known = false
+		return
+	}
+	now := b.ssn.cluster.Generations()
+	changed, known := b.ssn.cluster.NodeChanges().Since(b.last.position)
+	before := b.last.model
+	if len(b.changes) > maxChanges/2 {
+		b.compact()
+	}
+	if !b.last.known || !known || len(b.changes)+len(changed) > maxChanges || now.NodeSpecs != before.NodeSpecs ||
+		now.Foreign != before.Foreign || now.Namespaces != before.Namespaces || now.Terms != before.Terms {
+		b.generation++
+		b.changes, b.classes = b.changes[:0], map[classKey]*classState{}
+	} else {
+		b.changes = append(b.changes, changed...)
+	}
+	for q := range b.queues {
+		if b.ssn.cluster.Queues()[q.ID] != q {
+			delete(b.queues, q)
+		}
+	}
+	for _, q := range b.ssn.cluster.Queues() {
+		b.observeQueue(q)
+	}
+}
+
+// compact lets all classes follow the changes so far, and forgets these.
+func (b *Backlog) compact() {
+	for key, c := range b.classes {
+		if key.class.Signature.Unreferenced() {
+			delete(b.classes, key)
+			continue
+		}
+		b.follow(c, key.class.Signature)
+		c.position = 0
+	}
+	b.changes = b.changes[:0]
+}
+
+// observeQueue notes a change of a queue between sessions.
+func (b *Backlog) observeQueue(q *api.QueueInfo) {
+	known, deserved := b.queues[q], b.ssn.Deserved(q)
+	if known == nil {
+		known = &queueState{}
+		b.queues[q] = known
+	} else if !known.stale && known.held.Equal(q.Allocated) && known.releasing.Equal(q.Releasing) && slices.Equal(known.capability, q.Capability) &&
+		known.deserved.Equal(deserved) && known.reclaimable == q.Reclaimable {
+		return
+	}
+	known.changed++
+	known.stale = false
+	known.held, known.releasing, known.capability = q.Allocated.Clone(), q.Releasing.Clone(), q.Capability.Clone()
+	known.deserved, known.reclaimable = deserved.Clone(), q.Reclaimable
+}
+
+// closing is called before a session undoes what it holds: the next session finds what has changed since.
+func (b *Backlog) closing(ssn *Session) {
+	b.last = lastState{ssn.cluster.NodeChanges().Position(), b.enabled && b.ssn == ssn, ssn.cluster.Generations()}
+}
+
+// close drops the session.
+func (b *Backlog) close() {
+	clear(b.apart)
+	b.ssn = nil
+}
+
+// committed notes what a statement has changed.
+func (b *Backlog) committed(decisions []api.Decision) {
+	b.state++
+	for _, d := range decisions {
+		b.touch(d.Node)
+		if d.Task.Job != nil {
+			b.touchQueue(d.Task.Job.Queue)
+		}
+	}
+}
+
+// reserves notes that resources are reserved for a job, or not any more.
+func (b *Backlog) reserves(q *api.QueueInfo, r *api.Reservation) {
+	b.state++
+	b.touchQueue(q)
+	for _, part := range r.Parts {
+		b.touch(part.Node)
+	}
+	if r.Job != nil {
+		b.apart[r.Job] = true
+	}
+}
+
+func (b *Backlog) touch(n *api.NodeInfo) {
+	if b.enabled && n != nil && n.Exists() {
+		b.changes = append(b.changes, int32(n.Index))
+	}
+}
+
+func (b *Backlog) touchQueue(q *api.QueueInfo) {
+	if known := b.queues[q]; known != nil {
+		known.changed++
+		known.stale = true
+	}
+}
+
+// Odd returns the jobs of the session that have no shape.
+func (b *Backlog) Odd() []*api.JobInfo { return b.odd }
+
+// Shapes returns the shapes of the other jobs.
+func (b *Backlog) Shapes() []*Shape { return b.used }
+
+// Each visits the jobs that had a shape when the session opened.
+func (b *Backlog) Each(visit func(*api.JobInfo, *Shape)) {
+	for i, s := range b.ofJobs {
+		if s != nil {
+			visit(b.jobs[i], s)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Undisturbed reports whether the session has committed and reserved nothing. As long as no job is placed, all jobs then
+// find the same state, in whatever order they are tried.
+func (b *Backlog) Undisturbed() bool { return b.enabled && b.state == b.opened }
+
+// Refused reports whether a gang of the shape would be refused as before, without an attempt. The job has the shape.
+func (b *Backlog) Refused(s *Shape, j *api.JobInfo) bool {
+	r := &s.refusal
+	queue := b.queues[s.queue]
+	if r.outcome == nil || r.generation != b.generation || queue == nil {
+		return false
+	}
+	b.use(r.class, j)
+	b.follow(r.class, s.class.Signature)
+	if r.changed == r.class.changed && r.queued == queue.changed {
+		return true
+	}
+	if !b.stillRefused(s, j, queue) {
+		r.outcome = nil
+		return false
+	}
+	r.changed, r.queued = r.class.changed, queue.changed
+	return true
+}
+
+// stillRefused compares what a refusal depends on after a change of the queue or of nodes.
+func (b *Backlog) stillRefused(s *Shape, j *api.JobInfo, queue *queueState) bool {
+	r, v, task := &s.refusal, s.refusal.outcome.Job, j.Tasks[0]
+	if v.Plugin != "" { // by a cap, which does not depend on nodes
+		return r.queued == queue.changed
+	}
+	if v.Nodes.Available > 0 || v.Startable > 0 || r.releasing != r.class.releasing {
+		return false
+	}
+	if b.ssn.CappedBy(j, s.Request, api.Future) != "" || b.ssn.CappedBy(j, task.Request, api.Future) != "" {
+		return false
+	}
+	now := b.nodes.Count(task)
+	return equalCounts(&now, &v.Nodes)
+}
+
+// SetRefused records that a gang was tried and refused with a verdict. It reports whether that holds for all jobs of the
+// shape.
+func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
+	s, queue := b.Shape(j), b.queues[j.Queue]
+	if s == nil || queue == nil || verdict == nil || verdict.Reservation != nil || b.ssn.JobPipelined(j) {
+		return false
+	}
+	class := b.classOf(s)
+	b.use(class, j)
+	b.follow(class, s.class.Signature)
+	s.refusal = refusal{
+		outcome: &Outcome{Job: verdict, shared: true}, class: class, generation: b.generation,
+		changed: class.changed, releasing: class.releasing, queued: queue.changed,
+	}
+	return true
+}
+
+// Shape returns the shape of a job that is like the others of its shape, else nil.
+func (b *Backlog) Shape(j *api.JobInfo) *Shape {
+	if !b.enabled || b.apart[j] {
+		return nil
+	}
+	s := b.shapes.of(b.ssn.cluster, j)
+	if s == nil || s.session != b.session {
+		return nil
+	}
+	return s
+}
+
+// Explain records the known refusal of a shape for one of its jobs.
+func (b *Backlog) Explain(s *Shape, j *api.JobInfo) {
+	if b.ssn.Outcome(j) == nil {
+		b.ssn.setOutcome(j, s.refusal.outcome)
+	} else {
+		b.ssn.Explain(j, s.refusal.outcome.Job)
+	}
+}
+
+func (b *Backlog) classOf(s *Shape) *classState {
+	key := classKey{s.class, s.priority}
+	c := b.classes[key]
+	if c == nil {
+		c = &classState{}
+		b.classes[key] = c
+	}
+	return c
+}
+
+// use keeps the node verdicts of the class for the next session.
+func (b *Backlog) use(c *classState, j *api.JobInfo) {
+	if c.session != b.session {
+		c.session = b.session
+		b.nodes.Keep(j.Tasks[0])
+	}
+}
+
+// follow counts the changes of nodes that are feasible for a class.
+func (b *Backlog) follow(c *classState, signature *api.Signature) {
+	if c.position == len(b.changes) {
+		return
+	}
+	feasible, nodes := b.nodes.Feasible(signature), b.ssn.cluster.Nodes()
+	for _, i := range b.changes[c.position:] {
+		if !feasible.Has(int(i)) {
+			continue
+		}
+		c.changed++
+		if n := nodes[i]; n != nil && n.HasReleasing() {
+			c.releasing++
+		}
+	}
+	c.position = len(b.changes)
+}
+
+// equalCounts reports whether nodes refuse a task for the same reasons, so that messages are equal.
+func equalCounts(a, b *api.NodeCounts) bool {
+	return a.Total == b.Total && a.Available == b.Available && slices.Equal(a.Unfit, b.Unfit) && equalNearest(a.Nearest, b.Nearest)
+}
+
+func equalNearest(a, b *api.NearestNode) bool {
+	return a == b || a != nil && b != nil && a.Node == b.Node && a.Devices == b.Devices && slices.Equal(a.Shortfall, b.Shortfall)
+}
+
+// deferral is whether plugins let a claim of a shape wait because of its queue, and the state of its class and queue then.
+type deferral struct {
+	by                          int // index of the function; -1: none does
+	class                       *classState
+	generation, changed, queued uint64
+}
+
+// Deferred returns what Overused returns for a claim of the shape, and counts the answer for so many jobs. It asks again
+// if the queue or a feasible node has changed.
+func (b *Backlog) Deferred(s *Shape, claim func() *api.Claim, jobs int) bool {
+	d, chain, class, queue := &s.defers, b.ssn.overused, b.classOf(s), b.queues[s.queue]
+	b.follow(class, s.class.Signature)
+	if d.class != class || d.generation != b.generation || d.changed != class.changed || d.queued != queue.changed {
+		*d = deferral{-1, class, b.generation, class.changed, queue.changed}
+		asked := claim()
+		d.by = slices.IndexFunc(chain, func(l link[QueueFn]) bool { return l.fn(asked.Job.Queue, asked) })
+	}
+	if d.by >= 0 {
+		chain[d.by].refusals += jobs
+	}
+	return d.by >= 0
+}
+
+// KeepCounts returns a function that sets the counts of overused queues back to what they are now.
+func (b *Backlog) KeepCounts() (restore func()) {
+	chain := b.ssn.overused
+	before := make([]int, len(chain))
+	for i := range chain {
+		before[i] = chain[i].refusals
+	}
+	return func() {
+		for i := range chain {
+			chain[i].refusals = before[i]
+		}
+	}
+}
