@@ -31,16 +31,15 @@ func measure(ssn *framework.Session) *metrics.Model {
 // pendingJobs counts the pending jobs of each queue, by reason.
 func pendingJobs(ssn *framework.Session) map[*api.QueueInfo]map[string]int {
 	pending := map[*api.QueueInfo]map[string]int{}
-	for _, j := range ssn.Cluster().WaitingJobs() {
-		o := ssn.Outcome(j)
-		if o == nil || o.Job == nil || j.Queue == nil {
-			continue
+	framework.CountOutcomes(ssn, func(o *framework.Outcome, q *api.QueueInfo, jobs int) {
+		if o.Job == nil || q == nil {
+			return
 		}
-		if pending[j.Queue] == nil {
-			pending[j.Queue] = map[string]int{}
+		if pending[q] == nil {
+			pending[q] = map[string]int{}
 		}
-		pending[j.Queue][o.Job.Reason]++
-	}
+		pending[q][o.Job.Reason] += jobs
+	})
 	return pending
 }
 

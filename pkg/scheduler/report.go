@@ -20,6 +20,7 @@ import (
 // cycle without new results reports nothing.
 type reporter struct {
 	reported map[api.JobID]string
+	shown    []shown // by JobInfo.Index
 	queues   map[api.QueueID]queueSums
 	orders   orders // of the session that is open
 }
@@ -34,9 +35,18 @@ func newReporter() *reporter {
 	return &reporter{reported: map[api.JobID]string{}, queues: map[api.QueueID]queueSums{}}
 }
 
-// report returns the report about the given jobs, which changed or are pending, and about queues whose
-// sums have changed.
-func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.Report {
+// shown is what a reported job had that shares its outcome with other jobs. While it has that, its report is the same.
+type shown struct {
+	job             *api.JobInfo
+	group           *v1alpha1.PodGroup
+	outcome         *framework.Outcome
+	generation      uint64
+	unknownPriority bool
+}
+
+// report returns the report about jobs that have changed or are pending, unless they were reported equally before, and
+// about queues whose sums have changed.
+func (r *reporter) report(ssn *framework.Session, changed, pending []*api.JobInfo) *api.Report {
 	report := &api.Report{}
 	seen := make(map[*api.JobInfo]bool, len(changed))
 	for _, j := range changed {
@@ -45,11 +55,39 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 			r.reportJob(ssn, j, report)
 		}
 	}
+	for _, j := range pending {
+		if !r.isShown(ssn, j) && !seen[j] {
+			r.reportJob(ssn, j, report)
+		}
+	}
 	r.orders.dropStarted(ssn)
 	for _, q := range ssn.Cluster().SortedQueues() {
 		r.reportQueue(ssn, q, r.orders[q], report)
 	}
 	return report
+}
+
+// isShown reports whether the last report about the job, made of a shared outcome, would be equal. If not, the next report
+// is remembered.
+func (r *reporter) isShown(ssn *framework.Session, j *api.JobInfo) bool {
+	outcome := ssn.Outcome(j)
+	known := j.Index < len(r.shown) && r.shown[j.Index].job == j
+	if outcome == nil || !outcome.Shared() {
+		if known {
+			r.shown[j.Index] = shown{}
+		}
+		return false
+	}
+	_, unknown := j.UnknownPriorityClass()
+	now := shown{j, j.Group, outcome, j.Generation, unknown}
+	if known && r.shown[j.Index] == now {
+		return true
+	}
+	for j.Index >= len(r.shown) {
+		r.shown = append(r.shown, make([]shown, max(64, len(r.shown)))...)
+	}
+	r.shown[j.Index] = now
+	return false
 }
 
 // reportJob adds a job: its PodGroup always, its pods if their reasons have changed.
@@ -98,8 +136,8 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		reportEnd(j, &g)
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims()
-		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Job.NearestMessage(dims)
-		g.Plugins = strings.Join(outcome.Job.Plugins(), ",")
+		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Nearest(dims)
+		g.Plugins = outcome.Plugins(dims)
 		if outcome.DegradedFor > 0 && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangDegraded
 			g.Message = fmt.Sprintf("only %d of the %d pods that must run together have been running for more than %s; %s", j.Holding(), j.MinMember, outcome.DegradedFor, g.Message)

@@ -206,13 +206,13 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	// 4. Publish the results as statuses, conditions and metrics.
 	changed = append(changed, decided...)
 	waiting := cluster.WaitingJobs()
-	s.cache.Publish(s.reporter.report(ssn, slices.Concat(changed, waiting)))
+	s.cache.Publish(s.reporter.report(ssn, changed, waiting))
 	s.Metrics.Publish(measure(ssn))
 
 	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
 	s.decided, s.wake = cluster.Generations().Model, ssn.Wake()
-	if slices.ContainsFunc(ssn.Jobs(), waitsForClaims) {
+	if slices.ContainsFunc(ssn.Backlog().Odd(), waitsForClaims) {
 		s.decided = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))

@@ -59,8 +59,13 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 	class := b.classOf(s)
 	b.use(class, j)
 	b.follow(class, s.class.Signature)
+	outcome := s.last
+	if outcome == nil || !equalVerdicts(outcome.Job, verdict) {
+		outcome = &Outcome{Job: verdict, shared: true}
+		s.last = outcome
+	}
 	s.refusal = refusal{
-		outcome: &Outcome{Job: verdict, shared: true}, class: class, generation: b.generation,
+		outcome: outcome, class: class, generation: b.generation,
 		changed: class.changed, releasing: class.releasing, queued: queue.changed,
 	}
 	return true
@@ -121,6 +126,13 @@ func (b *Backlog) follow(c *classState, signature *api.Signature) {
 		}
 	}
 	c.position = len(b.changes)
+}
+
+// equalVerdicts reports whether two verdicts on gangs of one shape have equal messages.
+func equalVerdicts(a, b *api.Verdict) bool {
+	return a.Reason == b.Reason && a.Plugin == b.Plugin && a.Need == b.Need && a.Have == b.Have && a.Missing == b.Missing &&
+		a.Startable == b.Startable && slices.Equal(a.Request, b.Request) && equalCounts(&a.Nodes, &b.Nodes) && a.Name == b.Name &&
+		a.Dimension == b.Dimension && a.Limit == b.Limit && a.Held == b.Held && a.Asked == b.Asked && a.Detail == b.Detail
 }
 
 // equalCounts reports whether nodes refuse a task for the same reasons, so that messages are equal.

@@ -44,11 +44,7 @@ func (ssn *Session) Refusals() []RefusalCount {
 	countLinks(counts, ssn.preFilterPlan, PlanInfeasible)
 	countLinks(counts, ssn.evictionAllowed, EvictionNotAllowed)
 	countLinks(counts, ssn.nonEvictable, PodNotEvictable)
-	for _, j := range ssn.cluster.WaitingJobs() {
-		if o := ssn.Outcome(j); o != nil {
-			o.count(counts)
-		}
-	}
+	CountOutcomes(ssn, func(o *Outcome, _ *api.QueueInfo, jobs int) { o.count(counts, jobs) })
 	list := ssn.memory.refusalList[:0]
 	for refusal, n := range counts {
 		list = append(list, RefusalCount{refusal, n})
@@ -68,10 +64,10 @@ func countLinks[F any](counts map[Refusal]int, c chain[F], reason string) {
 	}
 }
 
-// count adds the refusals of one job, each once.
-func (o *Outcome) count(counts map[Refusal]int) {
+// count adds the refusals of jobs with the outcome, each once for each job.
+func (o *Outcome) count(counts map[Refusal]int, jobs int) {
 	if len(o.Tasks) == 0 && o.Job != nil {
-		eachRefusal(o.Job, func(r Refusal) { counts[r]++ })
+		eachRefusal(o.Job, func(r Refusal) { counts[r] += jobs })
 		return
 	}
 	seen := map[Refusal]bool{}
@@ -83,7 +79,7 @@ func (o *Outcome) count(counts map[Refusal]int) {
 		eachRefusal(verdict, add)
 	}
 	for r := range seen {
-		counts[r]++
+		counts[r] += jobs
 	}
 }
 

@@ -4,7 +4,6 @@
 package framework
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -45,34 +44,10 @@ type Session struct {
 // WatchFn observes the statements that one session commits, for audits and tests. The model contains the decisions.
 type WatchFn func(ssn *Session, decisions []api.Decision)
 
-// Outcome is what a session has found out about a job that still waits.
-type Outcome struct {
-	// Job is why the gang has not started; nil if it has.
-	Job *api.Verdict
-	// Tasks is why members of a signature wait; members without an entry share Job.
-	Tasks map[*api.Signature]*api.Verdict
-	// BlockedByBudgets is how many pods disruption budgets keep from being evicted for the job.
-	BlockedByBudgets int
-	// DegradedFor is set of degraded gangs: they have run for more than this time with fewer members than they need.
-	DegradedFor time.Duration
-
-	// shared outcomes belong to several jobs, and do not change.
-	shared bool
-}
-
 // outcomeOf is the outcome of one job.
 type outcomeOf struct {
 	job     *api.JobInfo
 	outcome *Outcome
-}
-
-// Message returns the text of one of the verdicts.
-func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
-	text := v.Message(dims)
-	if o.BlockedByBudgets > 0 && v.Nodes.Total > 0 {
-		text += fmt.Sprintf("; %d pods that could be evicted are protected by PodDisruptionBudgets", o.BlockedByBudgets)
-	}
-	return text
 }
 
 // Open opens a session. Plugins register in the order of the configuration, then components. Then every job with tasks

@@ -21,6 +21,7 @@ type Shape struct {
 	job     *api.JobInfo
 	jobs    int // of the shape, in that session
 	refusal refusal
+	last    *Outcome // of the last refusal, whether or not it still holds
 	defers  deferral
 }
 

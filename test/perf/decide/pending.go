@@ -73,4 +73,6 @@ func inPool(pool string) func(*v1.Pod) {
 }
 
 // podEndsAnywhere ends one pod per cycle, each of another gang, queue and node.
-func podEndsAnywhere(w, update *fixture, i int) { update.pods = append(update.pods, ended(w.pods[i*11])) }
+func podEndsAnywhere(w, update *fixture, i int) {
+	update.pods = append(update.pods, ended(w.pods[i*11]))
+}

@@ -65,7 +65,7 @@ func start(ctx context.Context, w *fixture) (cost, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	bound := make(chan string, 1)
-	s, err := newScheduler(w, bound)
+	s, err := newScheduler(w, bound, nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -94,8 +94,9 @@ func start(ctx context.Context, w *fixture) (cost, error) {
 	return took, nil
 }
 
-// newScheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound.
-func newScheduler(w *fixture, bound chan<- string) (*scheduler.Scheduler, error) {
+// newScheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound. A function
+// may change the fake client before.
+func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset)) (*scheduler.Scheduler, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -105,6 +106,9 @@ func newScheduler(w *fixture, bound chan<- string) (*scheduler.Scheduler, error)
 		return nil, err
 	}
 	kube, batch := fakeClients(w)
+	if alter != nil {
+		alter(kube)
+	}
 	kube.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		binding, ok := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)
 		if !ok {
