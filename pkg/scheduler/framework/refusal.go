@@ -68,6 +68,9 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 		outcome: outcome, class: class, generation: b.generation,
 		changed: class.changed, releasing: class.releasing, queued: queue.changed,
 	}
+	if o := b.ssn.Outcome(j); o != nil && o.Job == verdict && o.Tasks == nil && o.BlockedByBudgets == 0 && o.DegradedFor == 0 {
+		b.ssn.setOutcome(j, outcome)
+	}
 	return true
 }
 

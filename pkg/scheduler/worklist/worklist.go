@@ -12,13 +12,18 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// List holds the jobs that are still to be scheduled. List compares the queues again for each job,
+// List holds the jobs that are still to be scheduled. List compares the queues again after each change of the model,
 // because each placement changes shares. The order of jobs within a queue only changes for the
 // current job, which is outside of the list then.
 type List struct {
 	ssn    *framework.Session
 	queues map[*api.QueueInfo]*jobs
 	order  []*jobs // the same, in the order of their first job
+
+	// leading are the queues that plugins order first, none of them before another, at a generation of the model. Answers
+	// about queues depend on the model, so they stand still while jobs are only taken out.
+	leading []*jobs
+	model   uint64
 }
 
 // jobs are those of one queue.
@@ -65,14 +70,15 @@ func (l *List) worstFirst(a, b *api.JobInfo) int { return l.ssn.CompareJobs(b, a
 // Next takes out the best job of the best queue; nil when the list is empty. Before the caller places tasks of
 // the job, it activates the job's reservations.
 func (l *List) Next() *api.JobInfo {
-	var best *jobs
-	for _, q := range l.order {
-		if !q.empty() && (best == nil || l.compare(q, best) < 0) {
-			best = q
-		}
+	if now := l.ssn.Cluster().Generations().Model; now != l.model {
+		l.model, l.leading = now, l.leading[:0]
 	}
+	best := l.first()
 	if best == nil {
-		return nil
+		l.lead()
+		if best = l.first(); best == nil {
+			return nil
+		}
 	}
 	job, returned := l.best(best)
 	if returned {
@@ -83,17 +89,45 @@ func (l *List) Next() *api.JobInfo {
 	return job
 }
 
+// lead finds the leading queues.
+func (l *List) lead() {
+	l.leading = l.leading[:0]
+	for _, q := range l.order {
+		if q.empty() {
+			continue
+		}
+		n := -1
+		if len(l.leading) > 0 {
+			n = l.ssn.CompareQueues(q.queue, l.leading[0].queue)
+		}
+		if n < 0 {
+			l.leading = l.leading[:0]
+		}
+		if n <= 0 {
+			l.leading = append(l.leading, q)
+		}
+	}
+}
+
+// first returns the first of the leading queues that have jobs, or nil: the one whose best job has waited longest, then
+// the older queue, then by name.
+func (l *List) first() (first *jobs) {
+	for _, q := range l.leading {
+		if !q.empty() && (first == nil || l.compare(q, first) < 0) {
+			first = q
+		}
+	}
+	return first
+}
+
 // Return puts a job back that may have another claim.
 func (l *List) Return(j *api.JobInfo) {
 	l.queues[j.Queue].returned.push(j)
 }
 
-// compare orders queues: plugins first, then the queue whose best job has waited longest, then
-// the older queue, then by name.
+// compare orders queues that plugins do not order: the queue whose best job has waited longest, then the older queue,
+// then by name.
 func (l *List) compare(a, b *jobs) int {
-	if n := l.ssn.CompareQueues(a.queue, b.queue); n != 0 {
-		return n
-	}
 	first, _ := l.best(a)
 	second, _ := l.best(b)
 	if n := api.CompareAge(first.Created, second.Created, "", ""); n != 0 {
