@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), simulating(gangs(50)[0])}, bursts(10), reclaims(12), backlogs(10))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), reportedPending(10, 100), simulating(gangs(50)[0])}, bursts(10), reclaims(12), backlogs(10))
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -66,6 +66,8 @@ func TestSizes(t *testing.T) {
 		"D5/spread":             {20, 0, 20},
 		"D6/00020-nodes":        {20, 0, 200},
 		"D8/start":              {10, 200, 1},
+		"D9/backlog":            {10, 200, 800},
+		"D9/reported":           {10, 200, 400},
 		"simulate":              {50, 0, 500},
 		"D6/00040-nodes":        {40, 0, 400},
 	}
@@ -113,6 +115,10 @@ func TestWanted(t *testing.T) {
 		"D6/08000-nodes":            "0 evicted, 80000 bound, 0 pipelined",
 		"D6/16000-nodes":            "0 evicted, 160000 bound, 0 pipelined",
 		"D8/start":                  "0 evicted, 0 bound, 0 pipelined", // it waits for one pod to be bound
+		"D9/backlog/first":          "0 evicted, 0 bound, 0 pipelined",
+		"D9/backlog/freed":          "0 evicted, 0 bound, 0 pipelined",
+		"D9/backlog/again":          "0 evicted, 0 bound, 0 pipelined",
+		"D9/reported":               "0 evicted, 0 bound, 0 pipelined",
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
 		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
