@@ -35,12 +35,12 @@ func newReporter() *reporter {
 	return &reporter{reported: map[api.JobID]string{}, queues: map[api.QueueID]queueSums{}}
 }
 
-// shown is what a reported job had that shares its outcome with other jobs. While it has that, its report is the same.
+// shown is what a reported job had that shares its outcome with other jobs. While it has that and does not change, its
+// report is the same.
 type shown struct {
 	job             *api.JobInfo
 	group           *v1alpha1.PodGroup
 	outcome         *framework.Outcome
-	generation      uint64
 	unknownPriority bool
 }
 
@@ -79,7 +79,7 @@ func (r *reporter) isShown(ssn *framework.Session, j *api.JobInfo) bool {
 		return false
 	}
 	_, unknown := j.UnknownPriorityClass()
-	now := shown{j, j.Group, outcome, j.Generation, unknown}
+	now := shown{j, j.Group, outcome, unknown}
 	if known && r.shown[j.Index] == now {
 		return true
 	}

@@ -71,7 +71,7 @@ func (r *randomCluster) gangOfShape() Row {
 	if shape.zone != "" {
 		options = append(options, NodeSelector("zone", shape.zone))
 	}
-	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), shape.min, Pending(shape.size, shape.request, options...))
+	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), shape.min, Pending(shape.size+r.upTo(1, "surplus"), shape.request, options...))
 }
 
 func (r *randomCluster) changeBacklog(c *Scenario) {

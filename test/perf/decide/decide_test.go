@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), reportedPending(10, 100), simulating(gangs(50)[0])}, bursts(10), reclaims(12), backlogs(10))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10))
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -68,6 +68,7 @@ func TestSizes(t *testing.T) {
 		"D8/start":              {10, 200, 1},
 		"D9/backlog":            {10, 200, 800},
 		"D9/reported":           {10, 200, 400},
+		"D9/starving":           {10, 200, 400},
 		"simulate":              {50, 0, 500},
 		"D6/00040-nodes":        {40, 0, 400},
 	}
@@ -119,6 +120,7 @@ func TestWanted(t *testing.T) {
 		"D9/backlog/freed":          "0 evicted, 0 bound, 0 pipelined",
 		"D9/backlog/again":          "0 evicted, 0 bound, 0 pipelined",
 		"D9/reported":               "0 evicted, 0 bound, 0 pipelined",
+		"D9/starving":               "0 evicted, 0 bound, 0 pipelined",
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
 		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead

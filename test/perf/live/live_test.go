@@ -30,7 +30,10 @@ func TestSmall(t *testing.T) {
 		}
 		want []string
 	}{
-		"idle":   {idle{nodes: 4, size: 8, gangs: 2}, []string{"plain-median", "plain-p99", "median", "p99"}},
+		"idle": {idle{nodes: 4, size: 8, gangs: 2}, []string{"plain-median", "plain-p99", "median", "p99"}},
+		"waiting": {
+			waiting{nodes: 10, gangs: 20, seconds: 2, rate: 20, settling: time.Second}, []string{"latency-p99-without", "latency-p99-with", "latency-p99-ratio"},
+		},
 		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "rate", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
 		"memory": {memory{nodes: 10, pods: 200, churned: 50}, []string{"resident", "resident-peak", "in-use", "in-use-growth", "churned"}},
 	} {

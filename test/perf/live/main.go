@@ -67,6 +67,9 @@ func measurements() []measurement {
 		{"stream", "1,000 nodes, and gangs that come as fast as 0.7 of what plain clients can do", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return stream{nodes: 1000, lives: b.pick(3000, 600), seconds: b.pick(60, 15), share: 0.7}.measure(ctx, b)
 		}},
+		{"waiting", "1,000 nodes, and small gangs with and without 10,000 pending ones", func(ctx context.Context, b bench) ([]figures.Figure, error) {
+			return waiting{nodes: b.pick(1000, 200), gangs: b.pick(10_000, 1000), seconds: b.pick(40, 15), rate: 150, settling: 30 * time.Second}.measure(ctx, b)
+		}},
 		{"memory", "5,000 nodes and 100,000 pods, of which a part goes and comes", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return memory{nodes: b.pick(5000, 1000), pods: b.pick(100_000, 20_000), churned: b.pick(5000, 1000), during: b.churn}.measure(ctx, b)
 		}},

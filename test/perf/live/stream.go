@@ -66,7 +66,7 @@ func (m stream) measure(ctx context.Context, b bench) ([]figures.Figure, error) 
 			return err
 		}
 		profiled := s.Profile(ctx, "stream", time.Duration(m.seconds/2)*time.Second)
-		f := &flow{bed: bed, starts: newStarts(), rate: m.share * ceiling, left: map[string]int{}}
+		f := &flow{bed: bed, starts: newStarts(), rate: m.share * ceiling, left: map[string]int{}, prefix: "gang"}
 		if list, err = f.measure(ctx, time.Duration(m.seconds)*time.Second, b); err != nil {
 			return err
 		}
@@ -140,6 +140,7 @@ type flow struct {
 	bed    *testbed.Bed
 	starts *starts
 	rate   float64 // pods per second
+	prefix string  // of the names of gangs
 	ended  chan *corev1.Pod
 
 	mu   sync.Mutex
@@ -198,7 +199,7 @@ func (f *flow) submit(ctx context.Context, d time.Duration) (gangs, pods int, er
 			break
 		}
 		time.Sleep(time.Until(began.Add(due)))
-		gang := testbed.Gang{Name: fmt.Sprintf("gang-%04d", gangs), Size: size, Annotations: map[string]string{annotation.RunFor: runTime.String()}}
+		gang := testbed.Gang{Name: fmt.Sprintf("%s-%04d", f.prefix, gangs), Size: size, Annotations: map[string]string{annotation.RunFor: runTime.String()}}
 		pods += size
 		coming.Go(func() {
 			if err := f.come(ctx, gang); err != nil {

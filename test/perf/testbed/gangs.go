@@ -25,10 +25,11 @@ import (
 // creators is the number of concurrent creations.
 const creators = 16
 
-// Gang is a group of equal pods of 1 cpu that start together.
+// Gang is a group of equal pods that start together.
 type Gang struct {
 	Name        string
 	Size        int
+	CPUs        int64             // that each pod requests; 0: 1
 	Annotations map[string]string // of the pods
 	// Furnished pods have typical fields that a scheduler does not need.
 	Furnished bool
@@ -54,7 +55,7 @@ func (g Gang) Pod(member int) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			SchedulerName: scheduler.Name,
 			Containers: []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+				Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(max(g.CPUs, 1), resource.DecimalSI)},
 			}}},
 		},
 	}

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
+	"github.com/batch-scheduler/batch-scheduler/test/perf/testbed"
+)
+
+// waiting compares how soon small gangs start with and without thousands of pending gangs that fit on no node. In both
+// cases they arrive at the same rate, on the same cluster.
+type waiting struct {
+	nodes, gangs, seconds int
+	rate                  float64       // pods per second
+	settling              time.Duration // how long the scheduler may take to write the statuses of the pending gangs
+}
+
+const (
+	// waitingSize is the size of the pending gangs. Their pods request more than a node has, in waitingClasses sizes.
+	waitingSize    = 2
+	waitingClasses = 100
+)
+
+func (m waiting) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
+	var list []figures.Figure
+	o := testbed.Options{
+		Cluster:  cluster.Options{Nodes: m.nodes, NodeSpecs: []string{"cpu=32,memory=256Gi,pods=110"}},
+		Profiles: b.profiles, Progress: b.say,
+	}
+	err := testbed.Use(ctx, o, func(bed *testbed.Bed) error {
+		s, err := bed.StartScheduler(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.Kill() // unless it has been stopped
+		if err = s.Ready(ctx); err != nil {
+			return err
+		}
+		without, err := m.latency(ctx, bed, b, "before")
+		if err != nil {
+			return err
+		}
+		if err = m.fill(ctx, bed, b); err != nil {
+			return err
+		}
+		profiled := s.Profile(ctx, "waiting", time.Duration(m.seconds/2)*time.Second)
+		with, err := m.latency(ctx, bed, b, "after")
+		if err != nil {
+			return err
+		}
+		if err = profiled(); err != nil {
+			return err
+		}
+		list = []figures.Figure{
+			unbounded("latency-p99-without", without, "ms"), unbounded("latency-p99-with", with, "ms"),
+			atMost("latency-p99-ratio", with/without, "", 1.5),
+		}
+		return s.End()
+	})
+	return list, err
+}
+
+// latency returns the 99th percentile of how long the gangs of a stream take to start.
+func (m waiting) latency(ctx context.Context, bed *testbed.Bed, b bench, name string) (float64, error) {
+	f := &flow{bed: bed, starts: newStarts(), rate: m.rate, left: map[string]int{}, prefix: name}
+	list, err := f.measure(ctx, time.Duration(m.seconds)*time.Second, b)
+	for _, figure := range list {
+		if figure.Name == "latency-p99" {
+			return figure.Value, err
+		}
+	}
+	return 0, err
+}
+
+// fill creates the pending gangs.
+func (m waiting) fill(ctx context.Context, bed *testbed.Bed, b bench) error {
+	b.say("%d gangs come that fit on no node", m.gangs)
+	gangs := make([]testbed.Gang, m.gangs)
+	for i := range gangs {
+		gangs[i] = testbed.Gang{Name: fmt.Sprintf("waiting-%05d", i), Size: waitingSize, CPUs: int64(33 + i%waitingClasses)}
+	}
+	if err := bed.Submit(ctx, gangs...); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(m.settling):
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
