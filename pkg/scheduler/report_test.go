@@ -27,7 +27,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// backlogModel has pending gangs of two shapes, one for each of two full nodes.
+// backlogModel has pending gangs of two job classes, one for each of two full nodes.
 type backlogModel struct {
 	*model.Cluster
 	profile  *framework.Profile

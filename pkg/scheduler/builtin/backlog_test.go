@@ -14,15 +14,15 @@ import (
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
-// TestKnownRefusals runs many cycles of random clusters in which many gangs of few shapes are pending. In each cycle
+// TestKnownRefusals runs many cycles of random clusters in which many gangs of few job classes are pending. In each cycle
 // schedtest compares decisions and explanations with those of sessions that try and explain every job.
 func TestKnownRefusals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &randomCluster{t: t}
 		rows := r.rows()
-		r.drawShapes()
+		r.drawTemplates()
 		for range 4 + r.upTo(8, "gangs") {
-			rows = append(rows, r.gangOfShape())
+			rows = append(rows, r.gangOfTemplate())
 		}
 		c := New(t, BuiltIn(t), rows, WithConfig(r.backlogPolicy()), WithShuffleSeed(rapid.Int64().Draw(t, "seed")))
 		for range rapid.IntRange(2, 12).Draw(t, "cycles") {
@@ -45,18 +45,18 @@ func (r *randomCluster) backlogPolicy() string {
 	return strings.Replace(text, "  - name: "+without+"\n", "", 1)
 }
 
-// drawShapes draws what gangOfShape chooses from.
-func (r *randomCluster) drawShapes() {
-	for range 1 + r.upTo(2, "shapes") {
+// drawTemplates draws what gangOfTemplate chooses from.
+func (r *randomCluster) drawTemplates() {
+	for range 1 + r.upTo(2, "job classes") {
 		size := 1 + r.upTo(3, "size")
-		r.shapes = append(r.shapes, gangShape{
+		r.templates = append(r.templates, gangTemplate{
 			min: int32(1 + r.upTo(size-1, "min")), size: size, request: r.oneOf("request", "1cpu", "2cpu 1Gi", "3cpu", "1gpu 1cpu", "5cpu"),
 			priority: int32(r.upTo(1, "priority")), zone: r.oneOf("zone", "", "", "a"),
 		})
 	}
 }
 
-type gangShape struct {
+type gangTemplate struct {
 	min      int32
 	size     int
 	request  string
@@ -64,14 +64,14 @@ type gangShape struct {
 	zone     string
 }
 
-func (r *randomCluster) gangOfShape() Row {
+func (r *randomCluster) gangOfTemplate() Row {
 	r.groups++
-	shape := rapid.SampledFrom(r.shapes).Draw(r.t, "shape")
-	options := []PodOption{Priority(shape.priority)}
-	if shape.zone != "" {
-		options = append(options, NodeSelector("zone", shape.zone))
+	drawn := rapid.SampledFrom(r.templates).Draw(r.t, "job class")
+	options := []PodOption{Priority(drawn.priority)}
+	if drawn.zone != "" {
+		options = append(options, NodeSelector("zone", drawn.zone))
 	}
-	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), shape.min, Pending(shape.size+r.upTo(1, "surplus"), shape.request, options...))
+	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), drawn.min, Pending(drawn.size+r.upTo(1, "surplus"), drawn.request, options...))
 }
 
 func (r *randomCluster) changeBacklog(c *Scenario) {
@@ -85,7 +85,7 @@ func (r *randomCluster) changeBacklog(c *Scenario) {
 	case "any":
 		r.change(c)
 	case "gang":
-		c.Add(r.gangOfShape())
+		c.Add(r.gangOfTemplate())
 	case "delete":
 		if pod := running(); pod != "" {
 			c.Delete(pod)

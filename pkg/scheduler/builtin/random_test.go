@@ -114,12 +114,12 @@ func (missedPlacements) possible(ssn *framework.Session, task *api.TaskInfo) *ap
 
 // randomCluster draws rows and changes of a cluster.
 type randomCluster struct {
-	t      *rapid.T
-	nodes  []string
-	queues []string
-	groups int
-	added  int
-	shapes []gangShape // for gangOfShape
+	t         *rapid.T
+	nodes     []string
+	queues    []string
+	groups    int
+	added     int
+	templates []gangTemplate // for gangOfTemplate
 }
 
 func (r *randomCluster) oneOf(what string, values ...string) string {

@@ -10,20 +10,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// ShapeAware is a Plugin that tells which jobs it treats differently from other jobs of their shape at the extension
-// points JobReady, JobPipelined, Overused and Allocatable. Its answers there are equal for all other jobs of one shape,
+// JobClassAware is a Plugin that tells which jobs it treats differently from other jobs of their job class at the extension
+// points JobReady, JobPipelined, Overused and Allocatable. Its answers there are equal for all other jobs of one job class,
 // until what their queue holds or deserves changes; a cap that allows a request allows all smaller ones. If a plugin that
-// registers at one of these points is not ShapeAware, the scheduler tries every pending job in each session.
-type ShapeAware interface {
+// registers at one of these points is not JobClassAware, the scheduler tries every pending job in each session.
+type JobClassAware interface {
 	Plugin
 	// Distinguishes is called once for each pending job when a session has opened.
 	Distinguishes(*api.JobInfo) bool
 }
 
-// Backlog keeps from session to session why gangs of a shape were refused, so that they are tried and explained again
+// Backlog keeps from session to session why gangs of a job class were refused, so that they are tried and explained again
 // only if the outcome could differ.
 //
-// A refusal depends on the nodes that are feasible for the class of the shape, and on the queue. Between two trials, nodes
+// A refusal depends on the nodes that are feasible for the class of the job class, and on the queue. Between two trials, nodes
 // and queues change by events, by what the session commits, and by what it reserves; a trial that is rolled back changes
 // nothing. Backlog lists these changes. When a refusal is needed again and a feasible node or the queue is among them, it
 // compares: if the queue still allows the gang, none of its pods could start and none can (no node is available, and none
@@ -32,22 +32,22 @@ type ShapeAware interface {
 //
 // For example, gangs of 100 classes in 20 queues wait in a full cluster, and a pod of queue q ends on node n. For the 10
 // classes that n is feasible for, the reasons of n are compared. If one pod of 5 classes would fit there, the 5 classes
-// times 20 queues are 100 shapes, of each of which one gang is tried.
+// times 20 queues are 100 job classes, of each of which one gang is tried.
 type Backlog struct {
-	ssn     *Session // that is open
-	nodes   *nodeindex.Index
-	shapes  shapes
-	session uint64 // number of the open session
-	enabled bool   // in the open session
+	ssn        *Session // that is open
+	nodes      *nodeindex.Index
+	jobClasses jobClasses
+	session    uint64 // number of the open session
+	enabled    bool   // in the open session
 
 	jobs   []*api.JobInfo // of the session
-	ofJobs []*Shape       // of jobs; nil for those without a shape
-	used   []*Shape       // the different ones of ofJobs
+	ofJobs []*JobClass    // of jobs; nil for those without a job class
+	used   []*JobClass    // the different ones of ofJobs
 	odd    []*api.JobInfo
 
 	// state counts sessions, and what they commit and reserve; opened is what it was when the session had opened.
 	state, opened uint64
-	// apart are the jobs that are unlike others of their shape: plugins distinguish them, or resources were reserved for
+	// apart are the jobs that are unlike others of their job class: plugins distinguish them, or resources were reserved for
 	// them in the session.
 	apart map[*api.JobInfo]bool
 
@@ -87,9 +87,9 @@ type queueState struct {
 	stale                                 bool // changed since these were read
 }
 
-// refusal is why a shape was refused, and the state of its class and queue then.
+// refusal is why a job class was refused, and the state of its class and queue then.
 type refusal struct {
-	outcome                    *Outcome // shared by all jobs of the shape; nil if it is not known
+	outcome                    *Outcome // shared by all jobs of the job class; nil if it is not known
 	class                      *classState
 	generation                 uint64
 	changed, releasing, queued uint64
@@ -112,15 +112,15 @@ func (b *Backlog) open(ssn *Session, disabled bool) {
 	if disabled || len(ssn.jobs) == 0 || ssn.Log.V(4).Enabled() { // these logs have each attempt
 		return
 	}
-	aware, ok := ssn.shapeAware()
+	aware, ok := jobClassAware(ssn)
 	if !ok {
 		return
 	}
 	b.enabled, b.odd = true, nil
-	b.shapes.open(ssn.cluster.Generations().Terms)
+	b.jobClasses.open(ssn.cluster.Generations().Terms)
 	for _, j := range ssn.jobs {
-		s := b.shapes.of(ssn.cluster, j)
-		if s != nil && slices.ContainsFunc(aware, func(p ShapeAware) bool { return p.Distinguishes(j) }) {
+		s := b.jobClasses.of(ssn.cluster, j)
+		if s != nil && slices.ContainsFunc(aware, func(p JobClassAware) bool { return p.Distinguishes(j) }) {
 			b.apart[j] = true
 			s = nil
 		}
@@ -135,14 +135,14 @@ func (b *Backlog) open(ssn *Session, disabled bool) {
 		}
 		s.jobs++
 	}
-	b.shapes.dropUnused(b.session, len(b.used))
+	b.jobClasses.dropUnused(b.session, len(b.used))
 }
 
-// shapeAware returns the plugins that are, and whether all those are that answer about jobs.
-func (ssn *Session) shapeAware() (aware []ShapeAware, all bool) {
+// jobClassAware returns the plugins that are, and whether all those are that answer about jobs.
+func jobClassAware(ssn *Session) (aware []JobClassAware, all bool) {
 	names := map[string]bool{}
 	ssn.profile.eachPlugin(func(plugin *configured, _ int) {
-		if p, ok := plugin.Plugin.(ShapeAware); ok {
+		if p, ok := plugin.Plugin.(JobClassAware); ok {
 			aware, names[p.Name()] = append(aware, p), true
 		}
 	})
@@ -259,14 +259,14 @@ func (b *Backlog) touchQueue(q *api.QueueInfo) {
 	}
 }
 
-// Odd returns the jobs of the session that have no shape.
+// Odd returns the jobs of the session that have no job class.
 func (b *Backlog) Odd() []*api.JobInfo { return b.odd }
 
-// Shapes returns the shapes of the other jobs.
-func (b *Backlog) Shapes() []*Shape { return b.used }
+// JobClasses returns the job classes of the other jobs.
+func (b *Backlog) JobClasses() []*JobClass { return b.used }
 
-// Each visits the jobs that had a shape when the session opened.
-func (b *Backlog) Each(visit func(*api.JobInfo, *Shape)) {
+// Each visits the jobs that had a job class when the session opened.
+func (b *Backlog) Each(visit func(*api.JobInfo, *JobClass)) {
 	for i, s := range b.ofJobs {
 		if s != nil {
 			visit(b.jobs[i], s)

@@ -139,10 +139,6 @@ type Profile struct {
 	actions    []Action
 }
 
-// TryAll makes sessions try and explain all pending jobs, whatever the Backlog knows about refusals. Tests compare the
-// results.
-func (p *Profile) TryAll() { p.tryAll = true }
-
 type configured struct {
 	Plugin
 	conf conf.Plugin

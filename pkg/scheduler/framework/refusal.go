@@ -13,8 +13,8 @@ import (
 // find the same state, in whatever order they are tried.
 func (b *Backlog) Undisturbed() bool { return b.enabled && b.state == b.opened }
 
-// Refused reports whether a gang of the shape would be refused as before, without an attempt. The job has the shape.
-func (b *Backlog) Refused(s *Shape, j *api.JobInfo) bool {
+// Refused reports whether a gang of the job class would be refused as before, without an attempt. The job has the job class.
+func (b *Backlog) Refused(s *JobClass, j *api.JobInfo) bool {
 	r := &s.refusal
 	queue := b.queues[s.queue]
 	if r.outcome == nil || r.generation != b.generation || queue == nil {
@@ -34,7 +34,7 @@ func (b *Backlog) Refused(s *Shape, j *api.JobInfo) bool {
 }
 
 // stillRefused compares what a refusal depends on after a change of the queue or of nodes.
-func (b *Backlog) stillRefused(s *Shape, j *api.JobInfo, queue *queueState) bool {
+func (b *Backlog) stillRefused(s *JobClass, j *api.JobInfo, queue *queueState) bool {
 	r, v, task := &s.refusal, s.refusal.outcome.Job, j.Tasks[0]
 	if v.Plugin != "" { // by a cap, which does not depend on nodes
 		return r.queued == queue.changed
@@ -50,9 +50,9 @@ func (b *Backlog) stillRefused(s *Shape, j *api.JobInfo, queue *queueState) bool
 }
 
 // SetRefused records that a gang was tried and refused with a verdict. It reports whether that holds for all jobs of the
-// shape.
+// job class.
 func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
-	s, queue := b.Shape(j), b.queues[j.Queue]
+	s, queue := b.JobClass(j), b.queues[j.Queue]
 	if s == nil || queue == nil || verdict == nil || verdict.Reservation != nil || b.ssn.JobPipelined(j) {
 		return false
 	}
@@ -74,20 +74,20 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 	return true
 }
 
-// Shape returns the shape of a job that is like the others of its shape, else nil.
-func (b *Backlog) Shape(j *api.JobInfo) *Shape {
+// JobClass returns the job class of a job that is like the others of its job class, else nil.
+func (b *Backlog) JobClass(j *api.JobInfo) *JobClass {
 	if !b.enabled || b.apart[j] {
 		return nil
 	}
-	s := b.shapes.of(b.ssn.cluster, j)
+	s := b.jobClasses.of(b.ssn.cluster, j)
 	if s == nil || s.session != b.session {
 		return nil
 	}
 	return s
 }
 
-// Explain records the known refusal of a shape for one of its jobs.
-func (b *Backlog) Explain(s *Shape, j *api.JobInfo) {
+// Explain records the known refusal of a job class for one of its jobs.
+func (b *Backlog) Explain(s *JobClass, j *api.JobInfo) {
 	if b.ssn.Outcome(j) == nil {
 		b.ssn.setOutcome(j, s.refusal.outcome)
 	} else {
@@ -95,7 +95,7 @@ func (b *Backlog) Explain(s *Shape, j *api.JobInfo) {
 	}
 }
 
-func (b *Backlog) classOf(s *Shape) *classState {
+func (b *Backlog) classOf(s *JobClass) *classState {
 	key := classKey{s.class, s.priority}
 	c := b.classes[key]
 	if c == nil {
@@ -131,7 +131,7 @@ func (b *Backlog) follow(c *classState, signature *api.Signature) {
 	c.position = len(b.changes)
 }
 
-// equalVerdicts reports whether two verdicts on gangs of one shape have equal messages.
+// equalVerdicts reports whether two verdicts on gangs of one job class have equal messages.
 func equalVerdicts(a, b *api.Verdict) bool {
 	return a.Reason == b.Reason && a.Plugin == b.Plugin && a.Need == b.Need && a.Have == b.Have && a.Missing == b.Missing &&
 		a.Startable == b.Startable && slices.Equal(a.Request, b.Request) && equalCounts(&a.Nodes, &b.Nodes) && a.Name == b.Name &&
@@ -147,16 +147,16 @@ func equalNearest(a, b *api.NearestNode) bool {
 	return a == b || a != nil && b != nil && a.Node == b.Node && a.Devices == b.Devices && slices.Equal(a.Shortfall, b.Shortfall)
 }
 
-// deferral is whether plugins let a claim of a shape wait because of its queue, and the state of its class and queue then.
+// deferral is whether plugins let a claim of a job class wait because of its queue, and the state of its class and queue then.
 type deferral struct {
 	by                          int // index of the function; -1: none does
 	class                       *classState
 	generation, changed, queued uint64
 }
 
-// Deferred returns what Overused returns for a claim of the shape, and counts the answer for so many jobs. It asks again
+// Deferred returns what Overused returns for a claim of the job class, and counts the answer for so many jobs. It asks again
 // if the queue or a feasible node has changed.
-func (b *Backlog) Deferred(s *Shape, claim func() *api.Claim, jobs int) bool {
+func (b *Backlog) Deferred(s *JobClass, claim func() *api.Claim, jobs int) bool {
 	d, chain, class, queue := &s.defers, b.ssn.overused, b.classOf(s), b.queues[s.queue]
 	b.follow(class, s.class.Signature)
 	if d.class != class || d.generation != b.generation || d.changed != class.changed || d.queued != queue.changed {

@@ -11,7 +11,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// TestEqualVerdicts sets each field of one of two verdicts. Fields that no verdict on a gang with a shape has are not
+// TestEqualVerdicts sets each field of one of two verdicts. Fields that no verdict on a gang with a job class has are not
 // compared.
 func TestEqualVerdicts(t *testing.T) {
 	never := []string{"Gated", "Devices", "Others", "Domain", "Group", "Victims", "Until", "Awaited", "Reservation"}

@@ -86,6 +86,10 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 	return ssn
 }
 
+// TryAll makes sessions try and explain all pending jobs, whatever the Backlog knows about refusals. Tests compare the
+// results.
+func (p *Profile) TryAll() { p.tryAll = true }
+
 // eachPlugin visits the plugins tier by tier, and then the components.
 func (p *Profile) eachPlugin(visit func(plugin *configured, tier int)) {
 	for tier, plugins := range p.tiers {

@@ -15,15 +15,15 @@ import (
 // all that two passes over the jobs would have done.
 //
 // While nothing is placed, each job finds the same nodes and queues, in whatever order the jobs are tried, and gangs of
-// one shape are refused for the same reason. So explainAll tries one gang of each shape whose refusal is not known, and
-// all jobs without a shape. When one of them could be placed, it stops, and the passes begin with the first job.
+// one job class are refused for the same reason. So explainAll tries one gang of each job class whose refusal is not known, and
+// all jobs without a job class. When one of them could be placed, it stops, and the passes begin with the first job.
 func explainAll(ctx context.Context, ssn *framework.Session) bool {
 	b := ssn.Backlog()
-	if !b.Undisturbed() || len(b.Shapes()) == 0 {
+	if !b.Undisturbed() || len(b.JobClasses()) == 0 {
 		return false
 	}
 	trial, allocator := place.NewTrial(ssn)
-	for _, s := range b.Shapes() {
+	for _, s := range b.JobClasses() {
 		if !b.Refused(s, s.Job()) && !refuse(ssn, s, trial, allocator) {
 			return false
 		}
@@ -35,16 +35,16 @@ func explainAll(ctx context.Context, ssn *framework.Session) bool {
 		restore()
 		return false
 	}
-	for _, s := range b.Shapes() {
+	for _, s := range b.JobClasses() {
 		b.Deferred(s, func() *api.Claim { return allocator.Claim(s.Job()) }, s.Count())
 	}
 	trial.Explain()
-	b.Each(func(j *api.JobInfo, s *framework.Shape) { b.Explain(s, j) })
+	b.Each(func(j *api.JobInfo, s *framework.JobClass) { b.Explain(s, j) })
 	return true
 }
 
-// refuse tries a gang of the shape, and reports whether it is refused.
-func refuse(ssn *framework.Session, s *framework.Shape, trial *place.Trial, allocator *place.Allocator) bool {
+// refuse tries a gang of the job class, and reports whether it is refused.
+func refuse(ssn *framework.Session, s *framework.JobClass, trial *place.Trial, allocator *place.Allocator) bool {
 	claim := allocator.Claim(s.Job())
 	if claim == nil {
 		return false
@@ -53,11 +53,11 @@ func refuse(ssn *framework.Session, s *framework.Shape, trial *place.Trial, allo
 	return !trial.Placed() && ssn.Backlog().SetRefused(s.Job(), trial.Take())
 }
 
-// refusedBefore reports whether it is known that a gang of the shape of the job does not fit. Then it explains that, or
+// refusedBefore reports whether it is known that a gang of the job class of the job does not fit. Then it explains that, or
 // reports that the job waits for the second pass.
 func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
 	b := r.ssn.Backlog()
-	s := b.Shape(job)
+	s := b.JobClass(job)
 	if s == nil || !b.Refused(s, job) {
 		return false, false
 	}
@@ -68,7 +68,7 @@ func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
 	return true, false
 }
 
-// keepRefusal remembers why a job was refused, if it was and others have its shape.
+// keepRefusal remembers why a job was refused, if it was and others have its job class.
 func (r *run) keepRefusal(job *api.JobInfo) {
 	if outcome := r.ssn.Outcome(job); outcome != nil {
 		r.ssn.Backlog().SetRefused(job, outcome.Job)

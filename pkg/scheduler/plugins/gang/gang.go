@@ -30,7 +30,7 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// Distinguishes implements framework.ShapeAware.
+// Distinguishes implements framework.JobClassAware.
 func (plugin) Distinguishes(*api.JobInfo) bool { return false }
 
 func (plugin) OnSessionOpen(ssn *framework.Session) {

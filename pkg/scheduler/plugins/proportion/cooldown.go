@@ -18,7 +18,7 @@ type cooldown struct {
 	deserved  api.Resource // by the reclaimer, in parts of a unit
 }
 
-// Distinguishes implements framework.ShapeAware: jobs in cooldown may get less than others of their queue.
+// Distinguishes implements framework.JobClassAware: jobs in cooldown may get less than others of their queue.
 func (p *plugin) Distinguishes(j *api.JobInfo) bool {
 	_, known := p.cooldowns[j.ID]
 	return known

@@ -17,8 +17,8 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	for _, q := range ssn.Cluster().Queues() {
 		requests[q] = q.Allocated.Plus(q.Releasing)
 	}
-	for _, s := range ssn.Backlog().Shapes() {
-		addShape(ssn, s, requests)
+	for _, s := range ssn.Backlog().JobClasses() {
+		addJobClass(ssn, s, requests)
 	}
 	for _, j := range ssn.Backlog().Odd() {
 		if waiting := possible(ssn, j); waiting != nil {
@@ -30,8 +30,8 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	return requests
 }
 
-// addShape adds what possible returns for all jobs of a shape: all tasks wait, and have one signature.
-func addShape(ssn *framework.Session, s *framework.Shape, requests map[*api.QueueInfo]api.Resource) {
+// addJobClass adds what possible returns for all jobs of a job class: all tasks wait, and have one signature.
+func addJobClass(ssn *framework.Session, s *framework.JobClass, requests map[*api.QueueInfo]api.Resource) {
 	j := s.Job()
 	signature := j.Tasks[0].Signature
 	tasks := min(int64(len(j.Tasks)), ssn.Nodes().CapacityCount(signature))

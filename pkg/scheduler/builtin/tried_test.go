@@ -31,13 +31,13 @@ func (a asked) OnSessionOpen(ssn *framework.Session) {
 
 func (asked) OnSessionClose(*framework.Session) {}
 
-// shapeAware is the same, and treats one job differently from others of its shape.
-type shapeAware struct {
+// jobClassAware is the same, and treats one job differently from others of its job class.
+type jobClassAware struct {
 	asked
 	apart string
 }
 
-func (s shapeAware) Distinguishes(j *api.JobInfo) bool { return j.GetName() == s.apart }
+func (s jobClassAware) Distinguishes(j *api.JobInfo) bool { return j.GetName() == s.apart }
 
 // TestJobsThatAreTried asserts of which of three equal gangs a session tries one after a change.
 func TestJobsThatAreTried(t *testing.T) {
@@ -49,15 +49,15 @@ func TestJobsThatAreTried(t *testing.T) {
 		first  string // cycle
 		second string
 	}{
-		"one gang of a shape": {shapeAware{asked: asked{jobs}}, nothing, "a", ""},
+		"one gang of a job class": {jobClassAware{asked: asked{jobs}}, nothing, "a", ""},
 		"after a change of a node that is not feasible": {
-			shapeAware{asked: asked{jobs}}, func(c *Scenario) { c.Delete("r/elsewhere-0") }, "a", "",
+			jobClassAware{asked: asked{jobs}}, func(c *Scenario) { c.Delete("r/elsewhere-0") }, "a", "",
 		},
 		"after a change of a node where a gang could start": {
-			shapeAware{asked: asked{jobs}}, func(c *Scenario) { c.Delete("here-0") }, "a", "a",
+			jobClassAware{asked: asked{jobs}}, func(c *Scenario) { c.Delete("here-0") }, "a", "a",
 		},
-		"a job that a plugin distinguishes":         {shapeAware{asked{jobs}, "b"}, nothing, "a b", "b"},
-		"all jobs if a plugin does not know shapes": {asked{jobs}, nothing, "a b c", "a b c"},
+		"a job that a plugin distinguishes":              {jobClassAware{asked{jobs}, "b"}, nothing, "a b", "b"},
+		"all jobs if a plugin does not know job classes": {asked{jobs}, nothing, "a b c", "a b c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, made := BuiltIn(t), false
