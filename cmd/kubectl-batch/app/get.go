@@ -124,8 +124,9 @@ func newGetQueuesCommand(c cluster, o *getOptions) *cobra.Command {
 		Use:     "queues [NAME...]",
 		Aliases: []string{"queue", "q"},
 		Short:   "List Queues with the number of PodGroups by phase",
-		Long: `queues lists the Queues, which have no namespace. -o wide adds the allocated and
-deserved resources of each; "kubectl batch top queues" shows them as bars.`,
+		Long: `queues lists the Queues, which have no namespace. PEND and RUN are the numbers
+of pending and running PodGroups. -o wide adds the allocated and deserved
+resources of each Queue; "kubectl batch top queues" shows them as bars.`,
 		Example: `  kubectl batch get queues
   kubectl batch get queues research -o yaml`,
 		ValidArgsFunction: complete(c, queueNames),
