@@ -344,6 +344,34 @@ allocate: evicts nothing
 error: the scheduler configuration is refused: 1 problem
 `,
 		},
+		"a ConfigMap with two policies, of which the second is bad": {
+			given: `kind: ConfigMap
+data:
+  day: "{actions: [allocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+  night: "{actions: [alocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+`,
+			code: 1,
+			stdout: `the policy is the key day of the ConfigMap
+FILE[day] is a valid configuration
+allocate: evicts nothing
+the policy is the key night of the ConfigMap
+`,
+			stderr: `FILE[night]:1: actions[0]: Invalid value: "alocate": no such action; did you mean "allocate"?
+error: the scheduler configuration is refused: 1 problem
+`,
+		},
+		"a ConfigMap with two policies, of which the first is bad": {
+			given: `kind: ConfigMap
+data:
+  day: "{actions: [alocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+  night: "{actions: [allocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+`,
+			code:   1,
+			stdout: "the policy is the key day of the ConfigMap\n",
+			stderr: `FILE[day]:1: actions[0]: Invalid value: "alocate": no such action; did you mean "allocate"?
+error: the scheduler configuration is refused: 1 problem
+`,
+		},
 		"a ConfigMap without a policy": {
 			given:  "kind: ConfigMap\ndata: {a: b, c: d}\n",
 			code:   1,
