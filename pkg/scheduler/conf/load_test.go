@@ -154,6 +154,7 @@ func TestReadConfigMap(t *testing.T) {
 		},
 		"data that is a list":     {given: head + "data: [a, 'actions: x']", want: &conf.ConfigMap{}},
 		"a value that is no text": {given: head + "data: {p: {actions: x}}", want: &conf.ConfigMap{Keys: []string{"p"}}},
+		"a list":                  {given: "[kind, ConfigMap]"},
 		"a kind that is a list":   {given: "kind: [ConfigMap]\ndata: {}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
