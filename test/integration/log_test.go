@@ -6,6 +6,7 @@ package integration
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,9 @@ func TestLogAtDefaultVerbosity(t *testing.T) {
 	h.eventually(func() error { return h.groupIs("rival", "Running Scheduled: 0 pending, 6 running") })
 
 	h.do(gang("big", 12, pods(12, "1cpu"), in("qb")))
-	h.eventually(func() error { return h.logs(`"Reservation created"`, `job="default/big"`, `queue="qb"`, `pods=12`, `nodes=3`) })
+	h.eventually(func() error {
+		return h.logs(`"Reservation created"`, `job="default/big"`, `queue="qb"`, `pods=12`, `nodes=3`)
+	})
 	h.remove(jobLabel+"=rival", 1)
 	h.eventually(func() error { return h.logs(`"Reservation released"`, `job="default/big"`, `started=true`) })
 }
@@ -35,14 +38,10 @@ func (h *harness) logs(parts ...string) error {
 	if err != nil {
 		return err
 	}
-lines:
 	for line := range strings.Lines(string(log)) {
-		for _, part := range parts {
-			if !strings.Contains(line, part) {
-				continue lines
-			}
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return nil
 		}
-		return nil
 	}
 	return fmt.Errorf("no line has all of %q in:\n%s", parts, log)
 }

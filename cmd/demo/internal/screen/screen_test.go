@@ -111,8 +111,8 @@ runs      research  Running…`},
 	}
 }
 
-// TestFrameShowsWholeMessages shows the whole message of a pending PodGroup if there is room, for its last words can be the
-// most important ones.
+// TestFrameShowsWholeMessages shows the whole message of a pending PodGroup if the terminal has lines for it: its last
+// words can be the most important ones.
 func TestFrameShowsWholeMessages(t *testing.T) {
 	t.Parallel()
 	s := given()
