@@ -179,6 +179,10 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"simulate", "--objects=.", "--compare=/none"},
 			want:  "reading the scheduler configuration: open /none: no such file or directory",
 		},
+		"check of a file that is missing": {
+			given: []string{"config", "check", "/none"},
+			want:  "reading the scheduler configuration: open /none: no such file or directory",
+		},
 		"a new line in a flag": {
 			given: []string{"--a\nb"},
 			want:  "unknown flag: --a b; see batch-scheduler --help",
