@@ -43,10 +43,15 @@ deleted together. If creating the PodGroup fails, submit deletes the Job.
 With -f, submit reads a Job, or a Job and a PodGroup, from a file and adds what
 is missing: the PodGroup, its label on the pods, and the scheduler name.
 
-The Job is indexed, so each pod has its rank in JOB_COMPLETION_INDEX. It gets a
-podFailurePolicy by which evictions do not count as failures, unless it has one
-or restarts containers. With --time, a pod that runs for
-longer fails, and the Job with it, unless the file sets backoffLimit.`,
+Without -f, the Job is indexed: each pod has its rank in JOB_COMPLETION_INDEX.
+The Job gets a podFailurePolicy by which evictions do not count as failures. An
+indexed Job also gets backoffLimitPerIndex and maxFailedIndexes, by which
+evicted pods come back after 10 seconds. A Job of a file keeps its
+completionMode and its own podFailurePolicy, and gets no podFailurePolicy if it
+restarts containers. submit warns if an eviction would end or delay the Job.
+
+With --time, a pod that runs for longer fails, and the Job with it, unless the
+file sets backoffLimit.`,
 		Example: `  kubectl batch submit --name train --replicas 8 --gpu 1 --image trainer:7
   kubectl batch submit --name nap --cpu 1 --image busybox:1.37 -- sleep 60
   kubectl batch submit -f job.yaml --queue research --time 12h
