@@ -69,7 +69,8 @@ func podAdvice(reason, message string) string {
 }
 
 const (
-	adviceEvicted          = "Its pods were evicted, and it starts again when its controller has created new ones. If that takes long, check the controller: a Job that counts evicted pods as failures ends when it reaches its backoffLimit."
+	adviceEvicted          = "Its pods were evicted. If a controller created them, it creates others, and the gang starts again; check the controller if that takes long. Pods without a controller do not come back: create them again."
+	adviceEvictedBare      = "Its pods were evicted, and have no controller that creates others: create them again when they have terminated."
 	adviceWithoutScheduler = "Check whether the scheduler runs, and its log: kubectl get pods -n batch-scheduler-system."
 	adviceOrphaned         = "The pod counts in its queue, but not in a gang: it can be evicted alone. A new PodGroup of that name does not include it; for that, delete the pod, so that its controller creates another."
 	adviceForeignScheduler = "Set spec.schedulerName to batch-scheduler in the pod template, and recreate the pods."

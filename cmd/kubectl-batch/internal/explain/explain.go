@@ -33,7 +33,7 @@ func (f *Facts) Text() string {
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
-		s.add("Warning", evictionWarning(f))
+		s.add("Warning", warnings(f)...)
 		s.add("Members", f.exceptionTexts()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
@@ -91,7 +91,7 @@ func (f *Facts) groupReason() verdict {
 		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
 	}
 	if condition.Reason == v1alpha1.ReasonNotEnoughPods && isEvicted(g) {
-		v.advice = adviceEvicted
+		v.advice = returns(f)
 	}
 	if condition.ObservedGeneration < g.Generation {
 		v.message += " (not updated since the last change of the PodGroup)"

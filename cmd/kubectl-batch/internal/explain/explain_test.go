@@ -15,6 +15,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
 	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
@@ -85,6 +86,36 @@ func cases() map[string]*explain.Facts {
 		"evicted": facts(
 			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
 			event("PodGroup", "train", 12, "Reclaimed", gangEvicted),
+		),
+		"evicted-without-controller": facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), []corev1.Pod{deleted("train-0", bare)}, research(),
+		),
+		"evicted-job-waits": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist"), evicted("True", gangEvicted), evictedAgo(4)), nil, research(),
+		), ignoresEvictions, func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](8) }),
+		"evicted-indexed-job-waits": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist"), evicted("True", gangEvicted), evictedAgo(0)), nil, research(),
+		), ignoresEvictions, perIndex, func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](8) }),
+		"evicted-job-waits-longer": ofJob(facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted), evictedAgo(4)), nil, research(),
+		), ignoresEvictions, func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }),
+		"evicted-job-is-late": ofJob(facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
+		), ignoresEvictions, perIndex),
+		"job-ended-by-eviction": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
+		), func(j *batchv1.Job) {
+			jobEnded(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")(j)
+			j.Status.Failed = 8
+		}),
+		"job-at-risk-for-good": ofJob(facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
+		), perIndex, func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](0) }),
+		"job-returns-late": ofJob(facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
+		), ignoresEvictions),
+		"without-controller": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning)), append(pods("train", 1, running), pod("train-1", running, bare)), research(),
 		),
 		"evicted-and-runs-again": facts(
 			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning), evicted("False", gangEvicted)), pods("train", 2, running), research(),
@@ -164,7 +195,7 @@ func cases() map[string]*explain.Facts {
 		)),
 		"job-safe": ofJob(facts(
 			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
-		), func(j *batchv1.Job) { j.Spec.PodFailurePolicy = jobfailure.IgnoreEvictions() }),
+		), ignoresEvictions, perIndex),
 		"no-scheduler": facts(group("train", 2, "research"), pods("train", 2), research()),
 		"just-made":    facts(group("train", 2, "research", aged(4)), pods("train", 2), research()),
 		"at-work":      facts(group("train", 2, "research", phase(v1alpha1.PodGroupPending), aged(4)), pods("train", 2), research()),
@@ -216,7 +247,8 @@ func TestAnswersSayWhatTextsSay(t *testing.T) {
 func printed(t *testing.T, name, got string) {
 	t.Helper()
 	for line := range strings.Lines(got) {
-		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
+		command := strings.HasPrefix(strings.TrimSpace(line), "kubectl ")
+		if !command && utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 			t.Errorf("over 80 columns: %s", line)
 		}
 	}
