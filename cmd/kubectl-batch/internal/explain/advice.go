@@ -47,9 +47,27 @@ func advice(reason string) string {
 	case v1alpha1.ReasonGangPending:
 		return "Check the reason of the PodGroup: this pod is not one of the minMember pods and starts after them."
 	case v1alpha1.ReasonOverShare:
-		return "Wait until the deserved resources of the queue increase, or allow it to borrow with spec.reclaimable: true."
+		return "Wait until pods of the queue end or the queue deserves more, or ask an administrator to increase its weight."
 	}
 	return ""
+}
+
+// messageAdvice returns the advice for a reason with a message. The message tells cases of a reason apart.
+func messageAdvice(reason, message string) string {
+	onePod := strings.Contains(message, "a pod requests ")
+	switch {
+	case reason == v1alpha1.ReasonExceedsClusterCapacity && onePod:
+		return "Waiting and a smaller minMember do not help. Decrease the requests of the pods, uncordon larger nodes, or add some."
+	case reason == v1alpha1.ReasonExceedsClusterCapacity && strings.Contains(message, "(at most 0 of "):
+		return "Waiting and a smaller minMember do not help. Decrease the requests of the pods, uncordon nodes, or add some."
+	case reason == v1alpha1.ReasonExceedsQueueCapability && onePod:
+		return "Waiting, more nodes and a smaller minMember do not help. Decrease the requests of the pods, name another queue, or ask an administrator to increase the capability."
+	case reason == v1alpha1.ReasonOverShare && strings.Contains(message, "spec.reclaimable is false"):
+		return "Wait until pods of the queue end. Or ask an administrator to increase the weight of the queue, or to allow it to borrow with spec.reclaimable: true; then other queues can reclaim what it borrows."
+	case reason == v1alpha1.ReasonOverShare && strings.Contains(message, "had borrowed"):
+		return "No action is required: the job starts again when its queue deserves enough for it, or the queue for which it was evicted deserves less. To start it before, decrease minMember or the requests, or ask an administrator to increase the weight of the queue."
+	}
+	return advice(reason)
 }
 
 // podAdvice returns the advice for a pod without a PodGroup. The reason Unschedulable includes pods for which only the
@@ -59,13 +77,13 @@ func podAdvice(reason, message string) string {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
 		if strings.Contains(message, "would not fit the empty nodes") {
-			return advice(v1alpha1.ReasonExceedsClusterCapacity)
+			return messageAdvice(v1alpha1.ReasonExceedsClusterCapacity, message)
 		}
 		return "If only resources are insufficient, wait, decrease the requests or add nodes; otherwise correct the node selector, affinity or tolerations of the pod."
 	case corev1.PodReasonSchedulingGated:
 		return "The component that set the scheduling gates must remove them."
 	}
-	return advice(reason)
+	return messageAdvice(reason, message)
 }
 
 const (

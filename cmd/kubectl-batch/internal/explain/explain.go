@@ -86,7 +86,7 @@ func (f *Facts) groupReason() verdict {
 	case condition == nil:
 		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
-	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
+	v := verdict{condition.Reason, condition.Message, messageAdvice(condition.Reason, condition.Message)}
 	if pending := count(f.Pods).waiting; condition.Status == metav1.ConditionTrue && pending > 0 {
 		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
 	}

@@ -24,11 +24,16 @@ import (
 )
 
 const (
-	exceeds      = "needs 5 more pods of 8 nvidia.com/gpu, 4 of them could start now; 4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 4 of 5 pods)"
-	capability   = "exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64"
-	insufficient = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
-	gangEvicted  = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
-	queueFull    = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
+	exceeds    = "needs 5 more pods of 8 nvidia.com/gpu, 4 of them could start now; 4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 4 of 5 pods)"
+	capability = "exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64"
+	tooLarge   = "needs 2 more pods of 16 nvidia.com/gpu; 0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes (at most 0 of 2 pods): a pod requests 16 nvidia.com/gpu, the largest suitable node has 8"
+
+	podCapability = "exceeds the queue's capability: a pod requests 80 nvidia.com/gpu, and queue research has a capability of 64"
+	cannotBorrow  = "queue research cannot borrow (spec.reclaimable is false): deserved 64 nvidia.com/gpu, allocated 60, needs 8"
+	hadBorrowed   = "evicted because queue research had borrowed resources that other queues deserve; starts again only within what the queue deserves: deserved 64 nvidia.com/gpu, allocated 60, needs 8"
+	insufficient  = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
+	gangEvicted   = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
+	queueFull     = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
 
 // research is a queue with something in it.
@@ -66,6 +71,18 @@ func cases() map[string]*explain.Facts {
 		"exceeds-capability": facts(
 			group("train", 8, "research", pending("ExceedsQueueCapability", capability)),
 			pods("train", 8, waiting("ExceedsQueueCapability", capability)), research(),
+		),
+		"exceeds-each-node": facts(
+			group("train", 2, "research", pending("ExceedsClusterCapacity", tooLarge)), pods("train", 2, waiting("Unschedulable", tooLarge)), research(),
+		),
+		"pod-exceeds-capability": facts(
+			group("train", 2, "research", pending("ExceedsQueueCapability", podCapability)), pods("train", 2, waiting("ExceedsQueueCapability", podCapability)), research(),
+		),
+		"over-share": facts(
+			group("train", 2, "research", pending("OverShare", cannotBorrow)), pods("train", 2, waiting("OverShare", cannotBorrow)), research(),
+		),
+		"over-share-returned": facts(
+			group("train", 2, "research", pending("OverShare", hadBorrowed), evicted("True", gangEvicted)), pods("train", 2, waiting("OverShare", hadBorrowed)), research(),
 		),
 		"queue-full": facts(
 			group("train", 8, "research", pending("QueueFull", queueFull)),
