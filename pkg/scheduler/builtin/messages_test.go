@@ -4,6 +4,8 @@
 package builtin_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -206,4 +208,21 @@ func madeClaim(name string) PodOption {
 		p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "device", ResourceClaimTemplateName: &template}}
 		p.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "device", ResourceClaimName: &name}}
 	})
+}
+
+// TestNominatedResourcesAreNotOfOtherSchedulers asserts that resources which victims have left, and which are nominated to
+// the gang that evicted them, do not count as used by pods of other schedulers.
+func TestNominatedResourcesAreNotOfOtherSchedulers(t *testing.T) {
+	c := New(t, BuiltIn(t), Given(Node("g1", "64cpu 8gpu"), Queue("q", 1),
+		Group("q/low", 2, Running(2, "1cpu 4gpu", "g1")),
+		Group("q/high", 1, Priority(9), Pending(1, "1cpu 8gpu")),
+		Group("q/other", 1, Pending(1, "1cpu 4gpu")),
+	), WithConfig(AllActions))
+	c.Cycle()
+	c.FinishEvictions("q/low-0")
+	c.Cycle()
+	const want = "waits q/other NotEnoughResources: needs 1 more pod of 4 nvidia.com/gpu + 1 cpu; 0/1 nodes are available: 1 Insufficient nvidia.com/gpu"
+	if got := strings.Split(c.Waits(), "\n"); !slices.Contains(got, want) {
+		t.Errorf("want %q in %q", want, got)
+	}
 }
