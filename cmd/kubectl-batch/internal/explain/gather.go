@@ -116,6 +116,8 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 	switch {
 	case err == nil:
 		f.Queue = queue
+	case apierrors.IsForbidden(err):
+		f.Unread = append(f.Unread, fmt.Sprintf("queue %s: %v. Its shares, and the position in its order, require a ClusterRoleBinding to the role batch-scheduler-view.", f.queueName(), err))
 	case !apierrors.IsNotFound(err):
 		f.Unread = append(f.Unread, fmt.Sprintf("queue %s: %v", f.queueName(), err))
 	}
