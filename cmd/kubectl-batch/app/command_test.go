@@ -186,6 +186,7 @@ func TestWrongInput(t *testing.T) {
 		"why absent":                        `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why podgroup/absent":               `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why pod/absent":                    `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
+		"submit --time 1w":                  `invalid argument "1w" for "--time" flag: "1w" is not a time; valid forms: 90m, 12h, 1d12h, and those of Slurm, such as 90 (minutes), 12:00:00 and 1-12:00:00; see kubectl batch submit --help`,
 		"top":                               `kubectl batch top requires a resource: queues; kubectl batch top --help shows examples`,
 		"top queues a":                      `top queues accepts no names; it shows all Queues`,
 		"top queues -o name":                `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,

@@ -110,7 +110,7 @@ func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.spec.GPU, "gpu", "", "number of "+gang.GPU+" of each pod")
 	flags.StringVar(&o.spec.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
 	flags.StringVar(&o.spec.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
-	flags.DurationVar(&o.spec.Time, "time", 0, "for how long each pod may run, such as 90m or 12h; the time that it waits does not count")
+	flags.Var((*timeLimit)(&o.spec.Time), "time", "for how long each pod may run, such as 90m, 2d or, as for Slurm, 1-12:00:00; the time that it waits does not count")
 	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")

@@ -34,6 +34,8 @@ type Answer struct {
 	Evicted  string `json:"evicted,omitempty"`  // the last eviction
 	Warning  string `json:"warning,omitempty"`  // what an eviction would mean
 
+	TimeLimitSeconds int64 `json:"timeLimitSeconds,omitempty"` // of each pod
+
 	Members    []MemberAnswer   `json:"members,omitempty"`
 	QueueUsage *show.QueueUsage `json:"queueUsage,omitempty"`
 	History    []HistoryEntry   `json:"history"`
@@ -87,6 +89,7 @@ func NewAnswer(f *Facts) Answer {
 		v = f.podReason(p)
 	}
 	a.Reason, a.Advice = v.reason, v.advice
+	a.TimeLimitSeconds = int64(f.timeLimit().Seconds())
 	a.Message, a.Nearest = nearest(v.message)
 	if f.Queue != nil {
 		usage := show.Usage(f.Queue)

@@ -40,6 +40,9 @@ func (f *Facts) Text() string {
 		s.add("Phase", podPhase(&f.Pods[0], f.Now))
 		f.podReason(&f.Pods[0]).write(&s)
 	}
+	if limit := f.timeLimit(); limit > 0 {
+		s.add("Time", "each pod may run for "+duration.HumanDuration(limit)+" (activeDeadlineSeconds of the pod)")
+	}
 	s.add("Queue", f.shares())
 	s.add("History", historyOf(f).lines(f.age)...)
 	s.add("Unread", f.Unread...)

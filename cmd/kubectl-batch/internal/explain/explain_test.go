@@ -213,6 +213,12 @@ func cases() map[string]*explain.Facts {
 		"job-safe": ofJob(facts(
 			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
 		), ignoresEvictions, perIndex),
+		"time-limit": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 2, running, activeFor(36*3600)), research(),
+		),
+		"time-limit-of-job": ofJob(facts(
+			group("train", 1, "research", pending("NotEnoughPods", "0 of 1 pods that must start together exist")), nil, research(),
+		), func(j *batchv1.Job) { j.Spec.Template.Spec.ActiveDeadlineSeconds = ptr.To[int64](5400) }),
 		"no-scheduler": facts(group("train", 2, "research"), pods("train", 2), research()),
 		"just-made":    facts(group("train", 2, "research", aged(4)), pods("train", 2), research()),
 		"at-work":      facts(group("train", 2, "research", phase(v1alpha1.PodGroupPending), aged(4)), pods("train", 2), research()),

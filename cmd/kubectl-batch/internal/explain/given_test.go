@@ -213,6 +213,10 @@ func waiting(reason, message string) func(*corev1.Pod) {
 	}
 }
 
+func activeFor(seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(seconds) }
+}
+
 func bare(p *corev1.Pod) { p.OwnerReferences = nil }
 
 func running(p *corev1.Pod) {
