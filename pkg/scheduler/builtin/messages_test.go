@@ -142,7 +142,7 @@ func TestMessagesOfGangsThatCannotStart(t *testing.T) {
 		"a queue that cannot borrow": {
 			given: Given(gpuNodes, Queue("mine", 1, NotReclaimable()), Group("mine/mine", 2, Running(1, "1cpu 7gpu", "g1"), Running(1, "1cpu 8gpu", "g2")),
 				Group("mine/more", 2, Pending(2, "1cpu 2gpu")), Group("q/others", 2, Running(1, "1cpu 8gpu", "g3"), Running(1, "1cpu 8gpu", "g4"))),
-			want:  "waits mine/more OverShare: queue mine cannot borrow (spec.reclaimable is false): deserved 16 nvidia.com/gpu, allocated 15, needs 4",
+			want: "waits mine/more OverShare: queue mine cannot borrow (spec.reclaimable is false): deserved 16 nvidia.com/gpu, allocated 15, needs 4",
 		},
 		"spec.minResources exceeds the capability of the queue": {
 			given: Given(gpuNodes, Group("small/large", 1, MinResources("9gpu"), Pending(1, "1cpu 1gpu"))),

@@ -145,7 +145,7 @@ func cases() map[string]*explain.Facts {
 			group("train", 2, "research", pending("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")),
 			pods("train", 2, waiting("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")), research(),
 			event("PodGroup", "train", 12, "NotEnoughResources", "needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu"),
-			event("PodGroup", "train", 1, "Preempting", "3 pods evicted to free resources for this PodGroup: 2 of team/low and 1 more"),
+			event("PodGroup", "train", 1, "Preempting", "3 pods evicted by preempt to free resources for this PodGroup: 2 of team/low and 1 more"),
 		),
 		"claims": facts(
 			group("train", 2, "research", pending("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")),
