@@ -209,6 +209,7 @@ func TestWrongInput(t *testing.T) {
 		"submit -f none.yaml --replicas 2":        `--replicas and -f cannot be combined`,
 		"submit -f none.yaml -- sleep":            `a command and -f cannot be combined`,
 		"submit -f -":                             `-f -: no Job found`,
+		"submit --time 1w":                        `invalid argument "1w" for "--time" flag: "1w" is not a time; valid forms: 90m, 12h, 1d12h, and those of Slurm, such as 90 (minutes), 12:00:00 and 1-12:00:00; see kubectl batch submit --help`,
 		"why podgroup.scheduling.batch-scheduler.dev/absent": `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -81,15 +81,15 @@ func (r *Recorder) JobEnded(job v1.ObjectReference, preemptor, reason string) {
 	})
 }
 
-// PodsPreempted records how many pods were evicted for a PodGroup, and of which jobs.
-func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, pods int, victims string) {
+// PodsPreempted records how many pods an action has evicted for a PodGroup, and of which jobs.
+func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, pods int, action, victims string) {
 	evicted := fmt.Sprintf("%d pods", pods)
 	if pods == 1 {
 		evicted = "1 pod"
 	}
 	r.addPodGroup(event{
 		regarding: podGroup, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonPreempting, action: "Evicting",
-		note: evicted + " evicted to free resources for this PodGroup: " + victims,
+		note: evicted + " evicted by " + action + " to free resources for this PodGroup: " + victims,
 	})
 }
 

@@ -45,8 +45,8 @@ type Handler interface {
 type EventSink interface {
 	PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, preemptor string)
 	PodGroupEvictionSink
-	// PodsPreempted is called after all victims of a plan are evicted. The text names their jobs.
-	PodsPreempted(podGroup v1.ObjectReference, pods int, victims string)
+	// PodsPreempted is called after all victims of a plan are evicted. The last text names their jobs.
+	PodsPreempted(podGroup v1.ObjectReference, pods int, action, victims string)
 	// JobEnded is called for a Job (batch/v1) that does not recreate its evicted pods, but fails.
 	JobEnded(job v1.ObjectReference, preemptor, reason string)
 }
@@ -178,7 +178,7 @@ func (e *Evictor) execute(ctx context.Context, p *Plan) {
 		}
 	}
 	if p.PodGroup != nil {
-		e.Events.PodsPreempted(*p.PodGroup, len(p.Victims), p.victimJobs())
+		e.Events.PodsPreempted(*p.PodGroup, len(p.Victims), action(p.Victims[0].Cause), p.victimJobs())
 	}
 }
 
