@@ -53,10 +53,10 @@ func newVolumePlugins(h fwk.Handle, features feature.Features, bindTimeout time.
 	})
 }
 
-// newDevicePlugins returns the plugins for tasks with resource claims. Two features need more than the plugin gets
-// here and are off: claims that a scheduler creates for extended resources, and devices with binding conditions.
+// newDevicePlugins returns the plugins for tasks with resource claims, and for those that request extended resources of
+// device classes. Devices with binding conditions need more than the plugin gets here and are off.
 func newDevicePlugins(h fwk.Handle, features feature.Features) ([]filterPlugin, error) {
-	features.EnableDRAExtendedResource, features.EnableDRADeviceBindingConditions = false, false
+	features.EnableDRADeviceBindingConditions = false
 	args := &config.DynamicResourcesArgs{}
 	if features.EnableDRASchedulerFilterTimeout {
 		args.FilterTimeout = &metav1.Duration{Duration: deviceTimeout}
