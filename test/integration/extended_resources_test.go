@@ -56,7 +56,7 @@ func TestExtendedResources(t *testing.T) {
 				do: rows(gang("b", 1, pods(1, "1cpu 4gpu"), in("q"))),
 				want: `
 					a: Running Scheduled; 2 running
-					b: Pending QueueFull; 1 waiting Unschedulable`,
+					b: Pending QueueFull; 1 waiting QueueFull`,
 				prints: map[string]string{"b": "8 nvidia.com/gpu"},
 			}},
 		},
@@ -109,7 +109,7 @@ func TestExtendedResources(t *testing.T) {
 			given:   rows(nodes("n", 1, "8cpu"), gpuClass, devices("n1", 2), gang("a", 2, pods(2, "1cpu 1gpu"))),
 			step:    step{want: `a: Running Scheduled; 2 running`},
 			then: []step{
-				{do: rows(func(h *harness) { h.remove(jobLabel+"=a", 2) }, gang("b", 2, pods(2, "1cpu 1gpu"))), want: `b: Running Scheduled; 2 running`},
+				{do: rows(func(h *harness) { h.remove(jobLabel+"=a", 1) }, gang("b", 2, pods(2, "1cpu 1gpu"))), want: `b: Running Scheduled; 2 running`},
 				{do: rows(allocates(2, 2)), want: `b: Running Scheduled; 2 running`},
 			},
 		},
@@ -122,7 +122,7 @@ func TestExtendedResourcesRefused(t *testing.T) {
 	play(t, map[string]scenario{
 		"a claim": {
 			given: append(slices.Clone(given),
-				refusesCreate(resourcev1.GroupName, "resourceclaims", `object.metadata.generateName != "a-1-extended-resources-"`),
+				refusesClaim("a-1-extended-resources-"),
 				gang("a", 3, pods(3, "1cpu 4gpu"))),
 			step: step{want: `a: Pending ClaimsNotReady; 3 waiting ClaimsNotReady`, prints: map[string]string{"a": "the devices of pod a-1 on node n"}},
 			then: []step{
@@ -132,8 +132,8 @@ func TestExtendedResourcesRefused(t *testing.T) {
 		},
 		"a bind": {
 			given: append(slices.Clone(given),
-				refusesCreate("", "pods/binding", `object.metadata.name != "a-1"`), gang("a", 3, pods(3, "1cpu 4gpu"))),
-			step: step{want: `a: Pending BindFailed; 2 running, 1 waiting BindFailed`},
+				refusesBind("a-1"), gang("a", 3, pods(3, "1cpu 4gpu"))),
+			step: step{want: `a: Pending BindFailed; 2 running, 1 waiting BindFailed`, short: "a"},
 			then: []step{
 				{do: rows(refusingNoMore), want: `a: Running Scheduled; 3 running`},
 				{do: rows(allocates(3, 12)), want: `a: Running Scheduled; 3 running`},
@@ -147,7 +147,7 @@ func TestExtendedResourcesRefused(t *testing.T) {
 func TestExtendedResourcesKilled(t *testing.T) {
 	for name, kill := range map[string]func(*testing.T, *harness){
 		"before the first bind": func(_ *testing.T, h *harness) {
-			h.do(refusesCreate("", "pods/binding", "false"))
+			h.do(refusesBind("a-0", "a-1", "a-2"))
 			s := h.startScheduler()
 			h.do(gang("a", 3, pods(3, "1cpu 4gpu")))
 			h.eventually(func() error { return h.allocated(3, 12) })
@@ -191,7 +191,9 @@ func TestExtendedResourcesBesideStock(t *testing.T) {
 		"two-containers": func(p *corev1.Pod) { container(p, gpuResource, 1); container(p, gpuResource, 3) },
 		"init-container": func(p *corev1.Pod) { container(p, gpuResource, 1); initContainer(p, gpuResource, 3, nil) },
 		"sidecar":        func(p *corev1.Pod) { container(p, gpuResource, 1); initContainer(p, gpuResource, 2, &always) },
-		"implicit":       func(p *corev1.Pod) { requestOf(&p.Spec.Containers[0], "deviceclass.resource.kubernetes.io/gpu.nvidia.com", 2) },
+		"implicit": func(p *corev1.Pod) {
+			requestOf(&p.Spec.Containers[0], "deviceclass.resource.kubernetes.io/gpu.nvidia.com", 2)
+		},
 		"two-resources": func(p *corev1.Pod) {
 			requestOf(&p.Spec.Containers[0], gpuResource, 1)
 			container(p, "deviceclass.resource.kubernetes.io/gpu.nvidia.com", 1)
@@ -226,7 +228,7 @@ func TestExtendedResourcesBesideStock(t *testing.T) {
 			return nil
 		})
 	}
-	h.do(allocates(12, 28))
+	h.do(allocates(12, 32))
 }
 
 // claimed is what a pod gets for its extended resources.
@@ -293,12 +295,40 @@ func initContainer(p *corev1.Pod, name corev1.ResourceName, count int64, restart
 	requestOf(&p.Spec.InitContainers[0], name, count)
 }
 
-// refusesCreate has the API server refuse to create some objects of a resource.
-func refusesCreate(group, resource, unless string) row {
+// refusesClaim has the API server refuse to create claims whose names are generated from the prefix.
+func refusesClaim(prefix string) row {
 	return func(h *harness) {
-		h.deny(refusal, admissionv1.Create, admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}}, unless)
-		h.pass(2 * idleCycles) // until it is in force
+		h.deny(refusal, admissionv1.Create, admissionv1.Rule{APIGroups: []string{resourcev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"resourceclaims"}},
+			fmt.Sprintf("!has(object.metadata.generateName) || object.metadata.generateName != %q", prefix))
+		h.refused(func() error {
+			claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}, Spec: oneDevice()}
+			_, err := h.client.ResourceV1().ResourceClaims(namespace).Create(h.ctx, claim, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err
+		})
 	}
+}
+
+// refusesBind has the API server refuse to bind pods.
+func refusesBind(pods ...string) row {
+	return func(h *harness) {
+		h.deny(refusal, admissionv1.Create, admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
+			fmt.Sprintf("!(object.metadata.name in [%s])", `"`+strings.Join(pods, `", "`)+`"`))
+		h.refused(func() error {
+			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pods[0], Namespace: namespace}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}
+			return h.client.CoreV1().Pods(namespace).Bind(h.ctx, binding, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		})
+	}
+}
+
+// refused waits until the API server refuses a request by a policy.
+func (h *harness) refused(request func() error) {
+	h.t.Helper()
+	h.eventually(func() error {
+		if err := request(); err == nil || !strings.Contains(err.Error(), refusal) {
+			return fmt.Errorf("the policy is not in force: %w", err)
+		}
+		return nil
+	})
 }
 
 // allocates waits until pods have that many claims for extended resources with that many devices in all.
