@@ -186,7 +186,7 @@ func TestExtendedResourcesKilled(t *testing.T) {
 // TestExtendedResourcesBesideStock compares the claims for equal pods with those of the stock kube-scheduler.
 func TestExtendedResourcesBesideStock(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
-	shapes := map[string]func(*corev1.Pod){
+	variants := map[string]func(*corev1.Pod){
 		"one-container":  func(p *corev1.Pod) { requestOf(&p.Spec.Containers[0], gpuResource, 2) },
 		"two-containers": func(p *corev1.Pod) { container(p, gpuResource, 1); container(p, gpuResource, 3) },
 		"init-container": func(p *corev1.Pod) { container(p, gpuResource, 1); initContainer(p, gpuResource, 3, nil) },
@@ -204,26 +204,26 @@ func TestExtendedResourcesBesideStock(t *testing.T) {
 	h.do(nodes("n", 2, "64cpu"), gpuClass, devices("n1", 16), devices("n2", 16))
 	h.start()
 	var list []*corev1.Pod
-	for shape, edit := range shapes {
+	for variant, edit := range variants {
 		for prefix, name := range map[string]string{"ours": scheduler.Name, "stock": corev1.DefaultSchedulerName} {
-			pod := newPod(prefix+"-"+shape, "1cpu", edit)
+			pod := newPod(prefix+"-"+variant, "1cpu", edit)
 			pod.Spec.SchedulerName = name
 			list = append(list, pod)
 		}
 	}
 	h.create(list)
-	for shape := range shapes {
+	for variant := range variants {
 		h.eventually(func() error {
-			ours, err := h.claimOf("ours-" + shape)
+			ours, err := h.claimOf("ours-" + variant)
 			if err != nil {
 				return err
 			}
-			theirs, err := h.claimOf("stock-" + shape)
+			theirs, err := h.claimOf("stock-" + variant)
 			if err != nil {
 				return err
 			}
 			if diff := cmp.Diff(theirs, ours); diff != "" {
-				t.Fatalf("%s (-stock +ours):\n%s", shape, diff)
+				t.Fatalf("%s (-stock +ours):\n%s", variant, diff)
 			}
 			return nil
 		})
