@@ -19,7 +19,8 @@ import (
 type deviceFeed struct {
 	cache     *Cache
 	inventory *devices.Inventory
-	// requested is how many resources of the model the inventory knows. The scheduling goroutine uses it.
+	// requested is how many of the resources of a model the inventory knows. The scheduling goroutine uses both.
+	dims      *api.Dimensions
 	requested int
 }
 
@@ -43,8 +44,8 @@ func (f *deviceFeed) add(e event) {
 // requestFrom tells the inventory which implicit resources of device classes the pods request. Every class has one, and
 // most are never requested.
 func (f *deviceFeed) requestFrom(dims *api.Dimensions) {
-	if f.requested > dims.Len() { // of the model before a rebuild
-		f.requested = 0
+	if f.dims != dims { // the model was rebuilt
+		f.dims, f.requested = dims, 0
 	}
 	for ; f.requested < dims.Len(); f.requested++ {
 		if name := dims.Name(f.requested); devices.Implicit(name) {
