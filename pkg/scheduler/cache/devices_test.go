@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 const gpuResource, implicitResource = "nvidia.com/gpu", v1.ResourceName(resourcev1.ResourceDeviceClassPrefix + "gpu")
@@ -20,7 +22,7 @@ const gpuResource, implicitResource = "nvidia.com/gpu", v1.ResourceName(resource
 // TestDevicesReachTheModel shows device classes and slices, and rebuilds the model.
 func TestDevicesReachTheModel(t *testing.T) {
 	c, h := newCache(t)
-	shows := func(step string, resources v1.ResourceName, want ...int64) {
+	shows := func(step string, pod api.TaskID, resources v1.ResourceName, want ...int64) {
 		t.Helper()
 		for _, when := range []string{"", " after a rebuild"} {
 			c.Apply()
@@ -33,7 +35,7 @@ func TestDevicesReachTheModel(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s%s: %s of n1 and n2 (-want +got):\n%s", step, when, resources, diff)
 			}
-			if signature := c.Model().Tasks()["pod-p"].Signature; signature.DeviceResources != (want[0] > 0) {
+			if signature := c.Model().Tasks()[pod].Signature; signature.DeviceResources != (want[0] > 0) {
 				t.Errorf("%s%s: the pod requests devices: %t", step, when, signature.DeviceResources)
 			}
 			c.Rebuild()
@@ -59,24 +61,26 @@ func TestDevicesReachTheModel(t *testing.T) {
 	lists := node("n2")
 	lists.Status.Allocatable[gpuResource] = resource.MustParse("4")
 	h.nodes.OnAdd(lists, true)
-	pod := with(member("", "p"), func(p *v1.Pod) {
-		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{gpuResource: resource.MustParse("1")}
-	})
-	h.pods.OnAdd(pod, true)
+	requesting := func(name string, resourceName v1.ResourceName) *v1.Pod {
+		return with(member("", name), func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{resourceName: resource.MustParse("1")}
+		})
+	}
+	h.pods.OnAdd(requesting("p", gpuResource), true)
 	add(classes, classHandler, class)
 	add(slices, sliceHandler, slice)
-	shows("a class that provides nothing", gpuResource, 0, 4)
+	shows("a class that provides nothing", "pod-p", gpuResource, 0, 4)
 
 	named := class.DeepCopy()
 	named.Spec.ExtendedResourceName, named.ResourceVersion = ptr.To(gpuResource), "2"
 	add(classes, classHandler, named)
-	shows("a class that provides the resource", gpuResource, 2, 4)
+	shows("a class that provides the resource", "pod-p", gpuResource, 2, 4)
 
 	more := slice.DeepCopy()
 	more.Spec.Devices, more.ResourceVersion = append(more.Spec.Devices, resourcev1.Device{Name: "c"}), "2"
 	_ = slices.GetIndexer().Update(more)
 	sliceHandler.OnUpdate(slice, more)
-	shows("one device more", gpuResource, 3, 4)
+	shows("one device more", "pod-p", gpuResource, 3, 4)
 
 	_ = slices.GetIndexer().Delete(more)
 	sliceHandler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "n1", Obj: more})
@@ -86,9 +90,6 @@ func TestDevicesReachTheModel(t *testing.T) {
 	}
 
 	add(slices, sliceHandler, slice)
-	h.pods.OnUpdate(pod, with(pod.DeepCopy(), func(p *v1.Pod) {
-		p.ResourceVersion = "2"
-		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{implicitResource: resource.MustParse("1")}
-	}))
-	shows("the resource that the class has without naming it", implicitResource, 2, 0)
+	h.pods.OnAdd(requesting("q", implicitResource), false)
+	shows("the resource that the class has without naming it", "pod-q", implicitResource, 2, 0)
 }
