@@ -69,6 +69,10 @@ func TestDevicesReachTheModel(t *testing.T) {
 	h.pods.OnAdd(requesting("p", gpuResource), true)
 	add(classes, classHandler, class)
 	add(slices, sliceHandler, slice)
+	add(slices, sliceHandler, &resourcev1.ResourceSlice{ // of a node that lists the resource
+		ObjectMeta: metav1.ObjectMeta{Name: "n2"},
+		Spec:       resourcev1.ResourceSliceSpec{Driver: "test.driver", NodeName: ptr.To("n2"), Devices: []resourcev1.Device{{Name: "a"}}},
+	})
 	shows("a class that provides nothing", "pod-p", gpuResource, 0, 4)
 
 	named := class.DeepCopy()
@@ -91,5 +95,5 @@ func TestDevicesReachTheModel(t *testing.T) {
 
 	add(slices, sliceHandler, slice)
 	h.pods.OnAdd(requesting("q", implicitResource), false)
-	shows("the resource that the class has without naming it", "pod-q", implicitResource, 2, 0)
+	shows("the resource that the class has without naming it", "pod-q", implicitResource, 2, 1)
 }
