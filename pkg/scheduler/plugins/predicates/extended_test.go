@@ -48,6 +48,10 @@ func TestExtendedResources(t *testing.T) {
 			objects: []runtime.Object{gpus("n1", "a"), gpus("n2", "b"), allocated("n1", "a", deviceClaim("one", 1))},
 			pod:     pod("p", gpu(1)), want: map[string]string{"n1": "Insufficient nvidia.com/gpu", "n2": fits},
 		},
+		"a claim, on a node that lists the resource": {
+			objects: []runtime.Object{gpus("n1", "a", "b", "c"), gpus("n2", "d"), deviceClaim("one", 1), allocated("n2", "d", deviceClaim("two", 1))}, node2: lists,
+			pod: pod("p", gpu(2), usesClaim("one")), want: map[string]string{"n1": fits, "n2": inUse},
+		},
 		"a claim and an extended resource": {
 			objects: []runtime.Object{gpus("n1", "a"), gpus("n2", "b", "c"), deviceClaim("one", 1)},
 			pod:     pod("p", gpu(1), usesClaim("one")), want: map[string]string{"n1": noDevice, "n2": fits},
