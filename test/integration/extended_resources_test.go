@@ -104,6 +104,25 @@ func TestExtendedResources(t *testing.T) {
 				{do: rows(allocates(2, 2)), want: `a: Running Scheduled; 2 running`},
 			},
 		},
+		"pods are evicted from the node that lists the resource": {
+			evicts: true,
+			given: rows(
+				node("driver", "8cpu"), node("plugin", "8cpu 2gpu"), gpuClass, devices("driver", 2), priorityClass("low", 1), priorityClass("high", 100),
+				gang("a", 1, pods(4, "1cpu 1gpu", priority("low")))),
+			step: step{want: `a: Running Scheduled; 4 running (driver 2, plugin 2)`, by: host},
+			then: []step{{
+				do: rows(gang("b", 1, pods(1, "1cpu 2gpu", priority("high")))),
+				want: `
+					a: Running Scheduled; 2 running (driver 2)
+					b: Running Scheduled; 1 running (plugin 1)`, by: host,
+			}, {
+				do: rows(gang("c", 1, pods(1, "1cpu 2gpu", priority("high")))),
+				want: `
+					a: Running Scheduled; 2 running (driver 2)
+					b: Running Scheduled; 1 running (plugin 1)
+					c: Pending NotEnoughResources; 1 waiting Unschedulable`, by: host,
+			}},
+		},
 		"devices are free again when their pods are deleted": {
 			cluster: controllers,
 			given:   rows(nodes("n", 1, "8cpu"), gpuClass, devices("n1", 2), gang("a", 2, pods(2, "1cpu 1gpu"))),

@@ -227,9 +227,9 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// TestInventoryIsQuiet checks that an inventory sends nothing while no class provides a resource, and only changes
+// TestInventorySendsOnlyChanges checks that an inventory sends nothing while no class provides a resource, and only changes
 // afterwards.
-func TestInventoryIsQuiet(t *testing.T) {
+func TestInventorySendsOnlyChanges(t *testing.T) {
 	got, o := &known{}, newObjects().add(class("gpu", ""), slice("n1", 2), node("n1", "a"))
 	inventory := NewInventory(o.factory, got)
 	everything := func() {
