@@ -34,7 +34,7 @@ func TestExtendedResources(t *testing.T) {
 			given: rows(nodes("n", 2, "8cpu"), gpuClass, devices("n1", 8), devices("n2", 8), gang("a", 5, pods(5, "1cpu 4gpu"))),
 			step: step{
 				want:   `a: Pending ExceedsClusterCapacity; 5 waiting Unschedulable`,
-				prints: map[string]string{"a": "nvidia.com/gpu"},
+				prints: map[string]string{"a": "would not fit the empty nodes (at most 4 of 5 pods)"},
 			},
 			then: []step{{
 				do: rows(allocates(0, 0), devices("n3", 4), node("n3", "8cpu")),

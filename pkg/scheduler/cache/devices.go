@@ -4,9 +4,10 @@
 package cache
 
 import (
+	"maps"
+
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -70,7 +71,7 @@ func (f *deviceFeed) nodesAfter(first toolscache.ResourceEventHandler) toolscach
 		switch {
 		case before == nil:
 			f.inventory.NodeChanged(after.Name)
-		case after == nil || !equality.Semantic.DeepEqual(before.Labels, after.Labels):
+		case after == nil || !maps.Equal(before.Labels, after.Labels):
 			f.inventory.NodeChanged(before.Name)
 		}
 	})}
