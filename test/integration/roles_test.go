@@ -56,7 +56,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"priorityclasses.scheduling.k8s.io":     reads,
 		"queues":                                reads,
 		"queues/status":                         "update",
-		"resourceclaims.resource.k8s.io":        "get list update watch",
+		"resourceclaims.resource.k8s.io":        "create delete get list update watch",
 		"resourceclaims.resource.k8s.io/status": "update",
 		"resourceslices.resource.k8s.io":        reads,
 		"selfsubjectaccessreviews.authorization.k8s.io": "create", // as everybody
@@ -75,6 +75,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 	} {
 		may.remove(resource, "update")
 	}
+	may.remove("resourceclaims.resource.k8s.io", "create", "delete") // in TestExtendedResources and TestExtendedResourcesRefused
 	unused := rights{}
 	for what, verbs := range may {
 		resource, _, _ := strings.Cut(what, " ")

@@ -92,6 +92,7 @@ type Cache struct {
 	sources        []*source
 	failures       *watchFailures
 	trimmer        *trimmer
+	devices        *deviceFeed
 	synced         atomic.Bool
 
 	binder   binder
@@ -130,6 +131,7 @@ func New(o Options) (*Cache, error) {
 		failures:       newWatchFailures(o.Log.WithName("cache"), o.Clock),
 	}
 	c.queue.clock = o.Clock
+	c.devices = newDeviceFeed(c)
 	c.model = c.emptyModel(nil)
 	c.wireEffects()
 	if err := c.listen(); err != nil {
@@ -195,6 +197,7 @@ func (c *Cache) Apply() int {
 			c.Rebuild()
 		}
 	}
+	c.devices.requestFrom(c.model.Dims())
 	if len(batch) > 0 {
 		c.options.Metrics.EventsApplied(c.options.Clock.Since(since))
 	}

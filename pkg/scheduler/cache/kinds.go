@@ -43,6 +43,8 @@ const (
 	rankPriorityClass
 	rankQueue
 	rankPodGroup
+	rankDeviceResources // not an object: what device classes provide
+	rankNodeDevices     // nor this one: the devices of a node
 	rankNode
 	rankBudget
 	rankPod

@@ -4,6 +4,7 @@
 package model
 
 import (
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -32,6 +33,11 @@ type Inspection struct {
 	TermReferences map[string]int
 	IndexedTerms   int
 
+	// Devices are the devices of nodes that device classes provide as resources, by node; DeviceDimensions are those
+	// resources.
+	Devices          map[string]v1.ResourceList
+	DeviceDimensions []int
+
 	Namespaces map[string]Namespace
 	Budgets    map[string]map[string]*Budget // by namespace and name
 	// UnconfirmedEvictions are decided and not yet shown by the API server.
@@ -59,6 +65,8 @@ func Inspect(c *Cluster) Inspection {
 		Signatures:           c.signatures.byKey,
 		TermReferences:       map[string]int{},
 		IndexedTerms:         len(terms.others),
+		Devices:              c.nodes.devices,
+		DeviceDimensions:     c.signatures.deviceDimensions,
 		Namespaces:           c.namespaces,
 		Budgets:              c.budgets.budgets,
 		UnconfirmedEvictions: c.budgets.unconfirmed,

@@ -13,12 +13,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/devices"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
@@ -96,8 +98,9 @@ type placement struct {
 }
 
 func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
+	factory := staticInformers(s.objects)
 	profile, err := p.Registry.NewProfile(p.Configuration, framework.Handle{
-		Informers: staticInformers(s.objects), Clock: fixedClock{s.now}, GangGrace: o.GangGrace,
+		Informers: factory, Clock: fixedClock{s.now}, GangGrace: o.GangGrace,
 	})
 	if err != nil {
 		return nil, err
@@ -118,6 +121,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	for _, obj := range s.objects {
 		r.notify(obj)
 	}
+	r.countDevices(factory)
 	r.cluster.Events().Recompute()
 	return r, nil
 }
@@ -140,6 +144,17 @@ func (r *run) notify(obj Object) {
 	case *v1.Pod:
 		r.cluster.Events().SetPod(obj)
 	}
+}
+
+// countDevices delivers the devices that device classes provide as extended resources.
+func (r *run) countDevices(factory informers.SharedInformerFactory) {
+	inventory := devices.NewInventory(factory, r.cluster.Events())
+	for i := range r.cluster.Dims().Len() {
+		if name := r.cluster.Dims().Name(i); devices.Implicit(name) {
+			inventory.Request(name)
+		}
+	}
+	inventory.ClassesChanged()
 }
 
 func (r *run) session(ctx context.Context) error {
