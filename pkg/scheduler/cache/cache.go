@@ -151,7 +151,7 @@ func (c *Cache) wireEffects() {
 		Events: c.recorder, Yield: yield, Clock: o.Clock, Log: o.Log,
 	})
 	c.evictor = evict.New(evict.Options{
-		Kube: o.Kube, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
+		Kube: o.Kube, Workers: evict.DefaultWorkers, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
 		Clock: o.Clock, Log: o.Log,
 	})
 	c.binder = bind.New(bind.Options{
