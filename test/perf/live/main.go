@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Live measures the running scheduler with a real API server: how soon a gang starts on an idle cluster, how many
-// arriving and ending gangs the scheduler sustains, and how much memory it uses.
+// arriving and ending gangs the scheduler sustains, how fast it evicts, and how much memory it uses.
 //
 //	go run ./test/perf/live -run idle
 //
