@@ -290,8 +290,9 @@ func (e fakeEvictor) Enqueue(p *evict.Plan) {
 	}
 }
 
-func (fakeEvictor) Forget(types.UID)    {}
-func (fakeEvictor) Run(context.Context) {}
+func (fakeEvictor) Forget(types.UID)                     {}
+func (fakeEvictor) Yield(context.Context, time.Duration) {}
+func (fakeEvictor) Run(context.Context)                  {}
 
 // bindEnds plays the binder and the API server.
 func (s *fakeInformers) bindEnds(t *rapid.T) {

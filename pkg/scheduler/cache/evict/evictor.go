@@ -86,27 +86,36 @@ type Evictor struct {
 	// refused holds victims until their back-off ends.
 	refused workqueue.TypedDelayingInterface[types.UID]
 
-	mu    sync.Mutex
-	queue []*Plan
-	wake  chan struct{}
+	wake chan struct{}
+
+	mu        sync.Mutex // guards the fields below
+	queue     []*Plan
+	executing int           // plans, including those in queue
+	idle      chan struct{} // closed while there are none
 }
 
 // New returns an evictor. It sends nothing before Run.
 func New(o Options) *Evictor {
 	o.Log = o.Log.WithName("evict")
-	return &Evictor{
+	e := &Evictor{
 		Options:   o,
 		requests:  &permits{free: o.Workers},
 		sequences: &sequences{byBudget: map[string]*sequence{}},
 		backoff:   workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](backoffBase, backoffLimit),
 		wake:      make(chan struct{}, 1),
+		idle:      make(chan struct{}),
 	}
+	close(e.idle)
+	return e
 }
 
 // Enqueue takes a plan over and returns at once.
 func (e *Evictor) Enqueue(p *Plan) {
 	e.mu.Lock()
 	e.queue = append(e.queue, p)
+	if e.executing++; e.executing == 1 {
+		e.idle = make(chan struct{})
+	}
 	e.mu.Unlock()
 	select {
 	case e.wake <- struct{}{}:
@@ -145,17 +154,57 @@ func (e *Evictor) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-e.wake:
 			for p := e.next(); p != nil; p = e.next() {
-				executing.Go(func() { e.execute(ctx, p) })
+				executing.Go(func() {
+					defer e.finished()
+					e.execute(ctx, p)
+				})
 			}
 		}
 	}
 	executing.Wait()
+	e.drop()
 	e.refused.ShutDown()
 	running.Wait()
 }
 
 // execute carries out one plan.
 func (e *Evictor) execute(ctx context.Context, p *Plan) { newExecution(ctx, e, p).run() }
+
+// finished is called when a plan is executed.
+func (e *Evictor) finished() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.executing--; e.executing == 0 {
+		close(e.idle)
+	}
+}
+
+// drop drops the plans that have not begun when the evictor stops.
+func (e *Evictor) drop() {
+	for p := e.next(); p != nil; p = e.next() {
+		e.finished()
+	}
+}
+
+// Yield waits until no plan is queued or being executed, but at most for the given time. Writers of statuses call it
+// before each write: their requests would delay the evictions of a plan, and with them the preemptor.
+func (e *Evictor) Yield(ctx context.Context, atMost time.Duration) {
+	e.mu.Lock()
+	idle := e.idle
+	e.mu.Unlock()
+	select {
+	case <-idle:
+		return
+	default:
+	}
+	timer := e.Clock.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}
 
 // fail reports victims that stay. Those in refused back off.
 func (e *Evictor) fail(victims []*Victim, refused map[*Victim]error) {

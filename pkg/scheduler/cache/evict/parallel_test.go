@@ -344,3 +344,36 @@ func TestPreemptorIsCheckedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestYield: writers of statuses wait while a plan is executed, but not for longer than they say.
+func TestYield(t *testing.T) {
+	for name, test := range map[string]struct {
+		after, atMost, want time.Duration
+	}{
+		"before the plan":                {0, time.Second, 0},
+		"until the plan is executed":     {150 * time.Millisecond, time.Second, 150 * time.Millisecond},
+		"at most for the given time":     {150 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond},
+		"not after the plan is executed": {time.Second, time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newParallel(1)
+				p.latency = quick
+				var running sync.WaitGroup
+				var waited time.Duration
+				running.Go(func() {
+					time.Sleep(test.after)
+					began := time.Now()
+					p.Yield(t.Context(), test.atMost)
+					waited = time.Since(began)
+				})
+				synctest.Wait()
+				p.run(t, 2*time.Second, p.planOf("p", "a-0", "a-1", "a-2"))
+				running.Wait()
+				if waited != test.want {
+					t.Errorf("waited %v, want %v", waited, test.want)
+				}
+			})
+		})
+	}
+}
