@@ -40,6 +40,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"csistoragecapacities.storage.k8s.io": reads,
 		"deviceclasses.resource.k8s.io":       reads,
 		"events.events.k8s.io":                "create patch",
+		"jobs.batch":                          "get",
 		"leases.coordination.k8s.io [batch-scheduler] in batch-scheduler-system": "get update",
 		"leases.coordination.k8s.io in batch-scheduler-system":                   "create",
 		"namespaces":                            reads,

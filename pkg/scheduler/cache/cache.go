@@ -113,6 +113,7 @@ type binder interface {
 type evictor interface {
 	Enqueue(*evict.Plan)
 	Forget(types.UID)
+	Yield(ctx context.Context, atMost time.Duration)
 	Run(context.Context)
 }
 
@@ -150,15 +151,24 @@ func (c *Cache) wireEffects() {
 	c.statuses = status.New(status.Options{
 		Kube: o.Kube, Batch: o.Batch,
 		PodGroups: batch.PodGroups().Lister(), Queues: batch.Queues().Lister(), Pods: o.Informers.Core().V1().Pods().Lister(),
-		Events: c.recorder, Yield: yield, Clock: o.Clock, Log: o.Log,
+		Events: c.recorder, Yield: c.yieldToAll, Clock: o.Clock, Log: o.Log,
 	})
 	c.evictor = evict.New(evict.Options{
-		Kube: o.Kube, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
+		Kube: o.Kube, Workers: evict.DefaultWorkers, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
 		Clock: o.Clock, Log: o.Log,
 	})
 	c.binder = bind.New(bind.Options{
 		Kube: o.Kube, Workers: o.BindWorkers, Handler: results{c}, Events: c.recorder, Metrics: o.Metrics, Clock: o.Clock, Log: o.Log,
 	})
+}
+
+// yieldToAll waits until no bind and no eviction is queued or being sent, but at most for the given time.
+func (c *Cache) yieldToAll(ctx context.Context, atMost time.Duration) {
+	began := c.options.Clock.Now()
+	c.binder.Yield(ctx, atMost)
+	if left := atMost - c.options.Clock.Since(began); left > 0 {
+		c.evictor.Yield(ctx, left)
+	}
 }
 
 // emptyModel returns a model without objects that takes over a record of operations in flight.

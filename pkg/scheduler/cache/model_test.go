@@ -290,8 +290,9 @@ func (e fakeEvictor) Enqueue(p *evict.Plan) {
 	}
 }
 
-func (fakeEvictor) Forget(types.UID)    {}
-func (fakeEvictor) Run(context.Context) {}
+func (fakeEvictor) Forget(types.UID)                     {}
+func (fakeEvictor) Yield(context.Context, time.Duration) {}
+func (fakeEvictor) Run(context.Context)                  {}
 
 // bindEnds plays the binder and the API server.
 func (s *fakeInformers) bindEnds(t *rapid.T) {
@@ -328,6 +329,9 @@ func (s *fakeInformers) evictSome(t *rapid.T) {
 	victim := drawTask(t, "victim", victims)
 	s.Model().Ledger().Place(victim, api.Releasing, victim.Node)
 	s.Commit([]api.Decision{{Kind: api.Evict, Task: victim, Node: victim.Node, For: victim.Job, Cause: api.Preempted}})
+	if got, want := s.evictions[victim.Pod.UID].Budget, model.BudgetOf(s.Model(), victim); got != want {
+		t.Fatalf("the evictor knows the budget %q of pod %s, want %q", got, victim.Pod.Name, want)
+	}
 	s.Model().Ledger().MarkEvicting(victim)
 }
 

@@ -30,6 +30,8 @@ type Gang struct {
 	Name        string
 	Size        int
 	Annotations map[string]string // of the pods
+	// PriorityClass is that of the pods; empty for the default.
+	PriorityClass string
 	// Furnished pods have typical fields that a scheduler does not need.
 	Furnished bool
 }
@@ -52,7 +54,8 @@ func (g Gang) Pod(member int) *corev1.Pod {
 			Annotations: g.Annotations,
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: scheduler.Name,
+			SchedulerName:     scheduler.Name,
+			PriorityClassName: g.PriorityClass,
 			Containers: []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 			}}},
@@ -85,7 +88,7 @@ type Workload struct {
 
 // Submit creates all groups, then all pods, gang by gang.
 func (w *Workload) Submit(ctx context.Context, gangs ...Gang) error {
-	if err := w.createGroups(ctx, gangs); err != nil {
+	if err := w.CreateGroups(ctx, gangs...); err != nil {
 		return err
 	}
 	return w.Create(ctx, Pods(gangs))
@@ -130,7 +133,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-func (w *Workload) createGroups(ctx context.Context, gangs []Gang) error {
+// CreateGroups creates the groups of gangs, without pods.
+func (w *Workload) CreateGroups(ctx context.Context, gangs ...Gang) error {
 	return each(ctx, len(gangs), func(i int) error { return w.createGroup(ctx, gangs[i]) })
 }
 
