@@ -130,6 +130,9 @@ func New(o Options) (*Cache, error) {
 		failures:       newWatchFailures(o.Log.WithName("cache"), o.Clock),
 	}
 	c.queue.clock = o.Clock
+	for _, name := range o.SchedulerNames {
+		o.Metrics.PodsBoundByOthers(name, 0)
+	}
 	c.model = c.emptyModel(nil)
 	c.wireEffects()
 	if err := c.listen(); err != nil {

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,13 +14,13 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
-// boundByOthers records the calls of PodBoundByOther.
+// boundByOthers records the calls of PodsBoundByOthers.
 type boundByOthers struct {
 	noMetrics
 	names []string
 }
 
-func (b *boundByOthers) PodBoundByOther(name string) { b.names = append(b.names, name) }
+func (b *boundByOthers) PodsBoundByOthers(name string, _ int) { b.names = append(b.names, name) }
 
 // TestContestedNames: a pod with one of the names of the scheduler is bound while the scheduler runs.
 func TestContestedNames(t *testing.T) {
@@ -61,7 +60,6 @@ func TestContestedNames(t *testing.T) {
 			running := with(after.DeepCopy(), func(p *v1.Pod) { p.ResourceVersion, p.Status.Phase = "3", v1.PodRunning })
 			pods.OnUpdate(after, running)
 			c.Apply()
-			slices.Sort(got.names)
 			if diff := cmp.Diff(test.want, got.names, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}

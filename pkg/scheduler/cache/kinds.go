@@ -62,7 +62,7 @@ func podKind(schedulerNames []string) *kind[*v1.Pod] {
 		remove: func(c *Cache, pod *v1.Pod) { c.model.Events().DeletePod(pod.UID) },
 		changed: func(c *Cache, before, after *v1.Pod) {
 			if contested(schedulerNames, before, after) {
-				c.options.Metrics.PodBoundByOther(after.Spec.SchedulerName)
+				c.options.Metrics.PodsBoundByOthers(after.Spec.SchedulerName, 1)
 				c.recorder.NameContested(after)
 			}
 		},

@@ -21,8 +21,9 @@ type Metrics interface {
 	EventsApplied(oldest time.Duration)
 	// WatchFailed is called when a list or watch has failed, and with 0 times before the first.
 	WatchFailed(resource string, times int)
-	// PodBoundByOther is called when another client has bound a pod with a name of this scheduler.
-	PodBoundByOther(schedulerName string)
+	// PodsBoundByOthers is called when another client has bound a pod with a name of this scheduler, and with 0 pods before
+	// the first.
+	PodsBoundByOthers(schedulerName string, pods int)
 }
 
 // noMetrics is the default: it drops all measurements.
@@ -35,4 +36,4 @@ func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
 func (noMetrics) PodBound(time.Duration)                  {}
 func (noMetrics) PodGroupScheduled(string, time.Duration) {}
 func (noMetrics) WatchFailed(string, int)                 {}
-func (noMetrics) PodBoundByOther(string)                  {}
+func (noMetrics) PodsBoundByOthers(string, int)           {}

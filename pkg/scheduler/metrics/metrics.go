@@ -186,9 +186,10 @@ func (m *Metrics) WatchFailed(resource string, times int) {
 	m.watchErrors.WithLabelValues(resource).Add(float64(times))
 }
 
-// PodBoundByOther records a pod with a name of this scheduler that another client has bound.
-func (m *Metrics) PodBoundByOther(schedulerName string) {
-	m.boundByOthers.WithLabelValues(schedulerName).Inc()
+// PodsBoundByOthers records pods with a name of this scheduler that another client has bound. Rates need a first value of
+// zero, so it is also called with 0.
+func (m *Metrics) PodsBoundByOthers(schedulerName string, pods int) {
+	m.boundByOthers.WithLabelValues(schedulerName).Add(float64(pods))
 }
 
 // Leads records whether this replica schedules.

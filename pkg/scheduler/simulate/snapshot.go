@@ -6,8 +6,8 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
