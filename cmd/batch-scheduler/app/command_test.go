@@ -55,6 +55,14 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"--scheduler-name="},
 			want:  "--scheduler-name: must not be empty; see batch-scheduler --help",
 		},
+		"a scheduler name twice": {
+			given: []string{"--scheduler-name=a,b,a"},
+			want:  "--scheduler-name: a is listed twice; see batch-scheduler --help",
+		},
+		"an empty scheduler name": {
+			given: []string{"--scheduler-name=a,"},
+			want:  "--scheduler-name: a name must not be empty; see batch-scheduler --help",
+		},
 		"the name of the stock scheduler": {
 			given: []string{"--scheduler-name=default-scheduler"},
 			want:  "--scheduler-name: default-scheduler is the name of the scheduler of Kubernetes itself; choose another; see batch-scheduler --help",

@@ -195,7 +195,7 @@ func nameOf(n *api.NodeInfo) string {
 
 // taskJob applies the membership rule again.
 func (a *audit) taskJob(what string, t *api.TaskInfo) {
-	if t.Pod.Spec.SchedulerName != a.i.SchedulerName {
+	if !slices.Contains(a.i.SchedulerNames, t.Pod.Spec.SchedulerName) {
 		expect(a, what+" is foreign and has no job", t.Job, nil)
 		return
 	}

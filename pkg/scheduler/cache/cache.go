@@ -30,8 +30,8 @@ import (
 
 // Options are the parts of a Cache. All are required, except where a default is named.
 type Options struct {
-	// SchedulerName is the spec.schedulerName of the pods to schedule.
-	SchedulerName string
+	// SchedulerNames are the values of spec.schedulerName of the pods to schedule. Events have the first one as controller.
+	SchedulerNames []string
 	// DefaultQueue is the queue of PodGroups and pods that name none.
 	DefaultQueue string
 
@@ -55,7 +55,7 @@ const DefaultBindWorkers = bind.DefaultWorkers
 
 func (o *Options) complete() error {
 	switch {
-	case o.SchedulerName == "":
+	case len(o.SchedulerNames) == 0:
 		return errors.New("cache: no scheduler name")
 	case o.DefaultQueue == "":
 		return errors.New("cache: no default queue")
@@ -133,6 +133,9 @@ func New(o Options) (*Cache, error) {
 	}
 	c.queue.clock = o.Clock
 	c.devices = newDeviceFeed(c)
+	for _, name := range o.SchedulerNames {
+		o.Metrics.PodsBoundByOthers(name, 0)
+	}
 	c.model = c.emptyModel(nil)
 	c.wireEffects()
 	if err := c.listen(); err != nil {
@@ -147,7 +150,7 @@ func (c *Cache) wireEffects() {
 	o := c.options
 	yield := func(ctx context.Context, atMost time.Duration) { c.binder.Yield(ctx, atMost) }
 	batch := c.groupInformers.Scheduling().V1alpha1()
-	c.recorder = events.New(events.Options{SchedulerName: o.SchedulerName, Kube: o.Kube, Yield: yield, Clock: o.Clock, Log: o.Log})
+	c.recorder = events.New(events.Options{SchedulerName: o.SchedulerNames[0], Kube: o.Kube, Yield: yield, Clock: o.Clock, Log: o.Log})
 	c.statuses = status.New(status.Options{
 		Kube: o.Kube, Batch: o.Batch,
 		PodGroups: batch.PodGroups().Lister(), Queues: batch.Queues().Lister(), Pods: o.Informers.Core().V1().Pods().Lister(),
@@ -174,9 +177,9 @@ func (c *Cache) yieldToAll(ctx context.Context, atMost time.Duration) {
 // emptyModel returns a model without objects that takes over a record of operations in flight.
 func (c *Cache) emptyModel(inFlight *model.InFlight) *model.Cluster {
 	return model.NewCluster(model.Options{
-		SchedulerName: c.options.SchedulerName,
-		DefaultQueue:  api.QueueID(c.options.DefaultQueue),
-		InFlight:      inFlight,
+		SchedulerNames: c.options.SchedulerNames,
+		DefaultQueue:   api.QueueID(c.options.DefaultQueue),
+		InFlight:       inFlight,
 	})
 }
 

@@ -23,7 +23,7 @@ func (c *Cache) listen() error {
 	resources := c.options.Informers.Resource().V1()
 	groups := c.groupInformers.Scheduling().V1alpha1()
 	return errors.Join(
-		listenTo(c, "pods", core.Pods().Informer(), podKind(c.options.SchedulerName)),
+		listenTo(c, "pods", core.Pods().Informer(), podKind(c.options.SchedulerNames)),
 		c.attach("nodes", core.Nodes().Informer(), c.devices.nodesAfter(handler(c, nodeKind()))),
 		listenTo(c, "namespaces", core.Namespaces().Informer(), namespaceKind()),
 		listenTo(c, "priorityclasses", c.options.Informers.Scheduling().V1().PriorityClasses().Informer(), priorityClassKind()),

@@ -97,7 +97,7 @@ type fakeInformers struct {
 func newFakeInformers(t *rapid.T) *fakeInformers {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
-		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerNames: []string{fakecluster.SchedulerName}, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0), Log: logr.Discard(),
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func newFakeInformers(t *rapid.T) *fakeInformers {
 	}
 	s := &fakeInformers{Cache: c, binds: map[types.UID]*bind.Request{}, evictions: map[types.UID]*evict.Victim{}, reported: map[types.UID]bool{}, hidden: map[types.UID]bool{}}
 	c.binder, c.evictor = fakeBinder{s.binds}, fakeEvictor{s.evictions}
-	s.pods = newFeed(s, podKind(c.options.SchedulerName), drawPod, model.Events.SetPod)
+	s.pods = newFeed(s, podKind(c.options.SchedulerNames), drawPod, model.Events.SetPod)
 	s.pods.onShown = func(p *v1.Pod) { delete(s.hidden, p.UID) }
 	s.nodes = newFeed(s, nodeKind(), drawNode, model.Events.SetNode)
 	s.groups = newFeed(s, podGroupKind(), drawGroup, model.Events.SetPodGroup)

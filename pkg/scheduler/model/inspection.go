@@ -14,8 +14,8 @@ import (
 // Inspection is the memory of a Cluster that sessions do not read, for package audit. Its maps and slices
 // belong to the model. Read only.
 type Inspection struct {
-	SchedulerName string
-	DefaultQueue  api.QueueID
+	SchedulerNames []string
+	DefaultQueue   api.QueueID
 
 	Nodes       map[string]*api.NodeInfo // by name, also those that do not exist
 	FreeIndexes []int                    // of Cluster.Nodes
@@ -52,7 +52,7 @@ type Inspection struct {
 func Inspect(c *Cluster) Inspection {
 	terms := c.signatures.terms
 	i := Inspection{
-		SchedulerName:        c.schedulerName,
+		SchedulerNames:       c.schedulerNames,
 		DefaultQueue:         c.jobs.groups.defaultQueue,
 		Nodes:                c.nodes.byName,
 		FreeIndexes:          c.nodes.freeIndex,

@@ -35,10 +35,10 @@ type Policy struct {
 
 // Options configure a simulation.
 type Options struct {
-	SchedulerName string        // pods with this spec.schedulerName are scheduled
-	DefaultQueue  string        // the queue of pods and groups without one
-	GangGrace     time.Duration // see framework.Handle
-	Cycles        int           // maximum number of sessions; at least one runs
+	SchedulerNames []string      // pods with one of these in spec.schedulerName are scheduled
+	DefaultQueue   string        // the queue of pods and groups without one
+	GangGrace      time.Duration // see framework.Handle
+	Cycles         int           // maximum number of sessions; at least one runs
 	// Progress is called after each session with the decisions so far. It may be nil.
 	Progress func(cycle, bound, evicted int)
 }
@@ -107,7 +107,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	}
 	r := &run{
 		snapshot: s, profile: profile,
-		cluster: model.NewCluster(model.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
+		cluster: model.NewCluster(model.Options{SchedulerNames: o.SchedulerNames, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{}, failures: newJobFailures(s.rules),
 		result: &Result{
@@ -117,7 +117,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	for _, warning := range p.Warnings {
 		r.result.Warnings = append(r.result.Warnings, warning.String())
 	}
-	r.result.Warnings = append(append(r.result.Warnings, s.warnings...), s.checkForeign(o.SchedulerName)...)
+	r.result.Warnings = append(append(r.result.Warnings, s.warnings...), s.checkForeign(o.SchedulerNames)...)
 	for _, obj := range s.objects {
 		r.notify(obj)
 	}

@@ -265,7 +265,7 @@ Warning: the Jobs of 4 evicted pods are not among the objects, or may not be lis
 
 func TestCycleLimitWarning(t *testing.T) {
 	s := snapshot(t, dir(t, node("n1", "1"), queue("q", 1), pod("a", "q", "1")))
-	result, err := s.Run(t.Context(), policy(t, ""), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 1})
+	result, err := s.Run(t.Context(), policy(t, ""), simulate.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default", Cycles: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

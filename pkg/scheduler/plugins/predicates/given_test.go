@@ -40,7 +40,7 @@ func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 
 func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Session, *model.Cluster) {
 	t.Helper()
-	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 	for name, labels := range g.namespaces {
 		cluster.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
