@@ -55,8 +55,10 @@ func TestTheSchedulerWritesNothingElse(t *testing.T) {
 		"create leases", // in its own namespace
 		"create pods/binding",
 		"create pods/eviction",
+		"create resourceclaims", // of pods that request devices as extended resources
 		"create subjectaccessreviews",
 		"create tokenreviews",
+		"delete resourceclaims",
 		"patch events",
 		"patch pods/status",
 		"update leases [batch-scheduler]",

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Measures how fast the scheduler decides, without a cluster, and then the scheduler on local clusters: how fast it
-# binds 5,000 and 20,000 pending pods, how soon a gang starts, the throughput of arriving and ending gangs, and the
-# memory. All figures are in _artifacts/bench.json and in the table at the end. Fails if a figure exceeds its bound.
+# binds 5,000 and 20,000 pending pods, how soon a gang starts, the throughput of arriving and ending gangs, how fast
+# it evicts, and the memory. All figures are in _artifacts/bench.json and in the table at the end. Fails if a figure exceeds its bound.
 #
 #   hack/bench.sh [-short] [-profiles] [FLAGS]
 #

@@ -5,6 +5,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -37,7 +38,8 @@ func TestDemo(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		args     []string
-		stopAt   string // the test stops the demo after this line
+		stopAt   string // the test stops the demo after this line, with SIGTERM or the given signal
+		signal   syscall.Signal
 		wantCode int
 		want     []string // in the output
 	}{
@@ -55,12 +57,20 @@ func TestDemo(t *testing.T) {
 		},
 		"it is stopped on the way": {
 			stopAt: "Submitting config/samples", wantCode: 1,
+			want: []string{`demo: stopped by the signal "terminated"`},
+		},
+		"Ctrl-C on the way": {
+			stopAt: "Submitting config/samples", signal: syscall.SIGINT, wantCode: -1, // it ends by SIGINT
 			want: []string{"demo: interrupted"},
+		},
+		"Ctrl-C after the summary": {
+			stopAt: "What changes from now on is printed here.", signal: syscall.SIGINT,
+			want: []string{"The outcome is right.", "Stopped\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			temporary := t.TempDir()
-			code, output := run(t, binary, temporary, test.stopAt, test.args...)
+			code, output := run(t, binary, temporary, test.stopAt, cmp.Or(test.signal, syscall.SIGTERM), test.args...)
 			if code != test.wantCode {
 				t.Errorf("exit code %d, want %d", code, test.wantCode)
 			}
@@ -86,7 +96,7 @@ func TestDemo(t *testing.T) {
 }
 
 // run runs the demo to its end and returns its exit code and all that it printed.
-func run(t *testing.T, binary, temporary, stopAt string, args ...string) (code int, output string) {
+func run(t *testing.T, binary, temporary, stopAt string, stop syscall.Signal, args ...string) (code int, output string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
@@ -94,7 +104,7 @@ func run(t *testing.T, binary, temporary, stopAt string, args ...string) (code i
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = time.Minute
 	command.Env = append(os.Environ(), "TMPDIR="+temporary)
-	printed := &watchedBuffer{text: stopAt, found: func() { _ = command.Process.Signal(syscall.SIGTERM) }}
+	printed := &watchedBuffer{text: stopAt, found: func() { _ = command.Process.Signal(stop) }}
 	command.Stdout, command.Stderr = printed, printed
 	err := command.Run()
 	var exit *exec.ExitError

@@ -7,15 +7,33 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/demo/internal/app"
 )
 
 func main() {
-	if err := app.NewCommand(os.Stdout).Execute(); err != nil {
-		fmt.Fprintf(os.Stderr, "demo: %v\n", err)
-		os.Exit(1)
+	err := app.NewCommand(os.Stdout).Execute()
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "demo: %v\n", err)
+	if errors.Is(err, app.ErrInterrupted) {
+		interrupt()
+	}
+	os.Exit(1)
+}
+
+// interrupt ends the process by SIGINT, as Ctrl-C ends a program that does not handle it: then a shell ends its script,
+// and make does not report an error of the demo.
+func interrupt() {
+	signal.Reset(os.Interrupt)
+	if syscall.Kill(os.Getpid(), syscall.SIGINT) == nil {
+		time.Sleep(time.Second) // the signal ends the process meanwhile
 	}
 }

@@ -147,7 +147,7 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/simulate/..."},
 		only: []string{
 			"internal/jobfailure", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
-			"pkg/scheduler/framework/...", "pkg/scheduler/model",
+			"pkg/scheduler/framework/...", "pkg/scheduler/internal/devices", "pkg/scheduler/model",
 		},
 		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
 	},

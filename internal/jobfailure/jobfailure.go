@@ -8,15 +8,21 @@ package jobfailure
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 )
 
 const (
 	// DefaultBackoffLimit is the backoffLimit that the API server sets where none is given.
 	DefaultBackoffLimit = 6
+
+	// LongestPause is the longest time for which the Job controller waits before it creates pods again; shortestPause is
+	// the time after one failed pod.
+	LongestPause, shortestPause = 10 * time.Minute, 10 * time.Second
 
 	// The exit codes of a container that SIGTERM or SIGKILL ends.
 	terminated, killed = 128 + 15, 128 + 9
@@ -57,6 +63,36 @@ func OfEviction(job *batchv1.Job, pods int32) string {
 		return fmt.Sprintf("evicted pods count as failures, these would be %d%s, and its backoffLimit is %d", pods, before, limit)
 	}
 	return ""
+}
+
+// Pause returns for how long the Job controller waits after the eviction of a number of pods before it creates others, if
+// no pods of the Job have failed before: 10 seconds after one pod, and twice as long for each further one. It also counts
+// pods that the podFailurePolicy ignores. With backoffLimitPerIndex it counts for each index.
+func Pause(job *batchv1.Job, pods int32) time.Duration {
+	pause := shortestPause
+	if job.Spec.BackoffLimitPerIndex != nil {
+		return pause
+	}
+	for ; pods > 1 && pause < LongestPause; pods-- {
+		pause *= 2
+	}
+	return min(pause, LongestPause)
+}
+
+// SlowReturn says that the Job, which creates evicted pods again, does not do so soon, and which Job does; empty if the
+// Job creates them as soon as Jobs can.
+func SlowReturn(job *batchv1.Job, pods int32) string {
+	pause := Pause(job, pods)
+	if pause == shortestPause {
+		return ""
+	}
+	longer := ""
+	if pause < LongestPause {
+		longer = ", and for longer if pods have failed before"
+	}
+	return fmt.Sprintf("after an eviction of its %d pods, Job %s waits for %s before it creates them again%s; "+
+		"a Job waits for %s if it has completionMode: Indexed, backoffLimit: 6, backoffLimitPerIndex: 6 and maxFailedIndexes: 0",
+		pods, job.Name, duration.HumanDuration(pause), longer, duration.HumanDuration(shortestPause))
 }
 
 // action returns the action of the first rule that applies to an evicted pod; Count if none does.

@@ -64,6 +64,35 @@ func TestOfEviction(t *testing.T) {
 	}
 }
 
+func TestSlowReturn(t *testing.T) {
+	t.Parallel()
+	const again, longer, rest = " before it creates them again", ", and for longer if pods have failed before",
+		"; a Job waits for 10s if it has completionMode: Indexed, backoffLimit: 6, backoffLimitPerIndex: 6 and maxFailedIndexes: 0"
+	for name, test := range map[string]struct {
+		given batchv1.JobSpec
+		pods  int32
+		want  string
+	}{
+		"no pods":                {},
+		"one pod":                {pods: 1},
+		"two pods":               {pods: 2, want: "after an eviction of its 2 pods, Job j waits for 20s" + again + longer + rest},
+		"six pods":               {pods: 6, want: "after an eviction of its 6 pods, Job j waits for 5m20s" + again + longer + rest},
+		"seven pods":             {pods: 7, want: "after an eviction of its 7 pods, Job j waits for 10m" + again + rest},
+		"many pods":              {pods: 1 << 30, want: "after an eviction of its 1073741824 pods, Job j waits for 10m" + again + rest},
+		"pods that are ignored":  {given: batchv1.JobSpec{PodFailurePolicy: jobfailure.IgnoreEvictions()}, pods: 4, want: "after an eviction of its 4 pods, Job j waits for 80s" + again + longer + rest},
+		"a limit for each index": {given: batchv1.JobSpec{BackoffLimitPerIndex: ptr.To[int32](6)}, pods: 99},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := &batchv1.Job{Spec: test.given}
+			job.Name = "j"
+			if diff := cmp.Diff(test.want, jobfailure.SlowReturn(job, test.pods)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 func rules(list ...batchv1.PodFailurePolicyRule) *batchv1.PodFailurePolicy {
 	return &batchv1.PodFailurePolicy{Rules: list}
 }

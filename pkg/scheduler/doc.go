@@ -66,8 +66,8 @@
 //     in reservation/nomination.go, records which resources belong to the preemptor.
 //  3. Cache.Commit makes an evict.Plan of the decisions, and the model marks the victims as
 //     releasing (model.Ledger).
-//  4. The evictor carries the plan out on a goroutine of its own: a dry run of all evictions, then
-//     the evictions (cache/evict). A refusal becomes an EvictionFailed event, as a failed bind does.
+//  4. The evictor carries the plan out, at the same time as other plans: a dry run of all evictions,
+//     then the evictions (cache/evict). A refusal becomes an EvictionFailed event, as a failed bind does.
 //  5. The watch shows that the victims end. The action nominated, which runs first in each session,
 //     places the preemptor on the resources that are nominated to it, and binds it when all are free
 //     (reservation/nominated.go). From there on it is the path of a pod, step 6.

@@ -45,7 +45,7 @@ func newBacklogModel(t *testing.T) *backlogModel {
 		t.Fatal(err)
 	}
 	policy.StarvationAfter = 0
-	m := &backlogModel{Cluster: model.NewCluster(model.Options{SchedulerName: "us", DefaultQueue: "default"}), reporter: newReporter()}
+	m := &backlogModel{Cluster: model.NewCluster(model.Options{SchedulerNames: []string{"us"}, DefaultQueue: "default"}), reporter: newReporter()}
 	m.profile, err = registry.NewProfile(policy, framework.Handle{
 		Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0), Clock: clocktesting.NewFakePassiveClock(time.Unix(9, 0)),
 	})

@@ -34,11 +34,11 @@ const stuckAfter = 2 * time.Minute
 
 // Options are the parts of a Scheduler; all are required.
 type Options struct {
-	SchedulerName string        // pods with this spec.schedulerName are ours
-	DefaultQueue  string        // the queue of PodGroups and pods that name none
-	Period        time.Duration // the longest time between two cycles
-	BindWorkers   int           // how many binds are sent at the same time
-	GangGrace     time.Duration // see framework.Handle
+	SchedulerNames []string      // pods with one of these in spec.schedulerName are scheduled; events have the first
+	DefaultQueue   string        // the queue of PodGroups and pods that name none
+	Period         time.Duration // the longest time between two cycles
+	BindWorkers    int           // how many binds are sent at the same time
+	GangGrace      time.Duration // see framework.Handle
 
 	Kube     kubernetes.Interface
 	Batch    versioned.Interface
@@ -84,15 +84,15 @@ func New(options Options) (*Scheduler, error) {
 		return nil, err
 	}
 	s.cache, err = cache.New(cache.Options{
-		SchedulerName: options.SchedulerName,
-		DefaultQueue:  options.DefaultQueue,
-		Kube:          options.Kube,
-		Batch:         options.Batch,
-		Informers:     s.informers,
-		BindWorkers:   options.BindWorkers,
-		Metrics:       options.Metrics,
-		Clock:         options.Clock,
-		Log:           options.Log,
+		SchedulerNames: options.SchedulerNames,
+		DefaultQueue:   options.DefaultQueue,
+		Kube:           options.Kube,
+		Batch:          options.Batch,
+		Informers:      s.informers,
+		BindWorkers:    options.BindWorkers,
+		Metrics:        options.Metrics,
+		Clock:          options.Clock,
+		Log:            options.Log,
 	})
 	return s, err
 }

@@ -64,7 +64,7 @@ func run(t *testing.T, config string, probe probe, test func(*harness), objects 
 		}
 		policy := parse(t, registry, config)
 		h.Scheduler, err = New(Options{
-			SchedulerName: "us", DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
+			SchedulerNames: []string{"us"}, DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
 			Kube: h.kube, Batch: h.batch, Config: policy, Registry: registry,
 			Metrics: metrics.New(h.metrics), Clock: h.clock, Log: testr.New(t),
 		})

@@ -15,9 +15,15 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Request returns what a pod takes of a node: what it asks for, and one of the node's pods.
+// Request returns what a pod takes of a node: what it asks for, and one of the node's pods. Extended resources for which
+// the pod has a claim are devices, which the node does not list.
 func Request(p *corev1.Pod) corev1.ResourceList {
 	list := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
+	if claim := p.Status.ExtendedResourceClaimStatus; claim != nil {
+		for _, mapping := range claim.RequestMappings {
+			delete(list, corev1.ResourceName(mapping.ResourceName))
+		}
+	}
 	Add(list, corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)})
 	return list
 }

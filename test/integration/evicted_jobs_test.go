@@ -51,7 +51,7 @@ func TestEvictedJobsComeBack(t *testing.T) {
 				h.eventually(func() error {
 					return h.event("EvictionEndsJob", "evicted for default/preemptor, and the Job ends: evicted pods count as failures, these would be 8")
 				})
-				p.eventuallyPrints("why victim", "Reason:   BackoffLimitExceeded", "Job victim failed", "podFailurePolicy that ignores DisruptionTarget")
+				p.eventuallyPrints("why victim", "Reason:   BackoffLimitExceeded", "Job victim failed", "The eviction ended the Job", "that ignores DisruptionTarget")
 			},
 		},
 	} {

@@ -66,7 +66,7 @@ func TestEvictedPodGroupsSaySo(t *testing.T) {
 		"Advice: Its pods were evicted")
 	ada.eventuallySays("why hog", "Evicted: Preempted: 2 surplus pods were evicted by preempt at")
 	h.eventually(func() error {
-		return h.podGroupEvent("rival", "12 pods evicted to free resources for this PodGroup: 12 of default/vict")
+		return h.podGroupEvent("rival", "12 pods evicted by reclaim to free resources for this PodGroup: 12 of default/vict")
 	})
 	ada.eventuallySays("get podgroups -o wide", "Reclaimed: the gang (12 pods) was evicted by reclaim", "Preempted: 2 surplus pods were evicted by preempt")
 	h.eventually(func() error {

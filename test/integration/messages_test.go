@@ -41,7 +41,7 @@ func TestAccurateMessages(t *testing.T) {
 		"mpi": "ExceedsClusterCapacity: needs 5 more pods of 8 nvidia.com/gpu + 4 cpu, 4 of them could start now, and 1 pod of 1 cpu; 4/6 nodes are available: 2 without nvidia.com/gpu; " +
 			"would not fit the empty nodes (at most 5 of 6 pods)",
 		"large": "ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; " +
-			"would not fit the empty nodes; nearest: node g1 lacks 8 nvidia.com/gpu",
+			"would not fit the empty nodes: a pod requests 16 nvidia.com/gpu, the largest suitable node has 8",
 		"racked": "ExceedsClusterCapacity: needs 3 more pods of 8 nvidia.com/gpu + 4 cpu in one topology domain; rack r1 has resources for 2 of 3 pods; 4/6 nodes are available: 2 without nvidia.com/gpu; " +
 			"would not fit the empty nodes (at most 2 of 3 pods)",
 		"capped": "ExceedsQueueCapability: exceeds the queue's capability: needs 10 nvidia.com/gpu, and queue small has a capability of 8",

@@ -40,6 +40,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"csistoragecapacities.storage.k8s.io": reads,
 		"deviceclasses.resource.k8s.io":       reads,
 		"events.events.k8s.io":                "create patch",
+		"jobs.batch":                          "get",
 		"leases.coordination.k8s.io [batch-scheduler] in batch-scheduler-system": "get update",
 		"leases.coordination.k8s.io in batch-scheduler-system":                   "create",
 		"namespaces":                            reads,
@@ -56,7 +57,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"priorityclasses.scheduling.k8s.io":     reads,
 		"queues":                                reads,
 		"queues/status":                         "update",
-		"resourceclaims.resource.k8s.io":        "get list update watch",
+		"resourceclaims.resource.k8s.io":        "create delete get list update watch",
 		"resourceclaims.resource.k8s.io/status": "update",
 		"resourceslices.resource.k8s.io":        reads,
 		"selfsubjectaccessreviews.authorization.k8s.io": "create", // as everybody
@@ -75,6 +76,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 	} {
 		may.remove(resource, "update")
 	}
+	may.remove("resourceclaims.resource.k8s.io", "create", "delete") // in TestExtendedResources and TestExtendedResourcesRefused
 	unused := rights{}
 	for what, verbs := range may {
 		resource, _, _ := strings.Cut(what, " ")

@@ -44,18 +44,18 @@ var fourNodes = rows(
 var causes = map[string]cause{
 	"wide": {
 		given: rows(gang("wide", 1, pods(1, "16cpu"))),
-		want: "ExceedsClusterCapacity: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes; " +
-			"nearest: node gpus lacks 8 cpu",
+		want: "ExceedsClusterCapacity: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes: " +
+			"a pod requests 16 cpu, the largest suitable node has 8",
 	},
 	"large": {
 		given: rows(gang("large", 1, pods(1, "1cpu 100Gi"))),
-		want: "ExceedsClusterCapacity: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes; " +
-			"nearest: node gpus lacks 28Gi memory",
+		want: "ExceedsClusterCapacity: needs 1 more pod of 1 cpu + 100Gi memory; 0/6 nodes are available: 3 Insufficient memory, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes: " +
+			"a pod requests 100Gi memory, the largest suitable node has 72Gi",
 	},
 	"many-gpus": {
 		given: rows(gang("many-gpus", 2, pods(2, "1cpu 3gpu"))),
-		want: "ExceedsClusterCapacity: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 2 without nvidia.com/gpu, 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes (at most 0 of 2 pods); " +
-			"nearest: node gpus lacks 1 nvidia.com/gpu",
+		want: "ExceedsClusterCapacity: needs 2 more pods of 3 nvidia.com/gpu + 1 cpu; 0/6 nodes are available: 2 without nvidia.com/gpu, 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes (at most 0 of 2 pods): " +
+			"a pod requests 3 nvidia.com/gpu, the largest suitable node has 2",
 	},
 	"scattered": {
 		given: rows(gang("scattered", 12, pods(12, "1cpu"))),
@@ -138,8 +138,8 @@ var causes = map[string]cause{
 	},
 	"misspelt": {
 		given: rows(gang("misspelt", 1, pods(1, "16cpu"), ofClass("hihg"))),
-		want: "ExceedsClusterCapacity: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes; " +
-			"nearest: node gpus lacks 8 cpu; priority class hihg does not exist, so the highest priority of the pods is used",
+		want: "ExceedsClusterCapacity: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes: " +
+			"a pod requests 16 cpu, the largest suitable node has 8; priority class hihg does not exist, so the highest priority of the pods is used",
 	},
 	"denied": {
 		given: rows(denyBinding("denied-0"), gang("denied", 1, pods(1, ""))),
@@ -148,7 +148,7 @@ var causes = map[string]cause{
 	},
 	"alone": {
 		given: rows(plain("alone", 1, "16cpu")),
-		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes",
+		want:  "Unschedulable: needs 1 more pod of 16 cpu; 0/6 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint {maintenance:NoSchedule}, 1 node(s) were not ready, 1 node(s) were unschedulable; would not fit the empty nodes: a pod requests 16 cpu, the largest suitable node has 8",
 	},
 }
 
@@ -226,7 +226,7 @@ func TestWhyOthersGoFirst(t *testing.T) {
 					more: Pending OverShare; 1 waiting OverShare
 					some: Running Scheduled; 3 running
 					wide: Pending NotEnoughResources; 12 waiting Unschedulable`,
-				prints: map[string]string{"more": "queue mine cannot borrow (spec.reclaimable is false) and would exceed its deserved resources"},
+				prints: map[string]string{"more": "queue mine cannot borrow (spec.reclaimable is false): deserved 3 cpu, allocated 3, needs 1"},
 			}},
 		},
 	})

@@ -26,7 +26,7 @@ func TestSamplesOfWorkloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHarness(t, cluster.Options{ControllerManager: true, JobRunTime: time.Hour})
-	h.do(nodes("n", 5, "8cpu 2gpu"))
+	h.do(nodes("n", 6, "8cpu 2gpu"))
 	var want strings.Builder
 	for _, s := range samples {
 		h.do(sampleGroup(s), samplePods(s))

@@ -136,7 +136,7 @@ func newModelOf(t failer, w *fixture, registry *framework.Registry, plugin conf.
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 	for _, ns := range w.namespaces {
 		cluster.Events().SetNamespace(ns)
 	}

@@ -27,7 +27,7 @@ func TestRequestsEqualKubeScheduler(t *testing.T) {
 			pod.Spec.NodeName = "n"
 			drawResize(t, pod)
 		}
-		cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+		cluster := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 		cluster.Events().SetPod(pod)
 		cluster.Events().Recompute()
 		info, err := schedulerframework.NewPodInfo(pod)

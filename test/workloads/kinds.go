@@ -94,6 +94,22 @@ func (a *sparkApplication) pods() ([]Pods, error) {
 	return all, nil
 }
 
+// jobSet: the controller creates the given number of each Job.
+type jobSet struct {
+	Spec struct {
+		ReplicatedJobs []replicatedJob `json:"replicatedJobs"`
+	} `json:"spec"`
+}
+
+func (j *jobSet) pods() ([]Pods, error) {
+	var all []Pods
+	for i, r := range j.Spec.ReplicatedJobs {
+		where := fmt.Sprintf("JobSet spec.replicatedJobs[%d].template.spec.template", i)
+		all = append(all, Pods{where, r.Replicas * r.Template.Spec.Parallelism, r.Template.Spec.Template})
+	}
+	return all, nil
+}
+
 // trainingRuntime has the templates of TrainJobs, those of a JobSet.
 type trainingRuntime struct {
 	Spec jobSetTemplate `json:"spec"`
@@ -109,9 +125,11 @@ type jobSetTemplate struct {
 
 type replicatedJob struct {
 	Name     string `json:"name"`
+	Replicas int    `json:"replicas"`
 	Template struct {
 		Spec struct {
-			Template corev1.PodTemplateSpec `json:"template"`
+			Parallelism int                    `json:"parallelism"`
+			Template    corev1.PodTemplateSpec `json:"template"`
 		} `json:"spec"`
 	} `json:"template"`
 }

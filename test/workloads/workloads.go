@@ -107,6 +107,8 @@ func (s *Sample) add(document []byte) error {
 		return yaml.Unmarshal(document, s.runtime)
 	case "trainer.kubeflow.org/v1alpha1 TrainJob":
 		return makePods(s, document, &trainJob{runtime: s.runtime})
+	case "jobset.x-k8s.io/v1alpha2 JobSet":
+		return makePods(s, document, &jobSet{})
 	case "kubeflow.org/v2beta1 MPIJob":
 		return makePods(s, document, &mpiJob{})
 	case "ray.io/v1 RayCluster":

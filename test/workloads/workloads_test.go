@@ -23,7 +23,7 @@ func TestEachKindHasASample(t *testing.T) {
 	for _, s := range all(t) {
 		got[s.Name] = s.Group.Spec.MinMember
 	}
-	want := map[string]int32{"job": 4, "job-indexed": 4, "mpijob": 5, "raycluster": 4, "sparkapplication": 3, "trainjob": 3}
+	want := map[string]int32{"job": 4, "job-indexed": 4, "jobset": 8, "mpijob": 5, "raycluster": 4, "sparkapplication": 3, "trainjob": 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files and minMember (-want +got):\n%s", diff)
 	}

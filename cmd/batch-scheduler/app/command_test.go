@@ -55,6 +55,14 @@ func TestWrongCommandLines(t *testing.T) {
 			given: []string{"--scheduler-name="},
 			want:  "--scheduler-name: must not be empty; see batch-scheduler --help",
 		},
+		"a scheduler name twice": {
+			given: []string{"--scheduler-name=a,b,a"},
+			want:  "--scheduler-name: a is listed twice; see batch-scheduler --help",
+		},
+		"an empty scheduler name": {
+			given: []string{"--scheduler-name=a,"},
+			want:  "--scheduler-name: a name must not be empty; see batch-scheduler --help",
+		},
 		"the name of the stock scheduler": {
 			given: []string{"--scheduler-name=default-scheduler"},
 			want:  "--scheduler-name: default-scheduler is the name of the scheduler of Kubernetes itself; choose another; see batch-scheduler --help",
@@ -177,6 +185,10 @@ func TestWrongCommandLines(t *testing.T) {
 		},
 		"simulate with a second policy that is missing": {
 			given: []string{"simulate", "--objects=.", "--compare=/none"},
+			want:  "reading the scheduler configuration: open /none: no such file or directory",
+		},
+		"check of a file that is missing": {
+			given: []string{"config", "check", "/none"},
 			want:  "reading the scheduler configuration: open /none: no such file or directory",
 		},
 		"a new line in a flag": {
@@ -341,6 +353,34 @@ allocate: evicts nothing
 			code:   1,
 			stdout: "the policy is the key policy of the ConfigMap\n",
 			stderr: `FILE[policy]:2: actions: Invalid value: "alocate": no such action; did you mean "allocate"?
+error: the scheduler configuration is refused: 1 problem
+`,
+		},
+		"a ConfigMap with two policies, of which the second is bad": {
+			given: `kind: ConfigMap
+data:
+  day: "{actions: [allocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+  night: "{actions: [alocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+`,
+			code: 1,
+			stdout: `the policy is the key day of the ConfigMap
+FILE[day] is a valid configuration
+allocate: evicts nothing
+the policy is the key night of the ConfigMap
+`,
+			stderr: `FILE[night]:1: actions[0]: Invalid value: "alocate": no such action; did you mean "allocate"?
+error: the scheduler configuration is refused: 1 problem
+`,
+		},
+		"a ConfigMap with two policies, of which the first is bad": {
+			given: `kind: ConfigMap
+data:
+  day: "{actions: [alocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+  night: "{actions: [allocate], tiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]}"
+`,
+			code:   1,
+			stdout: "the policy is the key day of the ConfigMap\n",
+			stderr: `FILE[day]:1: actions[0]: Invalid value: "alocate": no such action; did you mean "allocate"?
 error: the scheduler configuration is refused: 1 problem
 `,
 		},

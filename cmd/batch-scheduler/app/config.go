@@ -80,7 +80,9 @@ func readPolicies(cmd *cobra.Command, file string) ([]policyText, error) {
 	var err error
 	if file == "-" {
 		file = "<stdin>"
-		text, err = io.ReadAll(cmd.InOrStdin())
+		if text, err = io.ReadAll(cmd.InOrStdin()); err != nil {
+			err = fmt.Errorf("reading the scheduler configuration: %w", err)
+		}
 	} else {
 		text, err = conf.Read(file)
 	}

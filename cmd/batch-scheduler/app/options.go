@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,8 @@ type Options struct {
 	// Master overrides the address of the API server.
 	Master string
 
-	// SchedulerName is the spec.schedulerName of the pods to place.
-	SchedulerName string
+	// SchedulerNames are the values of spec.schedulerName of the pods to place. Events name the first one.
+	SchedulerNames []string
 	// SchedulerConf is the path of the policy file; empty: the built-in default.
 	SchedulerConf string
 	// SchedulePeriod is the longest time between the starts of two cycles.
@@ -69,7 +70,7 @@ type Options struct {
 // NewOptions returns the default options.
 func NewOptions() *Options {
 	return &Options{
-		SchedulerName:  "batch-scheduler",
+		SchedulerNames: []string{"batch-scheduler"},
 		SchedulePeriod: time.Second,
 		DefaultQueue:   "default",
 		BindWorkers:    cache.DefaultBindWorkers,
@@ -95,8 +96,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Path of a kubeconfig file with the address of the API server and the credentials. If empty, the service account of the pod is used.")
 	fs.StringVar(&o.Master, "master", o.Master,
 		"Address of the API server, such as https://10.0.0.1:6443. Overrides the one of --kubeconfig.")
-	fs.StringVar(&o.SchedulerName, "scheduler-name", o.SchedulerName,
-		"Place the pods whose spec.schedulerName is this, and no others.")
+	fs.StringSliceVar(&o.SchedulerNames, "scheduler-name", o.SchedulerNames,
+		"Place the pods whose spec.schedulerName is one of these, and no others. Events name the first as their controller. No other scheduler may use these names.")
 	fs.StringVar(&o.SchedulerConf, "scheduler-conf", o.SchedulerConf,
 		`Path of the policy file: actions, tiers and plugins. Changes are reloaded without a restart. If empty, the policy that "batch-scheduler config print-default" prints.`)
 	fs.DurationVar(&o.SchedulePeriod, "schedule-period", o.SchedulePeriod,
@@ -132,11 +133,18 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // Validate returns all invalid options, each with its flag, as an error of one line.
 func (o *Options) Validate() error {
 	var errs flagErrors
-	if o.SchedulerName == "" {
+	if len(o.SchedulerNames) == 0 {
 		errs.add("scheduler-name", "must not be empty")
 	}
-	if o.SchedulerName == corev1.DefaultSchedulerName {
-		errs.add("scheduler-name", "%s is the name of the scheduler of Kubernetes itself; choose another", o.SchedulerName)
+	for i, name := range o.SchedulerNames {
+		switch {
+		case name == "":
+			errs.add("scheduler-name", "a name must not be empty")
+		case name == corev1.DefaultSchedulerName:
+			errs.add("scheduler-name", "%s is the name of the scheduler of Kubernetes itself; choose another", name)
+		case slices.Contains(o.SchedulerNames[:i], name):
+			errs.add("scheduler-name", "%s is listed twice", name)
+		}
 	}
 	if o.SchedulePeriod <= 0 {
 		errs.add("schedule-period", "must be more than 0, such as 1s, not %v", o.SchedulePeriod)

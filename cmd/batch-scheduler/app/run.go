@@ -32,7 +32,7 @@ import (
 func (p *program) run(ctx context.Context, opts *Options) error {
 	defer logs.FlushLogs()
 	logger := klog.FromContext(ctx)
-	logger.Info("Starting", "version", version.Describe(), "schedulerName", opts.SchedulerName)
+	logger.Info("Starting", "version", version.Describe(), "schedulerNames", opts.SchedulerNames)
 
 	// 1. Build all components. Wrong files and addresses are errors here.
 	proc, err := p.assemble(opts)
@@ -105,7 +105,7 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api.kube.EventsV1()})
 	recorder := broadcaster.NewRecorder(newScheme(), "batch-scheduler")
 	sched, err := p.newScheduler(scheduler.Options{
-		SchedulerName: opts.SchedulerName, DefaultQueue: opts.DefaultQueue,
+		SchedulerNames: opts.SchedulerNames, DefaultQueue: opts.DefaultQueue,
 		Period: opts.SchedulePeriod, BindWorkers: opts.BindWorkers, GangGrace: opts.GangGrace,
 		Kube: api.kube, Batch: api.batch,
 		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock, Log: klog.Background(),

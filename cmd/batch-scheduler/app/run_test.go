@@ -49,7 +49,7 @@ func runProgram(ctx context.Context, s *fakeScheduler, opts *Options) error {
 func TestRunStartsSchedulesAndStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	opts := offline(t)
-	opts.SchedulerName, opts.DefaultQueue, opts.BindWorkers, opts.SchedulePeriod = "s", "q", 7, 3*time.Second
+	opts.SchedulerNames, opts.DefaultQueue, opts.BindWorkers, opts.SchedulePeriod = []string{"s", "t"}, "q", 7, 3*time.Second
 	s := &fakeScheduler{work: func(ctx context.Context) error {
 		stop()
 		<-ctx.Done()
@@ -62,8 +62,8 @@ func TestRunStartsSchedulesAndStops(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	b := s.built
-	got := fmt.Sprint(b.SchedulerName, b.DefaultQueue, b.BindWorkers, b.Period, b.Config.Actions)
-	if want := "sq73s[defragment]"; strings.ReplaceAll(got, " ", "") != want {
+	got := fmt.Sprint(b.SchedulerNames, b.DefaultQueue, b.BindWorkers, b.Period, b.Config.Actions)
+	if want := "[st]q73s[defragment]"; strings.ReplaceAll(got, " ", "") != want {
 		t.Errorf("the scheduler was made from %s, want %s", got, want)
 	}
 	if b.Kube == nil || b.Batch == nil || b.Registry == nil || b.Metrics == nil || b.Clock == nil {

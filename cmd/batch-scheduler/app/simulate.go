@@ -132,7 +132,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, prin
 		return err
 	}
 	options := simulate.Options{
-		SchedulerName: s.scheduler.SchedulerName, DefaultQueue: s.scheduler.DefaultQueue, GangGrace: s.scheduler.GangGrace, Cycles: s.cycles,
+		SchedulerNames: s.scheduler.SchedulerNames, DefaultQueue: s.scheduler.DefaultQueue, GangGrace: s.scheduler.GangGrace, Cycles: s.cycles,
 		Progress: func(cycle, bound, evicted int) {
 			printf("cycle %d: %s bound, %d evicted so far", cycle, text.Count(bound, "pod", "pods"), evicted)
 		},

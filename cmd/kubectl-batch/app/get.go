@@ -20,6 +20,9 @@ func groupWords() []string { return []string{"podgroups", "podgroup", "pg", "gro
 
 func isAny(word string, words ...string) bool { return slices.Contains(words, word) }
 
+// getFormats are the output formats that only get has.
+func getFormats() []string { return []string{formatWide, formatName, formatColumns, formatColumnsFile} }
+
 // getOptions are the flags of get.
 type getOptions struct {
 	all, watch bool
@@ -37,12 +40,13 @@ func newGetCommand(c cluster) *cobra.Command {
   kubectl batch get podgroups -A -o wide     # of all namespaces, with messages
   kubectl batch get podgroups train --watch  # and print each change
   kubectl batch get podgroups -l team=a --sort-by .metadata.creationTimestamp
+  kubectl batch get pg -o custom-columns=NAME:.metadata.name,MIN:.spec.minMember
   kubectl batch get queues -o yaml`,
 		RunE: oneOf("podgroups, queues"),
 	}
 	get.AddCommand(newGetGroupsCommand(c, &o), newGetQueuesCommand(c, &o))
 	for _, cmd := range get.Commands() {
-		addOutputFlag(cmd, &o.output, formatWide, formatName)
+		addOutputFlag(cmd, &o.output, getFormats()...)
 		cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "label `SELECTOR`, such as team=a,tier!=test")
 		cmd.Flags().StringVar(&o.sortBy, "sort-by", "", "sort by this `FIELD`, such as .spec.minMember (default by name)")
 		cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "after the list, print changes until interrupted")
@@ -120,8 +124,9 @@ func newGetQueuesCommand(c cluster, o *getOptions) *cobra.Command {
 		Use:     "queues [NAME...]",
 		Aliases: []string{"queue", "q"},
 		Short:   "List Queues with the number of PodGroups by phase",
-		Long: `queues lists the Queues, which have no namespace. -o wide adds the allocated and
-deserved resources of each; "kubectl batch top queues" shows them as bars.`,
+		Long: `queues lists the Queues, which have no namespace. PEND and RUN are the numbers
+of pending and running PodGroups. -o wide adds the allocated and deserved
+resources of each Queue; "kubectl batch top queues" shows them as bars.`,
 		Example: `  kubectl batch get queues
   kubectl batch get queues research -o yaml`,
 		ValidArgsFunction: complete(c, queueNames),

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,7 +70,7 @@ func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []s
 }
 
 func (o getOptions) check(names []string) error {
-	if err := checkOutput(o.output, formatWide, formatName); err != nil {
+	if err := checkOutput(o.output, getFormats()...); err != nil {
 		return err
 	}
 	if _, err := labels.Parse(o.selector); err != nil {
@@ -159,6 +160,9 @@ func (l lister[T, P]) printer(out io.Writer, c cluster, o getOptions, names []st
 	if !structured(o.output) {
 		return l.rows(out, c, o), nil
 	}
+	if inColumns(o.output) {
+		return l.columns(out, o.output)
+	}
 	// A name is of one object, and a template that prints changes is one for an object.
 	whole := o.output == "json" || o.output == "yaml" || !o.watch
 	return l.documents(out, o.output, len(names) == 1 || o.output == formatName || !whole)
@@ -182,6 +186,27 @@ func (l lister[T, P]) rows(out io.Writer, c cluster, o getOptions) func([]T) err
 		}
 		return nil
 	}
+}
+
+// columns prints all as lists, so that the titles are printed once.
+func (l lister[T, P]) columns(out io.Writer, format string) (func([]T) error, error) {
+	printer, err := columnsPrinter(format)
+	if err != nil {
+		return nil, err
+	}
+	return func(objects []T) error {
+		list := &unstructured.UnstructuredList{}
+		for i := range objects {
+			object := P(&objects[i])
+			object.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(l.kind))
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+			if err != nil {
+				return err
+			}
+			list.Items = append(list.Items, unstructured.Unstructured{Object: content})
+		}
+		return printer.PrintObj(list, out)
+	}, nil
 }
 
 // documents prints a list first, and then object by object; if single, it prints object by object from the beginning.

@@ -15,6 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/cmd/get"
 )
 
 // documentVersion is the apiVersion of what is printed for programs and is no API object.
@@ -24,6 +25,9 @@ const documentVersion = "cli.batch-scheduler.dev/v1alpha1"
 const (
 	formatWide = "wide" // for people
 	formatName = "name"
+
+	formatColumns     = "custom-columns="
+	formatColumnsFile = "custom-columns-file="
 )
 
 // formats returns the output formats for programs, which the printers of kubectl implement. They also accept the variants of
@@ -46,7 +50,13 @@ func checkOutput(output string, others ...string) error {
 		return nil
 	}
 	err := error(nil)
-	if output != formatName && output != formatWide {
+	switch {
+	case output == formatName, output == formatWide:
+	case inColumns(output) && slices.Contains(others, formatColumns):
+		if _, err = columnsPrinter(output); err == nil {
+			return nil
+		}
+	default:
 		if _, err = objectPrinter(output); err == nil {
 			return nil
 		}
@@ -60,6 +70,14 @@ func checkOutput(output string, others ...string) error {
 // objectPrinter prints objects, whose kind must be set, in an output format for programs.
 func objectPrinter(output string) (printers.ResourcePrinter, error) {
 	return genericclioptions.NewPrintFlags("").WithDefaultOutput(output).ToPrinter()
+}
+
+// inColumns reports whether an output format is a table whose columns the user gives.
+func inColumns(output string) bool { return strings.HasPrefix(output, "custom-columns") }
+
+// columnsPrinter prints objects without a type in such a format, with the titles before the first list.
+func columnsPrinter(output string) (printers.ResourcePrinter, error) {
+	return get.NewCustomColumnsPrintFlags().ToPrinter(output)
 }
 
 // printDocument prints content that is no API object, with a kind of its own.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,5 +50,24 @@ func TestSortObjects(t *testing.T) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestColumnsOfChanges prints the titles of custom columns once: with --watch each change is one more row.
+func TestColumnsOfChanges(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	show, err := lister[v1alpha1.Queue, *v1alpha1.Queue]{kind: "Queue"}.columns(&out, "custom-columns=KIND:.kind,NAME:.metadata.name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) v1alpha1.Queue { return v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	for _, list := range [][]v1alpha1.Queue{{named("a"), named("b")}, {named("b")}} {
+		if err = show(list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff("KIND    NAME\nQueue   a\nQueue   b\nQueue   b\n", out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -43,10 +43,15 @@ deleted together. If creating the PodGroup fails, submit deletes the Job.
 With -f, submit reads a Job, or a Job and a PodGroup, from a file and adds what
 is missing: the PodGroup, its label on the pods, and the scheduler name.
 
-The Job is indexed, so each pod has its rank in JOB_COMPLETION_INDEX. It gets a
-podFailurePolicy by which evictions do not count as failures, unless it has one
-or restarts containers. With --time, a pod that runs for
-longer fails, and the Job with it, unless the file sets backoffLimit.`,
+Without -f, the Job is indexed: each pod has its rank in JOB_COMPLETION_INDEX.
+The Job gets a podFailurePolicy by which evictions do not count as failures. An
+indexed Job also gets backoffLimitPerIndex and maxFailedIndexes, by which
+evicted pods come back after 10 seconds. A Job of a file keeps its
+completionMode and its own podFailurePolicy, and gets no podFailurePolicy if it
+restarts containers. submit warns if an eviction would end or delay the Job.
+
+With --time, a pod that runs for longer fails, and the Job with it, unless the
+file sets backoffLimit.`,
 		Example: `  kubectl batch submit --name train --replicas 8 --gpu 1 --image trainer:7
   kubectl batch submit --name nap --cpu 1 --image busybox:1.37 -- sleep 60
   kubectl batch submit -f job.yaml --queue research --time 12h
@@ -105,7 +110,7 @@ func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.spec.GPU, "gpu", "", "number of "+gang.GPU+" of each pod")
 	flags.StringVar(&o.spec.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
 	flags.StringVar(&o.spec.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
-	flags.DurationVar(&o.spec.Time, "time", 0, "for how long each pod may run, such as 90m or 12h; the time that it waits does not count")
+	flags.Var((*timeLimit)(&o.spec.Time), "time", "for how long each pod may run, such as 90m, 2d or, as for Slurm, 1-12:00:00; the time that it waits does not count")
 	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -51,6 +52,9 @@ pod templates name it, such as a Job, a JobSet or a StatefulSet.`,
 			reader := explain.Reader{Core: connected.core, Batch: connected.batch, Namespace: namespace, Now: c.now, AllEvents: allEvents}
 			facts, err := factsOf(cmd.Context(), c, reader, args[0])
 			if err != nil {
+				if name, ok := groupArgument(args[0]); ok && apierrors.IsNotFound(err) && !structured(output) {
+					fmt.Fprint(cmd.OutOrStdout(), reader.Past(cmd.Context(), name))
+				}
 				return advised(err, namespace)
 			}
 			if structured(output) {
@@ -69,13 +73,11 @@ pod templates name it, such as a Job, a JobSet or a StatefulSet.`,
 
 // factsOf reads what there is about an argument of why: the name of a PodGroup, or KIND/NAME.
 func factsOf(ctx context.Context, c cluster, r explain.Reader, argument string) (*explain.Facts, error) {
-	kind, name, qualified := strings.Cut(argument, "/")
-	switch {
-	case !qualified:
-		return r.Group(ctx, argument)
-	case isAny(strings.TrimSuffix(kind, "."+v1alpha1.GroupName), groupWords()...): // -o name prints the full name
-		return r.Group(ctx, name)
-	case isAny(kind, "pod", "pods", "po"):
+	if group, ok := groupArgument(argument); ok {
+		return r.Group(ctx, group)
+	}
+	kind, name, _ := strings.Cut(argument, "/")
+	if isAny(kind, "pod", "pods", "po") {
 		return r.Pod(ctx, name)
 	}
 	object, err := c.object(ctx, kind, r.Namespace, name)
@@ -83,4 +85,13 @@ func factsOf(ctx context.Context, c cluster, r explain.Reader, argument string) 
 		return nil, err
 	}
 	return r.Owner(ctx, object)
+}
+
+// groupArgument returns the name of the PodGroup that an argument of why names, and whether it names one.
+func groupArgument(argument string) (name string, ok bool) {
+	kind, name, qualified := strings.Cut(argument, "/")
+	if !qualified {
+		return argument, true
+	}
+	return name, isAny(strings.TrimSuffix(kind, "."+v1alpha1.GroupName), groupWords()...) // -o name prints the full name
 }

@@ -38,7 +38,7 @@ func TestSingle(t *testing.T) {
 		"a job that fits no node stays pending": {
 			actions: "actions: [single, allocate]",
 			given:   Given(Node("n1", "2cpu"), Queue("q", 1), Group("q/one", 1, Pending(1, "3cpu"))),
-			waiting: "waits q/one ExceedsClusterCapacity: needs 1 more pod of 3 cpu; 0/1 nodes are available: 1 Insufficient cpu; would not fit the empty nodes",
+			waiting: "waits q/one ExceedsClusterCapacity: needs 1 more pod of 3 cpu; 0/1 nodes are available: 1 Insufficient cpu; would not fit the empty nodes: a pod requests 3 cpu, the largest suitable node has 2",
 		},
 		"a job of two pods is left to other actions": {
 			actions: "actions: [single]",

@@ -149,11 +149,19 @@ func (n *NodeInfo) Deficit(t *TaskInfo) int64 {
 	return deficit
 }
 
-// FitsWithoutForeignPods reports whether t would fit now if only pods of queues ran here. Extended resources
-// are compared first, because they are what is missing in most cases.
+// FitsWithoutForeignPods reports whether t would fit now if only pods of queues ran here, and does not because of others.
+// What is nominated or reserved stays so. Extended resources are compared first, because they are what is missing in most
+// cases.
 func (n *NodeInfo) FitsWithoutForeignPods(t *TaskInfo) bool {
+	if n.Foreign.IsZero() {
+		return false
+	}
+	free := n.Idle
+	if !n.idleIsAvailable() {
+		free = n.Available(t.Priority, Now)
+	}
 	for i := len(t.Request) - 1; i >= 0; i-- {
-		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(n.Idle.At(i), n.Foreign.At(i)) {
+		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(free.At(i), n.Foreign.At(i)) {
 			return false
 		}
 	}

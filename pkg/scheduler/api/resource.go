@@ -80,12 +80,6 @@ func shared(name v1.ResourceName) bool {
 // Extended reports whether dimension i is an extended resource.
 func (d *Dimensions) Extended(i int) bool { return d.extended[i] }
 
-// IsExtendedResource reports whether a resource is an extended one, such as nvidia.com/gpu: its name has a domain other
-// than that of Kubernetes.
-func IsExtendedResource(name v1.ResourceName) bool {
-	return strings.Contains(string(name), "/") && !strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix)
-}
-
 // Vector converts a ResourceList: cpu in milli-units, all else in units, both rounded up.
 // Negative amounts count as zero and amounts above MaxQuantity as MaxQuantity.
 func (d *Dimensions) Vector(list v1.ResourceList) Resource {

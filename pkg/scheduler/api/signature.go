@@ -40,6 +40,9 @@ type Signature struct {
 	Volumes bool
 	// Claims reports whether the signature requests devices through resource claims.
 	Claims bool
+	// DeviceResources reports whether device classes provide some of the requested extended resources, so that the
+	// scheduler may have to allocate devices. Package model sets it.
+	DeviceResources bool
 
 	nodes nodeMatcher
 	key   string
@@ -72,8 +75,11 @@ func (s *Signature) HasMembers() bool { return s.Tracking.Members > 0 }
 func (s *Signature) Unreferenced() bool { return s.Tracking.References == 0 }
 
 // HasExternalResources reports whether feasibility depends on objects that are not in the model:
-// volumes, and claims of both kinds.
-func (s *Signature) HasExternalResources() bool { return s.Volumes || s.Claims }
+// volumes, claims of both kinds, and devices.
+func (s *Signature) HasExternalResources() bool { return s.Volumes || s.RequestsDevices() }
+
+// RequestsDevices reports whether devices may have to be allocated for pods with this signature.
+func (s *Signature) RequestsDevices() bool { return s.Claims || s.DeviceResources }
 
 // SelfAffinityKey returns the topology key of a required affinity of the signature to its own pods: they
 // must all be in one domain of it. Empty if there is none.

@@ -46,10 +46,16 @@ type Verdict struct {
 	// pod names it by the label.
 	Group *GroupReference
 
-	// QueueFull: a claim of Asked would lift dimension Dimension of the queue from Held above
-	// Limit. ExceedsQueueCapability: Asked alone is above Limit.
-	Dimension          int
+	// QueueFull and OverShare: a claim of Asked would lift dimension Dimension of the queue from Held above Limit, which
+	// is the capability or what the queue deserves. ExceedsQueueCapability: Asked alone is above Limit.
+	Dimension          int // OverShare: negative if it is not known
 	Limit, Held, Asked int64
+	// OnePod: a pod alone exceeds what it may request: it requests Asked of Dimension, and the capability of the queue is
+	// Limit, or for ExceedsClusterCapacity what the largest suitable node has.
+	OnePod bool
+	// Borrowed: OverShare applies because the job was evicted from what its queue had borrowed, and not because the queue
+	// cannot borrow.
+	Borrowed bool
 
 	// Preempting: Victims pods are being evicted for the job; by Until the last of them should
 	// have ended, zero if the API server has not shown it yet.
@@ -265,13 +271,19 @@ func (v *Verdict) message(dims *Dimensions) string {
 		if v.Missing == 0 {
 			return v.Detail
 		}
-		return v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit() + v.detail()
+		return v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit(dims) + v.detail()
 	case v1alpha1.ReasonQueueFull:
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
 	case v1alpha1.ReasonExceedsQueueCapability:
-		return fmt.Sprintf("exceeds the queue's capability: needs %s, and queue %s has a capability of %s",
+		verb := "needs"
+		if v.OnePod {
+			verb = "a pod requests"
+		}
+		return fmt.Sprintf("exceeds the queue's capability: %s %s, and queue %s has a capability of %s", verb,
 			dims.FormatOne(v.Dimension, v.Asked), v.Name, amountText(v.Dimension, v.Limit)) + v.detail()
+	case v1alpha1.ReasonOverShare:
+		return v.overShare(dims)
 	case v1alpha1.ReasonQueueNotFound:
 		text := fmt.Sprintf("queue %q does not exist", v.Name)
 		if v.Detail != "" {
@@ -288,6 +300,18 @@ func (v *Verdict) message(dims *Dimensions) string {
 	return v.Detail
 }
 
+func (v *Verdict) overShare(dims *Dimensions) string {
+	text := fmt.Sprintf("queue %s cannot borrow (spec.reclaimable is false)", v.Name)
+	if v.Borrowed {
+		text = fmt.Sprintf("evicted because queue %s had borrowed resources that other queues deserve; starts again only within what the queue deserves", v.Name)
+	}
+	if v.Dimension >= 0 {
+		text += fmt.Sprintf(": deserved %s, allocated %s, needs %s",
+			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked))
+	}
+	return text + v.detail()
+}
+
 // groupMessage words a verdict about the group that the pods name.
 func (v *Verdict) groupMessage() string {
 	switch {
@@ -302,14 +326,18 @@ func (v *Verdict) groupMessage() string {
 }
 
 // wouldNotFit words why the pods can never start.
-func (v *Verdict) wouldNotFit() string {
-	switch {
-	case v.Reason != v1alpha1.ReasonExceedsClusterCapacity:
+func (v *Verdict) wouldNotFit(dims *Dimensions) string {
+	if v.Reason != v1alpha1.ReasonExceedsClusterCapacity {
 		return ""
-	case v.Need > 1:
-		return fmt.Sprintf("; would not fit the empty nodes (at most %d of %d pods)", v.Have, v.Need)
 	}
-	return "; would not fit the empty nodes"
+	text := "; would not fit the empty nodes"
+	if v.Need > 1 {
+		text += fmt.Sprintf(" (at most %d of %d pods)", v.Have, v.Need)
+	}
+	if v.OnePod {
+		text += fmt.Sprintf(": a pod requests %s, the largest suitable node has %s", dims.FormatOne(v.Dimension, v.Asked), amountText(v.Dimension, v.Limit))
+	}
+	return text
 }
 
 func (v *Verdict) preempting() string {

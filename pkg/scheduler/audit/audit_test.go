@@ -83,7 +83,7 @@ func TestModelFindsErrors(t *testing.T) {
 }
 
 func newCluster() *model.Cluster {
-	return model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	return model.NewCluster(model.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default"})
 }
 
 func node(name, cpu, memory string) *v1.Node {

@@ -127,7 +127,13 @@ func (a *audit) task(id api.TaskID, t *api.TaskInfo) {
 // taskObject checks what a task has read from its pod.
 func (a *audit) taskObject(what string, t *api.TaskInfo) {
 	request := a.c.Dims().RequestOf(t.Pod)
-	expect(a, what+" signature", t.Signature.Key(), api.SignatureKey(t.Pod, request))
+	devices := slices.ContainsFunc(a.i.DeviceDimensions, func(d int) bool { return request.At(d) > 0 })
+	expect(a, what+" requests devices", t.Signature.DeviceResources, devices)
+	key := api.SignatureKey(t.Pod, request)
+	if devices {
+		key += model.DevicesKey
+	}
+	expect(a, what+" signature", t.Signature.Key(), key)
 	expect(a, what+" signature is registered", a.i.Signatures[t.Signature.Key()], t.Signature)
 	a.expectResource(what+" request", t.Request, request)
 	priority := int32(0)
@@ -189,7 +195,7 @@ func nameOf(n *api.NodeInfo) string {
 
 // taskJob applies the membership rule again.
 func (a *audit) taskJob(what string, t *api.TaskInfo) {
-	if t.Pod.Spec.SchedulerName != a.i.SchedulerName {
+	if !slices.Contains(a.i.SchedulerNames, t.Pod.Spec.SchedulerName) {
 		expect(a, what+" is foreign and has no job", t.Job, nil)
 		return
 	}

@@ -149,7 +149,7 @@ func (a *audit) auditNodes() {
 		var allocatable api.Resource
 		if n.Exists() {
 			existing++
-			allocatable = a.c.Dims().Vector(n.Node.Status.Allocatable)
+			allocatable = api.Allocatable(a.c.Dims(), n.Node, a.i.Devices[name])
 			expect(a, what+" extended resources", n.ExtendedResources(), a.countExtended(allocatable))
 			expect(a, what+" by its index", n.Index >= 0 && a.c.Nodes()[n.Index] == n, true)
 		} else {

@@ -4,6 +4,8 @@
 package builtin_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,17 +92,34 @@ func TestMessagesOfGangsThatCannotStart(t *testing.T) {
 		"a pod that is larger than each node": {
 			given: Given(gpuNodes, Group("q/large", 1, Pending(1, "4cpu 16gpu"))),
 			want: "waits q/large ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
-				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes",
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes: " +
+				"a pod requests 16 nvidia.com/gpu, the largest suitable node has 8",
 		},
 		"a pod without a PodGroup that is larger than each node": {
 			given: Given(gpuNodes, Plain("large", OfQueue("q"), Pending(1, "4cpu 16gpu"))),
 			want: "waits large-0 ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
-				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes",
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes: " +
+				"a pod requests 16 nvidia.com/gpu, the largest suitable node has 8",
 		},
 		"a surplus pod that is larger than each node": {
 			given: Given(gpuNodes, Group("q/surplus", 1, Running(1, "1cpu", "c1"), Pending(1, "4cpu 16gpu"))),
 			want: "waits q/surplus-1 ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
-				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes",
+				"0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes: " +
+				"a pod requests 16 nvidia.com/gpu, the largest suitable node has 8",
+		},
+		"a pod that no suitable node is large enough for": {
+			given: Given(gpuNodes, Node("l", "64cpu 16gpu", Label("pool", "other")), Group("q/large", 1, Pending(1, "4cpu 16gpu", NodeSelector("pool", "own")))),
+			want: "waits q/large Unschedulable: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
+				"0/7 nodes are available: 7 node(s) didn't match Pod's node affinity/selector (node selector pool=own)",
+		},
+		"a pod whose requests no node has together": {
+			given: Given(gpuNodes, Node("l", "2cpu 16gpu"), Group("q/large", 1, Pending(1, "4cpu 16gpu"))),
+			want: "waits q/large ExceedsClusterCapacity: needs 1 more pod of 16 nvidia.com/gpu + 4 cpu; " +
+				"0/7 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu, 1 Insufficient cpu; would not fit the empty nodes",
+		},
+		"a pod that exceeds the capability of its queue": {
+			given: Given(gpuNodes, Queue("tiny", 1, Capability("1gpu")), Group("tiny/large", 3, Pending(3, "1cpu 2gpu"))),
+			want:  "waits tiny/large ExceedsQueueCapability: exceeds the queue's capability: a pod requests 2 nvidia.com/gpu, and queue tiny has a capability of 1",
 		},
 		"a gang with one member more than the nodes can run": {
 			given: Given(gpuNodes, Group("q/large", 6, Pending(1, "1cpu"), Pending(5, "4cpu 8gpu"))),
@@ -119,6 +138,11 @@ func TestMessagesOfGangsThatCannotStart(t *testing.T) {
 		"a gang that exceeds the capability of its queue with another gang": {
 			given: Given(gpuNodes, Group("small/runs", 4, Running(4, "1cpu 1gpu", "g1")), Group("small/large", 8, Pending(8, "1cpu 1gpu"))),
 			want:  "waits small/large QueueFull: queue small is full: capability 8 nvidia.com/gpu, allocated 4, needs 8",
+		},
+		"a queue that cannot borrow": {
+			given: Given(gpuNodes, Queue("mine", 1, NotReclaimable()), Group("mine/mine", 2, Running(1, "1cpu 7gpu", "g1"), Running(1, "1cpu 8gpu", "g2")),
+				Group("mine/more", 2, Pending(2, "1cpu 2gpu")), Group("q/others", 2, Running(1, "1cpu 8gpu", "g3"), Running(1, "1cpu 8gpu", "g4"))),
+			want: "waits mine/more OverShare: queue mine cannot borrow (spec.reclaimable is false): deserved 16 nvidia.com/gpu, allocated 15, needs 4",
 		},
 		"spec.minResources exceeds the capability of the queue": {
 			given: Given(gpuNodes, Group("small/large", 1, MinResources("9gpu"), Pending(1, "1cpu 1gpu"))),
@@ -184,4 +208,21 @@ func madeClaim(name string) PodOption {
 		p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "device", ResourceClaimTemplateName: &template}}
 		p.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "device", ResourceClaimName: &name}}
 	})
+}
+
+// TestNominatedResourcesAreNotOfOtherSchedulers asserts that resources which victims have left, and which are nominated to
+// the gang that evicted them, do not count as used by pods of other schedulers.
+func TestNominatedResourcesAreNotOfOtherSchedulers(t *testing.T) {
+	c := New(t, BuiltIn(t), Given(Node("g1", "64cpu 8gpu"), Queue("q", 1),
+		Group("q/low", 2, Running(2, "1cpu 4gpu", "g1")),
+		Group("q/high", 1, Priority(9), Pending(1, "1cpu 8gpu")),
+		Group("q/other", 1, Pending(1, "1cpu 4gpu")),
+	), WithConfig(AllActions))
+	c.Cycle()
+	c.FinishEvictions("q/low-0")
+	c.Cycle()
+	const want = "waits q/other NotEnoughResources: needs 1 more pod of 4 nvidia.com/gpu + 1 cpu; 0/1 nodes are available: 1 Insufficient nvidia.com/gpu"
+	if got := strings.Split(c.Waits(), "\n"); !slices.Contains(got, want) {
+		t.Errorf("want %q in %q", want, got)
+	}
 }

@@ -30,8 +30,8 @@ import (
 
 // Options are the parts of a Cache. All are required, except where a default is named.
 type Options struct {
-	// SchedulerName is the spec.schedulerName of the pods to schedule.
-	SchedulerName string
+	// SchedulerNames are the values of spec.schedulerName of the pods to schedule. Events have the first one as controller.
+	SchedulerNames []string
 	// DefaultQueue is the queue of PodGroups and pods that name none.
 	DefaultQueue string
 
@@ -55,7 +55,7 @@ const DefaultBindWorkers = bind.DefaultWorkers
 
 func (o *Options) complete() error {
 	switch {
-	case o.SchedulerName == "":
+	case len(o.SchedulerNames) == 0:
 		return errors.New("cache: no scheduler name")
 	case o.DefaultQueue == "":
 		return errors.New("cache: no default queue")
@@ -92,6 +92,7 @@ type Cache struct {
 	sources        []*source
 	failures       *watchFailures
 	trimmer        *trimmer
+	devices        *deviceFeed
 	synced         atomic.Bool
 
 	binder   binder
@@ -112,6 +113,7 @@ type binder interface {
 type evictor interface {
 	Enqueue(*evict.Plan)
 	Forget(types.UID)
+	Yield(ctx context.Context, atMost time.Duration)
 	Run(context.Context)
 }
 
@@ -130,6 +132,10 @@ func New(o Options) (*Cache, error) {
 		failures:       newWatchFailures(o.Log.WithName("cache"), o.Clock),
 	}
 	c.queue.clock = o.Clock
+	c.devices = newDeviceFeed(c)
+	for _, name := range o.SchedulerNames {
+		o.Metrics.PodsBoundByOthers(name, 0)
+	}
 	c.model = c.emptyModel(nil)
 	c.wireEffects()
 	if err := c.listen(); err != nil {
@@ -144,14 +150,14 @@ func (c *Cache) wireEffects() {
 	o := c.options
 	yield := func(ctx context.Context, atMost time.Duration) { c.binder.Yield(ctx, atMost) }
 	batch := c.groupInformers.Scheduling().V1alpha1()
-	c.recorder = events.New(events.Options{SchedulerName: o.SchedulerName, Kube: o.Kube, Yield: yield, Clock: o.Clock, Log: o.Log})
+	c.recorder = events.New(events.Options{SchedulerName: o.SchedulerNames[0], Kube: o.Kube, Yield: yield, Clock: o.Clock, Log: o.Log})
 	c.statuses = status.New(status.Options{
 		Kube: o.Kube, Batch: o.Batch,
 		PodGroups: batch.PodGroups().Lister(), Queues: batch.Queues().Lister(), Pods: o.Informers.Core().V1().Pods().Lister(),
-		Events: c.recorder, Yield: yield, Clock: o.Clock, Log: o.Log,
+		Events: c.recorder, Yield: c.yieldToAll, Clock: o.Clock, Log: o.Log,
 	})
 	c.evictor = evict.New(evict.Options{
-		Kube: o.Kube, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
+		Kube: o.Kube, Workers: evict.DefaultWorkers, Handler: results{c}, Events: c.recorder, Status: c.statuses, Metrics: o.Metrics,
 		Clock: o.Clock, Log: o.Log,
 	})
 	c.binder = bind.New(bind.Options{
@@ -159,12 +165,21 @@ func (c *Cache) wireEffects() {
 	})
 }
 
+// yieldToAll waits until no bind and no eviction is queued or being sent, but at most for the given time.
+func (c *Cache) yieldToAll(ctx context.Context, atMost time.Duration) {
+	began := c.options.Clock.Now()
+	c.binder.Yield(ctx, atMost)
+	if left := atMost - c.options.Clock.Since(began); left > 0 {
+		c.evictor.Yield(ctx, left)
+	}
+}
+
 // emptyModel returns a model without objects that takes over a record of operations in flight.
 func (c *Cache) emptyModel(inFlight *model.InFlight) *model.Cluster {
 	return model.NewCluster(model.Options{
-		SchedulerName: c.options.SchedulerName,
-		DefaultQueue:  api.QueueID(c.options.DefaultQueue),
-		InFlight:      inFlight,
+		SchedulerNames: c.options.SchedulerNames,
+		DefaultQueue:   api.QueueID(c.options.DefaultQueue),
+		InFlight:       inFlight,
 	})
 }
 
@@ -195,6 +210,7 @@ func (c *Cache) Apply() int {
 			c.Rebuild()
 		}
 	}
+	c.devices.requestFrom(c.model.Dims())
 	if len(batch) > 0 {
 		c.options.Metrics.EventsApplied(c.options.Clock.Since(since))
 	}

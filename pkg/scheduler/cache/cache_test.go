@@ -40,14 +40,14 @@ type handlers struct {
 func newCache(t testing.TB) (*Cache, handlers) {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
-		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerNames: []string{fakecluster.SchedulerName}, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c, handlers{
-		pods: handler(c, podKind(c.options.SchedulerName)), nodes: handler(c, nodeKind()), groups: handler(c, podGroupKind()),
+		pods: handler(c, podKind(c.options.SchedulerNames)), nodes: handler(c, nodeKind()), groups: handler(c, podGroupKind()),
 		queues: handler(c, queueKind()), namespaces: handler(c, namespaceKind()), classes: handler(c, priorityClassKind()),
 		volumes: c.externalHandler(),
 	}
@@ -319,7 +319,7 @@ func TestObjectThatPanicsTheModelIsLeftOut(t *testing.T) {
 	h.nodes.OnAdd(node("n1"), true)
 	h.pods.OnAdd(bound(member("", "good"), "n1"), true)
 	c.Apply()
-	pods := podKind(c.options.SchedulerName)
+	pods := podKind(c.options.SchedulerNames)
 	set := pods.set
 	pods.set = func(c *Cache, pod *v1.Pod) {
 		set(c, pod)
@@ -425,14 +425,14 @@ func TestModelIsCompleteWhenSynced(t *testing.T) {
 func TestNewRefusesMissingOptions(t *testing.T) {
 	kube := fake.NewSimpleClientset()
 	whole := Options{
-		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerNames: []string{fakecluster.SchedulerName}, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0),
 	}
 	tests := map[string]struct {
 		given func(*Options)
 		want  string
 	}{
-		"no scheduler name": {func(o *Options) { o.SchedulerName = "" }, "no scheduler name"},
+		"no scheduler name": {func(o *Options) { o.SchedulerNames = nil }, "no scheduler name"},
 		"no default queue":  {func(o *Options) { o.DefaultQueue = "" }, "no default queue"},
 		"no client":         {func(o *Options) { o.Kube = nil }, "missing"},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/events"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Commit queues the binds of one statement as a unit, and its evictions as a plan, and returns at
@@ -68,6 +69,7 @@ func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 	}
 	p.Victims = append(p.Victims, &evict.Victim{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), BatchJob: evict.BatchJobOf(pod), Cause: d.Cause,
+		Budget: model.BudgetOf(c.model, d.Task),
 	})
 	if p.Preemptor = d.For.Key; d.For.Group != nil {
 		p.PodGroup = events.Reference(d.For.Group)

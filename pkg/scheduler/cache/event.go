@@ -57,6 +57,11 @@ func (e objectEvent[T]) apply(c *Cache) {
 		e.kind.remove(c, e.obj)
 		return
 	}
+	if e.kind.changed != nil {
+		if before, ok := c.observed[key].(objectEvent[T]); ok {
+			e.kind.changed(c, before.obj, e.obj)
+		}
+	}
 	c.observed[key] = e
 	e.kind.set(c, e.obj)
 }

@@ -82,7 +82,7 @@ func runWith(t *testing.T, o Options, objects []runtime.Object, test func(*harne
 func newHarness(t *testing.T, o Options, objects []runtime.Object) *harness {
 	f := &harness{t: t, APIServer: fakecluster.New(t, objects...), external: map[string][]api.ExternalReservation{}}
 	f.externalCalls.start = time.Now()
-	o.SchedulerName, o.DefaultQueue = fakecluster.SchedulerName, "default"
+	o.SchedulerNames, o.DefaultQueue = []string{fakecluster.SchedulerName}, "default"
 	o.Kube, o.Batch, o.Informers = f.Kube, f.Batch, informers.NewSharedInformerFactory(f.Kube, 0)
 	o.Log = testr.NewWithOptions(t, testr.Options{Verbosity: 1})
 	c, err := New(o)

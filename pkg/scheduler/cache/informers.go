@@ -23,8 +23,8 @@ func (c *Cache) listen() error {
 	resources := c.options.Informers.Resource().V1()
 	groups := c.groupInformers.Scheduling().V1alpha1()
 	return errors.Join(
-		listenTo(c, "pods", core.Pods().Informer(), podKind(c.options.SchedulerName)),
-		listenTo(c, "nodes", core.Nodes().Informer(), nodeKind()),
+		listenTo(c, "pods", core.Pods().Informer(), podKind(c.options.SchedulerNames)),
+		c.attach("nodes", core.Nodes().Informer(), c.devices.nodesAfter(handler(c, nodeKind()))),
 		listenTo(c, "namespaces", core.Namespaces().Informer(), namespaceKind()),
 		listenTo(c, "priorityclasses", c.options.Informers.Scheduling().V1().PriorityClasses().Informer(), priorityClassKind()),
 		listenTo(c, "podgroups", groups.PodGroups().Informer(), podGroupKind()),
@@ -37,9 +37,9 @@ func (c *Cache) listen() error {
 		c.attach("csidrivers", storage.CSIDrivers().Informer(), c.externalHandler()),
 		c.attach("csistoragecapacities", storage.CSIStorageCapacities().Informer(), c.externalHandler()),
 		c.attach("volumeattachments", storage.VolumeAttachments().Informer(), c.externalHandler()),
-		c.attach("deviceclasses", resources.DeviceClasses().Informer(), c.externalHandler()),
+		c.attach("deviceclasses", resources.DeviceClasses().Informer(), c.devices.classesAfter(c.externalHandler())),
 		c.attach("resourceclaims", resources.ResourceClaims().Informer(), c.externalHandler()),
-		c.attach("resourceslices", resources.ResourceSlices().Informer(), c.externalHandler()),
+		c.attach("resourceslices", resources.ResourceSlices().Informer(), c.devices.slicesAfter(c.externalHandler())),
 	)
 }
 

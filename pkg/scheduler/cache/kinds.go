@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -28,6 +30,9 @@ type kind[T object] struct {
 	set    func(*Cache, T)
 	remove func(*Cache, T)
 
+	// changed is called in the scheduling goroutine before a later state of an object is applied. It may be nil.
+	changed func(c *Cache, before, after T)
+
 	// wakes reports whether a change could let a task be placed, so that a cycle is due. before is
 	// nil for a new object, after is nil for a deleted one.
 	wakes func(before, after T) bool
@@ -43,19 +48,27 @@ const (
 	rankPriorityClass
 	rankQueue
 	rankPodGroup
+	rankDeviceResources // not an object: what device classes provide
+	rankNodeDevices     // nor this one: the devices of a node
 	rankNode
 	rankBudget
 	rankPod
 	rankExternal // not in the model
 )
 
-// podKind returns the kind of pods, as the scheduler with a name needs them.
-func podKind(schedulerName string) *kind[*v1.Pod] {
+// podKind returns the kind of pods, as the scheduler with these names needs them.
+func podKind(schedulerNames []string) *kind[*v1.Pod] {
 	return &kind[*v1.Pod]{
 		name: "pod", rank: rankPod,
 		set:    func(c *Cache, pod *v1.Pod) { c.model.Events().SetPod(pod) },
 		remove: func(c *Cache, pod *v1.Pod) { c.model.Events().DeletePod(pod.UID) },
-		wakes:  func(before, after *v1.Pod) bool { return podWakes(schedulerName, before, after) },
+		changed: func(c *Cache, before, after *v1.Pod) {
+			if contested(schedulerNames, before, after) {
+				c.options.Metrics.PodsBoundByOthers(after.Spec.SchedulerName, 1)
+				c.recorder.NameContested(after)
+			}
+		},
+		wakes: func(before, after *v1.Pod) bool { return podWakes(schedulerNames, before, after) },
 		observe: func(c *Cache, pod *v1.Pod, deleted bool) {
 			if deleted {
 				c.binder.Forget(pod.UID)
@@ -69,7 +82,7 @@ func podKind(schedulerName string) *kind[*v1.Pod] {
 // podWakes reports whether a change of a pod could let a task be placed. It leaves out what follows
 // from the scheduler's own writes, and what frees no resources: confirmed binds, conditions, and
 // bound pods that start to run.
-func podWakes(schedulerName string, before, after *v1.Pod) bool {
+func podWakes(schedulerNames []string, before, after *v1.Pod) bool {
 	switch {
 	case after == nil:
 		return !ended(before)
@@ -77,12 +90,19 @@ func podWakes(schedulerName string, before, after *v1.Pod) bool {
 		return before != nil && !ended(before)
 	case after.Spec.NodeName != "":
 		return false
-	case after.Spec.SchedulerName != schedulerName:
+	case !slices.Contains(schedulerNames, after.Spec.SchedulerName):
 		return before != nil && before.Status.NominatedNodeName != after.Status.NominatedNodeName
 	case len(after.Spec.SchedulingGates) > 0 || after.DeletionTimestamp != nil:
 		return false
 	}
 	return before == nil || !api.EqualRequests(before, after)
+}
+
+// contested reports whether another client has bound a pod that this scheduler should schedule. The binds of this scheduler
+// carry a commitment.
+func contested(schedulerNames []string, before, after *v1.Pod) bool {
+	return before.Spec.NodeName == "" && after.Spec.NodeName != "" && api.CommitmentOf(after) == nil &&
+		slices.Contains(schedulerNames, after.Spec.SchedulerName)
 }
 
 // ended reports whether a pod has succeeded or failed; it uses no resources any more.

@@ -21,6 +21,9 @@ type Metrics interface {
 	EventsApplied(oldest time.Duration)
 	// WatchFailed is called when a list or watch has failed, and with 0 times before the first.
 	WatchFailed(resource string, times int)
+	// PodsBoundByOthers is called when another client has bound a pod with a name of this scheduler, and with 0 pods before
+	// the first.
+	PodsBoundByOthers(schedulerName string, pods int)
 }
 
 // noMetrics is the default: it drops all measurements.
@@ -33,3 +36,4 @@ func (noMetrics) Bind(metrics.BindResult, time.Duration)  {}
 func (noMetrics) PodBound(time.Duration)                  {}
 func (noMetrics) PodGroupScheduled(string, time.Duration) {}
 func (noMetrics) WatchFailed(string, int)                 {}
+func (noMetrics) PodsBoundByOthers(string, int)           {}

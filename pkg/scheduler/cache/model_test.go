@@ -97,7 +97,7 @@ type fakeInformers struct {
 func newFakeInformers(t *rapid.T) *fakeInformers {
 	kube := fake.NewSimpleClientset()
 	c, err := New(Options{
-		SchedulerName: fakecluster.SchedulerName, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
+		SchedulerNames: []string{fakecluster.SchedulerName}, DefaultQueue: "default", Kube: kube, Batch: batchfake.NewSimpleClientset(),
 		Informers: informers.NewSharedInformerFactory(kube, 0), Log: logr.Discard(),
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func newFakeInformers(t *rapid.T) *fakeInformers {
 	}
 	s := &fakeInformers{Cache: c, binds: map[types.UID]*bind.Request{}, evictions: map[types.UID]*evict.Victim{}, reported: map[types.UID]bool{}, hidden: map[types.UID]bool{}}
 	c.binder, c.evictor = fakeBinder{s.binds}, fakeEvictor{s.evictions}
-	s.pods = newFeed(s, podKind(c.options.SchedulerName), drawPod, model.Events.SetPod)
+	s.pods = newFeed(s, podKind(c.options.SchedulerNames), drawPod, model.Events.SetPod)
 	s.pods.onShown = func(p *v1.Pod) { delete(s.hidden, p.UID) }
 	s.nodes = newFeed(s, nodeKind(), drawNode, model.Events.SetNode)
 	s.groups = newFeed(s, podGroupKind(), drawGroup, model.Events.SetPodGroup)
@@ -290,8 +290,9 @@ func (e fakeEvictor) Enqueue(p *evict.Plan) {
 	}
 }
 
-func (fakeEvictor) Forget(types.UID)    {}
-func (fakeEvictor) Run(context.Context) {}
+func (fakeEvictor) Forget(types.UID)                     {}
+func (fakeEvictor) Yield(context.Context, time.Duration) {}
+func (fakeEvictor) Run(context.Context)                  {}
 
 // bindEnds plays the binder and the API server.
 func (s *fakeInformers) bindEnds(t *rapid.T) {
@@ -328,6 +329,9 @@ func (s *fakeInformers) evictSome(t *rapid.T) {
 	victim := drawTask(t, "victim", victims)
 	s.Model().Ledger().Place(victim, api.Releasing, victim.Node)
 	s.Commit([]api.Decision{{Kind: api.Evict, Task: victim, Node: victim.Node, For: victim.Job, Cause: api.Preempted}})
+	if got, want := s.evictions[victim.Pod.UID].Budget, model.BudgetOf(s.Model(), victim); got != want {
+		t.Fatalf("the evictor knows the budget %q of pod %s, want %q", got, victim.Pod.Name, want)
+	}
 	s.Model().Ledger().MarkEvicting(victim)
 }
 

@@ -35,7 +35,7 @@ func TestResultsForALeftOutPod(t *testing.T) {
 	job := tasks["pod-backs-off"].Job.ID
 	ledger.SetBackoff(job, "claim data: no space left")
 
-	kind := podKind(c.options.SchedulerName)
+	kind := podKind(c.options.SchedulerNames)
 	kind.set = func(*Cache, *v1.Pod) { panic("cannot do that") }
 	broken := handler(c, kind)
 	for _, pod := range pods {

@@ -4,6 +4,8 @@
 package conf_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +89,41 @@ func TestDecoder(t *testing.T) {
 				{Key: "label", Default: "none", Values: "any string", About: "by what"},
 			}, d.Known()); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestBooleans: switches and arguments accept the same spellings, quoted or not.
+func TestBooleans(t *testing.T) {
+	const neither = "must be true or false"
+	for text, want := range map[string]string{
+		"true": "true", "True": "true", "TRUE": "true", `"true"`: "true",
+		"false": "false", "False": "false", "FALSE": "false", "'False'": "false",
+		"yes": neither, "no": neither, "on": neither, "off": neither, "y": neither, "n": neither, "1": neither, "0": neither,
+		"tRUE": neither, "t": neither, `""`: neither, `" true"`: neither,
+	} {
+		t.Run(text, func(t *testing.T) {
+			var read []bool
+			catalog := conf.Catalog{Actions: []string{"allocate"}, Plugins: map[string]conf.PluginInfo{"acme": {Arguments: func(d *conf.Decoder) {
+				read = append(read, d.Bool("hard", false, ""), d.Bool("soft", true, ""))
+			}}}}
+			given := "actions: allocate\ntiers: [{plugins: [{name: acme, enableJobOrder: " + text + ", arguments: {hard: " + text + ", soft: " + text + "}}]}]"
+			c, _, err := conf.Parse("f", []byte(given), catalog)
+			got := ""
+			switch {
+			case err != nil && strings.Count(err.Error(), neither) == 3: // of the switch and both arguments
+				got = neither
+			case err != nil:
+				got = err.Error()
+			default:
+				got = fmt.Sprint(c.Tiers[0].Plugins[0].Enabled(conf.JobOrder))
+				if want := fmt.Sprintf("[%s %s]", got, got); fmt.Sprint(read) != want {
+					t.Errorf("the arguments are %v, want %s as the switch", read, want)
+				}
+			}
+			if got != want {
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}

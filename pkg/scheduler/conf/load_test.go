@@ -147,11 +147,15 @@ func TestReadConfigMap(t *testing.T) {
 			want:  &conf.ConfigMap{Keys: []string{"p"}, Policies: []conf.Embedded{{Key: "p", Text: []byte("a: {")}}},
 		},
 		"the policies among other values": {
-			given: head + "data: {a: 'x: y', b: 'actions: x', c: '{', d: 'kind: SchedulerConfiguration'}",
-			want: &conf.ConfigMap{Keys: []string{"a", "b", "c", "d"}, Policies: []conf.Embedded{
-				{Key: "b", Text: []byte("actions: x")}, {Key: "d", Text: []byte("kind: SchedulerConfiguration")},
+			given: head + "data: {a: 'x: y', b: 'actions: x', c: '{', d: 'kind: SchedulerConfiguration', e: 'tiers: []'}",
+			want: &conf.ConfigMap{Keys: []string{"a", "b", "c", "d", "e"}, Policies: []conf.Embedded{
+				{Key: "b", Text: []byte("actions: x")}, {Key: "d", Text: []byte("kind: SchedulerConfiguration")}, {Key: "e", Text: []byte("tiers: []")},
 			}},
 		},
+		"data that is a list":     {given: head + "data: [a, 'actions: x']", want: &conf.ConfigMap{}},
+		"a value that is no text": {given: head + "data: {p: {actions: x}}", want: &conf.ConfigMap{Keys: []string{"p"}}},
+		"a list":                  {given: "[kind, ConfigMap]"},
+		"a kind that is a list":   {given: "kind: [ConfigMap]\ndata: {}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, conf.ReadConfigMap([]byte(tc.given))); diff != "" {

@@ -196,9 +196,9 @@ func (p *points) StarvationReservation(j *api.JobInfo) *api.StarvationReservatio
 }
 
 // Devices returns what the claims of t request, and if nearest is set, the node that has the fewest devices too few; nil
-// for a task without claims.
+// for a task that requests no devices.
 func (p *points) Devices(t *api.TaskInfo, nearest bool) *api.DeviceDemand {
-	if !t.Signature.Claims {
+	if !t.Signature.RequestsDevices() {
 		return nil
 	}
 	for i := range p.devices {

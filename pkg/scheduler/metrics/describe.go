@@ -91,6 +91,10 @@ func watchedLabel() Label {
 	return Label{Name: "resource", Meaning: "a resource that the scheduler watches"}
 }
 
+func schedulerNameLabel() Label {
+	return Label{Name: "scheduler_name", Meaning: "a name of this scheduler, see the flag --scheduler-name"}
+}
+
 func reloadLabel() Label {
 	return Label{Name: "result", Values: []string{string(reloadSucceeded), string(reloadFailed)}}
 }

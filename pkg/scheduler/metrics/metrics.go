@@ -30,6 +30,7 @@ type Metrics struct {
 	evictions      *prometheus.CounterVec
 	apiWrites      *prometheus.CounterVec
 	watchErrors    *prometheus.CounterVec
+	boundByOthers  *prometheus.CounterVec
 	leader         prometheus.Gauge
 	reloads        *prometheus.CounterVec
 	reloadGood     prometheus.Gauge
@@ -78,6 +79,9 @@ func newMetrics(registerer prometheus.Registerer) (*Metrics, []Description) {
 			verbLabel(), writtenLabel(), codeLabel()),
 		watchErrors: create.counter("watch_errors_total",
 			"Lists and watches of the API server that failed, except watches that expired.", watchedLabel()),
+		boundByOthers: create.counter("pods_bound_by_others_total",
+			"Pods with a scheduler name of this scheduler that another client has bound. Two schedulers with the same name exceed queues and divide gangs.",
+			schedulerNameLabel()),
 		leader: create.gauge("leader",
 			"1 while this replica schedules, as the leader or without leader election; otherwise 0.").WithLabelValues(),
 		reloads: create.counter("config_reloads_total",
@@ -180,6 +184,12 @@ func (m *Metrics) APIWrite(verb, resource string, code int) {
 // it is also called with 0, when the first watch begins.
 func (m *Metrics) WatchFailed(resource string, times int) {
 	m.watchErrors.WithLabelValues(resource).Add(float64(times))
+}
+
+// PodsBoundByOthers records pods with a name of this scheduler that another client has bound. Rates need a first value of
+// zero, so it is also called with 0.
+func (m *Metrics) PodsBoundByOthers(schedulerName string, pods int) {
+	m.boundByOthers.WithLabelValues(schedulerName).Add(float64(pods))
 }
 
 // Leads records whether this replica schedules.

@@ -72,6 +72,14 @@ func TestMetrics(t *testing.T) {
 			},
 			want: map[string][]string{"watch_errors_total": {`{resource="nodes"} 1`, `{resource="pods"} 0`}},
 		},
+		"pods bound by others, from zero": {
+			given: func(m *metrics.Metrics) {
+				m.PodsBoundByOthers("batch-scheduler", 0)
+				m.PodsBoundByOthers("volcano", 0)
+				m.PodsBoundByOthers("volcano", 1)
+			},
+			want: map[string][]string{"pods_bound_by_others_total": {`{scheduler_name="batch-scheduler"} 0`, `{scheduler_name="volcano"} 1`}},
+		},
 		"a replica that leads": {
 			given: func(m *metrics.Metrics) {
 				m.Leads(true)
@@ -299,6 +307,7 @@ func fill(m *metrics.Metrics) {
 	m.APIWrite("create", "pods/binding", 201)
 	m.Refused("gang", "NotEnoughPods", 1)
 	m.WatchFailed("pods", 0)
+	m.PodsBoundByOthers("batch-scheduler", 0)
 	m.PodGroupScheduled("q", time.Second)
 	one := api.Resource{1, 1}
 	m.Publish(cycle(metrics.Queue{Name: "q", Capability: one, Guarantee: one, Pending: map[string]int{"QueueFull": 1}}))

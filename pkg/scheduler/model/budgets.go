@@ -58,6 +58,18 @@ func (bt *budgetTable) set(object *policyv1.PodDisruptionBudget) *Budget {
 
 func (bt *budgetTable) remove(namespace, name string) { delete(bt.budgets[namespace], name) }
 
+// BudgetOf returns the name of the PodDisruptionBudget that selects a pod; empty if none does. Of several it is the first
+// by name.
+func BudgetOf(c *Cluster, t *api.TaskInfo) string {
+	first := ""
+	for name, b := range c.budgets.budgets[t.Pod.Namespace] {
+		if b.selects(t) && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first
+}
+
 func (bt *budgetTable) allow(u api.Unit) bool {
 	if len(bt.budgets[u.Job.Namespace]) == 0 {
 		return true

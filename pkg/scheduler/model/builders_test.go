@@ -22,7 +22,7 @@ import (
 const ourScheduler = "batch-scheduler"
 
 func newTestCluster() *model.Cluster {
-	return model.NewCluster(model.Options{SchedulerName: ourScheduler, DefaultQueue: "default"})
+	return model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default"})
 }
 
 // dawn is when the first object of a test was created.

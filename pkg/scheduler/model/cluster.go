@@ -14,18 +14,18 @@ import (
 
 // Options configure a Cluster.
 type Options struct {
-	SchedulerName string      // pods with this spec.schedulerName are scheduled
-	DefaultQueue  api.QueueID // the queue of groups and pods that name none
+	SchedulerNames []string    // pods with one of these in spec.schedulerName are scheduled
+	DefaultQueue   api.QueueID // the queue of groups and pods that name none
 	// InFlight is the record of the model that this one replaces; nil if there was none.
 	InFlight *InFlight
 }
 
 // Cluster is the model. Only the scheduling goroutine may use it.
 type Cluster struct {
-	schedulerName string
-	dims          *api.Dimensions
-	generations   *api.Generations
-	inFlight      *InFlight
+	schedulerNames []string
+	dims           *api.Dimensions
+	generations    *api.Generations
+	inFlight       *InFlight
 
 	tasks      map[api.TaskID]*api.TaskInfo
 	nodes      nodeTable
@@ -45,17 +45,17 @@ func NewCluster(o Options) *Cluster {
 	}
 	dims, generations := api.NewDimensions(), &api.Generations{}
 	return &Cluster{
-		schedulerName: o.SchedulerName,
-		dims:          dims,
-		generations:   generations,
-		inFlight:      o.InFlight,
-		tasks:         map[api.TaskID]*api.TaskInfo{},
-		nodes:         newNodeTable(generations),
-		jobs:          newJobTable(o, dims, generations),
-		signatures:    newSignatureTable(dims),
-		namespaces:    namespaceTable{},
-		budgets:       newBudgetTable(),
-		evictions:     newEvictionTable(),
+		schedulerNames: o.SchedulerNames,
+		dims:           dims,
+		generations:    generations,
+		inFlight:       o.InFlight,
+		tasks:          map[api.TaskID]*api.TaskInfo{},
+		nodes:          newNodeTable(generations),
+		jobs:           newJobTable(o, dims, generations),
+		signatures:     newSignatureTable(dims),
+		namespaces:     namespaceTable{},
+		budgets:        newBudgetTable(),
+		evictions:      newEvictionTable(),
 	}
 }
 

@@ -34,6 +34,8 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 		"delete pod":      m.deletePod,
 		"set node":        m.setNode,
 		"delete node":     m.deleteNode,
+		"devices":         m.setDevices,
+		"device classes":  m.setDeviceResources,
 		"set group":       m.setGroup,
 		"delete group":    m.deleteGroup,
 		"set queue":       m.setQueue,
@@ -61,6 +63,8 @@ type machine struct {
 	queues     map[string]*v1alpha1.Queue
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*v1.Namespace
+	devices    map[string]v1.ResourceList
+	classes    []v1.ResourceName // the resources that device classes provide
 	inFlight   map[api.TaskID]bool
 	last       func() // the last event
 }
@@ -74,6 +78,7 @@ func newMachine() *machine {
 		queues:     map[string]*v1alpha1.Queue{},
 		priorities: map[string]*schedulingv1.PriorityClass{},
 		namespaces: map[string]*v1.Namespace{},
+		devices:    map[string]v1.ResourceList{},
 		inFlight:   map[api.TaskID]bool{},
 		last:       func() {},
 	}
@@ -194,6 +199,22 @@ func (m *machine) deleteNode(t *rapid.T) {
 	name := one(t, "node", "n0", "n1", "n2")
 	delete(m.nodes, name)
 	m.event(func() { m.c.Events().DeleteNode(name) })
+}
+
+func (m *machine) setDevices(t *rapid.T) {
+	name := one(t, "node", "n0", "n1", "n2", "ghost")
+	list := amountsOf("example.com/gpu", one(t, "devices", "2", "8"))
+	if maybe(t, "none") {
+		list = nil
+	}
+	m.devices[name] = list
+	m.event(func() { m.c.Events().SetDevices(name, list) })
+}
+
+func (m *machine) setDeviceResources(t *rapid.T) {
+	names := []v1.ResourceName{"example.com/gpu", "example.com/nic"}[:rapid.IntRange(0, 2).Draw(t, "resources")]
+	m.classes = names
+	m.event(func() { m.c.Events().SetDeviceResources(names) })
 }
 
 func (m *machine) setGroup(t *rapid.T) {
@@ -363,7 +384,7 @@ func (m *machine) compare(t *rapid.T) {
 
 // rebuilt makes a model from the final objects in a random order, and from the record of the operations in flight.
 func (m *machine) rebuilt(seed int64) *model.Cluster {
-	c := model.NewCluster(model.Options{SchedulerName: ourScheduler, DefaultQueue: "default", InFlight: m.c.InFlight()})
+	c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", InFlight: m.c.InFlight()})
 	var events []func()
 	for _, uid := range sortedKeys(m.pods) {
 		events = append(events, func() { c.Events().SetPod(m.pods[uid]) })
@@ -371,6 +392,10 @@ func (m *machine) rebuilt(seed int64) *model.Cluster {
 	for _, name := range sortedKeys(m.nodes) {
 		events = append(events, func() { c.Events().SetNode(m.nodes[name]) })
 	}
+	for _, name := range sortedKeys(m.devices) {
+		events = append(events, func() { c.Events().SetDevices(name, m.devices[name]) })
+	}
+	events = append(events, func() { c.Events().SetDeviceResources(m.classes) })
 	for _, key := range sortedKeys(m.groups) {
 		events = append(events, func() { c.Events().SetPodGroup(m.groups[key]) })
 	}

@@ -56,6 +56,12 @@ func (e Events) SetPod(pod *v1.Pod) {
 		c.tasks[t.ID] = t
 		c.inFlight.restore(t)
 	}
+	e.readPod(t, pod)
+}
+
+// readPod updates t, which must be detached, from a version of its pod.
+func (e Events) readPod(t *api.TaskInfo, pod *v1.Pod) {
+	c := e.c
 	before, old := t.Node, t.Signature
 	readPod(t, pod, c.signatures.acquire(pod))
 	c.signatures.release(old)
@@ -109,12 +115,7 @@ func (e Events) SetNode(node *v1.Node) {
 		n.Node = node
 		return
 	}
-	e.changed()
-	c.generations.NodeSpecs++
-	tasks := slices.Collect(maps.Values(n.Tasks))
-	c.detachAll(tasks)
-	c.nodes.set(n, node, c.dims.Vector(node.Status.Allocatable))
-	c.attachAll(tasks)
+	e.replaceNode(n, node)
 }
 
 // DeleteNode deletes a node. Pods that name it stay and hold nothing.

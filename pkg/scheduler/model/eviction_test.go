@@ -173,6 +173,32 @@ func TestProtection(t *testing.T) {
 	}
 }
 
+// TestBudgetOf: the evictor sends the evictions under one budget one after the other.
+func TestBudgetOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given []*policyv1.PodDisruptionBudget
+		want  string
+	}{
+		"none":                             {},
+		"of other pods":                    {given: []*policyv1.PodDisruptionBudget{aBudget("a", 1, "z")}},
+		"one":                              {given: []*policyv1.PodDisruptionBudget{aBudget("a", 0, "z"), aBudget("b", 0, "x")}, want: "b"},
+		"several: it is the first by name": {given: []*policyv1.PodDisruptionBudget{aBudget("b", 1, "x"), aBudget("a", 1, "x"), aBudget("c", 1, "x")}, want: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster()
+			c.Events().SetNode(aNode("n", "cpu", "4"))
+			p := victimPod("p")
+			c.Events().SetPod(p)
+			for _, b := range tc.given {
+				c.Events().SetBudget(b)
+			}
+			if got := model.BudgetOf(c, c.Tasks()[api.TaskID(p.UID)]); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func aBudget(name string, allowed int32, app string) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},

@@ -50,7 +50,7 @@ func TestResultsWhileThePodIsNotInTheModel(t *testing.T) {
 			before := newTestCluster()
 			apply(before)
 			test.given(before)
-			c := model.NewCluster(model.Options{SchedulerName: ourScheduler, DefaultQueue: "default", InFlight: before.InFlight()})
+			c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", InFlight: before.InFlight()})
 			test.result(c.Ledger())
 			apply(c)
 			admissible := c.Admissible(c.Jobs()["group/ns/g"]) == nil

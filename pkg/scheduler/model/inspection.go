@@ -4,6 +4,7 @@
 package model
 
 import (
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -13,8 +14,8 @@ import (
 // Inspection is the memory of a Cluster that sessions do not read, for package audit. Its maps and slices
 // belong to the model. Read only.
 type Inspection struct {
-	SchedulerName string
-	DefaultQueue  api.QueueID
+	SchedulerNames []string
+	DefaultQueue   api.QueueID
 
 	Nodes       map[string]*api.NodeInfo // by name, also those that do not exist
 	FreeIndexes []int                    // of Cluster.Nodes
@@ -32,6 +33,11 @@ type Inspection struct {
 	TermReferences map[string]int
 	IndexedTerms   int
 
+	// Devices are the devices of nodes that device classes provide as resources, by node; DeviceDimensions are those
+	// resources.
+	Devices          map[string]v1.ResourceList
+	DeviceDimensions []int
+
 	Namespaces map[string]Namespace
 	Budgets    map[string]map[string]*Budget // by namespace and name
 	// UnconfirmedEvictions are decided and not yet shown by the API server.
@@ -46,7 +52,7 @@ type Inspection struct {
 func Inspect(c *Cluster) Inspection {
 	terms := c.signatures.terms
 	i := Inspection{
-		SchedulerName:        c.schedulerName,
+		SchedulerNames:       c.schedulerNames,
 		DefaultQueue:         c.jobs.groups.defaultQueue,
 		Nodes:                c.nodes.byName,
 		FreeIndexes:          c.nodes.freeIndex,
@@ -59,6 +65,8 @@ func Inspect(c *Cluster) Inspection {
 		Signatures:           c.signatures.byKey,
 		TermReferences:       map[string]int{},
 		IndexedTerms:         len(terms.others),
+		Devices:              c.nodes.devices,
+		DeviceDimensions:     c.signatures.deviceDimensions,
 		Namespaces:           c.namespaces,
 		Budgets:              c.budgets.budgets,
 		UnconfirmedEvictions: c.budgets.unconfirmed,

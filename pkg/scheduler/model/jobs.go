@@ -16,10 +16,10 @@ import (
 
 // jobTable holds jobs and queues, and which pod is a member of which job.
 type jobTable struct {
-	schedulerName string
-	dims          *api.Dimensions
-	generations   *api.Generations
-	inFlight      *InFlight
+	schedulerNames []string
+	dims           *api.Dimensions
+	generations    *api.Generations
+	inFlight       *InFlight
 
 	byID     map[api.JobID]*api.JobInfo
 	queues   map[api.QueueID]*api.QueueInfo
@@ -36,21 +36,21 @@ type jobTable struct {
 
 func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) jobTable {
 	return jobTable{
-		schedulerName: o.SchedulerName,
-		dims:          dims,
-		generations:   generations,
-		inFlight:      o.InFlight,
-		byID:          map[api.JobID]*api.JobInfo{},
-		queues:        map[api.QueueID]*api.QueueInfo{},
-		groups:        newGroupTable(o.DefaultQueue),
-		orphaned:      map[types.UID]map[api.JobID]*api.JobInfo{},
-		waiting:       newWaitingJobs(),
+		schedulerNames: o.SchedulerNames,
+		dims:           dims,
+		generations:    generations,
+		inFlight:       o.InFlight,
+		byID:           map[api.JobID]*api.JobInfo{},
+		queues:         map[api.QueueID]*api.QueueInfo{},
+		groups:         newGroupTable(o.DefaultQueue),
+		orphaned:       map[types.UID]map[api.JobID]*api.JobInfo{},
+		waiting:        newWaitingJobs(),
 	}
 }
 
 // join moves t, which must be detached, into the job that api.MembershipOf names.
 func (jt *jobTable) join(t *api.TaskInfo) {
-	if t.Pod.Spec.SchedulerName != jt.schedulerName {
+	if !slices.Contains(jt.schedulerNames, t.Pod.Spec.SchedulerName) {
 		jt.leave(t)
 		return
 	}

@@ -22,11 +22,13 @@ type nodeTable struct {
 	freeIndex []int
 	rankStale bool // a node was added since NodeInfo.Rank was set
 
+	devices map[string]v1.ResourceList // by node name: see Events.SetDevices
+
 	changes, specChanges api.Journal
 }
 
 func newNodeTable(generations *api.Generations) nodeTable {
-	return nodeTable{generations: generations, byName: map[string]*api.NodeInfo{}}
+	return nodeTable{generations: generations, byName: map[string]*api.NodeInfo{}, devices: map[string]v1.ResourceList{}}
 }
 
 func (nt *nodeTable) existing(name string) *api.NodeInfo {
@@ -74,7 +76,7 @@ func (nt *nodeTable) touch(n *api.NodeInfo) {
 }
 
 // set gives n, whose tasks must be detached, a new version of its object.
-func (nt *nodeTable) set(n *api.NodeInfo, node *v1.Node, allocatable api.Resource) {
+func (nt *nodeTable) set(n *api.NodeInfo, node *v1.Node, allocatable api.Resource, dims *api.Dimensions) {
 	n.Idle.Sub(n.Allocatable)
 	n.Idle.Add(allocatable)
 	n.Idle, n.Allocatable = adjacentCopies(n.Idle, allocatable)
@@ -82,7 +84,7 @@ func (nt *nodeTable) set(n *api.NodeInfo, node *v1.Node, allocatable api.Resourc
 		n.Index = nt.takeIndex(n)
 	}
 	n.Node = node
-	n.Tracking = api.NodeTracking{Ready: reportsReady(n), SoftTaints: hasSoftTaints(node), ExtendedResources: countExtended(node)}
+	n.Tracking = api.NodeTracking{Ready: reportsReady(n), SoftTaints: hasSoftTaints(node), ExtendedResources: countExtended(allocatable, dims)}
 	nt.specChanges.Add(n.Index)
 	nt.touch(n)
 }
@@ -153,10 +155,10 @@ func reportsReady(n *api.NodeInfo) bool {
 }
 
 // countExtended counts the extended resources of which a node has some.
-func countExtended(node *v1.Node) uint8 {
+func countExtended(allocatable api.Resource, dims *api.Dimensions) uint8 {
 	count := 0
-	for name, quantity := range node.Status.Allocatable {
-		if quantity.Sign() > 0 && api.IsExtendedResource(name) {
+	for i, amount := range allocatable {
+		if amount > 0 && dims.Extended(i) {
 			count++
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // Ranks order nodes as their names do.
 func TestRanksAgainstNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := model.NewCluster(model.Options{SchedulerName: "ours", DefaultQueue: "default"})
+		c := model.NewCluster(model.Options{SchedulerNames: []string{"ours"}, DefaultQueue: "default"})
 		for range rapid.IntRange(1, 12).Draw(t, "changes") {
 			name := fmt.Sprintf("n%d", rapid.IntRange(0, 12).Draw(t, "node"))
 			switch rapid.IntRange(0, 3).Draw(t, "change") {

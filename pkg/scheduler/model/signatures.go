@@ -19,6 +19,8 @@ type signatureTable struct {
 	byKey map[string]*api.Signature
 	count uint64     // signatures that were ever created
 	terms *termIndex // of all signatures
+
+	deviceDimensions []int // resources that device classes provide
 }
 
 func newSignatureTable(dims *api.Dimensions) signatureTable {
@@ -29,11 +31,16 @@ func newSignatureTable(dims *api.Dimensions) signatureTable {
 func (st *signatureTable) acquire(pod *v1.Pod) *api.Signature {
 	request := st.dims.RequestOf(pod)
 	key := api.SignatureKey(pod, request)
+	devices := st.requestsDevices(request)
+	if devices {
+		key += DevicesKey
+	}
 	s, ok := st.byKey[key]
 	if !ok {
 		s = api.NewSignature(key, pod, request)
 		st.count++
 		s.Tracking.Number = st.count
+		s.DeviceResources = devices
 		st.byKey[key] = s
 	}
 	s.Tracking.References++

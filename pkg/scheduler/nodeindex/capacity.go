@@ -31,6 +31,8 @@ type capacityCount struct {
 	domain  int64  // on those of one topology domain if the signature has a self-affinity, else tasks
 	foreign uint64 // ForeignGeneration of the count
 	known   bool
+
+	largest api.Resource // of each dimension, on one node; nil if it is not known
 }
 
 // left returns how many tasks could run in addition to those that run already.
@@ -57,6 +59,25 @@ func (x *capacityIndex) empty(signature *api.Signature) capacityCount {
 		*c = x.sum(signature, &feasible.set, func(*api.NodeInfo) api.Resource { return nil })
 	}
 	return feasible.empty
+}
+
+// largestNode returns the most of each dimension that is allocatable on one feasible node.
+func (x *capacityIndex) largestNode(signature *api.Signature) api.Resource {
+	x.empty(signature)
+	feasible := x.feasible.of(signature)
+	if feasible.empty.largest == nil {
+		largest := make(api.Resource, x.feasible.dims.Len())
+		nodes := x.feasible.cluster.Nodes()
+		feasible.set.Each(func(i int) {
+			if n := nodes[i]; acceptsPods(n) {
+				for d := range largest {
+					largest[d] = max(largest[d], n.Allocatable.At(d))
+				}
+			}
+		})
+		feasible.empty.largest = largest
+	}
+	return feasible.empty.largest
 }
 
 // couldHold reports whether the empty capacity suffices for a number of tasks. The capacity with foreign pods, which is at

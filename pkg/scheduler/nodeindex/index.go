@@ -95,6 +95,12 @@ func (x *Index) CouldHold(signature *api.Signature, tasks int64) bool {
 	return x.capacity.couldHold(signature, tasks)
 }
 
+// Largest returns the most of each resource that is allocatable on one of the feasible nodes of a signature. The vector
+// belongs to the Index.
+func (x *Index) Largest(signature *api.Signature) api.Resource {
+	return x.capacity.largestNode(signature)
+}
+
 // MaxMembers returns how many members of a job could have started if no other pods ran on the nodes. It is an upper
 // bound: fewer may fit.
 func (x *Index) MaxMembers(j *api.JobInfo) int64 { return x.capacity.maxMembers(j) }

@@ -236,7 +236,7 @@ func (w *twin) unfit(task *api.TaskInfo, n *api.NodeInfo) *api.Unfit {
 		return &api.Unfit{Reason: api.Reserved, Detail: slices.Min(w.reservedFor[n]), Plugin: "reservation"}
 	}
 	unfit := &api.Unfit{Reason: api.Insufficient, Detail: string(w.c.Dims().Name(dimension)), Plugin: "resources"}
-	if task.Request.Fits(n.Idle.Plus(n.Foreign)) {
+	if !n.Foreign.IsZero() && task.Request.Fits(n.Available(task.Priority, api.Now).Plus(n.Foreign)) {
 		unfit.Reason = api.InsufficientWithForeignPods
 	}
 	return unfit

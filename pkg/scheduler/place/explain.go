@@ -33,6 +33,7 @@ func (a *Allocator) compareCapacity(v *api.Verdict, j *api.JobInfo) {
 	need := min(j.MinMember, j.ValidCount()) // only without the gang plugin fewer pods exist
 	if most := a.ssn.Nodes().MaxMembers(j); most < int64(need) {
 		v.Reason, v.Have, v.Need = v1alpha1.ReasonExceedsClusterCapacity, int32(most), need
+		v.Nodes.Nearest = nil // the gang would not start if less were in use there
 	}
 }
 

@@ -4,8 +4,6 @@
 package place
 
 import (
-	"fmt"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -23,7 +21,7 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 		plugin = p.ssn.CappedBy(t.Job, t.Request, api.Future)
 	}
 	if plugin != "" {
-		v := p.explainCap(t.Job, request)
+		v := p.explainCap(t, request)
 		v.Plugin = plugin
 		return v
 	}
@@ -43,27 +41,41 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 	case !v.Nodes.Suitable():
 	case !p.ssn.Nodes().CouldHold(t.Signature, 1):
 		v.Reason = v1alpha1.ReasonExceedsClusterCapacity
+		p.compareLargest(v, t)
 	default:
 		v.Reason = v1alpha1.ReasonNotEnoughResources
 	}
 	return v
 }
 
-func (p *Placer) explainCap(j *api.JobInfo, request api.Resource) *api.Verdict {
+// compareLargest adds the resource of which a pod requests more than the largest node has. The nearest node then says
+// nothing: it lacks also what other pods hold there.
+func (p *Placer) compareLargest(v *api.Verdict, t *api.TaskInfo) {
+	largest := p.ssn.Nodes().Largest(t.Signature)
+	d := t.Request.InsufficientDimension(largest)
+	if d < 0 {
+		return
+	}
+	v.OnePod, v.Dimension, v.Asked, v.Limit = true, d, t.Request.At(d), largest.At(d)
+	v.Nodes.Nearest = nil
+}
+
+func (p *Placer) explainCap(t *api.TaskInfo, request api.Resource) *api.Verdict {
+	j := t.Job
 	q := j.Queue
 	d := q.CapAllows(request, api.Future)
 	never, needs := q.NeverAllows(j)
 	switch {
 	case never >= 0:
-		return &api.Verdict{
+		v := &api.Verdict{
 			Reason: v1alpha1.ReasonExceedsQueueCapability, Name: string(q.ID), Dimension: never, Limit: q.Capability[never], Asked: needs,
 		}
-	case d < 0 && q.Reclaimable:
-		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
-			"evicted because queue %s had borrowed resources that other queues deserve; starts again only within the deserved resources of its queue", q.ID)}
+		if one := t.Request.At(never); one > v.Limit {
+			v.OnePod, v.Asked = true, one
+		}
+		return v
 	case d < 0:
-		return &api.Verdict{Reason: v1alpha1.ReasonOverShare, Detail: fmt.Sprintf(
-			"queue %s cannot borrow (spec.reclaimable is false) and would exceed its deserved resources", q.ID)}
+		return p.explainShare(q, request)
 	}
 	v := &api.Verdict{
 		Reason:    v1alpha1.ReasonQueueFull,
@@ -75,6 +87,20 @@ func (p *Placer) explainCap(j *api.JobInfo, request api.Resource) *api.Verdict {
 	}
 	if reserved := q.Reserved.At(d); reserved > 0 {
 		v.Detail = p.ssn.Cluster().Dims().FormatOne(d, reserved) + " of the rest is " + api.ReservedFor(q.ReservedFor.First(j.Namespace))
+	}
+	return v
+}
+
+// explainShare words that a job would exceed what its queue deserves: the queue cannot borrow, or the job had to return
+// what the queue had borrowed.
+func (p *Placer) explainShare(q *api.QueueInfo, request api.Resource) *api.Verdict {
+	v := &api.Verdict{Reason: v1alpha1.ReasonOverShare, Name: string(q.ID), Borrowed: q.Reclaimable, Dimension: -1}
+	deserved, dims := p.ssn.Deserved(q), p.ssn.Cluster().Dims()
+	for d, n := range request {
+		if n > 0 && dims.Shared(d) && api.InParts(d, q.Allocated.At(d)+n) > deserved.At(d) {
+			v.Dimension, v.Limit, v.Held, v.Asked = d, api.Units(deserved).At(d), q.Allocated.At(d), n
+			break
+		}
 	}
 	return v
 }

@@ -27,7 +27,7 @@ func (discard) Commit([]api.Decision) {}
 
 // RandomSession opens a session over a few nodes and jobs with little variety, so that ties are common.
 func RandomSession(t *rapid.T, registry *framework.Registry, tiers []conf.Tier) *framework.Session {
-	c := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	c := model.NewCluster(model.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default"})
 	c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "default"}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	for i := range 3 {
 		c.Events().SetNode(&v1.Node{

@@ -13,12 +13,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/devices"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
@@ -33,10 +35,10 @@ type Policy struct {
 
 // Options configure a simulation.
 type Options struct {
-	SchedulerName string        // pods with this spec.schedulerName are scheduled
-	DefaultQueue  string        // the queue of pods and groups without one
-	GangGrace     time.Duration // see framework.Handle
-	Cycles        int           // maximum number of sessions; at least one runs
+	SchedulerNames []string      // pods with one of these in spec.schedulerName are scheduled
+	DefaultQueue   string        // the queue of pods and groups without one
+	GangGrace      time.Duration // see framework.Handle
+	Cycles         int           // maximum number of sessions; at least one runs
 	// Progress is called after each session with the decisions so far. It may be nil.
 	Progress func(cycle, bound, evicted int)
 }
@@ -96,15 +98,16 @@ type placement struct {
 }
 
 func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
+	factory := staticInformers(s.objects)
 	profile, err := p.Registry.NewProfile(p.Configuration, framework.Handle{
-		Informers: staticInformers(s.objects), Clock: fixedClock{s.now}, GangGrace: o.GangGrace,
+		Informers: factory, Clock: fixedClock{s.now}, GangGrace: o.GangGrace,
 	})
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
 		snapshot: s, profile: profile,
-		cluster: model.NewCluster(model.Options{SchedulerName: o.SchedulerName, DefaultQueue: api.QueueID(o.DefaultQueue)}),
+		cluster: model.NewCluster(model.Options{SchedulerNames: o.SchedulerNames, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{}, failures: newJobFailures(s.rules),
 		result: &Result{
@@ -114,10 +117,11 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	for _, warning := range p.Warnings {
 		r.result.Warnings = append(r.result.Warnings, warning.String())
 	}
-	r.result.Warnings = append(append(r.result.Warnings, s.warnings...), s.checkForeign(o.SchedulerName)...)
+	r.result.Warnings = append(append(r.result.Warnings, s.warnings...), s.checkForeign(o.SchedulerNames)...)
 	for _, obj := range s.objects {
 		r.notify(obj)
 	}
+	r.countDevices(factory)
 	r.cluster.Events().Recompute()
 	return r, nil
 }
@@ -140,6 +144,17 @@ func (r *run) notify(obj Object) {
 	case *v1.Pod:
 		r.cluster.Events().SetPod(obj)
 	}
+}
+
+// countDevices delivers the devices that device classes provide as extended resources.
+func (r *run) countDevices(factory informers.SharedInformerFactory) {
+	inventory := devices.NewInventory(factory, r.cluster.Events())
+	for i := range r.cluster.Dims().Len() {
+		if name := r.cluster.Dims().Name(i); devices.Implicit(name) {
+			inventory.Request(name)
+		}
+	}
+	inventory.ClassesChanged()
 }
 
 func (r *run) session(ctx context.Context) error {

@@ -53,6 +53,21 @@ func claims(claim string) string {
 	return "spec: volumes: [{name: data, persistentVolumeClaim: {claimName: " + claim + "}}]"
 }
 
+const (
+	gpuClass   = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: {extendedResourceName: nvidia.com/gpu}\n"
+	gpuRequest = "initContainers: [{name: init, image: busybox, resources: {limits: {nvidia.com/gpu: \"1\"}}}]"
+)
+
+// gpuSlice is the devices of a node.
+func gpuSlice(node string, count int) string {
+	var devices []string
+	for i := range count {
+		devices = append(devices, fmt.Sprintf("{name: gpu-%d}", i))
+	}
+	return fmt.Sprintf("apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: %s}\nspec: {driver: test.driver, nodeName: %s, pool: {name: %s, generation: 1, resourceSliceCount: 1}, devices: [%s]}\n",
+		node, node, node, strings.Join(devices, ", "))
+}
+
 // dir writes documents into one file of a new directory.
 func dir(t *testing.T, documents ...string) string {
 	t.Helper()
@@ -203,6 +218,10 @@ status: {phase: Available}
 			given: []string{node("n1", "4"), node("n2", "4"), queue("q", 1), volume, claim("one"), claim("two"), pod("a", "q", "1", claims("one")), pod("b", "q", "1", claims("two"))},
 			want:  "1: bind default/a n2\n1 of default/b wait: Unschedulable",
 		},
+		"devices that a class provides as an extended resource": {
+			given: []string{node("n1", "4"), node("n2", "4"), queue("q", 1), gpuClass, gpuSlice("n2", 1), pod("a", "q", "1", "spec: "+gpuRequest), pod("b", "q", "1", "spec: "+gpuRequest)},
+			want:  "1: bind default/a n2\n1 of default/b wait: NotEnoughResources",
+		},
 		"a Job whose evicted pods exceed its backoffLimit fails, and its other pods end": {
 			given: append(eightOfAJob(job, ""), node("n1", "8"), queue("rich", 1), queue("poor", 1), pod("d", "poor", "4", ownedBy("set"))),
 			want: `1: evict default/j-x4 for default/set, reclaimed
@@ -246,7 +265,7 @@ Warning: the Jobs of 4 evicted pods are not among the objects, or may not be lis
 
 func TestCycleLimitWarning(t *testing.T) {
 	s := snapshot(t, dir(t, node("n1", "1"), queue("q", 1), pod("a", "q", "1")))
-	result, err := s.Run(t.Context(), policy(t, ""), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 1})
+	result, err := s.Run(t.Context(), policy(t, ""), simulate.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default", Cycles: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func snapshot(t *testing.T, dir string) *simulate.Snapshot {
 // run simulates a snapshot with a policy.
 func run(t *testing.T, s *simulate.Snapshot, path string) *simulate.Result {
 	t.Helper()
-	result, err := s.Run(t.Context(), policy(t, path), simulate.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default", Cycles: 20})
+	result, err := s.Run(t.Context(), policy(t, path), simulate.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default", Cycles: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

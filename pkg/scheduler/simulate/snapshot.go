@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,11 +165,11 @@ func (c *classes) priority(name string) (value int32, known bool) {
 }
 
 // checkForeign returns warnings about pods that wait for other schedulers.
-func (s *Snapshot) checkForeign(schedulerName string) []string {
+func (s *Snapshot) checkForeign(schedulerNames []string) []string {
 	n, names := 0, map[string]bool{}
 	for _, obj := range s.objects {
 		pod, ok := obj.(*v1.Pod)
-		if ok && pod.Spec.NodeName == "" && pod.Status.Phase == v1.PodPending && pod.Spec.SchedulerName != schedulerName {
+		if ok && pod.Spec.NodeName == "" && pod.Status.Phase == v1.PodPending && !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {
 			n++
 			names[pod.Spec.SchedulerName] = true
 		}
@@ -177,6 +178,6 @@ func (s *Snapshot) checkForeign(schedulerName string) []string {
 		return nil
 	}
 	return []string{strings.Join([]string{
-		text.Count(n, "pending pod is", "pending pods are"), "for other schedulers than", schedulerName, "(spec.schedulerName) and not simulated",
+		text.Count(n, "pending pod is", "pending pods are"), "for other schedulers than", strings.Join(schedulerNames, ", "), "(spec.schedulerName) and not simulated",
 	}, " ")}
 }

@@ -202,14 +202,14 @@ func someOf(names []string, most int) string {
 }
 
 func (p *page) evicted(title string, list []Eviction) {
-	p.table(title, []string{"POD", "QUEUE", "FOR", "CAUSE", "RESCHEDULED"}, len(list), func(i int) []string {
+	p.table(title, []string{"POD", "QUEUE", "FOR", "CAUSE", "RECREATED"}, len(list), func(i int) []string {
 		e := list[i]
-		return []string{e.Pod, e.Queue, e.For, e.Cause, e.rescheduled()}
+		return []string{e.Pod, e.Queue, e.For, e.Cause, e.recreated()}
 	})
 }
 
-// rescheduled is a word about the pod that a controller creates again.
-func (e *Eviction) rescheduled() string {
+// recreated is a word about whether a controller creates the pod again.
+func (e *Eviction) recreated() string {
 	switch {
 	case e.JobFails != "":
 		return "Job fails"

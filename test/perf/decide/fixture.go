@@ -172,7 +172,7 @@ func ended(pod *v1.Pod) *v1.Pod {
 
 // model returns a new model with all objects.
 func (w *fixture) model() *model.Cluster {
-	c := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	c := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 	c.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	for _, name := range []string{low, high, critical} {
 		c.Events().SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityOf(name)})

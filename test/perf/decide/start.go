@@ -121,7 +121,7 @@ func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset, *
 		return true, binding, nil
 	})
 	return scheduler.New(scheduler.Options{
-		SchedulerName: schedulerName, DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
+		SchedulerNames: []string{schedulerName}, DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
 		Kube: kube, Batch: batch, Config: policy, Registry: registry,
 		Metrics: metrics.New(prometheus.NewRegistry()), Clock: clock.RealClock{}, Log: logr.Discard(),
 	})

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Live measures the running scheduler with a real API server: how soon a gang starts on an idle cluster, how many
-// arriving and ending gangs the scheduler sustains, and how much memory it uses.
+// arriving and ending gangs the scheduler sustains, how fast it evicts, and how much memory it uses.
 //
 //	go run ./test/perf/live -run idle
 //
@@ -69,6 +69,12 @@ func measurements() []measurement {
 		}},
 		{"waiting", "1,000 nodes, and small gangs with and without 10,000 pending ones", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return waiting{nodes: b.pick(1000, 200), gangs: b.pick(10_000, 1000), seconds: b.pick(40, 15), rate: 150, settling: 30 * time.Second}.measure(ctx, b)
+		}},
+		{"evict", "100 nodes full of 100 gangs of 32, and a gang of 640 that evicts 20 of them", func(ctx context.Context, b bench) ([]figures.Figure, error) {
+			return evictions{nodes: 100, gangs: 100, size: 32, preemptor: 640, rounds: b.pick(3, 1)}.measure(ctx, b)
+		}},
+		{"evict-budgets", "the same with 20 disruption budgets, which cover every third victim", func(ctx context.Context, b bench) ([]figures.Figure, error) {
+			return evictions{nodes: 100, gangs: 100, size: 32, preemptor: 640, budgets: 20, rounds: b.pick(3, 1)}.measure(ctx, b)
 		}},
 		{"memory", "5,000 nodes and 100,000 pods, of which a part goes and comes", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return memory{nodes: b.pick(5000, 1000), pods: b.pick(100_000, 20_000), churned: b.pick(5000, 1000), during: b.churn}.measure(ctx, b)

@@ -103,6 +103,11 @@ func atMost(name string, value float64, unit string, bound float64) figures.Figu
 	return figures.Figure{Name: name, Value: value, Unit: unit, Bound: &bound, OK: value <= bound}
 }
 
+// atLeast is a figure with a lower bound.
+func atLeast(name string, value float64, unit string, bound float64) figures.Figure {
+	return figures.Figure{Name: name, Value: value, Unit: unit, Bound: &bound, OK: value >= bound}
+}
+
 // unbounded is a figure without a bound.
 func unbounded(name string, value float64, unit string) figures.Figure {
 	return figures.Figure{Name: name, Value: value, Unit: unit, OK: true}

@@ -31,6 +31,8 @@ type Gang struct {
 	Size        int
 	CPUs        int64             // that each pod requests; 0: 1
 	Annotations map[string]string // of the pods
+	// PriorityClass is that of the pods; empty for the default.
+	PriorityClass string
 	// Furnished pods have typical fields that a scheduler does not need.
 	Furnished bool
 }
@@ -53,7 +55,8 @@ func (g Gang) Pod(member int) *corev1.Pod {
 			Annotations: g.Annotations,
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: scheduler.Name,
+			SchedulerName:     scheduler.Name,
+			PriorityClassName: g.PriorityClass,
 			Containers: []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(max(g.CPUs, 1), resource.DecimalSI)},
 			}}},
@@ -86,7 +89,7 @@ type Workload struct {
 
 // Submit creates all groups, then all pods, gang by gang.
 func (w *Workload) Submit(ctx context.Context, gangs ...Gang) error {
-	if err := w.createGroups(ctx, gangs); err != nil {
+	if err := w.CreateGroups(ctx, gangs...); err != nil {
 		return err
 	}
 	return w.Create(ctx, Pods(gangs))
@@ -131,7 +134,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-func (w *Workload) createGroups(ctx context.Context, gangs []Gang) error {
+// CreateGroups creates the groups of gangs, without pods.
+func (w *Workload) CreateGroups(ctx context.Context, gangs ...Gang) error {
 	return each(ctx, len(gangs), func(i int) error { return w.createGroup(ctx, gangs[i]) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -68,12 +69,12 @@ func (p Plain) Do(ctx context.Context, count int, do func(ctx context.Context, c
 // Bind binds pods to the nodes of the testbed, round-robin.
 func (p Plain) Bind(ctx context.Context, pods []*corev1.Pod, nodes int) error {
 	return p.Do(ctx, len(pods), func(ctx context.Context, client kubernetes.Interface, i int) error {
-		return Bind(ctx, client, pods[i].Name, nodeName(i%nodes))
+		return Bind(ctx, client, pods[i].Name, NodeName(i%nodes))
 	})
 }
 
-// nodeName is the name of a node of the local cluster.
-func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
+// NodeName is the name of a node of the local cluster.
+func NodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // Bind binds a pod.
 func Bind(ctx context.Context, client kubernetes.Interface, pod, node string) error {
@@ -81,4 +82,11 @@ func Bind(ctx context.Context, client kubernetes.Interface, pod, node string) er
 		ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: Namespace},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
+}
+
+// Evict evicts a pod.
+func Evict(ctx context.Context, client kubernetes.Interface, pod string) error {
+	return client.PolicyV1().Evictions(Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: Namespace},
+	})
 }

@@ -29,9 +29,21 @@ type Scheduler struct {
 	bed *Bed
 }
 
-// StartScheduler starts a scheduler and does not wait until it is ready. Only one may run at a time.
-func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) {
-	s, err := scheduler.Start(ctx, b.Cluster, scheduler.Options{Dir: b.dir, Args: append(slices.Clone(b.reader.Args), "--profiling")})
+// StartScheduler starts a scheduler and does not wait until it is ready. Only one may run at a time. Its policy is the
+// built-in one.
+func (b *Bed) StartScheduler(ctx context.Context) (*Scheduler, error) { return b.start(ctx) }
+
+// StartSchedulerWith is StartScheduler with another policy.
+func (b *Bed) StartSchedulerWith(ctx context.Context, policy string) (*Scheduler, error) {
+	path := filepath.Join(b.dir, "policy.yaml")
+	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
+		return nil, err
+	}
+	return b.start(ctx, "--scheduler-conf="+path)
+}
+
+func (b *Bed) start(ctx context.Context, args ...string) (*Scheduler, error) {
+	s, err := scheduler.Start(ctx, b.Cluster, scheduler.Options{Dir: b.dir, Args: slices.Concat(b.reader.Args, []string{"--profiling"}, args)})
 	if err != nil {
 		return nil, err
 	}

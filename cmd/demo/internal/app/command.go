@@ -6,6 +6,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -38,6 +39,9 @@ up, and keeps the cluster running until Ctrl-C, for you to try things with kubec
 It needs Go, and the source tree that it is run in. Nothing listens but on 127.0.0.1, and
 nothing is left behind but bin/demo, which make builds, and what Go keeps in its caches.`
 
+// ErrInterrupted is the error of a run that Ctrl-C has ended before its outcome was known.
+var ErrInterrupted = errors.New("interrupted")
+
 const example = `  make demo                     # the same as: go run ./cmd/demo
   make demo ARGS=--exit         # end by itself; exit code 0 if the outcome is right
   make demo ARGS="--nodes 8"    # larger cluster: fewer gangs wait`
@@ -57,13 +61,13 @@ func NewCommand(out *os.File) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process at once
-			ctx, orphaned := context.WithCancelCause(ctx)
-			defer orphaned(nil)
-			go watchParent(ctx, orphaned)
-			return newDemo(o, out).run(ctx)
+			ctx, end := context.WithCancelCause(command.Context())
+			defer end(nil)
+			demo := newDemo(o, out)
+			context.AfterFunc(ctx, demo.out.endLine)
+			go watchSignals(ctx, end)
+			go watchParent(ctx, end)
+			return demo.run(ctx)
 		},
 	}
 	command.SetContext(context.Background())
@@ -96,6 +100,22 @@ func (o options) validate() error {
 		}
 	}
 	return nil
+}
+
+// watchSignals ends the demo by the first signal. A second signal ends the process at once.
+func watchSignals(ctx context.Context, cancel context.CancelCauseFunc) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	select {
+	case <-ctx.Done():
+	case s := <-signals:
+		if s == os.Interrupt {
+			cancel(ErrInterrupted)
+			return
+		}
+		cancel(fmt.Errorf("stopped by the signal %q", s))
+	}
 }
 
 // watchParent ends the demo when the process that started it is gone: "go run" does not hand

@@ -6,8 +6,10 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,24 +68,25 @@ func TestDeepInTheSourceTree(t *testing.T) {
 func TestHowARunEnds(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("it broke")
+	killed := exec.CommandContext(t.Context(), "sh", "-c", "kill -INT $$").Run()
 	for name, test := range map[string]struct {
-		cancelled bool
-		cause     error
-		err       error
-		want      string
+		cause error // of the end of the context, if that has ended
+		err   error
+		want  string
 	}{
 		"well":                         {want: ""},
 		"badly":                        {err: failure, want: "it broke"},
-		"by Ctrl-C, after the summary": {cancelled: true, want: ""},
-		"by Ctrl-C, in the middle":     {cancelled: true, err: context.Canceled, want: "interrupted"},
-		"by Ctrl-C, and badly":         {cancelled: true, err: failure, want: "it broke"},
-		"because the caller has ended": {cancelled: true, cause: errors.New("the caller is gone"), err: context.Canceled, want: "the caller is gone"},
+		"by Ctrl-C, after the summary": {cause: ErrInterrupted, want: ""},
+		"by Ctrl-C, in the middle":     {cause: ErrInterrupted, err: context.Canceled, want: "interrupted"},
+		"by Ctrl-C, and badly":         {cause: ErrInterrupted, err: failure, want: "it broke"},
+		"by Ctrl-C, in a build":        {err: fmt.Errorf("building: %w", killed), want: "interrupted"},
+		"because the caller has ended": {cause: errors.New("the caller is gone"), err: context.Canceled, want: "the caller is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			if test.cancelled {
+			if test.cause != nil {
 				cancel(test.cause)
 			}
 			got := ""

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -134,18 +136,19 @@ func wrong(v verify.Verdict) error {
 	return errors.New("the outcome is not right; see WRONG and MISSING above")
 }
 
-// explainEnd says of an interrupted run that it was interrupted, whatever step it was in.
+// explainEnd returns why a run has ended if that is not err itself: a signal or the end of its caller, in whatever step it was.
 func explainEnd(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGINT {
+			return ErrInterrupted // Ctrl-C has ended the go command too
+		}
+	}
+	cause := context.Cause(ctx)
+	if err == nil || cause == nil || (errors.Is(cause, ErrInterrupted) && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrInterrupted)) {
 		return err
 	}
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
-	}
-	return err
+	return cause
 }
 
 // prepare finds the source tree and makes the temporary directory.

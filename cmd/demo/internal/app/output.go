@@ -42,6 +42,13 @@ func (o output) detail(format string, args ...any) { fmt.Fprintf(o.out, "  "+for
 
 func (o output) blank() { fmt.Fprintln(o.out) }
 
+// endLine begins a new line on a terminal, which has printed ^C or may have a line of progress.
+func (o output) endLine() {
+	if o.terminal {
+		o.blank()
+	}
+}
+
 // size is that of the terminal, or a usual one.
 func (o output) size() screen.Size {
 	if o.terminal {

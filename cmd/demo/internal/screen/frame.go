@@ -31,7 +31,7 @@ func Frame(s snapshot.Snapshot, elapsed time.Duration, size Size) []string {
 	for _, level := range []struct {
 		noteLines int
 		fold      bool
-	}{{2, false}, {1, false}, {1, true}, {0, true}} {
+	}{{4, false}, {3, false}, {2, false}, {1, false}, {1, true}, {0, true}} {
 		lines = frame(s, elapsed, size.Width, level.noteLines, level.fold)
 		if len(lines) <= size.Height {
 			return lines

@@ -4,6 +4,7 @@
 package screen_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,24 @@ runs      research  Running…`},
 			got := screen.Frame(given(), 65*time.Second, test.given)
 			if diff := cmp.Diff(strings.Split(test.want[1:], "\n"), got); diff != "" {
 				t.Errorf("frame (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFrameShowsWholeMessages shows the whole message of a pending PodGroup if the terminal has lines for it: its last
+// words can be the most important ones.
+func TestFrameShowsWholeMessages(t *testing.T) {
+	t.Parallel()
+	s := given()
+	s.Groups[2].Message = "needs 3 more pods of 4 nvidia.com/gpu + 1 cpu + 1Gi memory, 2 of them could start now; 2/6 nodes are " +
+		"available: 4 without nvidia.com/gpu; would not fit the empty nodes (at most 2 of 3 pods)"
+	for height, want := range map[int]string{22: "the empty nodes (at most 2 of 3 pods)", 19: "…"} {
+		t.Run(strconv.Itoa(height), func(t *testing.T) {
+			t.Parallel()
+			got := strings.Join(screen.Frame(s, time.Minute, screen.Size{Width: 80, Height: height}), "\n")
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is not in:\n%s", want, got)
 			}
 		})
 	}

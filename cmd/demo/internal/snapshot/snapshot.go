@@ -137,7 +137,7 @@ func groupOf(g *v1alpha1.PodGroup, pods []*corev1.Pod, defaultQueue string) Grou
 		group.Reason, group.Message = condition.Reason, condition.Message
 	}
 	for _, p := range pods {
-		if p.Namespace != g.Namespace || groupName(p) != g.Name {
+		if p.Namespace != g.Namespace || groupName(p) != g.Name || evicted(p) {
 			continue
 		}
 		group.Members++
@@ -152,6 +152,14 @@ func groupOf(g *v1alpha1.PodGroup, pods []*corev1.Pod, defaultQueue string) Grou
 		}
 	}
 	return group
+}
+
+// evicted reports whether a pod has ended because it was evicted. It counts as one that does not exist any more: its
+// controller creates another.
+func evicted(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
 }
 
 // groupName returns the name of the PodGroup that a pod asks for.

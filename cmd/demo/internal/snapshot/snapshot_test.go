@@ -30,6 +30,8 @@ func TestGroups(t *testing.T) {
 		"a pod with a node":                {given: pods(pod(inGroup, on("n"))), want: snapshot.Group{Members: 1, Bound: 1}},
 		"a pod that has ended":             {given: pods(pod(inGroup, on("n"), in(corev1.PodSucceeded))), want: snapshot.Group{Members: 1, Bound: 1, Ended: 1}},
 		"a pod that has failed":            {given: pods(pod(inGroup, on("n"), in(corev1.PodFailed))), want: snapshot.Group{Members: 1, Bound: 1, Ended: 1, Failed: 1}},
+		"a pod that was evicted":           {given: pods(pod(inGroup, on("n"), in(corev1.PodFailed), disrupted)), want: snapshot.Group{}},
+		"a pod that is being evicted":      {given: pods(pod(inGroup, on("n"), in(corev1.PodRunning), disrupted)), want: snapshot.Group{Members: 1, Bound: 1}},
 		"a pod that never had a node":      {given: pods(pod(inGroup, in(corev1.PodFailed))), want: snapshot.Group{Members: 1, Ended: 1, Failed: 1}},
 		"kube-batch's annotation":          {given: pods(pod(annotated(v1alpha1.AnnotationGroupName, "g"))), want: snapshot.Group{Members: 1}},
 		"the label goes first":             {given: pods(pod(inGroup, annotated(v1alpha1.AnnotationGroupName, "h"))), want: snapshot.Group{Members: 1}},
@@ -153,6 +155,10 @@ func pod(changes ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 func on(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+
+func disrupted(p *corev1.Pod) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+}
 
 func in(phase corev1.PodPhase) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Phase = phase }

@@ -47,9 +47,27 @@ func advice(reason string) string {
 	case v1alpha1.ReasonGangPending:
 		return "Check the reason of the PodGroup: this pod is not one of the minMember pods and starts after them."
 	case v1alpha1.ReasonOverShare:
-		return "Wait until the deserved resources of the queue increase, or allow it to borrow with spec.reclaimable: true."
+		return "Wait until pods of the queue end or the queue deserves more, or ask an administrator to increase its weight."
 	}
 	return ""
+}
+
+// messageAdvice returns the advice for a reason with a message. The message tells cases of a reason apart.
+func messageAdvice(reason, message string) string {
+	onePod := strings.Contains(message, "a pod requests ")
+	switch {
+	case reason == v1alpha1.ReasonExceedsClusterCapacity && onePod:
+		return "Waiting and a smaller minMember do not help. Decrease the requests of the pods, uncordon larger nodes, or add some."
+	case reason == v1alpha1.ReasonExceedsClusterCapacity && strings.Contains(message, "(at most 0 of "):
+		return "Waiting and a smaller minMember do not help. Decrease the requests of the pods, uncordon nodes, or add some."
+	case reason == v1alpha1.ReasonExceedsQueueCapability && onePod:
+		return "Waiting, more nodes and a smaller minMember do not help. Decrease the requests of the pods, name another queue, or ask an administrator to increase the capability."
+	case reason == v1alpha1.ReasonOverShare && strings.Contains(message, "spec.reclaimable is false"):
+		return "Wait until pods of the queue end. Or ask an administrator to increase the weight of the queue, or to allow it to borrow with spec.reclaimable: true; then other queues can reclaim what it borrows."
+	case reason == v1alpha1.ReasonOverShare && strings.Contains(message, "had borrowed"):
+		return "No action is required: the job starts again when its queue deserves enough for it, or the queue for which it was evicted deserves less. To start it before, decrease minMember or the requests, or ask an administrator to increase the weight of the queue."
+	}
+	return advice(reason)
 }
 
 // podAdvice returns the advice for a pod without a PodGroup. The reason Unschedulable includes pods for which only the
@@ -59,17 +77,18 @@ func podAdvice(reason, message string) string {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
 		if strings.Contains(message, "would not fit the empty nodes") {
-			return advice(v1alpha1.ReasonExceedsClusterCapacity)
+			return messageAdvice(v1alpha1.ReasonExceedsClusterCapacity, message)
 		}
 		return "If only resources are insufficient, wait, decrease the requests or add nodes; otherwise correct the node selector, affinity or tolerations of the pod."
 	case corev1.PodReasonSchedulingGated:
 		return "The component that set the scheduling gates must remove them."
 	}
-	return advice(reason)
+	return messageAdvice(reason, message)
 }
 
 const (
-	adviceEvicted          = "Its pods were evicted, and it starts again when its controller has created new ones. If that takes long, check the controller: a Job that counts evicted pods as failures ends when it reaches its backoffLimit."
+	adviceEvicted          = "Its pods were evicted. If a controller created them, it creates others, and the gang starts again; check the controller if that takes long. Pods without a controller do not come back: create them again."
+	adviceEvictedBare      = "Its pods were evicted, and have no controller that creates others: create them again when they have terminated."
 	adviceWithoutScheduler = "Check whether the scheduler runs, and its log: kubectl get pods -n batch-scheduler-system."
 	adviceOrphaned         = "The pod counts in its queue, but not in a gang: it can be evicted alone. A new PodGroup of that name does not include it; for that, delete the pod, so that its controller creates another."
 	adviceForeignScheduler = "Set spec.schedulerName to batch-scheduler in the pod template, and recreate the pods."

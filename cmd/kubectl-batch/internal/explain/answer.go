@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,9 @@ type Answer struct {
 
 	Position string `json:"position,omitempty"` // in the order of the queue
 	Evicted  string `json:"evicted,omitempty"`  // the last eviction
-	Warning  string `json:"warning,omitempty"`  // if an eviction would end the Job
+	Warning  string `json:"warning,omitempty"`  // what an eviction would mean
+
+	TimeLimitSeconds int64 `json:"timeLimitSeconds,omitempty"` // of each pod
 
 	Members    []MemberAnswer   `json:"members,omitempty"`
 	QueueUsage *show.QueueUsage `json:"queueUsage,omitempty"`
@@ -73,7 +76,7 @@ func NewAnswer(f *Facts) Answer {
 			a.PendingSince = &since
 		}
 		v, a.Plugins = f.groupReason(), g.Status.UnschedulablePlugins
-		a.Position, a.Evicted, a.Warning = show.Position(g, f.Queue), evicted(g), evictionWarning(f)
+		a.Position, a.Evicted, a.Warning = show.Position(g, f.Queue), evicted(g), strings.Join(warnings(f), " ")
 		for _, e := range f.exceptions() {
 			a.Members = append(a.Members, MemberAnswer{Reason: e.reason, Message: e.message, Pods: e.count})
 		}
@@ -86,6 +89,7 @@ func NewAnswer(f *Facts) Answer {
 		v = f.podReason(p)
 	}
 	a.Reason, a.Advice = v.reason, v.advice
+	a.TimeLimitSeconds = int64(f.timeLimit().Seconds())
 	a.Message, a.Nearest = nearest(v.message)
 	if f.Queue != nil {
 		usage := show.Usage(f.Queue)

@@ -33,12 +33,15 @@ func (f *Facts) Text() string {
 		if f.Verbose {
 			s.add("Plugins", strings.Join(f.Group.Status.UnschedulablePlugins, ", "))
 		}
-		s.add("Warning", evictionWarning(f))
+		s.add("Warning", warnings(f)...)
 		s.add("Members", f.exceptionTexts()...)
 	} else {
 		s.add("Pod", f.Pods[0].Namespace+"/"+f.Pods[0].Name+", in "+f.queueText())
 		s.add("Phase", podPhase(&f.Pods[0], f.Now))
 		f.podReason(&f.Pods[0]).write(&s)
+	}
+	if limit := f.timeLimit(); limit > 0 {
+		s.add("Time", "each pod may run for "+duration.HumanDuration(limit)+" (activeDeadlineSeconds of the pod)")
 	}
 	s.add("Queue", f.shares())
 	s.add("History", historyOf(f).lines(f.age)...)
@@ -86,12 +89,12 @@ func (f *Facts) groupReason() verdict {
 	case condition == nil:
 		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
-	v := verdict{condition.Reason, condition.Message, advice(condition.Reason)}
+	v := verdict{condition.Reason, condition.Message, messageAdvice(condition.Reason, condition.Message)}
 	if pending := count(f.Pods).waiting; condition.Status == metav1.ConditionTrue && pending > 0 {
 		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
 	}
 	if condition.Reason == v1alpha1.ReasonNotEnoughPods && isEvicted(g) {
-		v.advice = adviceEvicted
+		v.advice = returns(f)
 	}
 	if condition.ObservedGeneration < g.Generation {
 		v.message += " (not updated since the last change of the PodGroup)"

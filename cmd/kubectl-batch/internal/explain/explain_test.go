@@ -15,6 +15,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
 	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
@@ -23,11 +24,16 @@ import (
 )
 
 const (
-	exceeds      = "needs 5 more pods of 8 nvidia.com/gpu, 4 of them could start now; 4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 4 of 5 pods)"
-	capability   = "exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64"
-	insufficient = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
-	gangEvicted  = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
-	queueFull    = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
+	exceeds    = "needs 5 more pods of 8 nvidia.com/gpu, 4 of them could start now; 4/6 nodes are available: 2 without nvidia.com/gpu; would not fit the empty nodes (at most 4 of 5 pods)"
+	capability = "exceeds the queue's capability: needs 80 nvidia.com/gpu, and queue research has a capability of 64"
+	tooLarge   = "needs 2 more pods of 16 nvidia.com/gpu; 0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; would not fit the empty nodes (at most 0 of 2 pods): a pod requests 16 nvidia.com/gpu, the largest suitable node has 8"
+
+	podCapability = "exceeds the queue's capability: a pod requests 80 nvidia.com/gpu, and queue research has a capability of 64"
+	cannotBorrow  = "queue research cannot borrow (spec.reclaimable is false): deserved 64 nvidia.com/gpu, allocated 60, needs 8"
+	hadBorrowed   = "evicted because queue research had borrowed resources that other queues deserve; starts again only within what the queue deserves: deserved 64 nvidia.com/gpu, allocated 60, needs 8"
+	insufficient  = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
+	gangEvicted   = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
+	queueFull     = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
 
 // research is a queue with something in it.
@@ -66,6 +72,18 @@ func cases() map[string]*explain.Facts {
 			group("train", 8, "research", pending("ExceedsQueueCapability", capability)),
 			pods("train", 8, waiting("ExceedsQueueCapability", capability)), research(),
 		),
+		"exceeds-each-node": facts(
+			group("train", 2, "research", pending("ExceedsClusterCapacity", tooLarge)), pods("train", 2, waiting("Unschedulable", tooLarge)), research(),
+		),
+		"pod-exceeds-capability": facts(
+			group("train", 2, "research", pending("ExceedsQueueCapability", podCapability)), pods("train", 2, waiting("ExceedsQueueCapability", podCapability)), research(),
+		),
+		"over-share": facts(
+			group("train", 2, "research", pending("OverShare", cannotBorrow)), pods("train", 2, waiting("OverShare", cannotBorrow)), research(),
+		),
+		"over-share-returned": facts(
+			group("train", 2, "research", pending("OverShare", hadBorrowed), evicted("True", gangEvicted)), pods("train", 2, waiting("OverShare", hadBorrowed)), research(),
+		),
 		"queue-full": facts(
 			group("train", 8, "research", pending("QueueFull", queueFull)),
 			pods("train", 8, waiting("QueueFull", queueFull)), research(),
@@ -86,6 +104,36 @@ func cases() map[string]*explain.Facts {
 			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
 			event("PodGroup", "train", 12, "Reclaimed", gangEvicted),
 		),
+		"evicted-without-controller": facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), []corev1.Pod{deleted("train-0", bare)}, research(),
+		),
+		"evicted-job-waits": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist"), evicted("True", gangEvicted), evictedAgo(4)), nil, research(),
+		), ignoresEvictions, func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](8) }),
+		"evicted-indexed-job-waits": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist"), evicted("True", gangEvicted), evictedAgo(0)), nil, research(),
+		), ignoresEvictions, perIndex, func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](8) }),
+		"evicted-job-waits-longer": ofJob(facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted), evictedAgo(4)), nil, research(),
+		), ignoresEvictions, func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }),
+		"evicted-job-is-late": ofJob(facts(
+			group("train", 4, "research", pending("NotEnoughPods", "0 of 4 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
+		), ignoresEvictions, perIndex),
+		"job-ended-by-eviction": ofJob(facts(
+			group("train", 8, "research", pending("NotEnoughPods", "0 of 8 pods that must start together exist"), evicted("True", gangEvicted)), nil, research(),
+		), func(j *batchv1.Job) {
+			jobEnded(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")(j)
+			j.Status.Failed = 8
+		}),
+		"job-at-risk-for-good": ofJob(facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
+		), perIndex, func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](0) }),
+		"job-returns-late": ofJob(facts(
+			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
+		), ignoresEvictions),
+		"without-controller": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning)), append(pods("train", 1, running), pod("train-1", running, bare)), research(),
+		),
 		"evicted-and-runs-again": facts(
 			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning), evicted("False", gangEvicted)), pods("train", 2, running), research(),
 		),
@@ -97,7 +145,7 @@ func cases() map[string]*explain.Facts {
 			group("train", 2, "research", pending("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")),
 			pods("train", 2, waiting("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")), research(),
 			event("PodGroup", "train", 12, "NotEnoughResources", "needs 2 more pods of 1 cpu; 0/3 nodes are available: 3 Insufficient cpu"),
-			event("PodGroup", "train", 1, "Preempting", "3 pods evicted to free resources for this PodGroup: 2 of team/low and 1 more"),
+			event("PodGroup", "train", 1, "Preempting", "3 pods evicted by preempt to free resources for this PodGroup: 2 of team/low and 1 more"),
 		),
 		"claims": facts(
 			group("train", 2, "research", pending("ClaimsNotReady", "claim data-0 of pod train-0 is not bound to node n1")),
@@ -164,7 +212,13 @@ func cases() map[string]*explain.Facts {
 		)),
 		"job-safe": ofJob(facts(
 			group("train", 8, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 8, running, controlledBy("train")), research(),
-		), func(j *batchv1.Job) { j.Spec.PodFailurePolicy = jobfailure.IgnoreEvictions() }),
+		), ignoresEvictions, perIndex),
+		"time-limit": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning)), pods("train", 2, running, activeFor(36*3600)), research(),
+		),
+		"time-limit-of-job": ofJob(facts(
+			group("train", 1, "research", pending("NotEnoughPods", "0 of 1 pods that must start together exist")), nil, research(),
+		), func(j *batchv1.Job) { j.Spec.Template.Spec.ActiveDeadlineSeconds = ptr.To[int64](5400) }),
 		"no-scheduler": facts(group("train", 2, "research"), pods("train", 2), research()),
 		"just-made":    facts(group("train", 2, "research", aged(4)), pods("train", 2), research()),
 		"at-work":      facts(group("train", 2, "research", phase(v1alpha1.PodGroupPending), aged(4)), pods("train", 2), research()),
@@ -216,7 +270,8 @@ func TestAnswersSayWhatTextsSay(t *testing.T) {
 func printed(t *testing.T, name, got string) {
 	t.Helper()
 	for line := range strings.Lines(got) {
-		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
+		command := strings.HasPrefix(strings.TrimSpace(line), "kubectl ")
+		if !command && utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 			t.Errorf("over 80 columns: %s", line)
 		}
 	}

@@ -93,6 +93,20 @@ func holds(p *corev1.Pod) bool {
 // foreign reports whether kube-scheduler schedules a pod, as it does if the pod names no scheduler.
 func foreign(p *corev1.Pod) bool { return p.Spec.SchedulerName == corev1.DefaultSchedulerName }
 
+// timeLimit returns for how long each pod may run: the activeDeadlineSeconds of the first pod that has it, else of the
+// template of the Job; zero for no limit.
+func (f *Facts) timeLimit() time.Duration {
+	for i := range f.Pods {
+		if seconds := f.Pods[i].Spec.ActiveDeadlineSeconds; seconds != nil {
+			return time.Duration(*seconds) * time.Second
+		}
+	}
+	if f.Job != nil && f.Job.Spec.Template.Spec.ActiveDeadlineSeconds != nil {
+		return time.Duration(*f.Job.Spec.Template.Spec.ActiveDeadlineSeconds) * time.Second
+	}
+	return 0
+}
+
 func podScheduled(p *corev1.Pod) *corev1.PodCondition {
 	for i := range p.Status.Conditions {
 		if p.Status.Conditions[i].Type == corev1.PodScheduled {

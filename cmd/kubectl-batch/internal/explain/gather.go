@@ -98,6 +98,22 @@ func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
 	return f, r.rest(ctx, f, r.eventReader())
 }
 
+// Past returns what events report about a PodGroup that does not exist any more; empty if there are none, or they cannot
+// be read.
+func (r Reader) Past(ctx context.Context, name string) string {
+	about := r.eventReader()
+	about.read(ctx, "PodGroup", name)
+	events, _, err := about.wait(true)
+	if err != nil || len(events) == 0 {
+		return ""
+	}
+	f := &Facts{Now: r.Now(), Events: events}
+	var s textWriter
+	s.add("PodGroup", r.Namespace+"/"+name+", which does not exist any more")
+	s.add("History", historyOf(f).lines(f.age)...)
+	return s.String()
+}
+
 func (r Reader) eventReader() *eventReader {
 	return &eventReader{core: r.Core, namespace: r.Namespace, began: time.Now()}
 }
@@ -116,6 +132,8 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 	switch {
 	case err == nil:
 		f.Queue = queue
+	case apierrors.IsForbidden(err):
+		f.Unread = append(f.Unread, fmt.Sprintf("queue %s: %v. Its shares, and the position in its order, require a ClusterRoleBinding to the role batch-scheduler-view.", f.queueName(), err))
 	case !apierrors.IsNotFound(err):
 		f.Unread = append(f.Unread, fmt.Sprintf("queue %s: %v", f.queueName(), err))
 	}

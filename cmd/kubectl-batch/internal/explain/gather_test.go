@@ -226,6 +226,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		want   string // part of the answer, or of the error
 	}{
 		"a queue that may not be read": {refuse: "queues", want: "Unread:   queue research: queues.scheduling.batch-scheduler.dev"},
+		"the role to read queues":      {refuse: "queues", want: "batch-scheduler-view."},
 		"events that may not be read":  {refuse: "events", want: "Unread:   events: "},
 		"Jobs that may not be read":    {refuse: "jobs", want: "Unread:   Job: "},
 		"pods that may not be read":    {refuse: "pods", want: "is forbidden"},

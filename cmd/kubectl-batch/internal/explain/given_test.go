@@ -10,12 +10,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/explain"
+	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -39,6 +41,17 @@ func ofJob(f *explain.Facts, edits ...func(*batchv1.Job)) *explain.Facts {
 func jobEnded(kind batchv1.JobConditionType, reason, message string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: ago(5)}}
+	}
+}
+
+func ignoresEvictions(j *batchv1.Job) { j.Spec.PodFailurePolicy = jobfailure.IgnoreEvictions() }
+
+func perIndex(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](6) }
+
+// evictedAgo sets the time of the eviction, so many minutes ago.
+func evictedAgo(minutes int) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionEvicted).LastTransitionTime = ago(minutes)
 	}
 }
 
@@ -175,6 +188,7 @@ func pod(name string, edits ...func(*corev1.Pod)) corev1.Pod {
 		Spec:       corev1.PodSpec{SchedulerName: "batch-scheduler"},
 		Status:     corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Train", Name: "train", UID: "uid-owner", Controller: ptr.To(true)}}
 	for _, edit := range edits {
 		edit(&p)
 	}
@@ -198,6 +212,12 @@ func waiting(reason, message string) func(*corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message}}
 	}
 }
+
+func activeFor(seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(seconds) }
+}
+
+func bare(p *corev1.Pod) { p.OwnerReferences = nil }
 
 func running(p *corev1.Pod) {
 	p.Spec.NodeName, p.Status.Phase = "n-17", corev1.PodRunning
@@ -225,9 +245,10 @@ func foreign(name string) corev1.Pod {
 	return pod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName })
 }
 
-func deleted(name string) corev1.Pod {
+func deleted(name string, edits ...func(*corev1.Pod)) corev1.Pod {
 	at := ago(0)
-	return pod(name, func(p *corev1.Pod) { p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, ptr.To[int64](180) })
+	edits = append(edits, func(p *corev1.Pod) { p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, ptr.To[int64](180) })
+	return pod(name, edits...)
 }
 
 func silent(name string) corev1.Pod { return pod(name) }

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -87,30 +86,10 @@ func jobEnd(f *Facts) (verdict, bool) {
 	switch {
 	case end.Reason == batchv1.JobReasonDeadlineExceeded:
 		v.advice = "The activeDeadlineSeconds of a Job includes the time for which its pods wait. Delete the Job, and submit it again with activeDeadlineSeconds in the pod template instead (submit --time)."
+	case isEvicted(f.Group) && jobfailure.OfEviction(f.Job, 1) != "":
+		v.advice = "The eviction ended the Job, because it counts evicted pods as failures. Delete the Job, and submit it again with a podFailurePolicy that ignores DisruptionTarget, as kubectl batch submit does."
 	case end.Reason == batchv1.JobReasonBackoffLimitExceeded && jobfailure.OfEviction(f.Job, 1) != "":
 		v.advice = "Check the logs of its pods. If they were evicted: evictions count as failures of this Job. Delete the Job, and submit it again with a podFailurePolicy that ignores DisruptionTarget, as submit does."
 	}
 	return v, true
-}
-
-// evictionWarning says that an eviction of the gang would end its Job, and why; empty if it would not.
-func evictionWarning(f *Facts) string {
-	if f.Job == nil || jobfailure.End(f.Job) != nil {
-		return ""
-	}
-	pods := int32(0)
-	for i := range f.Pods {
-		owner := metav1.GetControllerOf(&f.Pods[i])
-		ended := f.Pods[i].Status.Phase == corev1.PodSucceeded || f.Pods[i].Status.Phase == corev1.PodFailed
-		if owner != nil && owner.UID == f.Job.UID && !ended {
-			pods++
-		}
-	}
-	if pods == 0 {
-		pods = ptr.Deref(f.Job.Spec.Parallelism, 1)
-	}
-	if why := jobfailure.OfEviction(f.Job, pods); why != "" {
-		return fmt.Sprintf("an eviction would end Job %s: %s", f.Job.Name, why)
-	}
-	return ""
 }

@@ -24,7 +24,11 @@ func (s *textWriter) add(label string, paragraphs ...string) {
 		label += ":"
 	}
 	for _, paragraph := range paragraphs {
-		for _, line := range text.Wrap(paragraph, width-margin) {
+		lines := text.Wrap(paragraph, width-margin)
+		if strings.HasPrefix(paragraph, "kubectl ") {
+			lines = []string{paragraph} // a command that can be copied
+		}
+		for _, line := range lines {
 			fmt.Fprintf(s, "%-*s%s\n", margin, label, line)
 			label = ""
 		}

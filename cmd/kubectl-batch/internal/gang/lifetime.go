@@ -54,11 +54,13 @@ func (g *Gang) ignoreEvictions() {
 	}
 }
 
-// Warnings returns what can end the Job although its program works.
+// Warnings returns what can end or delay the Job although its program works.
 func (g Gang) Warnings() []string {
 	var list []string
 	if why := jobfailure.OfEviction(g.Job, size(g.Job)); why != "" {
 		list = append(list, fmt.Sprintf("an eviction of its pods would end Job %s: %s", g.Job.Name, why))
+	} else if slow := jobfailure.SlowReturn(g.Job, size(g.Job)); slow != "" {
+		list = append(list, slow)
 	}
 	if g.Job.Spec.ActiveDeadlineSeconds != nil {
 		list = append(list, fmt.Sprintf("the activeDeadlineSeconds of Job %s also counts while its pods wait; set that of the pod template, or --time", g.Job.Name))

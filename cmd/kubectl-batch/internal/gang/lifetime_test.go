@@ -49,15 +49,16 @@ func TestWhatEndsAJob(t *testing.T) {
 func TestWhatEndsAJobOfAFile(t *testing.T) {
 	t.Parallel()
 	const many = "parallelism: 12" // of 9 completions: 9 pods at a time
+	const slow = `"after an eviction of its 9 pods, Job j waits for 10m before it creates them again; a Job waits for 10s if it has completionMode: Indexed, backoffLimit: 6, backoffLimitPerIndex: 6 and maxFailedIndexes: 0"`
 	for name, test := range map[string]struct {
 		given string // instead of "parallelism: 4"
 		pod   string // instead of "restartPolicy: Never"
 		time  time.Duration
 		want  string // or the error
 	}{
-		"nothing given":            {given: many, want: `pods after 0 s, backoffLimit -1, 1 rules; warnings []`},
+		"nothing given":            {given: many, want: `pods after 0 s, backoffLimit -1, 1 rules; warnings [` + slow + `]`},
 		"an indexed Job":           {given: "completionMode: Indexed\n  backoffLimit: 2", want: `pods after 0 s, backoffLimit 2 (2 per index, 0 indexes), 1 rules; warnings []`},
-		"a time":                   {given: many, time: time.Minute, want: `pods after 60 s, backoffLimit 0, 1 rules; warnings []`},
+		"a time":                   {given: many, time: time.Minute, want: `pods after 60 s, backoffLimit 0, 1 rules; warnings [` + slow + `]`},
 		"a time and a limit":       {given: "backoffLimit: 3", time: time.Minute, want: `pods after 60 s, backoffLimit 3, 1 rules; warnings []`},
 		"a time twice":             {pod: "restartPolicy: Never, activeDeadlineSeconds: 5", time: time.Minute, want: "--time: the pods of Job j already have activeDeadlineSeconds; remove one of both"},
 		"a time that is too short": {time: time.Millisecond, want: "--time: 1ms is invalid; it must be at least 1s"},

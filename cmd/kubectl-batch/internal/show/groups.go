@@ -68,7 +68,7 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 // Queues returns a table with a row for each Queue and the number of PodGroups by phase.
 func Queues(list []v1alpha1.Queue, o Options) text.Table {
 	t := text.Table{
-		Titles: []string{"NAME", "WEIGHT", "PENDING", "RUNNING", "UNKNOWN", "FINISHED", "FAILED", "RECLAIMABLE", "AGE"},
+		Titles: []string{"NAME", "WEIGHT", "PEND", "RUN", "UNKNOWN", "FINISHED", "FAILED", "RECLAIMABLE", "AGE"},
 		Right:  []bool{false, true, true, true, true, true, true, false, false},
 	}
 	for i := range list {

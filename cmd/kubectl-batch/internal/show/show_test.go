@@ -93,6 +93,7 @@ func TestGolden(t *testing.T) {
 		"groups-all-namespaces": table(show.Groups(groups(), show.Options{Now: noon(), Namespaces: true})),
 		"groups-watched":        table(show.Groups(groups()[:2], show.Options{Now: noon(), Watch: true})),
 		"queues":                table(show.Queues(queues(), narrow)),
+		"queues-long-names":     table(show.Queues(append(queues(), queue("engineering-gpu", 1, nil, nil, nil, nil)), narrow)),
 		"queues-wide":           table(show.Queues(queues(), show.Options{Now: noon(), Wide: true})),
 		"top":                   show.Top(queues()),
 		"top-long-names":        show.Top(append(queues(), queue("a-queue-with-a-long-name", 1, nil, amounts("cpu", "4"), amounts("cpu", "2"), nil))),

@@ -45,6 +45,7 @@ type behaviour struct {
 	ends     bool // without deletion
 	runFor   time.Duration
 	exitCode int32
+	exceeds  bool // the pod ends by its activeDeadlineSeconds
 }
 
 // functions returns the functions of the stage templates. Their argument is a pod as generic JSON, their result a
@@ -95,6 +96,9 @@ func (l *podLifecycle) finish(pod *corev1.Pod) corev1.PodStatus {
 	if err != nil {
 		behaviour.exitCode = 0 // the annotations were valid when the pod started
 	}
+	if behaviour.exceeds {
+		return exceeded(pod, metav1.NewTime(l.clock.Now()))
+	}
 	return finished(pod, metav1.NewTime(l.clock.Now()), behaviour.exitCode)
 }
 
@@ -114,6 +118,11 @@ func (l *podLifecycle) behaviour(pod *corev1.Pod) (behaviour, error) {
 			return b, err
 		}
 		b.ends, b.runFor = true, runFor
+	}
+	if seconds := pod.Spec.ActiveDeadlineSeconds; seconds != nil {
+		if deadline := time.Duration(*seconds) * time.Second; !b.ends || b.runFor > deadline {
+			b.ends, b.runFor, b.exceeds = true, deadline, true
+		}
 	}
 	if value, ok := pod.Annotations[annotation.TerminateAfter]; ok {
 		if _, err := duration(annotation.TerminateAfter, value); err != nil {

@@ -5,6 +5,7 @@ package kubelet
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,9 @@ func TestStart(t *testing.T) {
 		"ends at once":                     {annotated(annotation.RunFor, "0s"), outcome{Phase: corev1.PodRunning, Until: "0s"}},
 		"a pod of a Job":                   {ownedBy("Job"), outcome{Phase: corev1.PodRunning, Until: "5s"}},
 		"a pod of a Job with annotation":   {having(ownedBy("Job"), annotated(annotation.RunFor, "1h")), outcome{Phase: corev1.PodRunning, Until: "1h0m0s"}},
+		"a deadline":                       {activeFor(60), outcome{Phase: corev1.PodRunning, Until: "1m0s"}},
+		"a deadline before the end":        {having(annotated(annotation.RunFor, "90s"), activeFor(60)), outcome{Phase: corev1.PodRunning, Until: "1m0s"}},
+		"a deadline after the end":         {having(ownedBy("Job"), activeFor(60)), outcome{Phase: corev1.PodRunning, Until: "5s"}},
 		"a pod of another owner":           {ownedBy("ReplicaSet"), outcome{Phase: corev1.PodRunning}},
 		"does not fit":                     {cpu("5"), outcome{Phase: corev1.PodFailed, Reason: "OutOfcpu"}},
 		"a duration without unit":          {annotated(annotation.RunFor, "30"), outcome{Phase: corev1.PodFailed, Reason: "InvalidAnnotation"}},
@@ -145,6 +149,27 @@ func TestFinish(t *testing.T) {
 			if status.Phase != test.phase || terminated == nil || terminated.ExitCode != test.code {
 				t.Errorf("got phase %s and %+v, want %s and code %d", status.Phase, terminated, test.phase, test.code)
 			}
+		})
+	}
+}
+
+// TestDeadline asserts that a pod that runs for longer than its activeDeadlineSeconds fails with the reason that real
+// kubelets write.
+func TestDeadline(t *testing.T) {
+	for name, test := range map[string]struct {
+		given podOption
+		want  string
+	}{
+		"without another end":         {activeFor(60), "Failed DeadlineExceeded 143"},
+		"before another end":          {having(annotated(annotation.RunFor, "90s"), activeFor(60)), "Failed DeadlineExceeded 143"},
+		"after another end":           {having(annotated(annotation.RunFor, "30s"), activeFor(60)), "Succeeded  0"},
+		"with an exit code":           {having(annotated(annotation.RunFor, "90s"), annotated(annotation.ExitCode, "0"), activeFor(60)), "Failed DeadlineExceeded 143"},
+		"at the same time as the end": {having(annotated(annotation.RunFor, "60s"), activeFor(60)), "Succeeded  0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := newTestLives(t).finish(newPod("a", test.given))
+			got := fmt.Sprint(status.Phase, " ", status.Reason, " ", status.ContainerStatuses[0].State.Terminated.ExitCode)
+			diff(t, "status", test.want, got)
 		})
 	}
 }
@@ -242,6 +267,10 @@ func conditions(conditions ...corev1.PodCondition) podOption {
 
 func deleted(pod *corev1.Pod) {
 	pod.DeletionTimestamp = ptr.To(metav1.NewTime(moment()))
+}
+
+func activeFor(seconds int64) podOption {
+	return func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = ptr.To(seconds) }
 }
 
 func annotated(key, value string) podOption {

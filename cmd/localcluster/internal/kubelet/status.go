@@ -87,6 +87,13 @@ func finished(pod *corev1.Pod, now metav1.Time, exitCode int32) corev1.PodStatus
 	return status
 }
 
+// exceeded is the status of a pod that the kubelet ends because of its activeDeadlineSeconds.
+func exceeded(pod *corev1.Pod, now metav1.Time) corev1.PodStatus {
+	status := finished(pod, now, terminatedBySIGTERM)
+	status.Reason, status.Message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+	return status
+}
+
 // conditionTypes are the conditions of a pod that runs and is ready; readiness gates are always true.
 func conditionTypes(pod *corev1.Pod) []corev1.PodConditionType {
 	kinds := []corev1.PodConditionType{

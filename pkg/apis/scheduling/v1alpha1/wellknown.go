@@ -79,6 +79,10 @@ const (
 	EvictedByReclaim = "Reclaimed"
 )
 
+// EventNameContested is the reason of the event on a pod that another client has bound although the pod names this
+// scheduler.
+const EventNameContested = "NameContested"
+
 // EventEvictionEndsJob is the reason of the event on a Job (batch/v1) that fails because its pods were evicted.
 const EventEvictionEndsJob = "EvictionEndsJob"
 

@@ -105,7 +105,7 @@ func TestNoBorrowingInCooldown(t *testing.T) {
 	}
 	got := []string{fmt.Sprint(evictions), c.Held("g"), c.Held("t"), c.Waits()}
 	want := []string{"10", "no resources", "4 cpu", "waits g/gang OverShare: evicted because queue g had borrowed resources that other queues deserve; " +
-		"starts again only within the deserved resources of its queue"}
+		"starts again only within what the queue deserves: deserved 6 cpu, allocated 0, needs 10"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,6 +5,7 @@ package events
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,15 +82,27 @@ func (r *Recorder) JobEnded(job v1.ObjectReference, preemptor, reason string) {
 	})
 }
 
-// PodsPreempted records how many pods were evicted for a PodGroup, and of which jobs.
-func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, pods int, victims string) {
+// PodsPreempted records how many pods an action has evicted for a PodGroup, and of which jobs.
+func (r *Recorder) PodsPreempted(podGroup v1.ObjectReference, pods int, action, victims string) {
 	evicted := fmt.Sprintf("%d pods", pods)
 	if pods == 1 {
 		evicted = "1 pod"
 	}
 	r.addPodGroup(event{
 		regarding: podGroup, kind: v1.EventTypeNormal, reason: v1alpha1.ReasonPreempting, action: "Evicting",
-		note: evicted + " evicted to free resources for this PodGroup: " + victims,
+		note: evicted + " evicted by " + action + " to free resources for this PodGroup: " + victims,
+	})
+}
+
+// NameContested records that another client has bound a pod which this scheduler should schedule: one event per name and
+// namespace, because it usually concerns all of their pods.
+func (r *Recorder) NameContested(pod *v1.Pod) {
+	r.addPodGroup(event{
+		regarding: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		kind:      v1.EventTypeWarning, reason: v1alpha1.EventNameContested, action: "Scheduling",
+		note: fmt.Sprintf("Another client has bound the pod to %s, although %s schedules pods with the schedulerName %s: only one scheduler may use a name",
+			pod.Spec.NodeName, r.SchedulerName, pod.Spec.SchedulerName),
+		key: strings.Join([]string{v1alpha1.EventNameContested, pod.Namespace, pod.Spec.SchedulerName}, "/"),
 	})
 }
 

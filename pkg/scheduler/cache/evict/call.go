@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,8 @@ const (
 
 // evict evicts a pod and returns nil once that is certain. It retries while the API server neither
 // accepts nor refuses. After an error it reads the pod: the response may have been lost, and a
-// conflict may be about another pod of that name or about the write of another client.
+// conflict may be about another pod of that name or about the write of another client. The caller has acquired a permit
+// and keeps it between attempts, so an API server that is overloaded gets fewer requests.
 func (e *Evictor) evict(ctx context.Context, victim *Victim) error {
 	delay := retryDelay
 	for attempt := 1; ; attempt++ {
@@ -70,6 +72,20 @@ func (e *Evictor) leaving(ctx context.Context, victim *Victim) bool {
 	defer cancel()
 	pod, err := e.Kube.CoreV1().Pods(victim.Namespace).Get(call, victim.Name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err) || err == nil && (pod.UID != victim.UID || pod.DeletionTimestamp != nil)
+}
+
+// waits reports whether a pod exists and has no node. If the read fails, it does. It does if the pod is not known.
+func (e *Evictor) waits(ctx context.Context, preemptor *v1.ObjectReference) bool {
+	if preemptor == nil {
+		return true
+	}
+	call, cancel := context.WithTimeout(ctx, apicall.Timeout)
+	defer cancel()
+	pod, err := e.Kube.CoreV1().Pods(preemptor.Namespace).Get(call, preemptor.Name, metav1.GetOptions{})
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return pod.UID == preemptor.UID && pod.DeletionTimestamp == nil && pod.Spec.NodeName == ""
 }
 
 // annotate writes the name of the preemptor to the victim. It patches the status subresource, which

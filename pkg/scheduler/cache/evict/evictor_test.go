@@ -49,7 +49,7 @@ func newHarness(t *testing.T, respond func(string, bool, int) error) *harness {
 		}
 	}
 	h.kube.PrependReactor("create", "pods", h.serve)
-	h.Evictor = New(Options{Kube: h.kube, Handler: h, Events: noEvents{}, Status: noEvents{}, Metrics: noMetrics{}, Clock: clock.RealClock{}, Log: testr.New(t)})
+	h.Evictor = New(Options{Kube: h.kube, Workers: 1, Handler: h, Events: noEvents{}, Status: noEvents{}, Metrics: noMetrics{}, Clock: clock.RealClock{}, Log: testr.New(t)})
 	return h
 }
 
@@ -57,7 +57,7 @@ type noEvents struct{}
 
 func (noEvents) PodEvicted(v1.ObjectReference, api.EvictionCause, string) {}
 func (noEvents) PodGroupEvicted(v1.ObjectReference, metav1.Condition)     {}
-func (noEvents) PodsPreempted(v1.ObjectReference, int, string)            {}
+func (noEvents) PodsPreempted(v1.ObjectReference, int, string, string)    {}
 func (noEvents) JobEnded(v1.ObjectReference, string, string)              {}
 
 type noMetrics struct{}
@@ -244,19 +244,20 @@ func TestEvictorAnnotatesVictims(t *testing.T) {
 	})
 }
 
-// TestPlanIsDroppedWhenNotNeeded: while a plan waits for earlier plans, or is executed in part, the pod of
-// the preemptor may find another node. Then the plan ends at the next job; a job is not evicted in part.
+// TestPlanIsDroppedWhenNotNeeded: while a plan is validated, or is executed in part, the pod of the preemptor may find
+// another node. Then no other job begins; a job is not evicted in part. See also TestPreemptorIsCheckedAgain.
 func TestPlanIsDroppedWhenNotNeeded(t *testing.T) {
 	bound := func(p *v1.Pod) { p.Spec.NodeName = "n" }
 	for name, test := range map[string]struct {
 		preemptor types.UID
 		before    func(*v1.Pod) // the change of the pod before the plan
 		midway    func(*v1.Pod) // its change when the first victim is evicted
+		large     bool          // the first job has as many victims as one check is for; only two exist
 		want      []string
 	}{
 		"the pod is pending":         {preemptor: "t", want: []string{"evicted a-0", "evicted a-1", "evicted b-0"}},
 		"the pod has a node":         {preemptor: "t", before: bound, want: []string{"failed a-0", "failed a-1", "failed b-0"}},
-		"the pod gets a node midway": {preemptor: "t", midway: bound, want: []string{"evicted a-0", "evicted a-1", "failed b-0"}},
+		"the pod gets a node midway": {preemptor: "t", midway: bound, large: true, want: []string{"evicted a-0", "evicted a-1", "failed b-0"}},
 		"the name has another UID":   {preemptor: "old", want: []string{"failed a-0", "failed a-1", "failed b-0"}},
 		"the pod is being deleted":   {preemptor: "t", before: func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, want: []string{"failed a-0", "failed a-1", "failed b-0"}},
 		"the pod does not exist":     {preemptor: "t", before: func(p *v1.Pod) { p.Name = "other" }, want: []string{"failed a-0", "failed a-1", "failed b-0"}},
@@ -266,7 +267,10 @@ func TestPlanIsDroppedWhenNotNeeded(t *testing.T) {
 				preemptor := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "t"}}
 				var h *harness
 				h = newHarness(t, func(pod string, dryRun bool, _ int) error {
-					if pod != "a-0" || dryRun || test.midway == nil {
+					switch {
+					case pod == "gone":
+						return apierrors.NewNotFound(v1.Resource("pods"), pod)
+					case pod != "a-0" || dryRun || test.midway == nil:
 						return nil
 					}
 					test.midway(preemptor)
@@ -280,6 +284,9 @@ func TestPlanIsDroppedWhenNotNeeded(t *testing.T) {
 				}
 				p := threeVictims()
 				p.PreemptorPod = &v1.ObjectReference{Namespace: "ns", Name: "p", UID: test.preemptor}
+				for i := 2; test.large && i < checkedVictims; i++ {
+					p.Victims = slices.Insert(p.Victims, 2, &Victim{Namespace: "ns", Name: "gone", UID: "gone", Job: "a"})
+				}
 				h.execute(t.Context(), p)
 				if diff := cmp.Diff(test.want, h.lines); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

@@ -51,11 +51,16 @@ type Victim struct {
 	// BatchJob is the name of the Job (batch/v1) that controls the pod; empty if none does.
 	BatchJob string
 	Cause    api.EvictionCause
+	// Budget is the name of a PodDisruptionBudget that selects the pod; empty if there is none.
+	Budget string
 }
 
 func (v *Victim) reference() v1.ObjectReference {
 	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: v.Namespace, Name: v.Name, UID: v.UID}
 }
+
+// budget returns namespace/name of the PodDisruptionBudget.
+func (v *Victim) budget() string { return v.Namespace + "/" + v.Budget }
 
 func (v *Victim) ref() klog.ObjectRef { return klog.KRef(v.Namespace, v.Name) }
 

@@ -36,8 +36,8 @@ func (r *reports) note(format string, args ...any) {
 
 func (*reports) PodEvicted(v1.ObjectReference, api.EvictionCause, string) {}
 
-func (r *reports) PodsPreempted(g v1.ObjectReference, pods int, victims string) {
-	r.note("%s preempted %d pods: %s", g.Name, pods, victims)
+func (r *reports) PodsPreempted(g v1.ObjectReference, pods int, action, victims string) {
+	r.note("%s preempted %d pods by %s: %s", g.Name, pods, action, victims)
 }
 
 func (r *reports) PodGroupEvicted(g v1.ObjectReference, c metav1.Condition) {
@@ -83,7 +83,7 @@ func TestReports(t *testing.T) {
 				"counted queue=v cause=reclaimed gang=true",
 				"a Evicted=True Reclaimed: the gang (2 pods) was " + by,
 				"Job ns/train ends for ns/g: evicted pods count as failures, these would be 2 after 1 earlier, and its backoffLimit is 2",
-				"g preempted 3 pods: 2 of ns/a, 1 of ns/b",
+				"g preempted 3 pods by reclaim: 2 of ns/a, 1 of ns/b",
 			},
 		},
 		"the Job of a gang creates other pods": {
@@ -91,7 +91,7 @@ func TestReports(t *testing.T) {
 			want: []string{
 				"counted queue=v cause=reclaimed gang=true",
 				"a Evicted=True Reclaimed: the gang (2 pods) was " + by,
-				"g preempted 3 pods: 2 of ns/a, 1 of ns/b",
+				"g preempted 3 pods by reclaim: 2 of ns/a, 1 of ns/b",
 			},
 		},
 		"no pod of a Job that would fail is evicted": {
@@ -102,14 +102,14 @@ func TestReports(t *testing.T) {
 			want: []string{
 				"counted queue=v cause=reclaimed gang=true",
 				"a Evicted=True Reclaimed: the gang (2 pods) was " + by,
-				"g preempted 3 pods: 2 of ns/a, 1 of ns/b",
+				"g preempted 3 pods by reclaim: 2 of ns/a, 1 of ns/b",
 			},
 		},
 		"surplus pods are evicted": {
 			want: []string{
 				"counted queue=v cause=reclaimed gang=false",
 				"a Evicted=False Reclaimed: 2 surplus pods were " + by + "; the gang continues to run",
-				"g preempted 3 pods: 2 of ns/a, 1 of ns/b",
+				"g preempted 3 pods by reclaim: 2 of ns/a, 1 of ns/b",
 			},
 		},
 		"the dry run is refused":        {missing: 2, respond: refuse("b-0", true)},

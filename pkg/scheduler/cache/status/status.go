@@ -45,7 +45,7 @@ type Options struct {
 	Pods      corelisters.PodLister
 
 	Events EventSink
-	// Yield returns when no bind is queued or being sent, or after the given time.
+	// Yield returns when no bind and no eviction is queued or being sent, or after the given time.
 	Yield func(context.Context, time.Duration)
 	Clock clock.WithTicker
 	Log   logr.Logger

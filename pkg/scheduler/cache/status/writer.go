@@ -27,7 +27,7 @@ const (
 	// reasonDebounce is how long a reason must last before it is written. The pods of a gang
 	// arrive one by one, and most gangs start as soon as the last pod exists.
 	reasonDebounce = time.Second
-	// maxYield bounds how long one write yields to binds.
+	// maxYield bounds how long one write yields to binds and evictions.
 	maxYield = 200 * time.Millisecond
 	// watchDelay is how long a writer waits for the watch to show its last write.
 	watchDelay = 100 * time.Millisecond
@@ -63,7 +63,7 @@ type patch struct {
 //     after watchDelay. Otherwise the writer would write the same twice.
 //  3. A new reason is less than reasonDebounce old, or only numbers differ and the last write is less
 //     than minInterval ago: compare again at that time.
-//  4. Yield to binds for maxYield at most, compare once more, and write. After an error, retry with
+//  4. Yield to binds and evictions for maxYield at most, compare once more, and write. After an error, retry with
 //     exponential back-off, 200 ms to 30 s.
 type writer[W any] struct {
 	resource string // as RBAC rules name it

@@ -26,7 +26,7 @@ func NewCluster(queues ...string) *model.Cluster {
 	if len(queues) == 0 {
 		queues = []string{"default"}
 	}
-	c := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: api.QueueID(queues[0])})
+	c := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: api.QueueID(queues[0])})
 	for _, name := range queues {
 		c.Events().SetQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1alpha1.QueueSpec{Weight: 1}})
 	}

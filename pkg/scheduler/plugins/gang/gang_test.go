@@ -89,7 +89,7 @@ func TestRejectPartialEviction(t *testing.T) {
 
 // gangOf returns a job with the given numbers of running, pending and gated members.
 func gangOf(minMember, running, waiting, gated int) *api.JobInfo {
-	cluster := model.NewCluster(model.Options{SchedulerName: "batch-scheduler", DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default"})
 	cluster.Events().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 	cluster.Events().SetPodGroup(&v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gang", UID: "gang"},

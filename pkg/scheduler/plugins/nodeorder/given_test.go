@@ -37,7 +37,7 @@ func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 }
 
 func newCluster(nodes []*v1.Node, pods []*v1.Pod) *model.Cluster {
-	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 	for _, n := range nodes {
 		cluster.Events().SetNode(n)
 	}

@@ -25,6 +25,7 @@ type given struct {
 	nodes      []*v1.Node
 	pods       []*v1.Pod
 	namespaces map[string]map[string]string // name to labels
+	devices    map[string]int64             // devices that provide nvidia.com/gpu, by node
 	arguments  conf.Arguments
 	handle     framework.Handle
 }
@@ -39,12 +40,18 @@ func (g given) open(t testing.TB) (*framework.Session, *model.Cluster) {
 
 func (g given) openWith(t testing.TB, profile *framework.Profile) (*framework.Session, *model.Cluster) {
 	t.Helper()
-	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 	for name, labels := range g.namespaces {
 		cluster.Events().SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
 	for _, n := range g.nodes {
 		cluster.Events().SetNode(n)
+	}
+	if g.devices != nil {
+		cluster.Events().SetDeviceResources([]v1.ResourceName{gpuResource})
+	}
+	for name, count := range g.devices {
+		cluster.Events().SetDevices(name, v1.ResourceList{gpuResource: *resource.NewQuantity(count, resource.DecimalSI)})
 	}
 	for _, p := range g.pods {
 		cluster.Events().SetPod(p)

@@ -195,7 +195,7 @@ func TestEvictedPodsDoNotCountForSpread(t *testing.T) {
 func TestChangesBetweenSessions(t *testing.T) {
 	g := given{}
 	profile := g.profile(t)
-	cluster := model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"})
+	cluster := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"})
 	session := func(want map[string]string) {
 		t.Helper()
 		ssn := profile.Open(cluster, nil, logr.Discard())
@@ -221,7 +221,7 @@ func TestChangesBetweenSessions(t *testing.T) {
 	cluster.Events().DeletePod(uid("s"))
 	session(map[string]string{"n2": fits, "n3": fits})
 
-	cluster = model.NewCluster(model.Options{SchedulerName: schedulerName, DefaultQueue: "default"}) // rebuilt after a failed cycle
+	cluster = model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default"}) // rebuilt after a failed cycle
 	cluster.Events().SetNode(node("n4"))
 	cluster.Events().SetPod(pod("p", app("a"), avoids(apps("a"), v1.LabelHostname)))
 	cluster.Events().SetPod(pod("r", on("n4"), app("a")))

@@ -16,8 +16,7 @@
 //     that taint is admitted here too.
 //   - Topology spread has no default constraints: pods without constraints of their own are not
 //     spread by the selectors of services and controllers.
-//   - Resource claims that a scheduler creates for extended resources and devices with binding
-//     conditions are not supported: such pods stay pending.
+//   - Devices with binding conditions are not supported: pods that need them stay pending.
 //
 // Claims that wait for their first consumer are bound with their pods, and so are resource claims: the plugin runs
 // kube-scheduler's Reserve for a placement when the session makes it, and PreBind when the placement is committed.
@@ -167,10 +166,10 @@ func (s *podDependent) reserve(t *api.TaskInfo, n *api.NodeInfo) api.ExternalRes
 
 // reserveDevices reserves the devices of t on n.
 func (s *podDependent) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
-	if !t.Signature.Claims {
+	if !t.Signature.RequestsDevices() {
 		return nil
 	}
-	return s.runner.ReserveDevices(t.Pod, n)
+	return s.runner.ReserveDevices(t, n)
 }
 
 // pressures returns the node conditions that reject a node.

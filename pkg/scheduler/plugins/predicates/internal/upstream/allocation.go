@@ -37,6 +37,7 @@ type allocation struct {
 
 	claims       []*resourcev1.ResourceClaim // of the pod, as they were at Reserve
 	own          []*resourcev1.ResourceClaim // the claims that this reservation allocates
+	extended     *extendedClaim              // the claim that it creates for extended resources; nil if there is none
 	dependencies []*allocation               // reservations that allocate the other claims
 
 	reserveErr     error // why Reserve failed
@@ -48,11 +49,12 @@ type allocation struct {
 	allocated bool
 }
 
-// ReserveDevices reserves the devices of a pod on a node. It returns nil if the pod has no claims.
-func (r *FilterRunner) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.ExternalReservation {
+// ReserveDevices reserves the devices of a task on a node. It returns nil if the task needs none there.
+func (r *FilterRunner) ReserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.ExternalReservation {
 	if r.devices == nil {
 		return nil
 	}
+	pod := t.Pod
 	assumed := *pod
 	assumed.Spec.NodeName = n.Name
 	a := &allocation{
@@ -67,12 +69,18 @@ func (r *FilterRunner) ReserveDevices(pod *v1.Pod, n *api.NodeInfo) api.External
 	a.dependencies = r.devices.pendingFor(a.claims)
 	var status *fwk.Status
 	switch a.state, status = runReserve(r.ctx, a.binding, a.pod, a.node); {
+	case status.IsSkip() && t.Signature.DeviceResources:
+		a.reserveErr = fmt.Errorf("%s cannot be reserved: %s", a.describe(), noClass)
 	case status.IsSkip():
 		return nil
 	case !status.IsSuccess(): // something has changed since the filter ran
 		a.reserveErr = fmt.Errorf("%s cannot be reserved: %w", a.describe(), status.AsError())
 	default:
 		a.devices.addPending(a)
+		a.extended = a.devices.extended.reservedFor(pod.UID)
+	}
+	if a.reserveErr == nil && a.extended == nil && len(a.claims) == 0 { // the node provides the resources itself
+		return nil
 	}
 	return a
 }
@@ -145,8 +153,26 @@ func (a *allocation) Release() {
 			}
 		}
 	}
+	if a.extended != nil {
+		a.releaseExtended()
+	}
 	a.finish(false)
 	a.devices.removePending(a)
+}
+
+// releaseExtended deletes the claim that the reservation has created for extended resources. If that fails, a later
+// session finds the claim.
+func (a *allocation) releaseExtended() {
+	claim := a.devices.extended.createdFor(a.extended)
+	var err error
+	if claim != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), deallocateTimeout)
+		defer cancel()
+		if err = deleteExtended(ctx, a.kube, claim, a.pod, true); err != nil {
+			a.log.Info("Deletion of a resource claim failed", "claim", klog.KObj(claim), "pod", klog.KObj(a.pod), "err", err)
+		}
+	}
+	a.devices.endReservation(a.pod.UID, a.extended, err == nil)
 }
 
 // deallocate removes the pod from the consumers of the claim, and the allocation if no consumer is left.
@@ -184,6 +210,9 @@ func (a *allocation) deallocate(ctx context.Context, claim *resourcev1.ResourceC
 
 // describe returns the claims, the pod and the node for errors.
 func (a *allocation) describe() string {
+	if len(a.claims) == 0 {
+		return fmt.Sprintf("the devices of pod %s on node %s", a.pod.Name, a.node.Name)
+	}
 	names := make([]string, 0, len(a.claims))
 	for _, claim := range a.claims {
 		names = append(names, claim.Name)

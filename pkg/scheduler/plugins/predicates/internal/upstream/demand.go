@@ -4,18 +4,25 @@
 package upstream
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // demand is what the claims of a pod request of one device class. Requests with different selectors are different
 // demands.
 type demand struct {
 	class     string
+	resource  v1.ResourceName             // the extended resource that the pod requests; empty for claims
 	selectors []resourcev1.DeviceSelector // those of the requests; the class has its own
 	count     int64
 	all       bool // all matching devices of the node
@@ -37,12 +44,41 @@ func demandOf(r *resourcev1.DeviceRequest) demand {
 	switch {
 	case r.Exactly != nil:
 		e := r.Exactly
-		return demand{e.DeviceClassName, e.Selectors, max(e.Count, 1), e.AllocationMode == resourcev1.DeviceAllocationModeAll}
+		return demand{
+			class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll,
+		}
 	case len(r.FirstAvailable) > 0:
 		e := &r.FirstAvailable[0]
-		return demand{e.DeviceClassName, e.Selectors, max(e.Count, 1), e.AllocationMode == resourcev1.DeviceAllocationModeAll}
+		return demand{
+			class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll,
+		}
 	}
 	return demand{}
+}
+
+// extendedDemands returns what a pod requests of device classes through extended resources, sorted by resource.
+func extendedDemands(pod *v1.Pod, classes fwk.DeviceClassResolver) []demand {
+	var list []demand
+	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		if quantity.Sign() <= 0 || !api.IsExtendedResource(name) {
+			continue
+		}
+		if class := classes.GetDeviceClass(name); class != nil {
+			list = append(list, demand{class: class.Name, resource: name, count: quantity.Value()})
+		}
+	}
+	slices.SortFunc(list, func(a, b demand) int { return cmp.Compare(a.resource, b.resource) })
+	return list
+}
+
+// appliesTo reports whether devices of a node must satisfy the demand. A node that lists the extended resource provides it
+// through a device plugin.
+func (d *demand) appliesTo(node *v1.Node) bool {
+	if d.resource == "" {
+		return true
+	}
+	listed := node.Status.Allocatable[d.resource]
+	return listed.Sign() <= 0
 }
 
 func addDemand(list []demand, d demand) []demand {
@@ -69,8 +105,11 @@ func (d *demand) key() string {
 	return key
 }
 
-// of names the devices: "devices of class gpu".
+// of names the devices: "devices of class gpu", or "nvidia.com/gpu" for an extended resource.
 func (d *demand) of(count int64) string {
+	if d.resource != "" {
+		return string(d.resource)
+	}
 	if count == 1 {
 		return "device of class " + d.class
 	}

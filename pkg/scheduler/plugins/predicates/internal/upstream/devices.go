@@ -20,6 +20,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/typed"
 )
 
 // Devices tracks devices and their allocations: from claims in the informer, from claims in the assume cache, and
@@ -30,6 +32,8 @@ type Devices struct {
 	fwk.SharedDRAManager
 	factory informers.SharedInformerFactory
 	claims  toolscache.ResourceEventHandlerRegistration
+
+	extended *extendedClaims
 
 	// sharing serializes updates of the consumers of shared claims.
 	sharing sync.Mutex
@@ -43,17 +47,25 @@ type Devices struct {
 func NewDevices(factory informers.SharedInformerFactory) (*Devices, error) {
 	ctx := context.Background()
 	resources := factory.Resource().V1()
-	devices, err := tracker.StartTracker(ctx, tracker.Options{SliceInformer: resources.ResourceSlices()})
+	slices, err := tracker.StartTracker(ctx, tracker.Options{SliceInformer: resources.ResourceSlices()})
 	if err != nil {
 		return nil, fmt.Errorf("reading resource slices: %w", err)
 	}
 	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), resources.ResourceClaims().Informer(), "ResourceClaim", "", nil)
-	return &Devices{
-		SharedDRAManager: dynamicresources.NewDRAManager(ctx, claims, devices, factory),
+	d := &Devices{
+		SharedDRAManager: dynamicresources.NewDRAManager(ctx, claims, slices, factory),
 		factory:          factory,
-		claims:           claims.AddEventHandler(toolscache.ResourceEventHandlerFuncs{}),
+		extended:         newExtendedClaims(),
 		pending:          map[types.UID]*allocation{},
-	}, nil
+	}
+	d.claims = claims.AddEventHandler(typed.Handler(func(before, after *resourcev1.ResourceClaim) {
+		if after != nil {
+			d.claimShown(after)
+		} else {
+			d.claimDeleted(before)
+		}
+	}))
+	return d, nil
 }
 
 // UsesInformers reports whether the devices come from the factory; false for nil.
@@ -67,13 +79,16 @@ func (d *Devices) synced() bool { return d.claims.HasSynced() }
 
 // ResourceClaims returns the claim tracker for the plugin.
 func (d *Devices) ResourceClaims() fwk.ResourceClaimTracker {
-	return pendingClaims{d.SharedDRAManager.ResourceClaims()}
+	return pendingClaims{d.SharedDRAManager.ResourceClaims(), d.extended}
 }
 
 // pendingClaims returns claims whose allocation is pending as allocated. kube-scheduler delays other pods that share
 // such a claim until it is allocated. Members of a gang cannot wait for each other: they are placed where the devices
 // of the claim are, and added to its consumers once it is written.
-type pendingClaims struct{ fwk.ResourceClaimTracker }
+type pendingClaims struct {
+	fwk.ResourceClaimTracker
+	extended *extendedClaims
+}
 
 func (p pendingClaims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	claim, err := p.ResourceClaimTracker.Get(namespace, name)

@@ -130,6 +130,9 @@ func (r *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
 	r.snapshot.setCluster(cluster)
 	r.ctx, r.log = klog.NewContext(context.Background(), log), log
 	r.preFilterResults, r.interned = map[cacheKey]*preFilterResult{}, map[api.Unfit]*api.Unfit{}
+	if r.devices != nil {
+		r.devices.deleteLeftovers(r.kube, cluster.Tasks(), log)
+	}
 }
 
 // Close ends the session and drops the PreFilter results, because claims, volumes and devices may change between
@@ -147,6 +150,9 @@ func (r *FilterRunner) Shortages() *Shortages { return r.shortages }
 
 // Unfit returns why a pod of the class does not fit on the node, or nil. The node must exist.
 func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.NodeInfo, when api.When) *api.Unfit {
+	if class.Signature.DeviceResources && r.devices != nil && r.devices.extended.deletesOf(pod.UID) {
+		return r.internUnfit(api.Unfit{Reason: api.DevicesInUse, Detail: deletesClaim})
+	}
 	when = r.snapshot.sync(when)
 	result := r.preFilterResultOf(class, pod, when)
 	if result.unschedulableEverywhere != nil {
@@ -164,6 +170,13 @@ func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 	}
 	return nil
 }
+
+const (
+	// deletesClaim is the reason of a pod whose claim of an earlier attempt is not deleted yet.
+	deletesClaim = "the resource claim of an earlier attempt is being deleted"
+	// noClass is the reason of a pod that requests devices of a class that was deleted just now.
+	noClass = "no device class provides the requested extended resources"
+)
 
 func (r *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Pod, when api.When) *preFilterResult {
 	key := cacheKey{class, when}
@@ -197,6 +210,8 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 			r.snapshot.list(when)
 			_, status := c.PreFilter(r.ctx, result.state, r.podFor(c, pod), r.snapshot.all)
 			switch {
+			case status.IsSkip() && c.reason == api.ClaimUnfit && class.Signature.DeviceResources: // the model is not up to date
+				result.unschedulableEverywhere = r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: noClass})
 			case status.IsSkip():
 			case status.IsSuccess():
 				result.plugins = append(result.plugins, c)
@@ -208,7 +223,7 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 	if class.Signature.Volumes {
 		preFilter(r.volumePlugins)
 	}
-	if class.Signature.Claims {
+	if class.Signature.RequestsDevices() {
 		preFilter(r.devicePlugins)
 	}
 	if class.AffectedByPods() {
@@ -252,9 +267,9 @@ func (r *FilterRunner) applyChanges(old *preFilterResult, c *filterPlugin, pod *
 // informersUnfit returns why the informers do not permit a decision for the signature, or nil.
 func (r *FilterRunner) informersUnfit(signature *api.Signature) *api.Unfit {
 	switch {
-	case signature.Claims && r.devices == nil:
+	case signature.RequestsDevices() && r.devices == nil:
 		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not watched"})
-	case signature.Claims && !r.devices.synced():
+	case signature.RequestsDevices() && !r.devices.synced():
 		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not synced yet"})
 	case signature.Volumes && r.claims == nil:
 		return r.internUnfit(api.Unfit{Reason: api.VolumeUnfit, Detail: "volumes are not watched"})

@@ -6,6 +6,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -53,16 +55,21 @@ func newVolumePlugins(h fwk.Handle, features feature.Features, bindTimeout time.
 	})
 }
 
-// newDevicePlugins returns the plugins for tasks with resource claims. Two features need more than the plugin gets
-// here and are off: claims that a scheduler creates for extended resources, and devices with binding conditions.
+// newDevicePlugins returns the plugins for tasks with resource claims, and for those that request extended resources of
+// device classes. Devices with binding conditions need more than the plugin gets here and are off.
 func newDevicePlugins(h fwk.Handle, features feature.Features) ([]filterPlugin, error) {
-	features.EnableDRAExtendedResource, features.EnableDRADeviceBindingConditions = false, false
+	features.EnableDRADeviceBindingConditions = false
+	initMetrics()
 	args := &config.DynamicResourcesArgs{}
 	if features.EnableDRASchedulerFilterTimeout {
 		args.FilterTimeout = &metav1.Duration{Duration: deviceTimeout}
 	}
 	return newPlugins(h, features, []pluginSpec{{api.ClaimUnfit, false, args, dynamicresources.New}})
 }
+
+// initMetrics creates the metrics of kube-scheduler, which the plugin counts created claims with. They are not
+// registered, so that nothing is exported.
+var initMetrics = sync.OnceFunc(metrics.InitMetrics)
 
 // deviceTimeout limits the search for the devices of one pod on one node. Some searches take exponential time and
 // block the cycle.

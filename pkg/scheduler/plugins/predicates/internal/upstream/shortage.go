@@ -4,18 +4,17 @@
 package upstream
 
 import (
-	"context"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/devices"
 )
 
 // cannotAllocate is the message of kube-scheduler's plugin for a node whose devices do not satisfy the claims of a pod.
@@ -35,8 +34,8 @@ func claimInUse(message string) bool {
 // one. On a node with 4 of them of which 3 are allocated, the pod waits for one device. The count ignores constraints
 // between devices and shared capacity: where it finds enough devices, the message of kube-scheduler's plugin remains.
 type Shortages struct {
-	devices *Devices
-	cel     *cel.Cache
+	devices  *Devices
+	selector *devices.Selector
 
 	// State of one session:
 	read    bool
@@ -71,11 +70,8 @@ type matchKey struct {
 	class  *resourcev1.DeviceClass
 }
 
-// celCacheSize is that of kube-scheduler's plugin.
-const celCacheSize = 10
-
-func newShortages(devices *Devices) *Shortages {
-	return &Shortages{devices: devices, cel: cel.NewCache(celCacheSize, cel.Features{})}
+func newShortages(from *Devices) *Shortages {
+	return &Shortages{devices: from, selector: devices.NewSelector()}
 }
 
 // forget ends a session.
@@ -101,7 +97,7 @@ func (s *Shortages) readSlices() {
 	}
 }
 
-// search is what the unallocated claims of a pod demand, and the devices that are allocated, as of a position of the
+// search is what the unallocated claims and the extended resources of a pod demand, and the devices that are allocated, as of a position of the
 // model.
 type search struct {
 	demands   []demand
@@ -115,7 +111,7 @@ func (s *Shortages) newSearch(pod *v1.Pod) *search {
 			claims = append(claims, claim)
 		}
 	}
-	return &search{demandsOf(claims), s.allocated()}
+	return &search{append(demandsOf(claims), extendedDemands(pod, s.devices.DeviceClassResolver())...), s.allocated()}
 }
 
 // explain returns why a node does not satisfy the claims of a pod, given the answer of kube-scheduler's plugin; nil if
@@ -158,6 +154,9 @@ func (s *Shortages) unfit(search *search, node *v1.Node) *api.Unfit {
 	var tooFew, inUse *demand
 	for i := range search.demands {
 		d := &search.demands[i]
+		if !d.appliesTo(node) {
+			continue
+		}
 		total, free := s.count(d, node, search.allocated)
 		switch {
 		case total == 0:
@@ -181,6 +180,9 @@ func (s *Shortages) unfit(search *search, node *v1.Node) *api.Unfit {
 // have enough devices even if none is allocated.
 func (s *Shortages) missing(search *search, node *v1.Node) (list []demand, devices int64) {
 	for _, d := range search.demands {
+		if !d.appliesTo(node) {
+			continue
+		}
 		total, free := s.count(&d, node, search.allocated)
 		if d.all {
 			d.count, d.all = total, false
@@ -207,7 +209,7 @@ func (s *Shortages) count(d *demand, node *v1.Node, allocated sets.Set[structure
 		for _, slice := range slices {
 			matches := s.matchesOf(d, class, slice)
 			for i := range slice.Spec.Devices {
-				if !matches[i] || !accessible(slice, &slice.Spec.Devices[i], node) {
+				if !matches[i] || !devices.Accessible(slice, &slice.Spec.Devices[i], node) {
 					continue
 				}
 				total++
@@ -222,44 +224,14 @@ func (s *Shortages) count(d *demand, node *v1.Node, allocated sets.Set[structure
 	return total, free
 }
 
-// accessible reports whether a node can access a device.
-func accessible(slice *resourcev1.ResourceSlice, device *resourcev1.Device, node *v1.Node) bool {
-	name, all, selector := slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector
-	if ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
-		name, all, selector = device.NodeName, device.AllNodes, device.NodeSelector
-	}
-	matches, err := structured.NodeMatches(structured.Features{}, node, ptr.Deref(name, ""), ptr.Deref(all, false), selector)
-	return err == nil && matches
-}
-
 // matchesOf returns which devices of a slice match a demand.
 func (s *Shortages) matchesOf(d *demand, class *resourcev1.DeviceClass, slice *resourcev1.ResourceSlice) []bool {
 	return s.matches.get(matchKey{slice, d.key(), class}, func() []bool {
 		matches := make([]bool, len(slice.Spec.Devices))
 		for i := range matches {
 			device := &slice.Spec.Devices[i]
-			matches[i] = s.selects(class.Spec.Selectors, slice.Spec.Driver, device) && s.selects(d.selectors, slice.Spec.Driver, device)
+			matches[i] = s.selector.Selects(class.Spec.Selectors, slice.Spec.Driver, device) && s.selector.Selects(d.selectors, slice.Spec.Driver, device)
 		}
 		return matches
 	})
-}
-
-// selects reports whether all selectors select a device.
-func (s *Shortages) selects(selectors []resourcev1.DeviceSelector, driver string, device *resourcev1.Device) bool {
-	for _, selector := range selectors {
-		if selector.CEL == nil {
-			return false
-		}
-		compiled := s.cel.GetOrCompile(selector.CEL.Expression)
-		if compiled.Error != nil {
-			return false
-		}
-		matches, _, err := compiled.DeviceMatches(context.Background(), cel.Device{
-			Driver: driver, AllowMultipleAllocations: device.AllowMultipleAllocations, Attributes: device.Attributes, Capacity: device.Capacity,
-		})
-		if err != nil || !matches {
-			return false
-		}
-	}
-	return true
 }
