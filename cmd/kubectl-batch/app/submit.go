@@ -62,41 +62,46 @@ file sets backoffLimit.`,
 				return fmt.Errorf("unexpected argument %q; put the command of the container after --", args[0])
 			}
 			o.spec.Command = args
-			g, err := o.gang(cmd)
-			if err != nil {
-				return err
-			}
-			namespace, err := c.namespace()
-			if err != nil {
-				return err
-			}
-			if err = g.In(namespace); err != nil {
-				return err
-			}
-			for _, warning := range g.Warnings() {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", warning)
-			}
-			if o.dryRun == "client" {
-				return o.print(cmd.OutOrStdout(), g)
-			}
-			connected, err := c.connect()
-			if err != nil {
-				return err
-			}
-			warning := missingQueue(cmd.Context(), connected, g.Group.Spec.Queue)
-			if g, err = create(cmd.Context(), connected, g, o.dryRun == "server"); err != nil {
-				return advised(err, namespace)
-			}
-			if warning != "" {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+warning)
-			}
-			return o.print(cmd.OutOrStdout(), g)
+			return o.submit(cmd, c)
 		},
 	}
 	o.addFlags(cmd)
 	utilruntime.Must(cmd.RegisterFlagCompletionFunc("queue", complete(c, queueNames)))
 	utilruntime.Must(cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns(), cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
+}
+
+// submit creates the Job and the PodGroup, and prints warnings about what may become of them.
+func (o *submitOptions) submit(cmd *cobra.Command, c cluster) error {
+	g, err := o.gang(cmd)
+	if err != nil {
+		return err
+	}
+	namespace, err := c.namespace()
+	if err != nil {
+		return err
+	}
+	if err = g.In(namespace); err != nil {
+		return err
+	}
+	for _, warning := range g.Warnings() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", warning)
+	}
+	if o.dryRun == "client" {
+		return o.print(cmd.OutOrStdout(), g)
+	}
+	connected, err := c.connect()
+	if err != nil {
+		return err
+	}
+	warning := missingQueue(cmd.Context(), connected, g.Group.Spec.Queue)
+	if g, err = create(cmd.Context(), connected, g, o.dryRun == "server"); err != nil {
+		return advised(err, namespace)
+	}
+	if warning != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+warning)
+	}
+	return o.print(cmd.OutOrStdout(), g)
 }
 
 func (o *submitOptions) addFlags(cmd *cobra.Command) {

@@ -34,11 +34,11 @@ func (p *ControlPlane) startAPIServer() error {
 	for _, set := range options.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
-	if err := flags.Parse(append(p.apiServerArgs(), audit...)); err != nil {
+	if err = flags.Parse(append(p.apiServerArgs(), audit...)); err != nil {
 		return fmt.Errorf("flags of kube-apiserver: %w", err)
 	}
 	options.SecureServing.Listener = p.config.Listener
-	if err := options.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+	if err = options.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return fmt.Errorf("feature gates of kube-apiserver: %w", err)
 	}
 	completed, err := options.Complete(context.Background())

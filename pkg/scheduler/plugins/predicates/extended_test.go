@@ -249,8 +249,8 @@ func (s *fakeAPIServer) failCreate(pod string, err error, created bool) {
 		if created {
 			claim.Name, claim.UID = pod, types.UID("uid-"+pod)
 			s.setResourceVersion(claim)
-			if err := s.kube.Tracker().Create(action.GetResource(), claim, action.GetNamespace()); err != nil {
-				s.t.Error(err)
+			if failed := s.kube.Tracker().Create(action.GetResource(), claim, action.GetNamespace()); failed != nil {
+				s.t.Error(failed)
 			}
 		}
 		return true, nil, err

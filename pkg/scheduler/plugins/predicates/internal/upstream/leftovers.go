@@ -134,7 +134,7 @@ func (d *Devices) deleteLeftover(kube kubernetes.Interface, l leftover, log logr
 		switch {
 		case err != nil:
 			log.Info("Deletion of a leftover resource claim failed", "err", err)
-			time.Sleep(backoff.Step())
+			time.Sleep(backoff.Step()) //nolint:forbidigo // it runs beside the cycles
 			continue
 		case used:
 			d.extended.keep(l.claim)

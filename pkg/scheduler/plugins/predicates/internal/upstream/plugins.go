@@ -69,6 +69,8 @@ func newDevicePlugins(h fwk.Handle, features feature.Features) ([]filterPlugin, 
 
 // initMetrics creates the metrics of kube-scheduler, which the plugin counts created claims with. They are not
 // registered, so that nothing is exported.
+//
+//nolint:gochecknoglobals // those metrics are global variables of kube-scheduler
 var initMetrics = sync.OnceFunc(metrics.InitMetrics)
 
 // deviceTimeout limits the search for the devices of one pod on one node. Some searches take exponential time and
