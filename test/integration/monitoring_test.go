@@ -39,6 +39,7 @@ var invariants = []string{
 	`sum(batch_scheduler_podgroup_evictions_total{cause="reclaimed"}) > 0`,
 	`batch_scheduler_api_writes_total{verb="create",resource="pods/binding",code="500"} > 0`,
 	`batch_scheduler_watch_errors_total{resource="pods"} == 0`,
+	`batch_scheduler_pods_bound_by_others_total{scheduler_name="batch-scheduler"} == 0`,
 	`batch_scheduler_leader == 1`,
 	`batch_scheduler_config_reloads_total{result="success"} == 1`,
 	`batch_scheduler_config_reloads_total{result="failure"} == 1`,

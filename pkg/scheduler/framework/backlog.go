@@ -23,16 +23,19 @@ type JobClassAware interface {
 // Backlog keeps from session to session why gangs of a job class were refused, so that they are tried and explained again
 // only if the outcome could differ.
 //
-// A refusal depends on the nodes that are feasible for the class of the job class, and on the queue. Between two trials, nodes
-// and queues change by events, by what the session commits, and by what it reserves; a trial that is rolled back changes
-// nothing. Backlog lists these changes. When a refusal is needed again and a feasible node or the queue is among them, it
-// compares: if the queue still allows the gang, none of its pods could start and none can (no node is available, and none
-// of the changed nodes is releasing resources), and its nodes refuse it for the same reasons, then the refusal still holds
-// with the same verdict.
+// A refusal depends on the nodes that are feasible for the equivalence class of the pods, and on the queue. Between two
+// trials, nodes and queues change by events, by what the session commits, and by what it reserves; a trial that is rolled
+// back changes nothing. Backlog lists these changes. If a feasible node or the queue is among them when a refusal is needed
+// again, Backlog compares. The refusal still holds, with the same verdict, if all of this is true:
 //
-// For example, gangs of 100 classes in 20 queues wait in a full cluster, and a pod of queue q ends on node n. For the 10
-// classes that n is feasible for, the reasons of n are compared. If one pod of 5 classes would fit there, the 5 classes
-// times 20 queues are 100 job classes, of each of which one gang is tried.
+//   - the queue still allows the gang
+//   - none of its pods could start, and none can: no node is available, and none of the changed nodes is releasing
+//     resources
+//   - its nodes refuse it for the same reasons
+//
+// For example, gangs of 100 equivalence classes in 20 queues wait in a full cluster, and a pod of queue q ends on node n.
+// For the 10 classes that n is feasible for, the reasons of n are compared. If a pod of 5 classes would fit there, the 5
+// classes times 20 queues are 100 job classes, and one gang of each is tried.
 type Backlog struct {
 	ssn        *Session // that is open
 	nodes      *nodeindex.Index

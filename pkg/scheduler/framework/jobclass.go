@@ -7,9 +7,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// JobClass is what makes pending gangs equal: the same nodes and caps refuse them, with the same verdict. A job has a job class
-// if all its tasks wait, are of one equivalence class that is local to nodes, and have one priority. Jobs without a job class
-// are tried and explained one by one.
+// JobClass is what makes pending gangs equal: the same nodes and caps refuse them, with the same verdict. A job has a job
+// class if all its tasks wait, are of one equivalence class that is local to nodes, and have one priority. Jobs without a
+// job class are tried and explained one by one.
 //
 // For example, 10,000 gangs of 4 pods in 20 queues, created from 100 templates, have at most 2,000 job classes.
 type JobClass struct {
@@ -34,7 +34,7 @@ type jobClassKey struct {
 	tasks     int32
 }
 
-// Job returns one of the jobs, and Count how many there are in the session.
+// Job returns one of the jobs that have the job class.
 func (s *JobClass) Job() *api.JobInfo { return s.job }
 
 // Count returns how many jobs of the session have the job class.
@@ -43,7 +43,7 @@ func (s *JobClass) Count() int { return s.jobs }
 // Queue returns the queue of the jobs.
 func (s *JobClass) Queue() *api.QueueInfo { return s.queue }
 
-// job classes are the job classes of jobs. They live from session to session, because most jobs do not change.
+// jobClasses are the classes of all pending jobs. They are kept from session to session, because most jobs do not change.
 type jobClasses struct {
 	known   map[jobClassKey]*JobClass
 	records []jobClassRecord // by JobInfo.Index

@@ -13,7 +13,7 @@ import (
 // find the same state, in whatever order they are tried.
 func (b *Backlog) Undisturbed() bool { return b.enabled && b.state == b.opened }
 
-// Refused reports whether a gang of the job class would be refused as before, without an attempt. The job has the job class.
+// Refused reports whether a job of the class would be refused as before, without an attempt.
 func (b *Backlog) Refused(s *JobClass, j *api.JobInfo) bool {
 	r := &s.refusal
 	queue := b.queues[s.queue]
@@ -74,7 +74,7 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 	return true
 }
 
-// JobClass returns the job class of a job that is like the others of its job class, else nil.
+// JobClass returns the class of a job; nil if it has none, or is unlike the other jobs of its class.
 func (b *Backlog) JobClass(j *api.JobInfo) *JobClass {
 	if !b.enabled || b.apart[j] {
 		return nil
