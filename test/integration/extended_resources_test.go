@@ -220,7 +220,7 @@ func TestExtendedResourcesBesideStock(t *testing.T) {
 		"none": func(*corev1.Pod) {},
 	}
 	h := newHarness(t, stock)
-	h.do(nodes("n", 2, "64cpu"), gpuClass, devices("n1", 16), devices("n2", 16))
+	h.do(nodes("n", 2, "64cpu"), gpuClass, devices("n1", 32), devices("n2", 32))
 	h.start()
 	var list []*corev1.Pod
 	for variant, edit := range variants {
