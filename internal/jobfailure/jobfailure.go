@@ -8,10 +8,12 @@ package jobfailure
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 )
@@ -119,6 +121,19 @@ func applies(rule *batchv1.PodFailurePolicyRule) bool {
 	return slices.ContainsFunc(rule.OnPodConditions, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
 		return c.Type == corev1.DisruptionTarget && (c.Status == "" || c.Status == corev1.ConditionTrue)
 	})
+}
+
+// Owns reports whether an owner is a Job.
+func Owns(owner *metav1.OwnerReference) bool {
+	return owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, batchv1.GroupName+"/")
+}
+
+// ControllerOf returns the name of the Job that controls a pod; empty if none does.
+func ControllerOf(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && Owns(owner) {
+		return owner.Name
+	}
+	return ""
 }
 
 // End returns the condition by which a Job is complete or has failed; nil if it has not ended.

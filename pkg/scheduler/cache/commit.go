@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/events"
@@ -68,7 +69,7 @@ func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 		p.Queue, p.Priority = queueOf(d.For), d.For.Priority
 	}
 	p.Victims = append(p.Victims, &evict.Victim{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), BatchJob: evict.BatchJobOf(pod), Cause: d.Cause,
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), BatchJob: jobfailure.ControllerOf(pod), Cause: d.Cause,
 		Budget: model.BudgetOf(c.model, d.Task),
 	})
 	if p.Preemptor = d.For.Key; d.For.Group != nil {

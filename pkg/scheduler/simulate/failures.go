@@ -70,8 +70,8 @@ func newJobFailures(rules map[string]*batchv1.Job) jobFailures {
 
 // jobOf returns namespace and name of the Job that controls a pod; empty if none does.
 func jobOf(pod *v1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "Job" && owner.APIVersion == batchv1.SchemeGroupVersion.String() {
-		return pod.Namespace + "/" + owner.Name
+	if job := jobfailure.ControllerOf(pod); job != "" {
+		return pod.Namespace + "/" + job
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,20 +39,16 @@ func (r Reader) readJob(ctx context.Context, f *Facts) error {
 // jobOwner returns the Job that owns the PodGroup, or the first of the pods that a Job controls; nil if there is none.
 func jobOwner(group *v1alpha1.PodGroup, pods []corev1.Pod) *metav1.OwnerReference {
 	for i := range group.OwnerReferences {
-		if isJob(&group.OwnerReferences[i]) {
+		if jobfailure.Owns(&group.OwnerReferences[i]) {
 			return &group.OwnerReferences[i]
 		}
 	}
 	for i := range pods {
-		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && isJob(owner) {
+		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && jobfailure.Owns(owner) {
 			return owner
 		}
 	}
 	return nil
-}
-
-func isJob(owner *metav1.OwnerReference) bool {
-	return owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, batchv1.GroupName+"/")
 }
 
 // creates reports whether the pods of a Job are members of the PodGroup.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/batch-scheduler/batch-scheduler/internal/jobfailure"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -36,22 +37,18 @@ func OwnersOf(group *v1alpha1.PodGroup, pods []corev1.Pod) (Owners, error) {
 		switch owner := metav1.GetControllerOf(p); {
 		case owner == nil:
 			o.Pods = append(o.Pods, Object{p.Name, p.UID})
-		case isJob(*owner):
+		case jobfailure.Owns(owner):
 			o.Jobs = append(o.Jobs, Object{owner.Name, owner.UID})
 		default:
 			return Owners{}, fmt.Errorf("pod %s of PodGroup %s belongs to %s %s, which cancel does not delete; delete that object first", p.Name, group.Name, owner.Kind, owner.Name)
 		}
 	}
-	for _, owner := range group.OwnerReferences {
-		if isJob(owner) {
+	for i := range group.OwnerReferences {
+		if owner := &group.OwnerReferences[i]; jobfailure.Owns(owner) {
 			o.Jobs = append(o.Jobs, Object{owner.Name, owner.UID})
 		}
 	}
 	slices.SortFunc(o.Jobs, func(a, b Object) int { return strings.Compare(a.Name+string(a.UID), b.Name+string(b.UID)) })
 	o.Jobs = slices.Compact(o.Jobs)
 	return o, nil
-}
-
-func isJob(owner metav1.OwnerReference) bool {
-	return owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, "batch/")
 }

@@ -21,15 +21,6 @@ type endedJob struct {
 	reason string
 }
 
-// BatchJobOf returns the name of the Job that controls a pod; empty if none does.
-func BatchJobOf(pod *v1.Pod) string {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
-		return ""
-	}
-	return owner.Name
-}
-
 // endedJobs returns the Jobs that fail if the victims are evicted, in the order of the victims. It reads the Jobs before
 // the evictions, because later their statuses may count the evicted pods already. A Job that cannot be read is none of
 // them: the permission is optional.
