@@ -7,11 +7,9 @@ import (
 	"math"
 	"math/bits"
 	"sort"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Dimensions that every cluster has. Others (extended resources, hugepages, attachable
@@ -107,34 +105,6 @@ func (d *Dimensions) Limits(list v1.ResourceList) Resource {
 	return r
 }
 
-// amount compares before it converts, because what an int64 cannot hold converts to anything.
-func amount(dimension int, quantity resource.Quantity) int64 {
-	most := MaxQuantity
-	if dimension == CPU {
-		most /= 1000
-	}
-	switch {
-	case quantity.Sign() <= 0:
-		return 0
-	case outOfRange(quantity), quantity.CmpInt64(most) > 0:
-		return MaxQuantity
-	case dimension == CPU:
-		return quantity.MilliValue()
-	}
-	return quantity.Value()
-}
-
-// Quantity is the inverse of Vector for one dimension.
-func Quantity(dimension int, n int64) resource.Quantity {
-	switch dimension {
-	case CPU:
-		return *resource.NewMilliQuantity(n, resource.DecimalSI)
-	case Memory, EphemeralStorage:
-		return *resource.NewQuantity(n, resource.BinarySI)
-	}
-	return *resource.NewQuantity(n, resource.DecimalSI)
-}
-
 // List converts the dimensions of r that are not zero, and only those that keep reports true
 // for (nil keeps all).
 func (d *Dimensions) List(r Resource, keep func(dimension int) bool) v1.ResourceList {
@@ -184,21 +154,6 @@ func (d *Dimensions) FormatOne(i int, n int64) string {
 		return "unlimited " + string(d.names[i])
 	}
 	return amountText(i, n) + " " + string(d.names[i])
-}
-
-// amountText words an amount without its name, and without the decimal suffixes of quantities:
-// people count 1000 cpu, not 1k.
-func amountText(i int, n int64) string {
-	switch {
-	case i == Memory || i == EphemeralStorage:
-		quantity := Quantity(i, n)
-		return quantity.String()
-	case i == CPU && n%1000 != 0:
-		return strconv.FormatInt(n, 10) + "m"
-	case i == CPU:
-		return strconv.FormatInt(n/1000, 10)
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // Resource is an amount in every dimension. Vectors may differ in length: dimensions beyond
