@@ -29,8 +29,9 @@ func NewTrial(ssn *framework.Session) (*Trial, *Allocator) {
 	return t, a
 }
 
-// Placed reports whether a claim could be placed. Then the trial ends: the others would find another state.
-func (t *Trial) Placed() bool { return t.placed }
+// Placed reports whether a claim could be placed. Then the trial ends: the others would find another state. It is false
+// without a trial.
+func (t *Trial) Placed() bool { return t != nil && t.placed }
 
 // Take returns the last verdict, and leaves it out of the explanations; nil if there is none.
 func (t *Trial) Take() *api.Verdict {

@@ -15,16 +15,17 @@ import (
 
 // Execute places the tasks of all nominations: of each job its gang, then surplus.
 func (n *nominations) Execute(ctx context.Context, ssn *framework.Session) error {
+	// 1. Drop the backoffs of jobs that do not exist any more. Most sessions have no nominations.
 	n.backoffs.drop(ssn.Cluster())
-	if len(n.byJob) == 0 { // as in most sessions
+	if len(n.byJob) == 0 {
 		return ctx.Err()
 	}
 
-	// 1. Reserve the resources of all nominations.
+	// 2. Reserve the resources of all nominations.
 	jobs := n.reserve()
 	allocator := place.NewAllocator(ssn)
 
-	// 2. Place the waiting jobs with a strictly higher priority in the same queue first: they may use what is reserved for
+	// 3. Place the waiting jobs with a strictly higher priority in the same queue first: they may use what is reserved for
 	// nominations without another eviction.
 	for _, job := range jobsAbove(ssn, jobs) {
 		ssn.ActivateReservation(job)
@@ -33,7 +34,7 @@ func (n *nominations) Execute(ctx context.Context, ssn *framework.Session) error
 	}
 	ssn.ActivateReservation(nil)
 
-	// 3. Place the nominations.
+	// 4. Place the nominations.
 	n.placeAll(allocator)
 	return ctx.Err()
 }

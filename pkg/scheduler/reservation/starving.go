@@ -49,12 +49,12 @@ func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool
 		if s.after == 0 || ssn.JobPipelined(j) {
 			continue
 		}
-		if found == nil {
-			found = map[*api.JobInfo]bool{}
-		}
-		if due := waitsSince(ssn, j).Add(s.after); ssn.Now.Before(due) {
+		switch due := waitsSince(ssn, j).Add(s.after); {
+		case ssn.Now.Before(due):
 			ssn.WakeAt(due)
-		} else {
+		case found == nil:
+			found = map[*api.JobInfo]bool{j: true}
+		default:
 			found[j] = true
 		}
 	}

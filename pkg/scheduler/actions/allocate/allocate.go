@@ -24,17 +24,18 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Execute makes two passes of one loop.
+// Execute makes two passes of one loop, unless nothing can be placed.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
+	// 1. Explain why all jobs wait, if none of them can be placed. Then the passes would change nothing.
 	if explainAll(ctx, ssn) {
 		return ctx.Err()
 	}
-	r := &run{ssn: ssn, allocator: place.NewAllocator(ssn)}
 
-	// 1. Serve the jobs whose queues hold less than they deserve.
+	// 2. Serve the jobs whose queues hold less than they deserve.
+	r := &run{ssn: ssn, allocator: place.NewAllocator(ssn)}
 	deferred := r.pass(ctx, ssn.Jobs(), true)
 
-	// 2. Let the queues of the other jobs borrow what is left, within their capability.
+	// 3. Let the queues of the other jobs borrow what is left, within their capability.
 	r.pass(ctx, deferred, false)
 	return ctx.Err()
 }
@@ -66,10 +67,10 @@ func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, defers bool) (defer
 			deferred = append(deferred, job)
 		case r.allocator.Allocate(claim):
 			list.Return(job)
-		case r.trial == nil:
+		default:
 			r.keepRefusal(job)
 		}
-		if r.trial != nil && r.trial.Placed() {
+		if r.trial.Placed() {
 			break
 		}
 	}
