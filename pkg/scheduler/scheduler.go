@@ -212,7 +212,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
 	s.decided, s.wake = cluster.Generations().Model, ssn.Wake()
-	if slices.ContainsFunc(ssn.Backlog().Odd(), waitsForClaims) {
+	if slices.ContainsFunc(ssn.Backlog().Unclassified(), waitsForClaims) {
 		s.decided = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))

@@ -10,32 +10,33 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// JobClassAware is a Plugin that tells which jobs it treats differently from other jobs of their job class at the extension
-// points JobReady, JobPipelined, Overused and Allocatable. Its answers there are equal for all other jobs of one job class,
-// until what their queue holds or deserves changes; a cap that allows a request allows all smaller ones. If a plugin that
-// registers at one of these points is not JobClassAware, the scheduler tries every pending job in each session.
+// JobClassAware is a Plugin that tells which jobs it treats differently from other jobs of their job class at the
+// extension points JobReady, JobPipelined, Overused and Allocatable. Its answers there are equal for all other jobs of
+// one job class, until what their queue holds or deserves changes; a cap that allows a request allows all smaller ones.
+// If a plugin that registers at one of these points is not JobClassAware, the scheduler tries every pending job in each
+// session.
 type JobClassAware interface {
 	Plugin
 	// Distinguishes is called once for each pending job when a session has opened.
 	Distinguishes(*api.JobInfo) bool
 }
 
-// Backlog keeps from session to session why gangs of a job class were refused, so that they are tried and explained again
-// only if the outcome could differ.
+// Backlog keeps from session to session why gangs of a job class were refused, so that they are tried and explained
+// again only if the outcome could differ.
 //
 // A refusal depends on the nodes that are feasible for the equivalence class of the pods, and on the queue. Between two
-// trials, nodes and queues change by events, by what the session commits, and by what it reserves; a trial that is rolled
-// back changes nothing. Backlog lists these changes. If a feasible node or the queue is among them when a refusal is needed
-// again, Backlog compares. The refusal still holds, with the same verdict, if all of this is true:
+// trials, nodes and queues change by events, by what the session commits, and by what it reserves; a trial that is
+// rolled back changes nothing. Backlog lists these changes. If a feasible node or the queue is among them when a
+// refusal is needed again, Backlog compares. The refusal still holds, with the same verdict, if all of this is true:
 //
 //   - the queue still allows the gang
 //   - none of its pods could start, and none can: no node is available, and none of the changed nodes is releasing
 //     resources
 //   - its nodes refuse it for the same reasons
 //
-// For example, gangs of 100 equivalence classes in 20 queues wait in a full cluster, and a pod of queue q ends on node n.
-// For the 10 classes that n is feasible for, the reasons of n are compared. If a pod of 5 classes would fit there, the 5
-// classes times 20 queues are 100 job classes, and one gang of each is tried.
+// For example, gangs of 100 equivalence classes in 20 queues wait in a full cluster, and a pod of queue q ends on node
+// n. For the 10 classes that n is feasible for, the reasons of n are compared. If a pod of 5 classes would fit there,
+// the 5 classes times 20 queues are 100 job classes, and one gang of each is tried.
 type Backlog struct {
 	ssn        *Session // that is open
 	nodes      *nodeindex.Index
@@ -43,15 +44,15 @@ type Backlog struct {
 	session    uint64 // number of the open session
 	enabled    bool   // in the open session
 
-	jobs   []*api.JobInfo // of the session
-	ofJobs []*JobClass    // of jobs; nil for those without a job class
-	used   []*JobClass    // the different ones of ofJobs
-	odd    []*api.JobInfo
+	jobs         []*api.JobInfo // of the session
+	ofJobs       []*JobClass    // of jobs; nil for those without a job class
+	used         []*JobClass    // the different ones of ofJobs
+	unclassified []*api.JobInfo
 
 	// state counts sessions, and what they commit and reserve; opened is what it was when the session had opened.
 	state, opened uint64
-	// apart are the jobs that are unlike others of their job class: plugins distinguish them, or resources were reserved for
-	// them in the session.
+	// apart are the jobs that are unlike others of their job class: plugins distinguish them, or resources were
+	// reserved for them in the session.
 	apart map[*api.JobInfo]bool
 
 	// generation changes when no refusal holds any more.
@@ -111,7 +112,7 @@ func (b *Backlog) open(ssn *Session, disabled bool) {
 	b.session++
 	b.state++
 	b.opened = b.state
-	b.jobs, b.ofJobs, b.used, b.odd = ssn.jobs, b.ofJobs[:0], b.used[:0], ssn.jobs
+	b.jobs, b.ofJobs, b.used, b.unclassified = ssn.jobs, b.ofJobs[:0], b.used[:0], ssn.jobs
 	if disabled || len(ssn.jobs) == 0 || ssn.Log.V(4).Enabled() { // these logs have each attempt
 		return
 	}
@@ -119,24 +120,24 @@ func (b *Backlog) open(ssn *Session, disabled bool) {
 	if !ok {
 		return
 	}
-	b.enabled, b.odd = true, nil
+	b.enabled, b.unclassified = true, nil
 	b.jobClasses.open(ssn.cluster.Generations().Terms)
 	for _, j := range ssn.jobs {
-		s := b.jobClasses.of(ssn.cluster, j)
-		if s != nil && slices.ContainsFunc(aware, func(p JobClassAware) bool { return p.Distinguishes(j) }) {
+		jc := b.jobClasses.of(ssn.cluster, j)
+		if jc != nil && slices.ContainsFunc(aware, func(p JobClassAware) bool { return p.Distinguishes(j) }) {
 			b.apart[j] = true
-			s = nil
+			jc = nil
 		}
-		b.ofJobs = append(b.ofJobs, s)
+		b.ofJobs = append(b.ofJobs, jc)
 		switch {
-		case s == nil:
-			b.odd = append(b.odd, j)
+		case jc == nil:
+			b.unclassified = append(b.unclassified, j)
 			continue
-		case s.session != b.session:
-			s.session, s.job, s.jobs = b.session, j, 0
-			b.used = append(b.used, s)
+		case jc.session != b.session:
+			jc.session, jc.job, jc.jobs = b.session, j, 0
+			b.used = append(b.used, jc)
 		}
-		s.jobs++
+		jc.jobs++
 	}
 	b.jobClasses.dropUnused(b.session, len(b.used))
 }
@@ -262,17 +263,17 @@ func (b *Backlog) touchQueue(q *api.QueueInfo) {
 	}
 }
 
-// Odd returns the jobs of the session that have no job class.
-func (b *Backlog) Odd() []*api.JobInfo { return b.odd }
+// Unclassified returns the jobs of the session that have no job class.
+func (b *Backlog) Unclassified() []*api.JobInfo { return b.unclassified }
 
 // JobClasses returns the job classes of the other jobs.
 func (b *Backlog) JobClasses() []*JobClass { return b.used }
 
 // Each visits the jobs that had a job class when the session opened.
 func (b *Backlog) Each(visit func(*api.JobInfo, *JobClass)) {
-	for i, s := range b.ofJobs {
-		if s != nil {
-			visit(b.jobs[i], s)
+	for i, jc := range b.ofJobs {
+		if jc != nil {
+			visit(b.jobs[i], jc)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// JobClass is what makes pending gangs equal: the same nodes and caps refuse them, with the same verdict. A job has a job
-// class if all its tasks wait, are of one equivalence class that is local to nodes, and have one priority. Jobs without a
-// job class are tried and explained one by one.
+// JobClass is what makes pending gangs equal: the same nodes and caps refuse them, with the same verdict. A job has a
+// job class if all its tasks wait, are of one equivalence class that is local to nodes, and have one priority. Jobs
+// without a job class are tried and explained one by one.
 //
 // For example, 10,000 gangs of 4 pods in 20 queues, created from 100 templates, have at most 2,000 job classes.
 type JobClass struct {
@@ -27,23 +27,20 @@ type JobClass struct {
 
 type jobClassKey struct {
 	queue     *api.QueueInfo
-	class     *api.EquivalenceClass
-	namespace string // messages name jobs of the same namespace only
+	class     *api.EquivalenceClass // and so the namespace: messages name jobs of the same one only
 	priority  int32
 	minMember int32
 	tasks     int32
 }
 
 // Job returns one of the jobs that have the job class.
-func (s *JobClass) Job() *api.JobInfo { return s.job }
+func (jc *JobClass) Job() *api.JobInfo { return jc.job }
 
 // Count returns how many jobs of the session have the job class.
-func (s *JobClass) Count() int { return s.jobs }
+func (jc *JobClass) Count() int { return jc.jobs }
 
-// Queue returns the queue of the jobs.
-func (s *JobClass) Queue() *api.QueueInfo { return s.queue }
-
-// jobClasses are the classes of all pending jobs. They are kept from session to session, because most jobs do not change.
+// jobClasses are the classes of all pending jobs. They are kept from session to session, because most jobs do not
+// change.
 type jobClasses struct {
 	known   map[jobClassKey]*JobClass
 	records []jobClassRecord // by JobInfo.Index
@@ -83,12 +80,12 @@ func (x *jobClasses) find(c api.ClusterView, j *api.JobInfo) *JobClass {
 	if !ok {
 		return nil
 	}
-	s := x.known[key]
-	if s == nil {
-		s = &JobClass{jobClassKey: key, Request: key.class.Signature.Request.Times(int64(key.minMember))}
-		x.known[key] = s
+	jc := x.known[key]
+	if jc == nil {
+		jc = &JobClass{jobClassKey: key, Request: key.class.Signature.Request.Times(int64(key.minMember))}
+		x.known[key] = jc
 	}
-	return s
+	return jc
 }
 
 // keyOf returns the job class of a job, and whether it has one.
@@ -107,7 +104,7 @@ func keyOf(c api.ClusterView, j *api.JobInfo) (key jobClassKey, ok bool) {
 			return key, false
 		}
 	}
-	return jobClassKey{j.Queue, class, j.Namespace, first.Priority, j.MinMember, tasks}, true
+	return jobClassKey{j.Queue, class, first.Priority, j.MinMember, tasks}, true
 }
 
 // dropUnused drops the job classes that no job has had in a session if most are unused.
@@ -115,8 +112,8 @@ func (x *jobClasses) dropUnused(session uint64, used int) {
 	if len(x.known) <= 2*used+64 {
 		return
 	}
-	for key, s := range x.known {
-		if s.session != session {
+	for key, jc := range x.known {
+		if jc.session != session {
 			delete(x.known, key)
 		}
 	}

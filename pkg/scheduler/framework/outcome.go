@@ -22,7 +22,8 @@ type Outcome struct {
 	// DegradedFor is set of degraded gangs: they have run for more than this time with fewer members than they need.
 	DegradedFor time.Duration
 
-	// shared outcomes belong to all jobs of a job class. They do not change, and stay the same as long as a refusal holds.
+	// shared outcomes belong to all jobs of a job class. They do not change, and stay the same as long as a refusal
+	// holds.
 	shared bool
 	texts  texts
 	jobs   int // for CountOutcomes
@@ -34,8 +35,8 @@ type texts struct {
 	known                     bool
 }
 
-// Shared reports whether the outcome belongs to all jobs of a job class. Such an outcome does not change: if a later session has
-// the same object for a job, it has the same words.
+// Shared reports whether the outcome belongs to all jobs of a job class. Such an outcome does not change: if a later
+// session has the same object for a job, it has the same words.
 func (o *Outcome) Shared() bool { return o.shared }
 
 // Message returns the text of one of the verdicts.

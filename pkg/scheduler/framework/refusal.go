@@ -14,18 +14,18 @@ import (
 func (b *Backlog) Undisturbed() bool { return b.enabled && b.state == b.opened }
 
 // Refused reports whether a job of the class would be refused as before, without an attempt.
-func (b *Backlog) Refused(s *JobClass, j *api.JobInfo) bool {
-	r := &s.refusal
-	queue := b.queues[s.queue]
+func (b *Backlog) Refused(jc *JobClass, j *api.JobInfo) bool {
+	r := &jc.refusal
+	queue := b.queues[jc.queue]
 	if r.outcome == nil || r.generation != b.generation || queue == nil {
 		return false
 	}
 	b.use(r.class, j)
-	b.follow(r.class, s.class.Signature)
+	b.follow(r.class, jc.class.Signature)
 	if r.changed == r.class.changed && r.queued == queue.changed {
 		return true
 	}
-	if !b.stillRefused(s, j, queue) {
+	if !b.stillRefused(jc, j, queue) {
 		r.outcome = nil
 		return false
 	}
@@ -34,15 +34,15 @@ func (b *Backlog) Refused(s *JobClass, j *api.JobInfo) bool {
 }
 
 // stillRefused compares what a refusal depends on after a change of the queue or of nodes.
-func (b *Backlog) stillRefused(s *JobClass, j *api.JobInfo, queue *queueState) bool {
-	r, v, task := &s.refusal, s.refusal.outcome.Job, j.Tasks[0]
+func (b *Backlog) stillRefused(jc *JobClass, j *api.JobInfo, queue *queueState) bool {
+	r, v, task := &jc.refusal, jc.refusal.outcome.Job, j.Tasks[0]
 	if v.Plugin != "" { // by a cap, which does not depend on nodes
 		return r.queued == queue.changed
 	}
 	if v.Nodes.Available > 0 || v.Startable > 0 || r.releasing != r.class.releasing {
 		return false
 	}
-	if b.ssn.CappedBy(j, s.Request, api.Future) != "" || b.ssn.CappedBy(j, task.Request, api.Future) != "" {
+	if b.ssn.CappedBy(j, jc.Request, api.Future) != "" || b.ssn.CappedBy(j, task.Request, api.Future) != "" {
 		return false
 	}
 	now := b.nodes.Count(task)
@@ -52,19 +52,19 @@ func (b *Backlog) stillRefused(s *JobClass, j *api.JobInfo, queue *queueState) b
 // SetRefused records that a gang was tried and refused with a verdict. It reports whether that holds for all jobs of the
 // job class.
 func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
-	s, queue := b.JobClass(j), b.queues[j.Queue]
-	if s == nil || queue == nil || verdict == nil || verdict.Reservation != nil || b.ssn.JobPipelined(j) {
+	jc, queue := b.JobClass(j), b.queues[j.Queue]
+	if jc == nil || queue == nil || verdict == nil || verdict.Reservation != nil || b.ssn.JobPipelined(j) {
 		return false
 	}
-	class := b.classOf(s)
+	class := b.classOf(jc)
 	b.use(class, j)
-	b.follow(class, s.class.Signature)
-	outcome := s.last
+	b.follow(class, jc.class.Signature)
+	outcome := jc.last
 	if outcome == nil || !equalVerdicts(outcome.Job, verdict) {
 		outcome = &Outcome{Job: verdict, shared: true}
-		s.last = outcome
+		jc.last = outcome
 	}
-	s.refusal = refusal{
+	jc.refusal = refusal{
 		outcome: outcome, class: class, generation: b.generation,
 		changed: class.changed, releasing: class.releasing, queued: queue.changed,
 	}
@@ -79,24 +79,24 @@ func (b *Backlog) JobClass(j *api.JobInfo) *JobClass {
 	if !b.enabled || b.apart[j] {
 		return nil
 	}
-	s := b.jobClasses.of(b.ssn.cluster, j)
-	if s == nil || s.session != b.session {
+	jc := b.jobClasses.of(b.ssn.cluster, j)
+	if jc == nil || jc.session != b.session {
 		return nil
 	}
-	return s
+	return jc
 }
 
 // Explain records the known refusal of a job class for one of its jobs.
-func (b *Backlog) Explain(s *JobClass, j *api.JobInfo) {
+func (b *Backlog) Explain(jc *JobClass, j *api.JobInfo) {
 	if b.ssn.Outcome(j) == nil {
-		b.ssn.setOutcome(j, s.refusal.outcome)
+		b.ssn.setOutcome(j, jc.refusal.outcome)
 	} else {
-		b.ssn.Explain(j, s.refusal.outcome.Job)
+		b.ssn.Explain(j, jc.refusal.outcome.Job)
 	}
 }
 
-func (b *Backlog) classOf(s *JobClass) *classState {
-	key := classKey{s.class, s.priority}
+func (b *Backlog) classOf(jc *JobClass) *classState {
+	key := classKey{jc.class, jc.priority}
 	c := b.classes[key]
 	if c == nil {
 		c = &classState{}
@@ -148,18 +148,19 @@ func equalNearest(a, b *api.NearestNode) bool {
 	return a == b || a != nil && b != nil && a.Node == b.Node && a.Devices == b.Devices && slices.Equal(a.Shortfall, b.Shortfall)
 }
 
-// deferral is whether plugins let a claim of a job class wait because of its queue, and the state of its class and queue then.
+// deferral is whether plugins let a claim of a job class wait because of its queue, and the state of its class and
+// queue then.
 type deferral struct {
 	by                          int // index of the function; -1: none does
 	class                       *classState
 	generation, changed, queued uint64
 }
 
-// Deferred returns what Overused returns for a claim of the job class, and counts the answer for so many jobs. It asks again
-// if the queue or a feasible node has changed.
-func (b *Backlog) Deferred(s *JobClass, claim func() *api.Claim, jobs int) bool {
-	d, chain, class, queue := &s.defers, b.ssn.overused, b.classOf(s), b.queues[s.queue]
-	b.follow(class, s.class.Signature)
+// Deferred returns what Overused returns for a claim of the job class, and counts the answer for so many jobs. It asks
+// again if the queue or a feasible node has changed.
+func (b *Backlog) Deferred(jc *JobClass, claim func() *api.Claim, jobs int) bool {
+	d, chain, class, queue := &jc.defers, b.ssn.overused, b.classOf(jc), b.queues[jc.queue]
+	b.follow(class, jc.class.Signature)
 	if d.class != class || d.generation != b.generation || d.changed != class.changed || d.queued != queue.changed {
 		*d = deferral{-1, class, b.generation, class.changed, queue.changed}
 		asked := claim()

@@ -258,6 +258,13 @@ waits g/gang NotEnoughResources: needs 1 more pod of 4 cpu; 0/2 nodes are availa
 			want:  ``,
 			waits: `waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup (ns/gang)`,
 		},
+		"equal gangs of two namespaces, of which one may know the gang": {
+			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, Pending(1, "3cpu"))),
+			then:  Given(Group("o/new", 1, Pending(1, "1cpu")), Group("o/alien", 1, In("secret"), Pending(1, "1cpu"))),
+			want:  ``,
+			waits: `waits o/alien NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup
+			        waits o/new NotEnoughResources: needs 1 more pod of 1 cpu; 0/1 nodes are available: 1 reserved for another PodGroup (ns/gang)`,
+		},
 		"a gang of another namespace, which messages do not name": {
 			given: Given(Node("n1", "4cpu"), Queue("g", 1), Queue("o", 1), Group("o/a", 1, Running(3, "1cpu", "n1")), Group("g/gang", 1, In("secret"), Pending(1, "3cpu"))),
 			then:  Given(Group("o/new", 1, Pending(1, "1cpu"))),

@@ -15,61 +15,65 @@ import (
 // all that two passes over the jobs would have done.
 //
 // While nothing is placed, each job finds the same nodes and queues, in whatever order the jobs are tried, and gangs of
-// one job class are refused for the same reason. So explainAll tries one gang of each job class whose refusal is not known, and
-// all jobs without a job class. When one of them could be placed, it stops, and the passes begin with the first job.
+// one job class are refused for the same reason. So explainAll tries one gang of each job class whose refusal is not
+// known, and all jobs without a job class. When one of them could be placed, it stops, and the passes begin with the
+// first job.
 func explainAll(ctx context.Context, ssn *framework.Session) bool {
 	b := ssn.Backlog()
 	if !b.Undisturbed() || len(b.JobClasses()) == 0 {
 		return false
 	}
 	trial, allocator := place.NewTrial(ssn)
-	for _, s := range b.JobClasses() {
-		if !b.Refused(s, s.Job()) && !refuse(ssn, s, trial, allocator) {
+	for _, jc := range b.JobClasses() {
+		if !b.Refused(jc, jc.Job()) && !refuse(ssn, jc, trial, allocator) {
 			return false
 		}
 	}
 	restore := b.KeepCounts()
 	r := &run{ssn: ssn, allocator: allocator, trial: trial}
-	r.pass(ctx, r.pass(ctx, b.Odd(), true), false)
+	r.pass(ctx, r.pass(ctx, b.Unclassified(), true), false)
 	if trial.Placed() || ctx.Err() != nil {
 		restore()
 		return false
 	}
-	for _, s := range b.JobClasses() {
-		b.Deferred(s, func() *api.Claim { return allocator.Claim(s.Job()) }, s.Count())
+	for _, jc := range b.JobClasses() {
+		b.Deferred(jc, func() *api.Claim { return allocator.Claim(jc.Job()) }, jc.Count())
 	}
 	trial.Explain()
-	b.Each(func(j *api.JobInfo, s *framework.JobClass) { b.Explain(s, j) })
+	b.Each(func(j *api.JobInfo, jc *framework.JobClass) { b.Explain(jc, j) })
 	return true
 }
 
 // refuse tries a gang of the job class, and reports whether it is refused.
-func refuse(ssn *framework.Session, s *framework.JobClass, trial *place.Trial, allocator *place.Allocator) bool {
-	claim := allocator.Claim(s.Job())
+func refuse(ssn *framework.Session, jc *framework.JobClass, trial *place.Trial, allocator *place.Allocator) bool {
+	claim := allocator.Claim(jc.Job())
 	if claim == nil {
 		return false
 	}
 	allocator.Allocate(claim)
-	return !trial.Placed() && ssn.Backlog().SetRefused(s.Job(), trial.Take())
+	return !trial.Placed() && ssn.Backlog().SetRefused(jc.Job(), trial.Take())
 }
 
-// refusedBefore reports whether it is known that a gang of the job class of the job does not fit. Then it explains that, or
-// reports that the job waits for the second pass.
+// refusedBefore reports whether it is known that a gang of the job class of the job does not fit. Then it explains
+// that, or reports that the job waits for the second pass.
 func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
 	b := r.ssn.Backlog()
-	s := b.JobClass(job)
-	if s == nil || !b.Refused(s, job) {
+	jc := b.JobClass(job)
+	if jc == nil || !b.Refused(jc, job) {
 		return false, false
 	}
-	if defers && b.Deferred(s, func() *api.Claim { return r.allocator.Claim(job) }, 1) {
+	if defers && b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(job) }, 1) {
 		return true, true
 	}
-	b.Explain(s, job)
+	b.Explain(jc, job)
 	return true, false
 }
 
-// keepRefusal remembers why a job was refused, if it was and others have its job class.
+// keepRefusal remembers why a job was refused, if it was and others have its job class. A trial explains nothing yet.
 func (r *run) keepRefusal(job *api.JobInfo) {
+	if r.trial != nil {
+		return
+	}
 	if outcome := r.ssn.Outcome(job); outcome != nil {
 		r.ssn.Backlog().SetRefused(job, outcome.Job)
 	}

@@ -28,7 +28,7 @@ func (action) Name() string { return Name }
 // Execute visits jobs in queue and job order.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	// Jobs with a job class have no best-effort tasks.
-	if !slices.ContainsFunc(ssn.Backlog().Odd(), hasBestEffort) {
+	if !slices.ContainsFunc(ssn.Backlog().Unclassified(), hasBestEffort) {
 		return ctx.Err()
 	}
 	placer := place.New(ssn)

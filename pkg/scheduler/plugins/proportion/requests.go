@@ -17,10 +17,10 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	for _, q := range ssn.Cluster().Queues() {
 		requests[q] = q.Allocated.Plus(q.Releasing)
 	}
-	for _, s := range ssn.Backlog().JobClasses() {
-		addJobClass(ssn, s, requests)
+	for _, jc := range ssn.Backlog().JobClasses() {
+		addJobClass(ssn, jc, requests)
 	}
-	for _, j := range ssn.Backlog().Odd() {
+	for _, j := range ssn.Backlog().Unclassified() {
 		if waiting := possible(ssn, j); waiting != nil {
 			sum := requests[j.Queue]
 			sum.Add(waiting)
@@ -31,8 +31,8 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 }
 
 // addJobClass adds what possible returns for all jobs of a job class: all tasks wait, and have one signature.
-func addJobClass(ssn *framework.Session, s *framework.JobClass, requests map[*api.QueueInfo]api.Resource) {
-	j := s.Job()
+func addJobClass(ssn *framework.Session, jc *framework.JobClass, requests map[*api.QueueInfo]api.Resource) {
+	j := jc.Job()
 	signature := j.Tasks[0].Signature
 	tasks := min(int64(len(j.Tasks)), ssn.Nodes().CapacityCount(signature))
 	if tasks < int64(j.MinMember) {
@@ -42,7 +42,7 @@ func addJobClass(ssn *framework.Session, s *framework.JobClass, requests map[*ap
 		return
 	}
 	sum := requests[j.Queue]
-	sum.AddTimes(signature.Request, tasks*int64(s.Count()))
+	sum.AddTimes(signature.Request, tasks*int64(jc.Count()))
 	requests[j.Queue] = sum
 }
 
