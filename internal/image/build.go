@@ -27,7 +27,8 @@ func Build(ctx context.Context, output, architecture string) error {
 	return nil
 }
 
-// Version returns the version of the source tree of the working directory, which Build stamps into the binary. It is empty outside of a git repository.
+// Version returns the version of the source tree of the working directory, which Build stamps into the binary. It is
+// empty outside of a git repository.
 func Version(ctx context.Context) (string, error) {
 	script, err := scriptPath(ctx, "version.sh")
 	if err != nil {

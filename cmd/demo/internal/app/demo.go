@@ -136,7 +136,8 @@ func wrong(v verify.Verdict) error {
 	return errors.New("the outcome is not right; see WRONG and MISSING above")
 }
 
-// explainEnd returns why a run has ended if that is not err itself: a signal or the end of its caller, in whatever step it was.
+// explainEnd returns why a run has ended if that is not err itself: a signal or the end of its caller, in whatever step
+// it was.
 func explainEnd(ctx context.Context, err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

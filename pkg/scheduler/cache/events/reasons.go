@@ -74,7 +74,8 @@ func (r *Recorder) PodGroupEvicted(podGroup v1.ObjectReference, condition metav1
 	})
 }
 
-// JobEnded records that a Job fails because its pods were evicted. The event is on the Job, whose pods do not exist for long.
+// JobEnded records that a Job fails because its pods were evicted. The event is on the Job, whose pods do not exist for
+// long.
 func (r *Recorder) JobEnded(job v1.ObjectReference, preemptor, reason string) {
 	r.addPodGroup(event{
 		regarding: job, kind: v1.EventTypeWarning, reason: v1alpha1.EventEvictionEndsJob, action: "Evicting",

@@ -105,7 +105,8 @@ type sequences struct {
 	byBudget map[string]*sequence
 }
 
-// sequence is the order of the evictions that concern one budget.
+// sequence is the order of the evictions that concern one budget. It is a channel and not a mutex, because the virtual
+// clock of the tests stands still while a goroutine waits for a mutex.
 type sequence struct {
 	users int           // guarded by sequences.mu
 	token chan struct{} // holds one element while no eviction is in flight

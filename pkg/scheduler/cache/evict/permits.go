@@ -13,8 +13,8 @@ const (
 	other
 )
 
-// permits bounds how many requests of all plans are in flight. A free permit goes to the first that waits, and to jobs that
-// are being evicted before all others: they are completed before other jobs begin.
+// permits bounds how many requests of all plans are in flight. A free permit goes to the first that waits, and to jobs
+// that are being evicted before all others: they are completed before other jobs begin.
 type permits struct {
 	mu      sync.Mutex
 	free    int

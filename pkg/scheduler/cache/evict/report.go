@@ -63,8 +63,8 @@ func (p *Plan) message(pods int, gang bool, cause api.EvictionCause, at time.Tim
 // maxNamed is how many jobs the preemptor's event names.
 const maxNamed = 3
 
-// victimJobs names the jobs of the victims, with the numbers of their pods. The owner of the preemptor learns no names of
-// other namespaces.
+// victimJobs names the jobs of the victims, with the numbers of their pods. The owner of the preemptor learns no names
+// of other namespaces.
 func (p *Plan) victimJobs() string {
 	var named []string
 	more := 0

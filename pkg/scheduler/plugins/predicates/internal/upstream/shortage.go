@@ -97,8 +97,8 @@ func (s *Shortages) readSlices() {
 	}
 }
 
-// search is what the unallocated claims and the extended resources of a pod demand, and the devices that are allocated, as of a position of the
-// model.
+// search is what the unallocated claims and the extended resources of a pod demand, and the devices that are allocated,
+// as of a position of the model.
 type search struct {
 	demands   []demand
 	allocated sets.Set[structured.DeviceID]
