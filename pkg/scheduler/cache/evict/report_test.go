@@ -183,9 +183,15 @@ func reportedPlan(missing int32) *Plan {
 func TestEvictionsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, func(string, bool, int) error { return nil })
+		var access sync.Mutex // jobs are evicted in parallel
 		var got []string
-		h.Log = funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{})
+		h.Log = funcr.New(func(_, args string) {
+			access.Lock()
+			defer access.Unlock()
+			got = append(got, args)
+		}, funcr.Options{})
 		h.execute(t.Context(), reportedPlan(2))
+		slices.Sort(got)
 		const by = `"action"="reclaim" "preemptor"="ns/g" "preemptorQueue"={"name"="q"} "preemptorPriority"=7`
 		want := []string{
 			`"level"=0 "msg"="Pods evicted" "job"={"name"="a" "namespace"="ns"} "queue"={"name"="v"} "priority"=0 "pods"=2 "gang"=true "frees"="2 cpu" ` + by,
