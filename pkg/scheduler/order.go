@@ -15,43 +15,100 @@ import (
 type queueOrder struct {
 	length int32
 	first  []*api.JobInfo
+	parts  []part
+}
+
+// part is a list of jobs, in job order, with the next job to be taken.
+type part struct {
+	next *api.JobInfo
+	rest []*api.JobInfo
+	has  func(*api.JobInfo) bool // which of the list count; nil: all
 }
 
 // orders are those of all queues.
 type orders map[*api.QueueInfo]*queueOrder
 
 // observeOrders returns the first jobs of each queue in the order in which the session, which has just been opened, tries
-// them. Only these are kept in order, so that almost all jobs of a long queue cost one comparison.
+// them. The jobs of a job class are in this order already, so that most of them cost nothing.
 func observeOrders(ssn *framework.Session) orders {
-	all := orders{}
-	for _, j := range ssn.Jobs() {
-		if j.Ready() {
-			continue // only pods above minMember wait
+	all, b := orders{}, ssn.Backlog()
+	for _, jc := range b.JobClasses() {
+		all.of(jc.Queue()).add(part{rest: jc.Jobs(), has: func(j *api.JobInfo) bool { return b.JobClass(j) == jc }})
+	}
+	others := map[*api.QueueInfo][]*api.JobInfo{}
+	for _, j := range b.Unclassified() {
+		if !j.Ready() { // else only pods above minMember wait
+			others[j.Queue] = append(others[j.Queue], j)
 		}
-		if all[j.Queue] == nil {
-			all[j.Queue] = &queueOrder{}
-		}
-		all[j.Queue].add(j, ssn.CompareJobs)
+	}
+	for q, jobs := range others {
+		slices.SortFunc(jobs, ssn.CompareJobs)
+		all.of(q).add(part{rest: jobs})
+	}
+	for _, o := range all {
+		o.merge(ssn.CompareJobs)
 	}
 	return all
 }
 
-func (o *queueOrder) add(j *api.JobInfo, compare func(a, b *api.JobInfo) int) {
-	if last := len(o.first) - 1; last+1 == v1alpha1.MaxQueuedJobs {
-		if compare(j, o.first[last]) > 0 {
-			return
-		}
-		o.first = o.first[:last]
+func (o *queueOrder) add(p part) {
+	if p.advance() {
+		o.parts = append(o.parts, p)
 	}
-	at, _ := slices.BinarySearchFunc(o.first, j, compare)
-	o.first = slices.Insert(o.first, at, j)
 }
 
-// dropStarted leaves the jobs that have not started in the session.
+// advance takes the next job; it reports false at the end.
+func (p *part) advance() bool {
+	for i, j := range p.rest {
+		if p.has == nil || p.has(j) {
+			p.next, p.rest = j, p.rest[i+1:]
+			return true
+		}
+	}
+	return false
+}
+
+// merge takes the first jobs of all parts.
+func (o *queueOrder) merge(compare func(a, b *api.JobInfo) int) {
+	parts := o.parts
+	byNext := func(a, b part) int { return compare(a.next, b.next) }
+	slices.SortFunc(parts, byNext)
+	for len(parts) > 0 && len(o.first) < v1alpha1.MaxQueuedJobs {
+		p := parts[0]
+		o.first = append(o.first, p.next)
+		parts = parts[1:]
+		if p.advance() {
+			at, _ := slices.BinarySearchFunc(parts, p, byNext)
+			parts = slices.Insert(parts, at, p)
+		}
+	}
+	o.parts = nil
+}
+
+// of returns the order of a queue, and makes it first if there is none.
+func (all orders) of(q *api.QueueInfo) *queueOrder {
+	if all[q] == nil {
+		all[q] = &queueOrder{}
+	}
+	return all[q]
+}
+
+// dropStarted leaves the jobs that have not started in the session, and counts them.
 func (all orders) dropStarted(ssn *framework.Session) {
-	for _, j := range ssn.Jobs() {
+	b := ssn.Backlog()
+	for _, jc := range b.JobClasses() {
+		if o := all[jc.Queue()]; o != nil {
+			o.length += int32(jc.Count())
+		}
+	}
+	for _, j := range b.Unclassified() {
 		if o := all[j.Queue]; o != nil && !j.Ready() {
 			o.length++
+		}
+	}
+	for _, j := range b.Decided() {
+		if o := all[j.Queue]; o != nil && j.Ready() && b.HadJobClass(j) {
+			o.length--
 		}
 	}
 	for q, o := range all {

@@ -30,12 +30,22 @@ func TestFirstJobsAgainstSortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o queueOrder
 		var twin []*api.JobInfo
+		parts := make([]part, rapid.IntRange(1, 5).Draw(t, "parts"))
 		n := rapid.IntRange(0, 3*v1alpha1.MaxQueuedJobs).Draw(t, "jobs")
 		for i, priority := range rapid.SliceOfN(rapid.Int32Range(0, 9), n, n).Draw(t, "priorities") {
 			j := &api.JobInfo{ID: api.JobID(fmt.Sprint(i)), Priority: priority}
-			o.add(j, highest)
-			twin = append(twin, j)
+			p := &parts[rapid.IntRange(0, len(parts)-1).Draw(t, "part")]
+			p.rest = append(p.rest, j)
+			if rapid.IntRange(0, 9).Draw(t, "counts") > 0 {
+				twin = append(twin, j)
+			}
 		}
+		for _, p := range parts {
+			slices.SortFunc(p.rest, highest)
+			p.has = func(j *api.JobInfo) bool { return slices.Contains(twin, j) }
+			o.add(p)
+		}
+		o.merge(highest)
 		slices.SortFunc(twin, highest)
 		twin = twin[:min(len(twin), v1alpha1.MaxQueuedJobs)]
 		if diff := gocmp.Diff(ids(twin), ids(o.first)); diff != "" {

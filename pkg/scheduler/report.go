@@ -20,7 +20,8 @@ import (
 // cycle without new results reports nothing.
 type reporter struct {
 	reported map[api.JobID]string
-	shown    []shown // by JobInfo.Index
+	shown    map[*framework.JobClass]*framework.Outcome // what was reported about all jobs of a job class
+	single   []*api.JobInfo                             // that were reported with outcomes of their own
 	queues   map[api.QueueID]queueSums
 	orders   orders // of the session that is open
 }
@@ -32,34 +33,38 @@ type queueSums struct {
 }
 
 func newReporter() *reporter {
-	return &reporter{reported: map[api.JobID]string{}, queues: map[api.QueueID]queueSums{}}
-}
-
-// shown is what a reported job had that shares its outcome with other jobs. While it has that and does not change, its
-// report is the same.
-type shown struct {
-	job             *api.JobInfo
-	group           *v1alpha1.PodGroup
-	outcome         *framework.Outcome
-	unknownPriority bool
+	return &reporter{
+		reported: map[api.JobID]string{}, shown: map[*framework.JobClass]*framework.Outcome{},
+		queues: map[api.QueueID]queueSums{},
+	}
 }
 
 // report returns the report about jobs that have changed or are pending, unless they were reported equally before, and
-// about queues whose sums have changed.
-func (r *reporter) report(ssn *framework.Session, changed, pending []*api.JobInfo) *api.Report {
-	report := &api.Report{}
+// about queues whose sums have changed. A job that has not changed and shares an outcome with others of its job class
+// has been reported if they have.
+func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.Report {
+	report, b := &api.Report{}, ssn.Backlog()
 	seen := make(map[*api.JobInfo]bool, len(changed))
-	for _, j := range changed {
+	add := func(j *api.JobInfo) {
 		if !seen[j] {
 			seen[j] = true
 			r.reportJob(ssn, j, report)
 		}
 	}
-	for _, j := range pending {
-		if !r.isShown(ssn, j) && !seen[j] {
-			r.reportJob(ssn, j, report)
-		}
+	for _, j := range changed {
+		add(j)
 	}
+	for _, j := range b.Others() {
+		add(j)
+	}
+	r.reportShared(ssn, add)
+	r.single = nil
+	ssn.EachExplained(func(j *api.JobInfo, _ *framework.Outcome) {
+		if j.Waits() {
+			add(j)
+			r.single = append(r.single, j)
+		}
+	})
 	r.orders.dropStarted(ssn)
 	for _, q := range ssn.Cluster().SortedQueues() {
 		r.reportQueue(ssn, q, r.orders[q], report)
@@ -67,27 +72,27 @@ func (r *reporter) report(ssn *framework.Session, changed, pending []*api.JobInf
 	return report
 }
 
-// isShown reports whether the last report about the job, made of a shared outcome, would be equal. If not, the next report
-// is remembered.
-func (r *reporter) isShown(ssn *framework.Session, j *api.JobInfo) bool {
-	outcome := ssn.Outcome(j)
-	known := j.Index < len(r.shown) && r.shown[j.Index].job == j
-	if outcome == nil || !outcome.Shared() {
-		if known {
-			r.shown[j.Index] = shown{}
+// reportShared adds the jobs of job classes with a new outcome, and those that had an outcome of their own before.
+func (r *reporter) reportShared(ssn *framework.Session, add func(*api.JobInfo)) {
+	b := ssn.Backlog()
+	shown := make(map[*framework.JobClass]*framework.Outcome, len(r.shown))
+	for _, jc := range b.JobClasses() {
+		shown[jc] = jc.Outcome()
+		if shown[jc] != nil && r.shown[jc] == shown[jc] {
+			continue
 		}
-		return false
+		for _, j := range jc.Jobs() {
+			if ssn.Outcome(j) == jc.Outcome() {
+				add(j)
+			}
+		}
 	}
-	_, unknown := j.UnknownPriorityClass()
-	now := shown{j, j.Group, outcome, unknown}
-	if known && r.shown[j.Index] == now {
-		return true
+	r.shown = shown
+	for _, j := range r.single {
+		if jc := b.JobClass(j); jc != nil && ssn.Outcome(j) == jc.Outcome() {
+			add(j)
+		}
 	}
-	for j.Index >= len(r.shown) {
-		r.shown = append(r.shown, make([]shown, max(64, len(r.shown)))...)
-	}
-	r.shown[j.Index] = now
-	return false
 }
 
 // reportJob adds a job: its PodGroup always, its pods if their reasons have changed.

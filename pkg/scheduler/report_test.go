@@ -104,7 +104,7 @@ func (m *backlogModel) reported(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, g := range m.reporter.report(ssn, append(changed, decided...), m.WaitingJobs()).PodGroups {
+	for _, g := range m.reporter.report(ssn, append(changed, decided...)).PodGroups {
 		names = append(names, g.Name)
 	}
 	slices.Sort(names)

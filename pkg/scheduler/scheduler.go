@@ -205,8 +205,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 4. Publish the results as statuses, conditions and metrics.
 	changed = append(changed, decided...)
-	waiting := cluster.WaitingJobs()
-	s.cache.Publish(s.reporter.report(ssn, changed, waiting))
+	s.cache.Publish(s.reporter.report(ssn, changed))
 	s.Metrics.Publish(measure(ssn))
 
 	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
@@ -260,7 +259,7 @@ func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	if allocated+evicted > 0 {
 		log = ssn.Log.V(2)
 	}
-	log.Info("Cycle finished", "allocated", allocated, "pipelined", pipelined, "evicted", evicted, "jobs", len(ssn.Jobs()), "duration", s.Clock.Since(began))
+	log.Info("Cycle finished", "allocated", allocated, "pipelined", pipelined, "evicted", evicted, "jobs", ssn.CountJobs(), "duration", s.Clock.Since(began))
 }
 
 // recoverCycle ends a cycle that panicked.

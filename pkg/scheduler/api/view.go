@@ -35,6 +35,11 @@ type ClusterView interface {
 	// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first. The caller must not
 	// change the slice.
 	WaitingJobs() []*JobInfo
+	// JobsByIndex returns all jobs by JobInfo.Index; entries may be nil.
+	JobsByIndex() []*JobInfo
+	// JobChanges is the journal of jobs that changed, of which Waits may have changed, or that were removed, as of the
+	// last Recompute.
+	JobChanges() *Journal
 	// EachReleasing calls visit for all pods on nodes that are being deleted, in no order.
 	EachReleasing(visit func(*TaskInfo))
 

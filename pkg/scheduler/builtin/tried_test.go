@@ -37,7 +37,9 @@ type jobClassAware struct {
 	apart string
 }
 
-func (s jobClassAware) Distinguishes(j *api.JobInfo) bool { return j.GetName() == s.apart }
+func (s jobClassAware) Distinguished() []api.JobID {
+	return []api.JobID{api.GroupJobID("ns/" + s.apart)}
+}
 
 // TestJobsThatAreTried asserts of which of three equal gangs a session tries one after a change.
 func TestJobsThatAreTried(t *testing.T) {

@@ -11,18 +11,18 @@ import (
 )
 
 // JobClassAware is a Plugin that tells which jobs it treats differently from other jobs of their job class at the
-// extension points JobReady, JobPipelined, Overused and Allocatable. Its answers there are equal for all other jobs of
-// one job class, until what their queue holds or deserves changes; a cap that allows a request allows all smaller ones.
-// If a plugin that registers at one of these points is not JobClassAware, the scheduler tries every pending job in each
-// session.
+// extension points JobReady, JobPipelined, JobValid, JobOrder, Overused and Allocatable. All other jobs of one job class
+// have equal answers there, until what their queue holds or deserves changes, and none of them comes before another; a
+// cap that allows a request allows all smaller ones. If a plugin that registers at one of these points is not
+// JobClassAware, the scheduler tries every pending job in each session.
 type JobClassAware interface {
 	Plugin
-	// Distinguishes is called once for each pending job when a session has opened.
-	Distinguishes(*api.JobInfo) bool
+	// Distinguished returns the ids of these jobs, in any order. It is called once when a session has opened.
+	Distinguished() []api.JobID
 }
 
-// Backlog keeps from session to session why gangs of a job class were refused, so that they are tried and explained
-// again only if the outcome could differ.
+// Backlog keeps from session to session which job classes the pending jobs have, and why gangs of a job class were
+// refused, so that they are tried and explained again only if the outcome could differ.
 //
 // A refusal depends on the nodes that are feasible for the equivalence class of the pods, and on the queue. Between two
 // trials, nodes and queues change by events, by what the session commits, and by what it reserves; a trial that is
@@ -38,16 +38,15 @@ type JobClassAware interface {
 // n. For the 10 classes that n is feasible for, the reasons of n are compared. If a pod of 5 classes would fit there,
 // the 5 classes times 20 queues are 100 job classes, and one gang of each is tried.
 type Backlog struct {
-	ssn        *Session // that is open
-	nodes      *nodeindex.Index
-	jobClasses jobClasses
-	session    uint64 // number of the open session
-	enabled    bool   // in the open session
+	ssn     *Session // that is open
+	nodes   *nodeindex.Index
+	pending pendingJobs
+	session uint64 // number of the last session
+	enabled bool   // in that session
 
-	jobs         []*api.JobInfo // of the session
-	ofJobs       []*JobClass    // of jobs; nil for those without a job class
-	used         []*JobClass    // the different ones of ofJobs
+	used         []*JobClass // with jobs in the session
 	unclassified []*api.JobInfo
+	decided      []*api.JobInfo // that the session has placed tasks of; each once
 
 	// state counts sessions, and what they commit and reserve; opened is what it was when the session had opened.
 	state, opened uint64
@@ -106,40 +105,90 @@ func newBacklog(nodes *nodeindex.Index) Backlog {
 // maxChanges is how many changed nodes are followed before all refusals are dropped.
 const maxChanges = 1 << 12
 
-// open is called when the jobs are validated, before the functions at Opened.
-func (b *Backlog) open(ssn *Session, disabled bool) {
-	b.ssn, b.enabled = ssn, false
+// open is called before the functions at Opened. It validates the pending jobs: those of a job class all at once.
+func (b *Backlog) open(ssn *Session, tryAll bool) {
+	b.ssn = ssn
 	b.session++
 	b.state++
 	b.opened = b.state
-	b.jobs, b.ofJobs, b.used, b.unclassified = ssn.jobs, b.ofJobs[:0], b.used[:0], ssn.jobs
-	if disabled || len(ssn.jobs) == 0 || ssn.Log.V(4).Enabled() { // these logs have each attempt
-		return
-	}
+	b.used, b.unclassified, b.decided = b.used[:0], b.unclassified[:0], b.decided[:0]
+	clear(b.apart)
 	aware, ok := jobClassAware(ssn)
-	if !ok {
+	b.enabled = ok && !ssn.Log.V(4).Enabled() // these logs have each attempt
+	b.pending.update(ssn.cluster, b.enabled, tryAll)
+	for _, jc := range b.pending.list {
+		jc.job, jc.jobs, jc.shown = nil, len(jc.members.list), nil
+		if jc.jobs > 0 && ssn.validate(jc.members.list[0]) == nil {
+			jc.session, jc.job = b.session, jc.members.list[0]
+			b.used = append(b.used, jc)
+		} else {
+			b.validate(jc.members.list)
+		}
+	}
+	b.pending.dropUnused(len(b.used))
+	b.validate(b.pending.others.list)
+	for _, p := range aware {
+		for _, id := range p.Distinguished() {
+			b.setApart(ssn.cluster.Jobs()[id])
+		}
+	}
+}
+
+// validate validates jobs one by one.
+func (b *Backlog) validate(jobs []*api.JobInfo) {
+	for _, j := range jobs {
+		if verdict := b.ssn.validate(j); verdict != nil {
+			b.ssn.Explain(j, verdict)
+		} else if j.Waiting() > 0 {
+			b.pending.record(j).opened = b.session
+			b.unclassified = append(b.unclassified, j)
+		}
+	}
+}
+
+// setApart makes a job unclassified; nil is ignored.
+func (b *Backlog) setApart(j *api.JobInfo) {
+	if j == nil {
 		return
 	}
-	b.enabled, b.unclassified = true, nil
-	b.jobClasses.open(ssn.cluster.Generations().Terms)
-	for _, j := range ssn.jobs {
-		jc := b.jobClasses.of(ssn.cluster, j)
-		if jc != nil && slices.ContainsFunc(aware, func(p JobClassAware) bool { return p.Distinguishes(j) }) {
-			b.apart[j] = true
-			jc = nil
-		}
-		b.ofJobs = append(b.ofJobs, jc)
-		switch {
-		case jc == nil:
-			b.unclassified = append(b.unclassified, j)
-			continue
-		case jc.session != b.session:
-			jc.session, jc.job, jc.jobs = b.session, j, 0
-			b.used = append(b.used, jc)
-		}
-		jc.jobs++
+	jc := b.JobClass(j)
+	if jc == nil {
+		return
 	}
-	b.jobClasses.dropUnused(b.session, len(b.used))
+	b.apart[j] = true
+	b.pending.record(j).opened = b.session
+	b.unclassified = append(b.unclassified, j)
+	if jc.jobs--; jc.jobs == 0 {
+		jc.session = 0
+		b.used = slices.DeleteFunc(b.used, func(other *JobClass) bool { return other == jc })
+	} else if j == jc.job {
+		jc.job = jc.members.list[slices.IndexFunc(jc.members.list, func(other *api.JobInfo) bool { return !b.apart[other] })]
+	}
+}
+
+// Waiting returns one of the jobs that have the job class still; nil if there is none.
+func (b *Backlog) Waiting(jc *JobClass) *api.JobInfo {
+	for _, j := range jc.members.list {
+		if b.JobClass(j) == jc {
+			return j
+		}
+	}
+	return nil
+}
+
+// isOpen reports whether the job was valid when the session opened.
+func (b *Backlog) isOpen(j *api.JobInfo) bool {
+	r := b.pending.record(j)
+	return r != nil && (r.opened == b.session || r.class != nil && r.class.session == b.session)
+}
+
+// count returns the number of valid jobs.
+func (b *Backlog) count() int {
+	n := len(b.unclassified)
+	for _, jc := range b.used {
+		n += jc.jobs
+	}
+	return n
 }
 
 // jobClassAware returns the plugins that are, and whether all those are that answer about jobs.
@@ -151,7 +200,8 @@ func jobClassAware(ssn *Session) (aware []JobClassAware, all bool) {
 		}
 	})
 	return aware, len(ssn.jobPipelined) > 0 && // else there are no gangs
-		onlyOf(ssn.jobPipelined, names) && onlyOf(ssn.jobReady, names) && onlyOf(ssn.overused, names) && onlyOf(ssn.allocatable, names)
+		onlyOf(ssn.jobPipelined, names) && onlyOf(ssn.jobReady, names) && onlyOf(ssn.jobValid, names) && onlyOf(ssn.jobOrder, names) &&
+		onlyOf(ssn.overused, names) && onlyOf(ssn.allocatable, names)
 }
 
 func onlyOf[F any](c chain[F], names map[string]bool) bool {
@@ -221,19 +271,20 @@ func (b *Backlog) closing(ssn *Session) {
 	b.last = lastState{ssn.cluster.NodeChanges().Position(), b.enabled && b.ssn == ssn, ssn.cluster.Generations()}
 }
 
-// close drops the session.
-func (b *Backlog) close() {
-	clear(b.apart)
-	b.ssn = nil
-}
+// close drops the session. What it has found out about jobs stays until the next one opens.
+func (b *Backlog) close() { b.ssn = nil }
 
 // committed notes what a statement has changed.
 func (b *Backlog) committed(decisions []api.Decision) {
 	b.state++
 	for _, d := range decisions {
 		b.touch(d.Node)
-		if d.Task.Job != nil {
-			b.touchQueue(d.Task.Job.Queue)
+		if j := d.Task.Job; j != nil {
+			b.touchQueue(j.Queue)
+			if r := b.pending.record(j); r != nil && r.decided != b.session {
+				r.decided = b.session
+				b.decided = append(b.decided, j)
+			}
 		}
 	}
 }
@@ -245,9 +296,7 @@ func (b *Backlog) reserves(q *api.QueueInfo, r *api.Reservation) {
 	for _, part := range r.Parts {
 		b.touch(part.Node)
 	}
-	if r.Job != nil {
-		b.apart[r.Job] = true
-	}
+	b.setApart(r.Job)
 }
 
 func (b *Backlog) touch(n *api.NodeInfo) {
@@ -263,17 +312,20 @@ func (b *Backlog) touchQueue(q *api.QueueInfo) {
 	}
 }
 
-// Unclassified returns the jobs of the session that have no job class.
+// Unclassified returns the valid jobs of the session that have no job class, or are unlike others of it.
 func (b *Backlog) Unclassified() []*api.JobInfo { return b.unclassified }
 
-// JobClasses returns the job classes of the other jobs.
-func (b *Backlog) JobClasses() []*JobClass { return b.used }
+// Others returns all waiting jobs that have no job class, also those that are not valid, oldest first.
+func (b *Backlog) Others() []*api.JobInfo { return b.pending.others.list }
 
-// Each visits the jobs that had a job class when the session opened.
-func (b *Backlog) Each(visit func(*api.JobInfo, *JobClass)) {
-	for i, jc := range b.ofJobs {
-		if jc != nil {
-			visit(b.jobs[i], jc)
-		}
-	}
+// Decided returns the jobs that the session has placed tasks of, each once.
+func (b *Backlog) Decided() []*api.JobInfo { return b.decided }
+
+// HadJobClass reports whether the job was one of the jobs that JobClasses counts.
+func (b *Backlog) HadJobClass(j *api.JobInfo) bool {
+	r := b.pending.record(j)
+	return r != nil && r.class != nil && r.class.session == b.session && !b.apart[j]
 }
+
+// JobClasses returns the job classes of the other jobs, in the order in which they came up.
+func (b *Backlog) JobClasses() []*JobClass { return b.used }

@@ -4,6 +4,8 @@
 package framework
 
 import (
+	"strconv"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -17,20 +19,25 @@ type JobClass struct {
 	// Request is what the claim of a gang requests.
 	Request api.Resource
 
-	session uint64 // in which jobs was counted last
-	job     *api.JobInfo
-	jobs    int // of the job class, in that session
+	members agedJobs
+	session uint64       // that is open, if gangs of the job class are pending in it
+	job     *api.JobInfo // one of them
+	jobs    int          // their number
 	refusal refusal
 	last    *Outcome // of the last refusal, whether or not it still holds
 	defers  deferral
+	shown   *Outcome // of the jobs, in the session
 }
 
 type jobClassKey struct {
-	queue     *api.QueueInfo
-	class     *api.EquivalenceClass // and so the namespace: messages name jobs of the same one only
-	priority  int32
-	minMember int32
-	tasks     int32
+	queue        *api.QueueInfo
+	class        *api.EquivalenceClass // and so the namespace: messages name jobs of the same one only
+	priority     int32                 // of the tasks
+	jobPriority  int32
+	minMember    int32
+	tasks        int32
+	minResources string
+	only         *api.JobInfo // nil: the job class may have several jobs
 }
 
 // Job returns one of the jobs that have the job class.
@@ -39,82 +46,28 @@ func (jc *JobClass) Job() *api.JobInfo { return jc.job }
 // Count returns how many jobs of the session have the job class.
 func (jc *JobClass) Count() int { return jc.jobs }
 
-// jobClasses are the classes of all pending jobs. They are kept from session to session, because most jobs do not
-// change.
-type jobClasses struct {
-	known   map[jobClassKey]*JobClass
-	records []jobClassRecord // by JobInfo.Index
-	terms   uint64           // generation of the equivalence classes
-}
+// Queue returns the queue of the jobs.
+func (jc *JobClass) Queue() *api.QueueInfo { return jc.queue }
 
-// jobClassRecord is the job class of a job and what it was derived from.
-type jobClassRecord struct {
-	job        *api.JobInfo
-	queue      *api.QueueInfo
-	jobClass   *JobClass // nil if the job has none
-	generation uint64
-	minMember  int32
-}
+// Jobs returns the jobs that had the job class when the session opened, oldest first, which is their job order. Some of
+// them may be unlike the others in the session, so that Backlog.JobClass does not return the job class for them.
+func (jc *JobClass) Jobs() []*api.JobInfo { return jc.members.list }
 
-// open drops all job classes if the equivalence classes are not valid any more.
-func (x *jobClasses) open(terms uint64) {
-	if x.known == nil || x.terms != terms {
-		x.known, x.records, x.terms = map[jobClassKey]*JobClass{}, nil, terms
-	}
-}
+// Outcome returns why these jobs wait; nil if the session does not know. If it is the same object in a later session, it
+// has the same words.
+func (jc *JobClass) Outcome() *Outcome { return jc.shown }
 
-// of returns the job class of a job, or nil.
-func (x *jobClasses) of(c api.ClusterView, j *api.JobInfo) *JobClass {
-	for j.Index >= len(x.records) {
-		x.records = append(x.records, make([]jobClassRecord, max(64, len(x.records)))...)
-	}
-	r := &x.records[j.Index]
-	if r.job != j || r.generation != j.Generation || r.queue != j.Queue || r.minMember != j.MinMember {
-		*r = jobClassRecord{job: j, queue: j.Queue, jobClass: x.find(c, j), generation: j.Generation, minMember: j.MinMember}
-	}
-	return r.jobClass
-}
+// Version changes when Jobs does.
+func (jc *JobClass) Version() uint64 { return jc.members.version }
 
-func (x *jobClasses) find(c api.ClusterView, j *api.JobInfo) *JobClass {
-	key, ok := keyOf(c, j)
-	if !ok {
-		return nil
+// textOf returns a text that is equal for equal vectors.
+func textOf(r api.Resource) string {
+	if r == nil {
+		return ""
 	}
-	jc := x.known[key]
-	if jc == nil {
-		jc = &JobClass{jobClassKey: key, Request: key.class.Signature.Request.Times(int64(key.minMember))}
-		x.known[key] = jc
+	var text []byte
+	for _, n := range r {
+		text = append(strconv.AppendInt(text, n, 36), ' ')
 	}
-	return jc
-}
-
-// keyOf returns the job class of a job, and whether it has one.
-func keyOf(c api.ClusterView, j *api.JobInfo) (key jobClassKey, ok bool) {
-	tasks := int32(len(j.Tasks))
-	if j.Queue == nil || tasks == 0 || j.Waiting() != tasks || j.MinMember < 1 || j.MinMember > tasks {
-		return key, false
-	}
-	first := j.Tasks[0]
-	class := c.ClassOf(first)
-	if s := class.Signature; !class.NodeLocal() || s.HasExternalResources() || s.BestEffort || s.SelfAffinityKey() != "" {
-		return key, false
-	}
-	for _, t := range j.Tasks[1:] {
-		if t.Signature != first.Signature || t.Priority != first.Priority || c.ClassOf(t) != class {
-			return key, false
-		}
-	}
-	return jobClassKey{j.Queue, class, first.Priority, j.MinMember, tasks}, true
-}
-
-// dropUnused drops the job classes that no job has had in a session if most are unused.
-func (x *jobClasses) dropUnused(session uint64, used int) {
-	if len(x.known) <= 2*used+64 {
-		return
-	}
-	for key, jc := range x.known {
-		if jc.session != session {
-			delete(x.known, key)
-		}
-	}
+	return string(text)
 }

@@ -26,7 +26,6 @@ type Outcome struct {
 	// holds.
 	shared bool
 	texts  texts
-	jobs   int // for CountOutcomes
 }
 
 // texts are the words of a shared outcome. They are made when they are needed, once for all jobs.
@@ -34,10 +33,6 @@ type texts struct {
 	message, nearest, plugins string
 	known                     bool
 }
-
-// Shared reports whether the outcome belongs to all jobs of a job class. Such an outcome does not change: if a later
-// session has the same object for a job, it has the same words.
-func (o *Outcome) Shared() bool { return o.shared }
 
 // Message returns the text of one of the verdicts.
 func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
@@ -72,26 +67,4 @@ func (o *Outcome) words(dims *api.Dimensions) *texts {
 		o.texts = texts{o.Job.Message(dims), o.Job.NearestMessage(dims), strings.Join(o.Job.Plugins(), ","), true}
 	}
 	return &o.texts
-}
-
-// CountOutcomes visits the outcomes of the waiting jobs, each with a queue and with the number of jobs that have it. The
-// queue is nil if a job has none.
-func CountOutcomes(ssn *Session, visit func(o *Outcome, q *api.QueueInfo, jobs int)) {
-	var shared []*api.JobInfo // the first with each shared outcome
-	for _, j := range ssn.cluster.WaitingJobs() {
-		switch o := ssn.Outcome(j); {
-		case o == nil:
-		case o.shared:
-			if o.jobs++; o.jobs == 1 {
-				shared = append(shared, j)
-			}
-		default:
-			visit(o, j.Queue, 1)
-		}
-	}
-	for _, j := range shared {
-		o := ssn.Outcome(j)
-		visit(o, j.Queue, o.jobs)
-		o.jobs = 0
-	}
 }

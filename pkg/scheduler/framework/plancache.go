@@ -17,6 +17,8 @@ type memory struct {
 	plans   PlanCache
 	backlog Backlog
 
+	outcomes outcomes
+
 	// For Refusals, so that counting does not allocate in each session.
 	refusals    map[Refusal]int
 	refusalList []RefusalCount

@@ -45,6 +45,11 @@ func (p *points) CompareJobs(a, b *api.JobInfo) int {
 	if n := first(p.jobOrder, a, b); n != 0 {
 		return n
 	}
+	return compareAges(a, b)
+}
+
+// compareAges orders jobs by creation time, then by id.
+func compareAges(a, b *api.JobInfo) int {
 	if n := cmp.Compare(a.Created, b.Created); n != 0 {
 		return n
 	}

@@ -11,10 +11,13 @@ import (
 
 // Undisturbed reports whether the session has committed and reserved nothing. As long as no job is placed, all jobs then
 // find the same state, in whatever order they are tried.
-func (b *Backlog) Undisturbed() bool { return b.enabled && b.state == b.opened }
+func (b *Backlog) Undisturbed() bool { return b.enabled && !b.pending.apart && b.state == b.opened }
 
 // Refused reports whether a job of the class would be refused as before, without an attempt.
-func (b *Backlog) Refused(jc *JobClass, j *api.JobInfo) bool {
+func (b *Backlog) Refused(jc *JobClass, j *api.JobInfo) bool { return !b.pending.apart && b.holds(jc, j) }
+
+// holds reports whether the refusal of a job class is known.
+func (b *Backlog) holds(jc *JobClass, j *api.JobInfo) bool {
 	r := &jc.refusal
 	queue := b.queues[jc.queue]
 	if r.outcome == nil || r.generation != b.generation || queue == nil {
@@ -68,9 +71,6 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 		outcome: outcome, class: class, generation: b.generation,
 		changed: class.changed, releasing: class.releasing, queued: queue.changed,
 	}
-	if o := b.ssn.Outcome(j); o != nil && o.Job == verdict && o.Tasks == nil && o.BlockedByBudgets == 0 && o.DegradedFor == 0 {
-		b.ssn.setOutcome(j, outcome)
-	}
 	return true
 }
 
@@ -79,19 +79,24 @@ func (b *Backlog) JobClass(j *api.JobInfo) *JobClass {
 	if !b.enabled || b.apart[j] {
 		return nil
 	}
-	jc := b.jobClasses.of(b.ssn.cluster, j)
-	if jc == nil || jc.session != b.session {
+	r := b.pending.record(j)
+	if r == nil || r.class == nil || r.class.session != b.session || !b.pending.hasStill(r) {
 		return nil
 	}
-	return jc
+	return r.class
 }
 
-// Explain records the known refusal of a job class for one of its jobs.
-func (b *Backlog) Explain(jc *JobClass, j *api.JobInfo) {
-	if b.ssn.Outcome(j) == nil {
-		b.ssn.setOutcome(j, jc.refusal.outcome)
-	} else {
-		b.ssn.Explain(j, jc.refusal.outcome.Job)
+// ExplainRefusals explains the jobs of job classes whose refusal is known, also those that were explained before.
+func (b *Backlog) ExplainRefusals() {
+	for _, jc := range b.used {
+		if j := b.Waiting(jc); j != nil && b.holds(jc, j) {
+			jc.shown = jc.refusal.outcome
+		}
+	}
+	for _, j := range b.ssn.explained {
+		if jc := b.JobClass(j); jc != nil && jc.shown != nil {
+			b.ssn.explainAs(j, jc.shown)
+		}
 	}
 }
 

@@ -29,10 +29,10 @@ type Session struct {
 	memory  *memory
 	effects Effects
 
-	// jobs are those with tasks to place, valid ones only, oldest first.
-	jobs     []*api.JobInfo
-	outcomes []outcomeOf // by JobInfo.Index
-	held     []op        // placements that were committed and wait for resources
+	number    uint64         // of Backlog
+	jobs      []*api.JobInfo // what Jobs returns; nil until it is called
+	explained []*api.JobInfo // those with an outcome of their own
+	held      []op           // placements that were committed and wait for resources
 	// nominatedNodes is where tasks wait for victims.
 	nominatedNodes map[*api.TaskInfo]string
 	deserved       map[*api.QueueInfo]api.Resource
@@ -43,12 +43,6 @@ type Session struct {
 
 // WatchFn observes the statements that one session commits, for audits and tests. The model contains the decisions.
 type WatchFn func(ssn *Session, decisions []api.Decision)
-
-// outcomeOf is the outcome of one job.
-type outcomeOf struct {
-	job     *api.JobInfo
-	outcome *Outcome
-}
 
 // Open opens a session. Plugins register in the order of the configuration, then components. Then every job with tasks
 // to place is validated, and the functions at Opened are called.
@@ -74,10 +68,10 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 		plugin.OnSessionOpen(ssn)
 	})
 	ssn.opening = nil
+	ssn.number = ssn.memory.backlog.session + 1
 	logAnswers(ssn)
 	ssn.memory.nodes.Open(&ssn.points)
 	ssn.memory.plans.open(ssn)
-	ssn.validateAll(cluster.WaitingJobs())
 	ssn.Backlog().open(ssn, p.tryAll)
 	for i := range ssn.opened {
 		ssn.opened[i].fn()
@@ -99,16 +93,6 @@ func (p *Profile) eachPlugin(visit func(plugin *configured, tier int)) {
 	}
 	for i := range p.components {
 		visit(&p.components[i], len(p.tiers))
-	}
-}
-
-func (ssn *Session) validateAll(waiting []*api.JobInfo) {
-	for _, j := range waiting {
-		if verdict := ssn.validate(j); verdict != nil {
-			ssn.Explain(j, verdict)
-		} else if j.Waiting() > 0 {
-			ssn.jobs = append(ssn.jobs, j)
-		}
 	}
 }
 
@@ -134,8 +118,22 @@ func (ssn *Session) Cluster() api.ClusterView { return ssn.cluster }
 // Actions returns the actions that run in the session, in their order.
 func (ssn *Session) Actions() []Action { return ssn.profile.actions }
 
-// Jobs returns the valid jobs with tasks to place. The caller must not change the slice.
-func (ssn *Session) Jobs() []*api.JobInfo { return ssn.jobs }
+// Jobs returns the valid jobs with tasks to place, as of when the session opened, oldest first. The first call visits all
+// pending jobs; Backlog has them by job class. The caller must not change the slice.
+func (ssn *Session) Jobs() []*api.JobInfo {
+	if ssn.jobs == nil {
+		ssn.jobs = make([]*api.JobInfo, 0, ssn.Backlog().count())
+		for _, j := range ssn.cluster.WaitingJobs() {
+			if ssn.Backlog().isOpen(j) {
+				ssn.jobs = append(ssn.jobs, j)
+			}
+		}
+	}
+	return ssn.jobs
+}
+
+// CountJobs returns the number of these jobs.
+func (ssn *Session) CountJobs() int { return ssn.Backlog().count() }
 
 // WaitingTasks returns the tasks of a job that may be placed, in task order.
 func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {
@@ -157,61 +155,6 @@ func (ssn *Session) Deserved(q *api.QueueInfo) api.Resource { return ssn.deserve
 
 // Statement begins a new statement.
 func (ssn *Session) Statement() *Statement { return &Statement{ssn: ssn} }
-
-// Explain records why a job waits; the latest explanation counts.
-func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
-	ssn.outcome(j).Job = verdict
-}
-
-// ExplainTasks records why members of a signature wait although the gang has started, or why they wait for another
-// reason than the gang.
-func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
-	o := ssn.outcome(j)
-	if o.Tasks == nil {
-		o.Tasks = map[*api.Signature]*api.Verdict{}
-	}
-	o.Tasks[signature] = verdict
-}
-
-// ExplainDegraded records that a gang has run for more than the grace with fewer members than it needs.
-func (ssn *Session) ExplainDegraded(j *api.JobInfo, grace time.Duration) {
-	ssn.outcome(j).DegradedFor = grace
-}
-
-// ExplainBlocked records how many pods could not be evicted for a job because of disruption
-// budgets.
-func (ssn *Session) ExplainBlocked(j *api.JobInfo, pods int) {
-	if pods > 0 {
-		o := ssn.outcome(j)
-		o.BlockedByBudgets = max(o.BlockedByBudgets, pods)
-	}
-}
-
-// outcome returns what is to be changed about a job.
-func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
-	switch o := ssn.Outcome(j); {
-	case o == nil:
-		ssn.setOutcome(j, &Outcome{})
-	case o.shared:
-		ssn.setOutcome(j, &Outcome{Job: o.Job})
-	}
-	return ssn.Outcome(j)
-}
-
-func (ssn *Session) setOutcome(j *api.JobInfo, o *Outcome) {
-	for j.Index >= len(ssn.outcomes) {
-		ssn.outcomes = append(ssn.outcomes, make([]outcomeOf, max(64, len(ssn.outcomes), j.Index-len(ssn.outcomes)))...)
-	}
-	ssn.outcomes[j.Index] = outcomeOf{j, o}
-}
-
-// Outcome returns what was found out about a job, nil if it does not wait. The caller must not change it.
-func (ssn *Session) Outcome(j *api.JobInfo) *Outcome {
-	if j.Index < len(ssn.outcomes) && ssn.outcomes[j.Index].job == j {
-		return ssn.outcomes[j.Index].outcome
-	}
-	return nil
-}
 
 // Decided returns how many decisions of a kind were committed.
 func (ssn *Session) Decided(kind api.DecisionKind) int { return ssn.counts[kind] }

@@ -142,8 +142,8 @@ func (e Events) SetPodGroup(g *v1alpha1.PodGroup) {
 	j := jobs.ofGroup(key)
 	if old != nil && old.UID == g.UID && equality.Semantic.DeepEqual(old.Spec, g.Spec) {
 		j.Group = g // only metadata or status, which the scheduler writes
-		if len(j.Tasks) == 0 && old.Status.Phase != g.Status.Phase {
-			jobs.markChanged(j) // its phase depends on that of the status
+		if len(j.Tasks) == 0 && old.Status.Phase != g.Status.Phase || j.Waits() {
+			jobs.markChanged(j) // its phase depends on that of the status; the status of a pending group is compared again
 		}
 		return
 	}

@@ -28,8 +28,9 @@ type jobTable struct {
 	changed  []*api.JobInfo                           // since the last Recompute
 	waiting  waitingJobs
 
-	indexes     int // that were ever taken
+	byIndex     []*api.JobInfo // nil where the index is free
 	freeIndexes []int
+	changes     api.Journal // of jobs that Recompute has returned
 
 	similar map[api.QueueID]string // by the name of a queue that does not exist, what similarQueue returns
 }
@@ -118,21 +119,22 @@ func (jt *jobTable) add(id api.JobID, group string) *api.JobInfo {
 	if group != "" {
 		j.Namespace, _, _ = strings.Cut(group, "/")
 	}
-	j.Index = jt.takeIndex()
+	jt.takeIndex(j)
 	j.Tracking.Backoff = jt.inFlight.backoffs[id]
 	jt.byID[id] = j
 	jt.markChanged(j)
 	return j
 }
 
-func (jt *jobTable) takeIndex() int {
+func (jt *jobTable) takeIndex(j *api.JobInfo) {
 	if last := len(jt.freeIndexes) - 1; last >= 0 {
-		i := jt.freeIndexes[last]
+		j.Index = jt.freeIndexes[last]
 		jt.freeIndexes = jt.freeIndexes[:last]
-		return i
+		jt.byIndex[j.Index] = j
+		return
 	}
-	jt.indexes++
-	return jt.indexes - 1
+	j.Index = len(jt.byIndex)
+	jt.byIndex = append(jt.byIndex, j)
 }
 
 func (jt *jobTable) remove(j *api.JobInfo) {
@@ -142,6 +144,7 @@ func (jt *jobTable) remove(j *api.JobInfo) {
 	}
 	delete(jt.byID, j.ID)
 	jt.waiting.set(j, false)
+	jt.byIndex[j.Index] = nil
 	jt.freeIndexes = append(jt.freeIndexes, j.Index)
 	jt.inFlight.setBackoff(j, "")
 	if uid := j.OrphanedGroup(); uid != "" {
@@ -218,6 +221,7 @@ func (jt *jobTable) recompute() []*api.JobInfo {
 	jt.changed = nil
 	for _, j := range changed {
 		j.Tracking.Changed = false
+		jt.changes.Add(j.Index)
 		if len(j.Tasks) == 0 && j.Group == nil {
 			jt.remove(j)
 			continue

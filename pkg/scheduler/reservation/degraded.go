@@ -44,7 +44,7 @@ func (*degraded) OnSessionClose(*framework.Session) {}
 func (d *degraded) track(ssn *framework.Session) {
 	before := d.since
 	d.since = map[api.JobID]time.Time{}
-	for _, j := range ssn.Cluster().WaitingJobs() {
+	for _, j := range ssn.Backlog().Others() {
 		if !j.Degraded() {
 			continue
 		}

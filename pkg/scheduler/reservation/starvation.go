@@ -23,7 +23,7 @@ const StarvationName = "reservation"
 // action belongs before those of the configuration and after nominated.
 func Starvation() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
-		s := &starvation{after: env.Configuration.StarvationAfter}
+		s := &starvation{after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{}}
 		return s, s
 	}}
 }
@@ -32,7 +32,14 @@ func Starvation() framework.ComponentSpec {
 type starvation struct {
 	after    time.Duration // how long a gang waits before resources are reserved for it; 0: resources are never reserved
 	previous map[api.JobID]place.Placements
+	first    map[*framework.JobClass]firstWait
 	open     []*reservation // of the session that is open
+}
+
+// firstWait is since when the first job of a job class waits, at a version of its jobs.
+type firstWait struct {
+	version uint64
+	since   time.Time
 }
 
 func (*starvation) Name() string { return StarvationName }

@@ -45,11 +45,12 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 // starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
 func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool {
 	var found map[*api.JobInfo]bool // most sessions find none
-	for _, j := range ssn.Jobs() {
-		if s.after == 0 || ssn.JobPipelined(j) {
-			continue
-		}
+	if s.after == 0 {
+		return found
+	}
+	starves := func(j *api.JobInfo) {
 		switch due := waitsSince(ssn, j).Add(s.after); {
+		case ssn.JobPipelined(j):
 		case ssn.Now.Before(due):
 			ssn.WakeAt(due)
 		case found == nil:
@@ -58,7 +59,41 @@ func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool
 			found[j] = true
 		}
 	}
+	b := ssn.Backlog()
+	for _, j := range b.Unclassified() {
+		starves(j)
+	}
+	for _, jc := range b.JobClasses() {
+		if due := s.firstOf(ssn, jc).Add(s.after); ssn.Now.Before(due) {
+			ssn.WakeAt(due)
+			continue
+		}
+		for _, j := range jc.Jobs() {
+			if b.JobClass(j) == jc {
+				starves(j)
+			}
+		}
+	}
 	return found
+}
+
+// firstOf returns since when the first of the jobs of a job class waits. It is remembered while they are the same.
+func (s *starvation) firstOf(ssn *framework.Session, jc *framework.JobClass) time.Time {
+	known, ok := s.first[jc]
+	if ok && known.version == jc.Version() {
+		return known.since
+	}
+	if len(s.first) > 2*len(ssn.Backlog().JobClasses())+64 {
+		clear(s.first) // most of these do not exist any more
+	}
+	var first time.Time
+	for i, j := range jc.Jobs() {
+		if since := waitsSince(ssn, j); i == 0 || since.Before(first) {
+			first = since
+		}
+	}
+	s.first[jc] = firstWait{jc.Version(), first}
+	return first
 }
 
 // waitsSince returns when the last of the tasks was created that the gang needs: it could have started from then on. It

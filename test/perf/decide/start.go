@@ -95,8 +95,8 @@ func start(ctx context.Context, w *fixture) (cost, error) {
 }
 
 // newScheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound. A function
-// may change the fake client and the policy before.
-func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset, *conf.Configuration)) (*scheduler.Scheduler, error) {
+// may change the fake clients and the policy before.
+func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset, *batchfake.Clientset, *conf.Configuration)) (*scheduler.Scheduler, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset, *
 	}
 	kube, batch := fakeClients(w)
 	if alter != nil {
-		alter(kube, policy)
+		alter(kube, batch, policy)
 	}
 	kube.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		binding, ok := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)

@@ -5,6 +5,7 @@ package allocate
 
 import (
 	"context"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -40,7 +41,7 @@ func explainAll(ctx context.Context, ssn *framework.Session) bool {
 		b.Deferred(jc, func() *api.Claim { return allocator.Claim(jc.Job()) }, jc.Count())
 	}
 	trial.Explain()
-	b.Each(func(j *api.JobInfo, jc *framework.JobClass) { b.Explain(jc, j) })
+	b.ExplainRefusals()
 	return true
 }
 
@@ -65,8 +66,42 @@ func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
 	if defers && b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(job) }, 1) {
 		return true, true
 	}
-	b.Explain(jc, job)
 	return true, false
+}
+
+// notRefused returns the jobs of the session, without those of job classes that would be refused as before.
+func (r *run) notRefused() []*api.JobInfo {
+	b := r.ssn.Backlog()
+	jobs := slices.Clone(b.Unclassified())
+	for _, jc := range b.JobClasses() {
+		if b.Refused(jc, jc.Job()) {
+			b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(jc.Job()) }, jc.Count())
+			continue
+		}
+		for _, j := range jc.Jobs() {
+			if b.JobClass(j) == jc {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs
+}
+
+// explainJobClasses explains why the jobs of all job classes wait, by one of each whose refusal is not known.
+func (r *run) explainJobClasses() {
+	b := r.ssn.Backlog()
+	trial, allocator := place.NewTrial(r.ssn)
+	for _, jc := range b.JobClasses() {
+		j := b.Waiting(jc)
+		if j == nil || b.Refused(jc, j) {
+			continue
+		}
+		if claim := allocator.Claim(j); claim != nil {
+			allocator.Allocate(claim)
+			b.SetRefused(j, trial.Take())
+		}
+	}
+	b.ExplainRefusals()
 }
 
 // keepRefusal remembers why a job was refused, if it was and others have its job class. A trial explains nothing yet.

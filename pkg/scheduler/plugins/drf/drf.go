@@ -26,6 +26,9 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
+// Distinguished implements framework.JobClassAware.
+func (plugin) Distinguished() []api.JobID { return nil }
+
 // OnSessionOpen registers the order by dominant share: the largest fraction of the usable total that a job holds in
 // any dimension. The model maintains the sums.
 func (plugin) OnSessionOpen(ssn *framework.Session) {

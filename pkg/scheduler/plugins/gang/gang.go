@@ -30,8 +30,8 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// Distinguishes implements framework.JobClassAware.
-func (plugin) Distinguishes(*api.JobInfo) bool { return false }
+// Distinguished implements framework.JobClassAware.
+func (plugin) Distinguished() []api.JobID { return nil }
 
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddJobValidFn(Name, rejectTooFewPods)

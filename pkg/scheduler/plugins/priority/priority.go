@@ -29,6 +29,9 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
+// Distinguished implements framework.JobClassAware.
+func (plugin) Distinguished() []api.JobID { return nil }
+
 func (plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddJobOrderFn(Name, func(a, b *api.JobInfo) int { return cmp.Compare(b.Priority, a.Priority) })
 	ssn.AddTaskOrderFn(Name, func(a, b *api.TaskInfo) int { return cmp.Compare(b.Priority, a.Priority) })

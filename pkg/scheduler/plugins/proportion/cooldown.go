@@ -18,11 +18,8 @@ type cooldown struct {
 	deserved  api.Resource // by the reclaimer, in parts of a unit
 }
 
-// Distinguishes implements framework.JobClassAware: jobs in cooldown may get less than others of their queue.
-func (p *plugin) Distinguishes(j *api.JobInfo) bool {
-	_, known := p.cooldowns[j.ID]
-	return known
-}
+// Distinguished implements framework.JobClassAware: jobs in cooldown may get less than others of their queue.
+func (p *plugin) Distinguished() []api.JobID { return slices.Collect(maps.Keys(p.cooldowns)) }
 
 func (s *shares) inCooldown(j *api.JobInfo) bool {
 	if _, evicted := s.recorded[j.ID]; evicted {

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// outcomes are those of single jobs in one session; by JobInfo.Index. They are kept, because most sessions find out the
+// same about the same jobs: those of older sessions have another number.
+type outcomes []outcomeOf
+
+type outcomeOf struct {
+	job     *api.JobInfo
+	session uint64
+	outcome *Outcome
+}
+
+// Explain records why a job waits; the latest explanation counts.
+func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
+	ssn.outcome(j).Job = verdict
+}
+
+// ExplainTasks records why members of a signature wait although the gang has started, or why they wait for another
+// reason than the gang.
+func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
+	o := ssn.outcome(j)
+	if o.Tasks == nil {
+		o.Tasks = map[*api.Signature]*api.Verdict{}
+	}
+	o.Tasks[signature] = verdict
+}
+
+// ExplainDegraded records that a gang has run for more than the grace with fewer members than it needs.
+func (ssn *Session) ExplainDegraded(j *api.JobInfo, grace time.Duration) {
+	ssn.outcome(j).DegradedFor = grace
+}
+
+// ExplainBlocked records how many pods could not be evicted for a job because of disruption
+// budgets.
+func (ssn *Session) ExplainBlocked(j *api.JobInfo, pods int) {
+	if pods > 0 {
+		o := ssn.outcome(j)
+		o.BlockedByBudgets = max(o.BlockedByBudgets, pods)
+	}
+}
+
+// outcome returns what is to be changed about a job.
+func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
+	if o := ssn.ownOutcome(j); o != nil {
+		return o
+	}
+	o := &Outcome{}
+	if shared := ssn.Outcome(j); shared != nil {
+		o.Job = shared.Job
+	}
+	ssn.setOutcome(j, o)
+	return o
+}
+
+func (ssn *Session) setOutcome(j *api.JobInfo, o *Outcome) {
+	list := ssn.memory.outcomes
+	for j.Index >= len(list) {
+		list = append(list, make([]outcomeOf, max(64, len(list), j.Index-len(list)))...)
+	}
+	if list[j.Index].job != j || list[j.Index].session != ssn.number {
+		ssn.explained = append(ssn.explained, j)
+	}
+	list[j.Index] = outcomeOf{j, ssn.number, o}
+	ssn.memory.outcomes = list
+}
+
+// ownOutcome returns what was found out about a single job.
+func (ssn *Session) ownOutcome(j *api.JobInfo) *Outcome {
+	if list := ssn.memory.outcomes; j.Index < len(list) && list[j.Index].job == j && list[j.Index].session == ssn.number {
+		return list[j.Index].outcome
+	}
+	return nil
+}
+
+// Outcome returns what was found out about a job, nil if it does not wait. The caller must not change it. It is valid
+// until the next session opens.
+func (ssn *Session) Outcome(j *api.JobInfo) *Outcome {
+	if o := ssn.ownOutcome(j); o != nil {
+		return o
+	}
+	if b := ssn.Backlog(); b.session == ssn.number {
+		if jc := b.JobClass(j); jc != nil {
+			return jc.shown
+		}
+	}
+	return nil
+}
+
+// explainAs gives a job the outcome of its job class, and keeps what else was found out about it.
+func (ssn *Session) explainAs(j *api.JobInfo, shared *Outcome) {
+	o := ssn.ownOutcome(j)
+	if o == nil {
+		return
+	}
+	if o.Tasks == nil && o.BlockedByBudgets == 0 && o.DegradedFor == 0 {
+		ssn.setOutcome(j, nil)
+		return
+	}
+	o.Job = shared.Job
+}
+
+// EachExplained visits the jobs that have an outcome of their own. Others share that of their job class.
+func (ssn *Session) EachExplained(visit func(*api.JobInfo, *Outcome)) {
+	for _, j := range ssn.explained {
+		if o := ssn.ownOutcome(j); o != nil {
+			visit(j, o)
+		}
+	}
+}
+
+// CountOutcomes visits the outcomes of the waiting jobs, each with a queue and with the number of jobs that have it. The
+// queue is nil if a job has none.
+func CountOutcomes(ssn *Session, visit func(o *Outcome, q *api.QueueInfo, jobs int)) {
+	b := ssn.Backlog()
+	unlike := map[*JobClass]int{}
+	ssn.EachExplained(func(j *api.JobInfo, o *Outcome) {
+		if j.Waits() {
+			visit(o, j.Queue, 1)
+		}
+		if jc := b.JobClass(j); jc != nil {
+			unlike[jc]++
+		}
+	})
+	for _, j := range b.decided {
+		if b.HadJobClass(j) && b.JobClass(j) == nil {
+			unlike[b.pending.record(j).class]++
+		}
+	}
+	for _, jc := range b.used {
+		if n := jc.jobs - unlike[jc]; n > 0 && jc.shown != nil {
+			visit(jc.shown, jc.queue, n)
+		}
+	}
+}
