@@ -27,12 +27,13 @@ type JobClassAware interface {
 // A refusal depends on the nodes that are feasible for the equivalence class of the pods, and on the queue. Between two
 // trials, nodes and queues change by events, by what the session commits, and by what it reserves; a trial that is
 // rolled back changes nothing. Backlog lists these changes. If a feasible node or the queue is among them when a
-// refusal is needed again, Backlog compares. The refusal still holds, with the same verdict, if all of this is true:
+// refusal is needed again, Backlog compares. The refusal still holds if all of this is true:
 //
 //   - the queue still allows the gang
-//   - none of its pods could start, and none can: no node is available, and none of the changed nodes is releasing
-//     resources
-//   - its nodes refuse it for the same reasons
+//   - none of its pods could start, and none can: no node is available, and on none of the changed nodes will one fit
+//     when all is free that is being released
+//
+// The verdict is then the same, but for the reasons why the nodes refuse it.
 //
 // For example, gangs of 100 equivalence classes in 20 queues wait in a full cluster, and a pod of queue q ends on node
 // n. For the 10 classes that n is feasible for, the reasons of n are compared. If a pod of 5 classes would fit there,
@@ -78,7 +79,7 @@ type classKey struct {
 type classState struct {
 	position  int    // in Backlog.changes
 	changed   uint64 // number of changes
-	releasing uint64 // of these, changes of nodes that release resources
+	releasing uint64 // of these, changes of nodes where a pod will fit when all is free that is being released
 	session   uint64 // that used it last
 }
 
@@ -244,7 +245,7 @@ func (b *Backlog) compact() {
 			delete(b.classes, key)
 			continue
 		}
-		b.follow(c, key.class.Signature)
+		b.followClass(c, key)
 		c.position = 0
 	}
 	b.changes = b.changes[:0]

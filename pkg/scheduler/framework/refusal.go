@@ -6,6 +6,7 @@ package framework
 import (
 	"slices"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -14,9 +15,20 @@ import (
 func (b *Backlog) Undisturbed() bool { return b.enabled && !b.pending.apart && b.state == b.opened }
 
 // Refused reports whether a job of the class would be refused as before, without an attempt.
-func (b *Backlog) Refused(jc *JobClass, j *api.JobInfo) bool { return !b.pending.apart && b.holds(jc, j) }
+func (b *Backlog) Refused(jc *JobClass, j *api.JobInfo) bool {
+	if b.pending.apart {
+		return false
+	}
+	if r := &jc.refusal; r.outcome != nil && r.generation == b.generation && r.outcome.Job.Reason == v1alpha1.ReasonExceedsClusterCapacity {
+		return true // whatever pods run: the same nodes exist
+	}
+	return b.holds(jc, j)
+}
 
-// holds reports whether the refusal of a job class is known.
+// Known reports whether a job of the class would be refused with the verdict that is known.
+func (b *Backlog) Known(jc *JobClass, j *api.JobInfo) bool { return !b.pending.apart && b.holds(jc, j) }
+
+// holds brings the refusal of a job class up to date, and reports whether it holds.
 func (b *Backlog) holds(jc *JobClass, j *api.JobInfo) bool {
 	r := &jc.refusal
 	queue := b.queues[jc.queue]
@@ -24,7 +36,7 @@ func (b *Backlog) holds(jc *JobClass, j *api.JobInfo) bool {
 		return false
 	}
 	b.use(r.class, j)
-	b.follow(r.class, jc.class.Signature)
+	b.follow(r.class, jc)
 	if r.changed == r.class.changed && r.queued == queue.changed {
 		return true
 	}
@@ -48,8 +60,22 @@ func (b *Backlog) stillRefused(jc *JobClass, j *api.JobInfo, queue *queueState) 
 	if b.ssn.CappedBy(j, jc.Request, api.Future) != "" || b.ssn.CappedBy(j, task.Request, api.Future) != "" {
 		return false
 	}
-	now := b.nodes.Count(task)
-	return equalCounts(&now, &v.Nodes)
+	count := b.nodes.Count
+	if v.Reason == v1alpha1.ReasonExceedsClusterCapacity { // such a verdict has no nearest node, see place.Allocator.compareCapacity
+		count = b.nodes.CountWithoutNearest
+	}
+	now := count(task)
+	switch {
+	case equalCounts(&now, &v.Nodes):
+		return true
+	case now.Available > 0 || now.Suitable() != v.Nodes.Suitable():
+		return false
+	}
+	again := *v // none of its pods could start: only why the nodes refuse them has changed
+	again.Nodes = now
+	r.outcome = &Outcome{Job: &again, shared: true}
+	jc.last = r.outcome
+	return true
 }
 
 // SetRefused records that a gang was tried and refused with a verdict. It reports whether that holds for all jobs of the
@@ -61,7 +87,7 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 	}
 	class := b.classOf(jc)
 	b.use(class, j)
-	b.follow(class, jc.class.Signature)
+	b.follow(class, jc)
 	outcome := jc.last
 	if outcome == nil || !equalVerdicts(outcome.Job, verdict) {
 		outcome = &Outcome{Job: verdict, shared: true}
@@ -118,22 +144,30 @@ func (b *Backlog) use(c *classState, j *api.JobInfo) {
 	}
 }
 
-// follow counts the changes of nodes that are feasible for a class.
-func (b *Backlog) follow(c *classState, signature *api.Signature) {
+// follow counts the changes of nodes that are feasible for the class of a job class.
+func (b *Backlog) follow(c *classState, jc *JobClass) { b.followClass(c, classKey{jc.class, jc.priority}) }
+
+func (b *Backlog) followClass(c *classState, key classKey) {
 	if c.position == len(b.changes) {
 		return
 	}
-	feasible, nodes := b.nodes.Feasible(signature), b.ssn.cluster.Nodes()
+	feasible, nodes := b.nodes.Feasible(key.class.Signature), b.ssn.cluster.Nodes()
 	for _, i := range b.changes[c.position:] {
 		if !feasible.Has(int(i)) {
 			continue
 		}
 		c.changed++
-		if n := nodes[i]; n != nil && n.HasReleasing() {
+		if n := nodes[i]; n != nil && n.HasReleasing() && willFit(n, key) {
 			c.releasing++
 		}
 	}
 	c.position = len(b.changes)
+}
+
+// willFit reports whether a pod of a class fits on the node when all is free that is being released.
+func willFit(n *api.NodeInfo, key classKey) bool {
+	request := key.class.Signature.Request
+	return request.Fits(n.Allocatable) && request.Fits(n.Available(key.priority, api.Future))
 }
 
 // equalVerdicts reports whether two verdicts on gangs of one job class have equal messages.
@@ -165,7 +199,7 @@ type deferral struct {
 // again if the queue or a feasible node has changed.
 func (b *Backlog) Deferred(jc *JobClass, claim func() *api.Claim, jobs int) bool {
 	d, chain, class, queue := &jc.defers, b.ssn.overused, b.classOf(jc), b.queues[jc.queue]
-	b.follow(class, jc.class.Signature)
+	b.follow(class, jc)
 	if d.class != class || d.generation != b.generation || d.changed != class.changed || d.queued != queue.changed {
 		*d = deferral{-1, class, b.generation, class.changed, queue.changed}
 		asked := claim()

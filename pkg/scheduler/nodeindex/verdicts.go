@@ -57,11 +57,11 @@ const (
 	fitsThere int16 = -1
 )
 
-func (x *verdictIndex) count(t *api.TaskInfo) api.NodeCounts {
+func (x *verdictIndex) count(t *api.TaskInfo, nearest bool) api.NodeCounts {
 	if !x.feasible.cluster.ClassOf(t).NodeLocal() {
 		var fresh nodeVerdicts
 		fresh.update(x, t)
-		return fresh.result(x, t)
+		return fresh.result(x, t, nearest)
 	}
 	key := verdictKey{t.Signature, t.Priority}
 	v := x.known[key]
@@ -70,7 +70,7 @@ func (x *verdictIndex) count(t *api.TaskInfo) api.NodeCounts {
 		x.known[key] = v
 	}
 	v.update(x, t)
-	return v.result(x, t)
+	return v.result(x, t, nearest)
 }
 
 func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
@@ -210,12 +210,12 @@ func (v *nodeVerdicts) refusal(unfit *api.Unfit) int16 {
 	return int16(len(v.refusals) - 1)
 }
 
-func (v *nodeVerdicts) result(x *verdictIndex, t *api.TaskInfo) api.NodeCounts {
+func (v *nodeVerdicts) result(x *verdictIndex, t *api.TaskInfo, nearest bool) api.NodeCounts {
 	if v.changed {
 		v.sum()
 	}
 	v.counts.Nearest = nil
-	if v.counts.Available == 0 {
+	if nearest && v.counts.Available == 0 {
 		v.counts.Nearest = v.nearestNode(x.feasible.cluster.Nodes(), t)
 	}
 	return v.counts

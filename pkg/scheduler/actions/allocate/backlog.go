@@ -41,7 +41,7 @@ func explainAll(ctx context.Context, ssn *framework.Session) bool {
 		b.Deferred(jc, func() *api.Claim { return allocator.Claim(jc.Job()) }, jc.Count())
 	}
 	trial.Explain()
-	b.ExplainRefusals()
+	r.explainJobClasses()
 	return true
 }
 
@@ -74,8 +74,12 @@ func (r *run) notRefused() []*api.JobInfo {
 	b := r.ssn.Backlog()
 	jobs := slices.Clone(b.Unclassified())
 	for _, jc := range b.JobClasses() {
-		if b.Refused(jc, jc.Job()) {
-			b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(jc.Job()) }, jc.Count())
+		first := b.Waiting(jc)
+		if first == nil {
+			continue
+		}
+		if b.Refused(jc, first) {
+			b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(first) }, jc.Count())
 			continue
 		}
 		for _, j := range jc.Jobs() {
@@ -93,7 +97,7 @@ func (r *run) explainJobClasses() {
 	trial, allocator := place.NewTrial(r.ssn)
 	for _, jc := range b.JobClasses() {
 		j := b.Waiting(jc)
-		if j == nil || b.Refused(jc, j) {
+		if j == nil || b.Known(jc, j) {
 			continue
 		}
 		if claim := allocator.Claim(j); claim != nil {
