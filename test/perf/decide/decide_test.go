@@ -69,6 +69,7 @@ func TestSizes(t *testing.T) {
 		"D9/backlog":            {10, 200, 800},
 		"D9/reported":           {10, 200, 400},
 		"D9/starving":           {10, 200, 400},
+		"D9/arriving":           {2, 0, 200},
 		"simulate":              {50, 0, 500},
 		"D6/00040-nodes":        {40, 0, 400},
 	}
@@ -121,6 +122,7 @@ func TestWanted(t *testing.T) {
 		"D9/backlog/again":          "0 evicted, 0 bound, 0 pipelined",
 		"D9/reported":               "0 evicted, 0 bound, 0 pipelined",
 		"D9/starving":               "0 evicted, 0 bound, 0 pipelined",
+		"D9/arriving":               "0 evicted, 0 bound, 0 pipelined", // cycles of the whole scheduler
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
 		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
