@@ -259,7 +259,7 @@ func (s *Scheduler) summarize(ssn *framework.Session, began time.Time) {
 	if allocated+evicted > 0 {
 		log = ssn.Log.V(2)
 	}
-	log.Info("Cycle finished", "allocated", allocated, "pipelined", pipelined, "evicted", evicted, "jobs", ssn.CountJobs(), "duration", s.Clock.Since(began))
+	log.Info("Cycle finished", "allocated", allocated, "pipelined", pipelined, "evicted", evicted, "jobs", ssn.Backlog().Count(), "duration", s.Clock.Since(began))
 }
 
 // recoverCycle ends a cycle that panicked.

@@ -183,8 +183,8 @@ func (b *Backlog) isOpen(j *api.JobInfo) bool {
 	return r != nil && (r.opened == b.session || r.class != nil && r.class.session == b.session)
 }
 
-// count returns the number of valid jobs.
-func (b *Backlog) count() int {
+// Count returns the number of jobs that Session.Jobs returns.
+func (b *Backlog) Count() int {
 	n := len(b.unclassified)
 	for _, jc := range b.used {
 		n += jc.jobs

@@ -19,15 +19,22 @@ type outcomeOf struct {
 	outcome *Outcome
 }
 
+// explanations are what one session finds out about the jobs that wait.
+type explanations struct {
+	memory    *memory
+	number    uint64         // of the session
+	explained []*api.JobInfo // those with an outcome of their own
+}
+
 // Explain records why a job waits; the latest explanation counts.
-func (ssn *Session) Explain(j *api.JobInfo, verdict *api.Verdict) {
-	ssn.outcome(j).Job = verdict
+func (x *explanations) Explain(j *api.JobInfo, verdict *api.Verdict) {
+	x.outcome(j).Job = verdict
 }
 
 // ExplainTasks records why members of a signature wait although the gang has started, or why they wait for another
 // reason than the gang.
-func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
-	o := ssn.outcome(j)
+func (x *explanations) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdict *api.Verdict) {
+	o := x.outcome(j)
 	if o.Tasks == nil {
 		o.Tasks = map[*api.Signature]*api.Verdict{}
 	}
@@ -35,47 +42,47 @@ func (ssn *Session) ExplainTasks(j *api.JobInfo, signature *api.Signature, verdi
 }
 
 // ExplainDegraded records that a gang has run for more than the grace with fewer members than it needs.
-func (ssn *Session) ExplainDegraded(j *api.JobInfo, grace time.Duration) {
-	ssn.outcome(j).DegradedFor = grace
+func (x *explanations) ExplainDegraded(j *api.JobInfo, grace time.Duration) {
+	x.outcome(j).DegradedFor = grace
 }
 
 // ExplainBlocked records how many pods could not be evicted for a job because of disruption
 // budgets.
-func (ssn *Session) ExplainBlocked(j *api.JobInfo, pods int) {
+func (x *explanations) ExplainBlocked(j *api.JobInfo, pods int) {
 	if pods > 0 {
-		o := ssn.outcome(j)
+		o := x.outcome(j)
 		o.BlockedByBudgets = max(o.BlockedByBudgets, pods)
 	}
 }
 
 // outcome returns what is to be changed about a job.
-func (ssn *Session) outcome(j *api.JobInfo) *Outcome {
-	if o := ssn.ownOutcome(j); o != nil {
+func (x *explanations) outcome(j *api.JobInfo) *Outcome {
+	if o := x.ownOutcome(j); o != nil {
 		return o
 	}
 	o := &Outcome{}
-	if shared := ssn.Outcome(j); shared != nil {
+	if shared := x.Outcome(j); shared != nil {
 		o.Job = shared.Job
 	}
-	ssn.setOutcome(j, o)
+	x.setOutcome(j, o)
 	return o
 }
 
-func (ssn *Session) setOutcome(j *api.JobInfo, o *Outcome) {
-	list := ssn.memory.outcomes
+func (x *explanations) setOutcome(j *api.JobInfo, o *Outcome) {
+	list := x.memory.outcomes
 	for j.Index >= len(list) {
 		list = append(list, make([]outcomeOf, max(64, len(list), j.Index-len(list)))...)
 	}
-	if list[j.Index].job != j || list[j.Index].session != ssn.number {
-		ssn.explained = append(ssn.explained, j)
+	if list[j.Index].job != j || list[j.Index].session != x.number {
+		x.explained = append(x.explained, j)
 	}
-	list[j.Index] = outcomeOf{j, ssn.number, o}
-	ssn.memory.outcomes = list
+	list[j.Index] = outcomeOf{j, x.number, o}
+	x.memory.outcomes = list
 }
 
 // ownOutcome returns what was found out about a single job.
-func (ssn *Session) ownOutcome(j *api.JobInfo) *Outcome {
-	if list := ssn.memory.outcomes; j.Index < len(list) && list[j.Index].job == j && list[j.Index].session == ssn.number {
+func (x *explanations) ownOutcome(j *api.JobInfo) *Outcome {
+	if list := x.memory.outcomes; j.Index < len(list) && list[j.Index].job == j && list[j.Index].session == x.number {
 		return list[j.Index].outcome
 	}
 	return nil
@@ -83,11 +90,11 @@ func (ssn *Session) ownOutcome(j *api.JobInfo) *Outcome {
 
 // Outcome returns what was found out about a job, nil if it does not wait. The caller must not change it. It is valid
 // until the next session opens.
-func (ssn *Session) Outcome(j *api.JobInfo) *Outcome {
-	if o := ssn.ownOutcome(j); o != nil {
+func (x *explanations) Outcome(j *api.JobInfo) *Outcome {
+	if o := x.ownOutcome(j); o != nil {
 		return o
 	}
-	if b := ssn.Backlog(); b.session == ssn.number {
+	if b := &x.memory.backlog; b.session == x.number {
 		if jc := b.JobClass(j); jc != nil {
 			return jc.shown
 		}
@@ -96,22 +103,22 @@ func (ssn *Session) Outcome(j *api.JobInfo) *Outcome {
 }
 
 // explainAs gives a job the outcome of its job class, and keeps what else was found out about it.
-func (ssn *Session) explainAs(j *api.JobInfo, shared *Outcome) {
-	o := ssn.ownOutcome(j)
+func (x *explanations) explainAs(j *api.JobInfo, shared *Outcome) {
+	o := x.ownOutcome(j)
 	if o == nil {
 		return
 	}
 	if o.Tasks == nil && o.BlockedByBudgets == 0 && o.DegradedFor == 0 {
-		ssn.setOutcome(j, nil)
+		x.setOutcome(j, nil)
 		return
 	}
 	o.Job = shared.Job
 }
 
 // EachExplained visits the jobs that have an outcome of their own. Others share that of their job class.
-func (ssn *Session) EachExplained(visit func(*api.JobInfo, *Outcome)) {
-	for _, j := range ssn.explained {
-		if o := ssn.ownOutcome(j); o != nil {
+func (x *explanations) EachExplained(visit func(*api.JobInfo, *Outcome)) {
+	for _, j := range x.explained {
+		if o := x.ownOutcome(j); o != nil {
 			visit(j, o)
 		}
 	}

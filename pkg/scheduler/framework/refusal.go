@@ -145,7 +145,9 @@ func (b *Backlog) use(c *classState, j *api.JobInfo) {
 }
 
 // follow counts the changes of nodes that are feasible for the class of a job class.
-func (b *Backlog) follow(c *classState, jc *JobClass) { b.followClass(c, classKey{jc.class, jc.priority}) }
+func (b *Backlog) follow(c *classState, jc *JobClass) {
+	b.followClass(c, classKey{jc.class, jc.priority})
+}
 
 func (b *Backlog) followClass(c *classState, key classKey) {
 	if c.position == len(b.changes) {

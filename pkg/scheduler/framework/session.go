@@ -24,15 +24,13 @@ type Session struct {
 	Now time.Time
 
 	registration
+	explanations
 	cluster *model.Cluster
 	profile *Profile
-	memory  *memory
 	effects Effects
 
-	number    uint64         // of Backlog
-	jobs      []*api.JobInfo // what Jobs returns; nil until it is called
-	explained []*api.JobInfo // those with an outcome of their own
-	held      []op           // placements that were committed and wait for resources
+	jobs []*api.JobInfo // what Jobs returns; nil until it is called
+	held []op           // placements that were committed and wait for resources
 	// nominatedNodes is where tasks wait for victims.
 	nominatedNodes map[*api.TaskInfo]string
 	deserved       map[*api.QueueInfo]api.Resource
@@ -51,15 +49,15 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 	p.memory = p.memory.of(cluster)
 	id := uuid.NewString()
 	ssn := &Session{
-		ID:       id,
-		Log:      log.WithValues("session", id),
-		Now:      p.clock.Now(),
-		cluster:  cluster,
-		profile:  p,
-		memory:   p.memory,
-		effects:  effects,
-		deserved: map[*api.QueueInfo]api.Resource{},
-		watchers: watchers,
+		ID:           id,
+		Log:          log.WithValues("session", id),
+		Now:          p.clock.Now(),
+		cluster:      cluster,
+		profile:      p,
+		explanations: explanations{memory: p.memory, number: p.memory.backlog.session + 1},
+		effects:      effects,
+		deserved:     map[*api.QueueInfo]api.Resource{},
+		watchers:     watchers,
 
 		nominatedNodes: map[*api.TaskInfo]string{},
 	}
@@ -68,7 +66,6 @@ func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger,
 		plugin.OnSessionOpen(ssn)
 	})
 	ssn.opening = nil
-	ssn.number = ssn.memory.backlog.session + 1
 	logAnswers(ssn)
 	ssn.memory.nodes.Open(&ssn.points)
 	ssn.memory.plans.open(ssn)
@@ -122,7 +119,7 @@ func (ssn *Session) Actions() []Action { return ssn.profile.actions }
 // pending jobs; Backlog has them by job class. The caller must not change the slice.
 func (ssn *Session) Jobs() []*api.JobInfo {
 	if ssn.jobs == nil {
-		ssn.jobs = make([]*api.JobInfo, 0, ssn.Backlog().count())
+		ssn.jobs = make([]*api.JobInfo, 0, ssn.Backlog().Count())
 		for _, j := range ssn.cluster.WaitingJobs() {
 			if ssn.Backlog().isOpen(j) {
 				ssn.jobs = append(ssn.jobs, j)
@@ -131,9 +128,6 @@ func (ssn *Session) Jobs() []*api.JobInfo {
 	}
 	return ssn.jobs
 }
-
-// CountJobs returns the number of these jobs.
-func (ssn *Session) CountJobs() int { return ssn.Backlog().count() }
 
 // WaitingTasks returns the tasks of a job that may be placed, in task order.
 func (ssn *Session) WaitingTasks(j *api.JobInfo) []*api.TaskInfo {

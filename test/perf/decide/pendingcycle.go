@@ -29,7 +29,7 @@ func reportedPending(nodes, gangs int) []benchmark {
 		wholeCycles{"freed", podEndsAnywhere, config.DefaultStarvationAfter, 0}.benchmark("D9/starving", "D9: the same, where resources are reserved for gangs that have waited long",
 			func() *fixture { return pendingFixture(nodes, gangs) }),
 		wholeCycles{"arrived", gangArrives, 0, 3}.benchmark("D9/arriving", "D9: gangs of 100 classes fit on no node, and one of 16 pods arrives that fits",
-			func() *fixture { return hopelessFixture(nodes/5, gangs) }),
+			func() *fixture { return largeFixture(nodes/5, gangs) }),
 	}
 }
 
@@ -53,8 +53,8 @@ func (c wholeCycles) benchmark(name, about string, build func() *fixture) benchm
 	}
 }
 
-// hopelessFixture has pending gangs that request more than a node has.
-func hopelessFixture(nodes, gangs int) *fixture {
+// largeFixture has pending gangs that request more than a node has.
+func largeFixture(nodes, gangs int) *fixture {
 	w := newFixture(nodes)
 	w.addQueue(queueName(0), 1)
 	for g := range gangs {
