@@ -121,6 +121,10 @@ func TestReportsOfABacklog(t *testing.T) {
 		"the nearest node lacks less": {
 			func(m *backlogModel) { m.Events().DeletePod("pod-one-on-x") }, "x1 x2",
 		},
+		"a job had an outcome of its own": {func(m *backlogModel) {
+			m.reporter.single = []*api.JobInfo{m.Jobs()["group/ns/x1"]}
+			m.Events().NotifyExternalChange()
+		}, "x1"},
 		"a pod of a gang was created again": {func(m *backlogModel) {
 			m.Events().DeletePod("pod-x1")
 			again := m.pod("x1", "x", "4", "x1")
