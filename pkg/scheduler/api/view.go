@@ -35,11 +35,8 @@ type ClusterView interface {
 	// WaitingJobs returns the jobs for which JobInfo.Waits held at the last Recompute, oldest first. The caller must not
 	// change the slice.
 	WaitingJobs() []*JobInfo
-	// JobsByIndex returns all jobs by JobInfo.Index; entries may be nil.
-	JobsByIndex() []*JobInfo
-	// JobChanges is the journal of jobs that changed, of which Waits may have changed, or that were removed, as of the
-	// last Recompute.
-	JobChanges() *Journal
+	// JobTable tells which jobs change.
+	JobTable() JobTable
 	// EachReleasing calls visit for all pods on nodes that are being deleted, in no order.
 	EachReleasing(visit func(*TaskInfo))
 
@@ -60,6 +57,17 @@ type ClusterView interface {
 	NamespaceLabels(name string) (labels.Set, bool)
 	// NamespacesSelected returns the names of the namespaces that selector matches, sorted.
 	NamespacesSelected(selector labels.Selector) []string
+}
+
+// JobTable has all jobs by index, so that what is derived from jobs can follow their changes.
+type JobTable interface {
+	// ByIndex returns all jobs by JobInfo.Index; entries may be nil.
+	ByIndex() []*JobInfo
+	// Changes is the journal of jobs that changed, of which Waits may have changed, or that were removed, as of the last
+	// Recompute.
+	Changes() *Journal
+	// CountWaiting returns the number of jobs that ClusterView.WaitingJobs returns.
+	CountWaiting() int
 }
 
 // Generations count changes of the model, each of one kind. Equal numbers mean that nothing of the kind changed.

@@ -23,7 +23,7 @@ func (a *audit) auditJobs() {
 		what := "job " + string(id)
 		expect(a, what+" shares its index with", indexes[j.Index], "")
 		indexes[j.Index] = id
-		expect(a, what+" is found by its index", a.c.JobsByIndex()[j.Index], j)
+		expect(a, what+" is found by its index", a.c.JobTable().ByIndex()[j.Index], j)
 		s := sum(a.jobs, j)
 		expect(a, what+" id", j.ID, id)
 		expect(a, what+" members", len(j.Tasks), s.tasks)

@@ -114,6 +114,10 @@ func (b *Backlog) open(ssn *Session, tryAll bool) {
 	b.opened = b.state
 	b.used, b.unclassified, b.decided = b.used[:0], b.unclassified[:0], b.decided[:0]
 	clear(b.apart)
+	if ssn.cluster.JobTable().CountWaiting() == 0 { // the rest would cost more than the session
+		b.enabled, b.pending = false, pendingJobs{}
+		return
+	}
 	aware, ok := jobClassAware(ssn)
 	b.enabled = ok && !ssn.Log.V(4).Enabled() // these logs have each attempt
 	b.pending.update(ssn.cluster, b.enabled, tryAll)

@@ -37,7 +37,7 @@ type pendingRecord struct {
 
 // update follows the changes of the model.
 func (p *pendingJobs) update(c api.ClusterView, enabled, apart bool) {
-	changed, known := p.reader.CatchUp(c.JobChanges(), 1<<15)
+	changed, known := p.reader.CatchUp(c.JobTable().Changes(), 1<<15)
 	terms := c.Generations().Terms
 	if !known || p.cluster != c || p.terms != terms || p.enabled != enabled || p.apart != apart {
 		*p = pendingJobs{cluster: c, enabled: enabled, apart: apart, reader: p.reader, terms: terms, classes: map[jobClassKey]*JobClass{}}
@@ -47,7 +47,7 @@ func (p *pendingJobs) update(c api.ClusterView, enabled, apart bool) {
 		}
 	}
 	for _, i := range changed {
-		p.follow(int(i), c.JobsByIndex()[i])
+		p.follow(int(i), c.JobTable().ByIndex()[i])
 	}
 	p.others.update(func(j *api.JobInfo) bool { return p.isIn(j, nil) })
 	for _, jc := range p.affected {

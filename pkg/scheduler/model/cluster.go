@@ -94,11 +94,8 @@ func (c *Cluster) SortedQueues() []*api.QueueInfo { return c.jobs.sortedQueues()
 // the slice.
 func (c *Cluster) WaitingJobs() []*api.JobInfo { return c.jobs.waiting.sorted() }
 
-// JobsByIndex returns all jobs by JobInfo.Index; entries may be nil. The slice belongs to the model.
-func (c *Cluster) JobsByIndex() []*api.JobInfo { return c.jobs.byIndex }
-
-// JobChanges is the journal of the jobs that Recompute has returned.
-func (c *Cluster) JobChanges() *api.Journal { return &c.jobs.changes }
+// JobTable returns what tells which jobs change.
+func (c *Cluster) JobTable() api.JobTable { return &c.jobs }
 
 // Nodes returns existing nodes by index; entries may be nil. The slice belongs to the model.
 func (c *Cluster) Nodes() []*api.NodeInfo { return c.nodes.byIndex }

@@ -237,6 +237,15 @@ func (jt *jobTable) recompute() []*api.JobInfo {
 	return changed
 }
 
+// ByIndex implements api.JobTable.
+func (jt *jobTable) ByIndex() []*api.JobInfo { return jt.byIndex }
+
+// Changes implements api.JobTable.
+func (jt *jobTable) Changes() *api.Journal { return &jt.changes }
+
+// CountWaiting implements api.JobTable.
+func (jt *jobTable) CountWaiting() int { return len(jt.waiting.created) }
+
 func (jt *jobTable) sorted() []*api.JobInfo {
 	jobs := make([]*api.JobInfo, 0, len(jt.byID))
 	for _, j := range jt.byID {

@@ -129,7 +129,9 @@ func (x *Index) Releasing() *NodeSet { return x.releasing.nodes() }
 func (x *Index) Count(t *api.TaskInfo) api.NodeCounts { return x.verdicts.count(t, true) }
 
 // CountWithoutNearest is Count without the nearest node, which costs more than all else where many nodes change.
-func (x *Index) CountWithoutNearest(t *api.TaskInfo) api.NodeCounts { return x.verdicts.count(t, false) }
+func (x *Index) CountWithoutNearest(t *api.TaskInfo) api.NodeCounts {
+	return x.verdicts.count(t, false)
+}
 
 // Keep keeps what Count has found out for an equal task until the next session closes.
 func (x *Index) Keep(t *api.TaskInfo) { x.verdicts.keep(t) }

@@ -27,7 +27,7 @@ func (action) Name() string { return Name }
 // Execute makes two passes of one loop, unless nothing can be placed.
 func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	// 1. Explain why all jobs wait, if none of them can be placed. Then the passes would change nothing.
-	if explainAll(ctx, ssn) {
+	if ssn.Backlog().Count() == 0 || explainAll(ctx, ssn) {
 		return ctx.Err()
 	}
 
