@@ -16,17 +16,8 @@ func (b *Backlog) Undisturbed() bool { return b.enabled && !b.pending.apart && b
 
 // Refused reports whether a job of the class would be refused as before, without an attempt.
 func (b *Backlog) Refused(jc *JobClass, j *api.JobInfo) bool {
-	if b.pending.apart {
-		return false
-	}
-	if r := &jc.refusal; r.outcome != nil && r.generation == b.generation && r.outcome.Job.Reason == v1alpha1.ReasonExceedsClusterCapacity {
-		return true // whatever pods run: the same nodes exist
-	}
-	return b.holds(jc, j)
+	return !b.pending.apart && b.holds(jc, j)
 }
-
-// Known reports whether a job of the class would be refused with the verdict that is known.
-func (b *Backlog) Known(jc *JobClass, j *api.JobInfo) bool { return !b.pending.apart && b.holds(jc, j) }
 
 // holds brings the refusal of a job class up to date, and reports whether it holds.
 func (b *Backlog) holds(jc *JobClass, j *api.JobInfo) bool {
@@ -37,7 +28,7 @@ func (b *Backlog) holds(jc *JobClass, j *api.JobInfo) bool {
 	}
 	b.use(r.class, j)
 	b.follow(r.class, jc)
-	if r.changed == r.class.changed && r.queued == queue.changed {
+	if r.changed == r.class.changed && r.queued == queue.changed && b.sameCapacity(jc, j) {
 		return true
 	}
 	if !b.stillRefused(jc, j, queue) {
@@ -60,6 +51,9 @@ func (b *Backlog) stillRefused(jc *JobClass, j *api.JobInfo, queue *queueState) 
 	if b.ssn.CappedBy(j, jc.Request, api.Future) != "" || b.ssn.CappedBy(j, task.Request, api.Future) != "" {
 		return false
 	}
+	if !b.sameCapacity(jc, j) {
+		return false
+	}
 	count := b.nodes.Count
 	if v.Reason == v1alpha1.ReasonExceedsClusterCapacity { // such a verdict has no nearest node, see place.Allocator.compareCapacity
 		count = b.nodes.CountWithoutNearest
@@ -76,6 +70,18 @@ func (b *Backlog) stillRefused(jc *JobClass, j *api.JobInfo, queue *queueState) 
 	r.outcome = &Outcome{Job: &again, shared: true}
 	jc.last = r.outcome
 	return true
+}
+
+// sameCapacity reports whether as many pods of a gang would fit the empty nodes as the verdict of its job class says.
+func (b *Backlog) sameCapacity(jc *JobClass, j *api.JobInfo) bool {
+	v, most := jc.refusal.outcome.Job, b.nodes.MaxMembers(j)
+	if v.Plugin != "" || v.Reason != v1alpha1.ReasonExceedsClusterCapacity {
+		return v.Plugin != "" || most >= int64(j.MinMember) || v.Reason == v1alpha1.ReasonUnschedulable
+	}
+	if most != int64(v.Have) {
+		return false
+	}
+	return !v.OnePod || b.nodes.Largest(jc.class.Signature).At(v.Dimension) == v.Limit
 }
 
 // SetRefused records that a gang was tried and refused with a verdict. It reports whether that holds for all jobs of the

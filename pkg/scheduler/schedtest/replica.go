@@ -130,9 +130,6 @@ func (r *replica) session(t T, s *Scenario) *cycle {
 		t.Fatal(err)
 	}
 	result.refusals = slices.DeleteFunc(slices.Clone(ssn.Refusals()), ofCandidates)
-	if len(result.decisions) > 0 { // then it depends on when a job is asked about, and some are refused without being asked about
-		result.refusals = slices.DeleteFunc(result.refusals, func(r framework.RefusalCount) bool { return r.Reason == framework.QueueOverused })
-	}
 	r.audit(t, "after the session")
 	result.checkGangs()
 	result.checkEvictions()

@@ -31,17 +31,14 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 		return ctx.Err()
 	}
 
-	// 2. Leave out the jobs of job classes that are refused as before: allocate only ever uses up resources.
+	// 2. Serve the jobs whose queues hold less than they deserve.
 	r := &run{ssn: ssn, allocator: place.NewAllocator(ssn)}
-	jobs := r.notRefused()
+	deferred := r.pass(ctx, ssn.Jobs(), true)
 
-	// 3. Serve the jobs whose queues hold less than they deserve.
-	deferred := r.pass(ctx, jobs, true)
-
-	// 4. Let the queues of the other jobs borrow what is left, within their capability.
+	// 3. Let the queues of the other jobs borrow what is left, within their capability.
 	r.pass(ctx, deferred, false)
 
-	// 5. Explain why the jobs of all job classes wait now.
+	// 4. Explain why the jobs of all job classes wait now.
 	r.explainJobClasses()
 	return ctx.Err()
 }

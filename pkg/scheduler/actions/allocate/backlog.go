@@ -5,7 +5,6 @@ package allocate
 
 import (
 	"context"
-	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -69,35 +68,13 @@ func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
 	return true, false
 }
 
-// notRefused returns the jobs of the session, without those of job classes that would be refused as before.
-func (r *run) notRefused() []*api.JobInfo {
-	b := r.ssn.Backlog()
-	jobs := slices.Clone(b.Unclassified())
-	for _, jc := range b.JobClasses() {
-		first := b.Waiting(jc)
-		if first == nil {
-			continue
-		}
-		if b.Refused(jc, first) {
-			b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(first) }, jc.Count())
-			continue
-		}
-		for _, j := range jc.Jobs() {
-			if b.JobClass(j) == jc {
-				jobs = append(jobs, j)
-			}
-		}
-	}
-	return jobs
-}
-
 // explainJobClasses explains why the jobs of all job classes wait, by one of each whose refusal is not known.
 func (r *run) explainJobClasses() {
 	b := r.ssn.Backlog()
 	trial, allocator := place.NewTrial(r.ssn)
 	for _, jc := range b.JobClasses() {
 		j := b.Waiting(jc)
-		if j == nil || b.Known(jc, j) {
+		if j == nil || b.Refused(jc, j) {
 			continue
 		}
 		if claim := allocator.Claim(j); claim != nil {
