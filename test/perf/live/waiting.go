@@ -6,7 +6,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
@@ -18,13 +22,15 @@ import (
 type waiting struct {
 	nodes, gangs, seconds int
 	rate                  float64       // pods per second
-	settling              time.Duration // how long the scheduler may take to write the statuses of the pending gangs
+	settling              time.Duration // how long the scheduler may take to write the conditions of the pending pods
 }
 
 const (
 	// waitingSize is the size of the pending gangs. Their pods request more than a node has, in waitingClasses sizes.
 	waitingSize    = 2
 	waitingClasses = 100
+	// settlingPeriod is how often the pods are listed until all have their conditions.
+	settlingPeriod = 5 * time.Second
 )
 
 func (m waiting) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
@@ -88,9 +94,41 @@ func (m waiting) fill(ctx context.Context, bed *testbed.Bed, b bench) error {
 	if err := bed.Submit(ctx, gangs...); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(m.settling):
-	case <-ctx.Done():
+	began := time.Now()
+	for pods := m.gangs * waitingSize; ; {
+		explained, err := m.explained(ctx, bed)
+		if err != nil {
+			return err
+		}
+		if explained == pods {
+			break
+		}
+		if time.Since(began) > m.settling {
+			return fmt.Errorf("only %d of %d pods have a condition after %s", explained, pods, m.settling)
+		}
+		select {
+		case <-time.After(settlingPeriod):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return context.Cause(ctx)
+	b.say("%d pods have their conditions after %.0f s", m.gangs*waitingSize, time.Since(began).Seconds())
+	return nil
+}
+
+// explained returns the number of pods whose condition says why they wait.
+func (m waiting) explained(ctx context.Context, bed *testbed.Bed) (int, error) {
+	list, err := bed.Client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for i := range list.Items {
+		if slices.ContainsFunc(list.Items[i].Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+		}) {
+			count++
+		}
+	}
+	return count, nil
 }
