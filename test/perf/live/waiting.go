@@ -22,16 +22,16 @@ import (
 // cases they arrive at the same rate, on the same cluster.
 type waiting struct {
 	nodes, gangs, seconds int
-	rate                  float64       // pods per second
-	settling              time.Duration // how long the scheduler may take to write the conditions of the pending pods
+	rate                  float64 // pods per second
 }
 
 const (
 	// waitingSize is the size of the pending gangs. Their pods request more than a node has, in waitingClasses sizes.
 	waitingSize    = 2
 	waitingClasses = 100
-	// settlingPeriod is how often the pods are listed until all have their conditions.
-	settlingPeriod = 5 * time.Second
+	// settlingPeriod is how often the pods are listed until all have their conditions. The measurement fails if they do
+	// not have them after settlingLimit, which is far more than any machine needs: it ends a run that would hang.
+	settlingPeriod, settlingLimit = 2 * time.Second, 10 * time.Minute
 )
 
 func (m waiting) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
@@ -96,7 +96,7 @@ func (m waiting) fill(ctx context.Context, bed *testbed.Bed, b bench) error {
 		return err
 	}
 	began, pods, explained := time.Now(), m.gangs*waitingSize, 0
-	err := wait.PollUntilContextTimeout(ctx, settlingPeriod, m.settling, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, settlingPeriod, settlingLimit, true, func(ctx context.Context) (bool, error) {
 		list, err := bed.Client.CoreV1().Pods(testbed.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return false, err
