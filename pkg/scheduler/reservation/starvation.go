@@ -32,6 +32,7 @@ func Starvation() framework.ComponentSpec {
 type starvation struct {
 	after    time.Duration // how long a gang waits before resources are reserved for it; 0: resources are never reserved
 	previous map[api.JobID]place.Placements
+	waits    waits
 	open     []*reservation // of the session that is open
 }
 

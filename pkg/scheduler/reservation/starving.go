@@ -49,7 +49,7 @@ func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool
 		if s.after == 0 || ssn.JobPipelined(j) {
 			continue
 		}
-		switch due := waitsSince(ssn, j).Add(s.after); {
+		switch due := s.waits.since(ssn, j).Add(s.after); {
 		case ssn.Now.Before(due):
 			ssn.WakeAt(due)
 		case found == nil:
@@ -59,6 +59,26 @@ func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool
 		}
 	}
 	return found
+}
+
+// waits remembers since when jobs wait, by JobInfo.Index: most of them have not changed since the last session.
+type waits []struct {
+	job        *api.JobInfo
+	generation uint64
+	minMember  int32
+	since      time.Time
+}
+
+// since returns what waitsSince does.
+func (w *waits) since(ssn *framework.Session, j *api.JobInfo) time.Time {
+	if missing := j.Index + 1 - len(*w); missing > 0 {
+		*w = append(*w, make(waits, max(64, len(*w), missing))...)
+	}
+	known := &(*w)[j.Index]
+	if known.job != j || known.generation != j.Generation || known.minMember != j.MinMember {
+		known.job, known.generation, known.minMember, known.since = j, j.Generation, j.MinMember, waitsSince(ssn, j)
+	}
+	return known.since
 }
 
 // waitsSince returns when the last of the tasks was created that the gang needs: it could have started from then on. It
