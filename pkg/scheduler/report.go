@@ -38,10 +38,10 @@ func newReporter() *reporter {
 // shown is what a reported job had that shares its outcome with other jobs. While it has that and does not change, its
 // report is the same.
 type shown struct {
-	job             *api.JobInfo
-	group           *v1alpha1.PodGroup
-	outcome         *framework.Outcome
-	unknownPriority bool
+	job           *api.JobInfo
+	group         *v1alpha1.PodGroup
+	groupPriority *int32 // of its priority class; nil if there is no such class
+	outcome       *framework.Outcome
 }
 
 // report returns the report about jobs that have changed or are pending, unless they were reported equally before, and
@@ -78,8 +78,7 @@ func (r *reporter) isShown(ssn *framework.Session, j *api.JobInfo) bool {
 		}
 		return false
 	}
-	_, unknown := j.UnknownPriorityClass()
-	now := shown{j, j.Group, outcome, unknown}
+	now := shown{j, j.Group, j.Tracking.GroupPriority, outcome}
 	if known && r.shown[j.Index] == now {
 		return true
 	}
