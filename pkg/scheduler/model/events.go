@@ -235,8 +235,7 @@ func (e Events) SetNamespace(ns *v1.Namespace) {
 
 // DeleteNamespace deletes a namespace.
 func (e Events) DeleteNamespace(name string) {
-	if _, ok := e.c.namespaces[name]; ok {
-		delete(e.c.namespaces, name)
+	if e.c.namespaces.remove(name) {
 		e.namespacesChanged()
 	}
 }
