@@ -64,6 +64,8 @@ type Scheduler struct {
 	// decided is the generation of the model after the last cycle. As long as the model has this
 	// generation, another cycle would decide the same. It is 0 if the next cycle must run in any case.
 	decided uint64
+	// placed is the generation of placements after the last cycle.
+	placed uint64
 	// wake is when a cycle is due although the model has not changed; zero if there is no such time.
 	wake time.Time
 	// busySince is when the running cycle began; nil between cycles. It is a time.Time, because its
@@ -151,17 +153,38 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := s.Clock.Now()
 		s.RunOnce(ctx)
-		took := s.Clock.Since(began)
-		select {
-		case <-ctx.Done():
-		case <-periodic.C():
-		case <-s.changed:
-		case <-s.cache.Wake():
-			s.pause(ctx, max(gatherDelay, took))
-		}
+		s.await(ctx, periodic.C(), max(gatherDelay, s.Clock.Since(began)))
 	}
 	<-done
 	return nil
+}
+
+// await returns when a cycle is due. After an event it waits for more of them first.
+func (s *Scheduler) await(ctx context.Context, periodic <-chan time.Time, delay time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-periodic:
+			return
+		case <-s.changed:
+			return
+		case <-s.cache.Wake():
+			s.pause(ctx, delay)
+			if !s.gathering() {
+				return
+			}
+		}
+	}
+}
+
+// gathering applies the events since the last cycle, and reports whether they are about gangs that still lack pods, and
+// nothing else. A cycle could place none of these, and the event of the last pod triggers one. Until then the periodic
+// cycle keeps statuses up to date, and what queues deserve, which depends on what their pods request.
+func (s *Scheduler) gathering() bool {
+	s.cache.Apply()
+	cluster := s.cache.Model()
+	return s.decided != 0 && cluster.Generations().Placement == s.placed && cluster.Events().Gathering()
 }
 
 func (s *Scheduler) pause(ctx context.Context, d time.Duration) {
@@ -210,7 +233,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
 	// are an exception: kube-scheduler's plugins read them outside the model.
-	s.decided, s.wake = cluster.Generations().Model, ssn.Wake()
+	s.decided, s.placed, s.wake = cluster.Generations().Model, cluster.Generations().Placement, ssn.Wake()
 	if slices.ContainsFunc(ssn.Backlog().Unclassified(), waitsForClaims) {
 		s.decided = 0
 	}

@@ -285,6 +285,49 @@ func TestCyclesAreSkippedWithoutChanges(t *testing.T) {
 	}
 }
 
+func TestNoCyclesWhileAGangGathers(t *testing.T) {
+	var cycles atomic.Int32
+	probe := func(context.Context, *framework.Session) error {
+		cycles.Add(1)
+		return nil
+	}
+	small := func(name string) *v1.Pod {
+		p := member(name)
+		p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("1")
+		return p
+	}
+	unknown := small("unknown")
+	unknown.Labels[v1alpha1.LabelPodGroup] = "missing"
+	run(t, probed, probe, func(h *harness) {
+		time.Sleep(5*time.Second + time.Second/4)
+		for _, step := range []struct {
+			name   string
+			create *v1.Pod
+			wait   time.Duration
+			cycles int32
+			bound  []string
+		}{
+			{"a pod of a gang of two arrives", small("a"), time.Second / 4, 0, []string{}},
+			{"so does a pod whose PodGroup does not exist", unknown, time.Second / 4, 0, []string{}},
+			{"the period ends: the statuses change", nil, time.Second / 2, 1, []string{}},
+			{"the last pod arrives", small("b"), time.Second / 4, 1, []string{"a", "b"}},
+			{"a pod arrives that needs no other", pod("c"), time.Second / 4, 1, []string{"a", "b", "c"}},
+		} {
+			before := cycles.Load()
+			if step.create != nil {
+				h.create(step.create)
+			}
+			time.Sleep(step.wait)
+			if got := cycles.Load() - before; got != step.cycles {
+				t.Errorf("%s: %d cycles, want %d", step.name, got, step.cycles)
+			}
+			if got := h.bound(); !slices.Equal(got, step.bound) {
+				t.Errorf("%s: bound %q, want %q", step.name, got, step.bound)
+			}
+		}
+	}, node("n"))
+}
+
 func TestCycleWhenAGangStarves(t *testing.T) {
 	var cycles atomic.Int32
 	probe := func(context.Context, *framework.Session) error {

@@ -47,6 +47,7 @@ func TestCluster(t *testing.T) {
 		"pods end according to their annotations and owners":     testPodLives,
 		"pods that do not fit their node are rejected":           testAdmission,
 		"resources are free after a pod has ended or is deleted": testResourcesAreFreed,
+		"a pod that is deleted while it starts ends once":        testEndsOnce,
 		"a node created through the API gets a kubelet":          testForeignNode,
 		"a kustomization is applied, definitions first":          testApply,
 	} {

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -176,4 +177,12 @@ func (j *JobInfo) Running() int32 {
 // or its group is neither running nor ended.
 func (j *JobInfo) Waits() bool {
 	return j.Tracking.Counts[Pending] > 0 || j.Group != nil && !j.Ready() && !j.Ended()
+}
+
+// CompareJobAge orders jobs by creation, then by namespace and name, then by id. It is never zero for two jobs.
+func CompareJobAge(a, b *JobInfo) int {
+	if n := CompareAge(a.Created, b.Created, a.Key, b.Key); n != 0 {
+		return n
+	}
+	return cmp.Compare(a.ID, b.ID)
 }

@@ -30,12 +30,12 @@ func (l *agedJobs) update(has func(*api.JobInfo) bool) {
 		l.list = slices.DeleteFunc(l.list, func(j *api.JobInfo) bool { return !has(j) })
 	}
 	if first := len(l.list); len(l.added) > 0 {
-		slices.SortFunc(l.added, compareAges)
+		slices.SortFunc(l.added, api.CompareJobAge)
 		l.list = append(l.list, l.added...)
-		l.unsorted = l.unsorted || first > 0 && compareAges(l.list[first-1], l.list[first]) > 0
+		l.unsorted = l.unsorted || first > 0 && api.CompareJobAge(l.list[first-1], l.list[first]) > 0
 	}
 	if l.unsorted {
-		slices.SortFunc(l.list, compareAges)
+		slices.SortFunc(l.list, api.CompareJobAge)
 	}
 	l.added, l.dropped, l.unsorted = l.added[:0], false, false
 	l.version++

@@ -94,7 +94,7 @@ func divide(c *model.Cluster, enabled, apart bool) map[string][]string {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortFunc(jobs, compareAges)
+	slices.SortFunc(jobs, api.CompareJobAge)
 	all := map[string][]string{}
 	for _, j := range jobs {
 		list := "others"

@@ -4,8 +4,6 @@
 package framework
 
 import (
-	"cmp"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -39,21 +37,13 @@ type points struct {
 	unfits api.Attributed // of Filter and Predicate
 }
 
-// CompareJobs orders jobs: plugins first, then creation time, then id. It is never zero for
+// CompareJobs orders jobs: plugins first, then creation time, then namespace and name, then id. It is never zero for
 // two jobs.
 func (p *points) CompareJobs(a, b *api.JobInfo) int {
 	if n := first(p.jobOrder, a, b); n != 0 {
 		return n
 	}
-	return compareAges(a, b)
-}
-
-// compareAges orders jobs by creation time, then by id.
-func compareAges(a, b *api.JobInfo) int {
-	if n := cmp.Compare(a.Created, b.Created); n != 0 {
-		return n
-	}
-	return cmp.Compare(a.Key+"/"+string(a.ID), b.Key+"/"+string(b.ID))
+	return api.CompareJobAge(a, b)
 }
 
 // CompareQueues orders queues as plugins do; zero leaves it to the caller.

@@ -53,7 +53,7 @@ func NewCluster(o Options) *Cluster {
 		nodes:          newNodeTable(generations),
 		jobs:           newJobTable(o, dims, generations),
 		signatures:     newSignatureTable(dims),
-		namespaces:     namespaceTable{},
+		namespaces:     newNamespaceTable(),
 		budgets:        newBudgetTable(),
 		evictions:      newEvictionTable(),
 	}
@@ -114,7 +114,7 @@ func (c *Cluster) NodeSpecChanges() *api.Journal { return &c.nodes.specChanges }
 
 // NamespaceLabels returns the labels of a namespace, and whether it is known. Read only.
 func (c *Cluster) NamespaceLabels(name string) (labels.Set, bool) {
-	ns, known := c.namespaces[name]
+	ns, known := c.namespaces.byName[name]
 	return ns.Labels, known
 }
 
@@ -128,7 +128,7 @@ func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
 func (c *Cluster) ClassOf(t *api.TaskInfo) *api.EquivalenceClass {
 	now := api.ClassVersion{Terms: c.signatures.terms.generation, Namespaces: c.generations.Namespaces}
 	if t.Tracking.Class == nil || t.Tracking.ClassAt != now {
-		t.Tracking.Class = c.signatures.classOf(t, c.namespaces[t.Pod.Namespace].Labels)
+		t.Tracking.Class = c.signatures.classOf(t, c.namespaces.byName[t.Pod.Namespace].Labels)
 		t.Tracking.ClassAt = now
 	}
 	return t.Tracking.Class
@@ -159,7 +159,7 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return groupNotFound(j)
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
-	case c.namespaces[j.Namespace].Terminating:
+	case c.namespaces.terminating[j.Namespace]:
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
 	case j.Tracking.Backoff != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.Tracking.Backoff}

@@ -29,6 +29,14 @@ func (e Events) Recompute() []*api.JobInfo {
 	return e.c.jobs.recompute()
 }
 
+// Gathering reports whether all jobs that have changed since the last Recompute are gangs that lack pods or their
+// PodGroup.
+func (e Events) Gathering() bool {
+	return !slices.ContainsFunc(e.c.jobs.changed, func(j *api.JobInfo) bool {
+		return !(j.GroupName != "" && j.Group == nil) && j.ValidCount() >= j.MinMember
+	})
+}
+
 // NotifyExternalChange counts a change of an object that plugins read themselves, such as a
 // volume or claim, so that the scheduler does not skip the next cycle.
 func (e Events) NotifyExternalChange() { e.changed() }
@@ -235,8 +243,7 @@ func (e Events) SetNamespace(ns *v1.Namespace) {
 
 // DeleteNamespace deletes a namespace.
 func (e Events) DeleteNamespace(name string) {
-	if _, ok := e.c.namespaces[name]; ok {
-		delete(e.c.namespaces, name)
+	if e.c.namespaces.remove(name) {
 		e.namespacesChanged()
 	}
 }

@@ -67,7 +67,7 @@ func Inspect(c *Cluster) Inspection {
 		IndexedTerms:         len(terms.others),
 		Devices:              c.nodes.devices,
 		DeviceDimensions:     c.signatures.deviceDimensions,
-		Namespaces:           c.namespaces,
+		Namespaces:           c.namespaces.byName,
 		Budgets:              c.budgets.budgets,
 		UnconfirmedEvictions: c.budgets.unconfirmed,
 		RestoredBinds:        c.inFlight.binds,

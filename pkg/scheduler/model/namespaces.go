@@ -22,8 +22,15 @@ func (n Namespace) equal(o Namespace) bool {
 	return n.Terminating == o.Terminating && maps.Equal(n.Labels, o.Labels)
 }
 
-// namespaceTable holds the namespaces by name.
-type namespaceTable map[string]Namespace
+// namespaceTable holds the namespaces.
+type namespaceTable struct {
+	byName      map[string]Namespace
+	terminating map[string]bool // of these, most of the time none
+}
+
+func newNamespaceTable() namespaceTable {
+	return namespaceTable{map[string]Namespace{}, map[string]bool{}}
+}
 
 // set reports whether the namespace has changed.
 func (nt namespaceTable) set(ns *v1.Namespace) bool {
@@ -31,16 +38,28 @@ func (nt namespaceTable) set(ns *v1.Namespace) bool {
 		Labels:      labels.Set(ns.Labels),
 		Terminating: ns.DeletionTimestamp != nil || ns.Status.Phase == v1.NamespaceTerminating,
 	}
-	if old, known := nt[ns.Name]; known && old.equal(now) {
+	if old, known := nt.byName[ns.Name]; known && old.equal(now) {
 		return false
 	}
-	nt[ns.Name] = now
+	nt.remove(ns.Name)
+	nt.byName[ns.Name] = now
+	if now.Terminating {
+		nt.terminating[ns.Name] = true
+	}
 	return true
+}
+
+// remove reports whether the namespace was known.
+func (nt namespaceTable) remove(name string) bool {
+	_, known := nt.byName[name]
+	delete(nt.byName, name)
+	delete(nt.terminating, name)
+	return known
 }
 
 func (nt namespaceTable) selected(selector labels.Selector) []string {
 	var names []string
-	for name, ns := range nt {
+	for name, ns := range nt.byName {
 		if selector.Matches(ns.Labels) {
 			names = append(names, name)
 		}

@@ -46,13 +46,13 @@ func (w *waitingJobs) sorted() []*api.JobInfo {
 			added = append(added, j)
 		}
 	}
-	slices.SortFunc(added, older)
+	slices.SortFunc(added, api.CompareJobAge)
 	list := make([]*api.JobInfo, 0, len(w.created))
 	for _, j := range w.list {
 		if _, changed := w.changed[j]; changed {
 			continue
 		}
-		for len(added) > 0 && older(added[0], j) < 0 {
+		for len(added) > 0 && api.CompareJobAge(added[0], j) < 0 {
 			list, added = append(list, added[0]), added[1:]
 		}
 		list = append(list, j)
@@ -60,8 +60,4 @@ func (w *waitingJobs) sorted() []*api.JobInfo {
 	w.list = append(list, added...)
 	clear(w.changed)
 	return w.list
-}
-
-func older(a, b *api.JobInfo) int {
-	return api.CompareAge(a.Created, b.Created, string(a.ID), string(b.ID))
 }

@@ -30,7 +30,7 @@ func TestWaitingJobsAgainstSort(t *testing.T) {
 				continue
 			}
 			want := slices.DeleteFunc(slices.Clone(jobs), func(j *api.JobInfo) bool { return !waits[j] })
-			slices.SortFunc(want, older)
+			slices.SortFunc(want, api.CompareJobAge)
 			if got := w.sorted(); !slices.Equal(got, want) {
 				t.Fatalf("got %v, want %v", ids(got), ids(want))
 			}

@@ -18,9 +18,8 @@ func (s *Snapshot) expandJobs(o *Objects) error {
 	started := map[string]bool{} // by namespace and name of the Job
 	objects := o.sorted()
 	for _, obj := range objects {
-		owner := metav1.GetControllerOfNoCopy(obj)
-		if _, isPod := obj.(*v1.Pod); isPod && owner != nil && owner.Kind == "Job" {
-			started[obj.GetNamespace()+"/"+owner.Name] = true
+		if pod, isPod := obj.(*v1.Pod); isPod {
+			started[jobOf(pod)] = true // no Job has the empty name
 		}
 	}
 	for _, obj := range objects {

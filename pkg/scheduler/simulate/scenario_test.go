@@ -198,8 +198,13 @@ status: {phase: Available}
 		},
 		"no pods are created for a Job that has pods": {
 			given: []string{node("n1", "4"), queue("default", 1), job("  parallelism: 3\n"),
-				strings.ReplaceAll(pod("j-x", "default", "1", ownedBy("j")), "ReplicaSet", "Job")},
+				strings.ReplaceAll(pod("j-x", "default", "1", ownedBy("j")), "apps/v1, kind: ReplicaSet", "batch/v1, kind: Job")},
 			want: "1: bind default/j-x n1",
+		},
+		"pods are created for a Job whose name a job of another API has": {
+			given: []string{node("n1", "4"), queue("default", 1), job("  parallelism: 1\n"),
+				strings.ReplaceAll(pod("j-x", "default", "1", ownedBy("j")), "apps/v1, kind: ReplicaSet", "batch.volcano.sh/v1alpha1, kind: Job")},
+			want: "1: bind default/j-0 n1\n1: bind default/j-x n1",
 		},
 		"no pods are created for a Job that is suspended or has ended": {
 			given: []string{node("n1", "4"), queue("default", 1), job("  suspend: true\n"),

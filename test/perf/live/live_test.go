@@ -32,7 +32,7 @@ func TestSmall(t *testing.T) {
 	}{
 		"idle": {idle{nodes: 4, size: 8, gangs: 2}, []string{"plain-median", "plain-p99", "median", "p99"}},
 		"waiting": {
-			waiting{nodes: 10, gangs: 20, seconds: 2, rate: 20, settling: time.Second}, []string{"latency-p99-without", "latency-p99-with", "latency-p99-ratio"},
+			waiting{nodes: 10, gangs: 20, seconds: 2, rate: 20}, []string{"latency-p99-without", "latency-p99-with", "latency-p99-ratio"},
 		},
 		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "rate", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
 		"evict":  {evictions{nodes: 4, gangs: 4, size: 4, preemptor: 8, rounds: 2}, []string{"ceiling", "scheduler", "latency", "of-ceiling"}},

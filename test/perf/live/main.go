@@ -68,7 +68,7 @@ func measurements() []measurement {
 			return stream{nodes: 1000, lives: b.pick(3000, 600), seconds: b.pick(60, 15), share: 0.7}.measure(ctx, b)
 		}},
 		{"waiting", "1,000 nodes, and small gangs with and without 10,000 pending ones", func(ctx context.Context, b bench) ([]figures.Figure, error) {
-			return waiting{nodes: b.pick(1000, 200), gangs: b.pick(10_000, 1000), seconds: b.pick(40, 15), rate: 150, settling: 5 * time.Minute}.measure(ctx, b)
+			return waiting{nodes: b.pick(1000, 200), gangs: b.pick(10_000, 1000), seconds: b.pick(40, 15), rate: 150}.measure(ctx, b)
 		}},
 		{"evict", "100 nodes full of 100 gangs of 32, and a gang of 640 that evicts 20 of them", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return evictions{nodes: 100, gangs: 100, size: 32, preemptor: 640, rounds: b.pick(3, 1)}.measure(ctx, b)

@@ -64,7 +64,7 @@ func Start(ctx context.Context, c Config) error {
 	parallelism := uint(c.Parallelism)
 	controller, err := controllers.NewController(controllers.Config{
 		Clock:          c.Clock,
-		TypedClient:    deletingByUID{c.Client},
+		TypedClient:    guardedClient{c.Client},
 		ManageAllNodes: true,
 		NodeIP:         "127.0.0.1",
 		CIDR:           "10.128.0.0/9",

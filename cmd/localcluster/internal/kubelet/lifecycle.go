@@ -30,14 +30,16 @@ type podLifecycle struct {
 	admission  *admission
 }
 
-// patch is merged into a pod. With the UID the API server rejects it if another pod has the name meanwhile.
+// patch is merged into a pod. With the UID the API server rejects it if another pod has the name meanwhile, with the
+// resource version if the pod has changed; see guardedClient.
 type patch struct {
 	Metadata patchMeta        `json:"metadata"`
 	Status   corev1.PodStatus `json:"status"`
 }
 
 type patchMeta struct {
-	UID types.UID `json:"uid"`
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
 // behaviour is the content of a pod's annotations.
@@ -69,7 +71,7 @@ func (l *podLifecycle) change(status func(*corev1.Pod) corev1.PodStatus) func(an
 		if err = json.Unmarshal(data, &pod); err != nil {
 			return "", fmt.Errorf("decoding a pod: %w", err)
 		}
-		data, err = json.Marshal(patch{Metadata: patchMeta{UID: pod.UID}, Status: status(&pod)})
+		data, err = json.Marshal(patch{Metadata: patchMeta{pod.UID, pod.ResourceVersion}, Status: status(&pod)})
 		if err != nil {
 			return "", fmt.Errorf("encoding the status of a pod: %w", err)
 		}

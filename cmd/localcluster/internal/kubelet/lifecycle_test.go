@@ -182,8 +182,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestPatchHasUID(t *testing.T) {
+func TestPatchHasPreconditions(t *testing.T) {
 	pod := newPod("a")
+	pod.ResourceVersion = "7"
 	generic := map[string]any{}
 	data, err := json.Marshal(pod)
 	if err != nil {
@@ -204,7 +205,7 @@ func TestPatchHasUID(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Metadata.UID != pod.UID || got.Status.Phase != corev1.PodRunning {
+	if got.Metadata.UID != pod.UID || got.Metadata.ResourceVersion != "7" || got.Status.Phase != corev1.PodRunning {
 		t.Errorf("got %s", text)
 	}
 }

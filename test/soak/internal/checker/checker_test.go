@@ -45,12 +45,6 @@ func TestViolations(t *testing.T) {
 		"a terminated pod holds no resources": {
 			given: []event{at(0, node("n", "1"), pod("a", on("n")), pod("a", on("n"), phase(corev1.PodSucceeded, ""))), at(second, pod("b", on("n")))},
 		},
-		"a terminated pod holds no resources, even if its kubelet writes an earlier phase": {
-			given: []event{
-				at(0, node("n", "1"), pod("a", on("n")), pod("a", on("n"), phase(corev1.PodFailed, ""))),
-				at(second, pod("a", on("n"), phase(corev1.PodRunning, "")), pod("b", on("n"))),
-			},
-		},
 		"another client bound a pod at the same time": {
 			given: []event{at(0, node("n", "1"), pod("f", foreign, put("n"))), at(second, pod("b", on("n")))},
 		},

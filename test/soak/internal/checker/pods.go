@@ -25,7 +25,6 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 		before = &corev1.Pod{}
 		c.record.say(p, "is created")
 	}
-	p = endedFinally(before, p)
 	if before.Spec.NodeName != "" && before.Spec.NodeName != p.Spec.NodeName {
 		c.record.fail(Once, podKeys(p), "pod %s moved from node %s to %q", name(p), before.Spec.NodeName, p.Spec.NodeName)
 	}
@@ -45,17 +44,6 @@ func (c *Checker) Pod(at time.Time, p *corev1.Pod, gone bool) {
 		delete(c.evictions.early, p.UID)
 	}
 	c.starts.complete(jobKey(p))
-}
-
-// endedFinally returns the pod in its last phase if it has ended before. A kubelet never changes that phase, but a
-// simulated one does if a pod is deleted while its start is being written.
-func endedFinally(before, p *corev1.Pod) *corev1.Pod {
-	if !capacity.Ended(before) || capacity.Ended(p) {
-		return p
-	}
-	p = p.DeepCopy()
-	p.Status.Phase = before.Status.Phase
-	return p
 }
 
 // follow checks a change of a pod of the scheduler.
