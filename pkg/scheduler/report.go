@@ -45,9 +45,13 @@ func newReporter() *reporter {
 func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.Report {
 	report, b := &api.Report{}, ssn.Backlog()
 	seen := make(map[*api.JobInfo]bool, len(changed))
+	first := func(j *api.JobInfo) bool {
+		before := seen[j]
+		seen[j] = true
+		return !before
+	}
 	add := func(j *api.JobInfo) {
-		if !seen[j] {
-			seen[j] = true
+		if first(j) {
 			r.reportJob(ssn, j, report)
 		}
 	}
@@ -57,7 +61,12 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 	for _, j := range b.Others() {
 		add(j)
 	}
-	r.reportShared(ssn, add)
+	for _, j := range r.single {
+		if jc := b.JobClass(j); jc != nil && ssn.Outcome(j) == jc.Outcome() {
+			add(j)
+		}
+	}
+	r.reportShared(ssn, first, report)
 	r.single = nil
 	ssn.EachExplained(func(j *api.JobInfo, _ *framework.Outcome) {
 		if j.Waits() {
@@ -72,26 +81,35 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 	return report
 }
 
-// reportShared adds the jobs of job classes with a new outcome, and those that had an outcome of their own before.
-func (r *reporter) reportShared(ssn *framework.Session, add func(*api.JobInfo)) {
-	b := ssn.Backlog()
+// reportShared adds the jobs of job classes with a new outcome. Their pods are left out if these show the same text.
+func (r *reporter) reportShared(ssn *framework.Session, first func(*api.JobInfo) bool, report *api.Report) {
+	dims := ssn.Cluster().Dims()
 	shown := make(map[*framework.JobClass]*framework.Outcome, len(r.shown))
-	for _, jc := range b.JobClasses() {
-		shown[jc] = jc.Outcome()
-		if shown[jc] != nil && r.shown[jc] == shown[jc] {
+	for _, jc := range ssn.Backlog().JobClasses() {
+		before, now := r.shown[jc], jc.Outcome()
+		shown[jc] = now
+		if now != nil && before == now {
 			continue
 		}
+		samePods := before != nil && now != nil && podReason(before.Job) == podReason(now.Job) &&
+			before.Message(before.Job, dims) == now.Message(now.Job, dims)
 		for _, j := range jc.Jobs() {
-			if ssn.Outcome(j) == jc.Outcome() {
-				add(j)
+			switch {
+			case ssn.Outcome(j) != now || !first(j):
+			case samePods:
+				reportGroup(ssn, j, report)
+			default:
+				r.reportJob(ssn, j, report)
 			}
 		}
 	}
 	r.shown = shown
-	for _, j := range r.single {
-		if jc := b.JobClass(j); jc != nil && ssn.Outcome(j) == jc.Outcome() {
-			add(j)
-		}
+}
+
+// reportGroup adds the PodGroup of a job, if it has one.
+func reportGroup(ssn *framework.Session, j *api.JobInfo, report *api.Report) {
+	if j.Group != nil {
+		report.PodGroups = append(report.PodGroups, groupReport(ssn, j))
 	}
 }
 
@@ -101,20 +119,21 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 		delete(r.reported, j.ID)
 		return
 	}
-	if j.Group != nil {
-		report.PodGroups = append(report.PodGroups, groupReport(ssn, j))
+	reportGroup(ssn, j, report)
+	outcome, before := ssn.Outcome(j), len(report.Pods)
+	report.Pods = append(report.Pods, failedBinds(j)...)
+	if outcome != nil {
+		report.Pods = appendPodReports(report.Pods, ssn, j, outcome)
 	}
-	pods := failedBinds(j)
-	if outcome := ssn.Outcome(j); outcome != nil {
-		pods = append(pods, podReports(ssn, j, outcome)...)
-	}
-	if len(pods) == 0 {
+	pods := report.Pods[before:]
+	if len(pods) == 0 || outcome != nil && outcome.Shared() { // such a job is reported when its outcome has changed
 		delete(r.reported, j.ID)
 		return
 	}
 	if text := digest(pods); text != r.reported[j.ID] {
 		r.reported[j.ID] = text
-		report.Pods = append(report.Pods, pods...)
+	} else {
+		report.Pods = report.Pods[:before]
 	}
 }
 
@@ -190,13 +209,16 @@ func failedBinds(j *api.JobInfo) []api.PodReport {
 	return reports
 }
 
-// podReports returns the reason why each pending member is pending. The reason Unschedulable makes
+// appendPodReports appends the reason why each pending member is pending. The reason Unschedulable makes
 // autoscalers add nodes, so only members that the gang needs to start get it.
-func podReports(ssn *framework.Session, j *api.JobInfo, outcome *framework.Outcome) []api.PodReport {
+func appendPodReports(reports []api.PodReport, ssn *framework.Session, j *api.JobInfo, outcome *framework.Outcome) []api.PodReport {
 	dims := ssn.Cluster().Dims()
 	needed := int(j.MinMember - j.ReadyCount())
-	var reports []api.PodReport
-	for i, t := range ssn.WaitingTasks(j) {
+	tasks := j.Tasks // in no order; that of waiting tasks matters if some of them are not needed
+	if int32(len(tasks)) != j.Waiting() || needed < len(tasks) {
+		tasks = ssn.WaitingTasks(j)
+	}
+	for i, t := range tasks {
 		verdict := outcome.Tasks[t.Signature]
 		reason, message := "", ""
 		switch {

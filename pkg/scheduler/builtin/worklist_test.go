@@ -5,10 +5,12 @@ package builtin_test
 
 import (
 	"context"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -20,12 +22,13 @@ import (
 )
 
 // TestWorklistAgainstScan places jobs of random clusters in the order of a worklist, and compares each choice with a scan
-// of all jobs that are left.
+// of all jobs that are left. The list skips some of the jobs, as if it were known that they cannot be placed; the scan
+// finds them and does not place them.
 func TestWorklistAgainstScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &randomCluster{t: t}
 		registry := BuiltIn(t)
-		if err := registry.AddAction(scanned{t}); err != nil {
+		if err := registry.AddAction(scanned{t, rapid.Uint32().Draw(t, "parts")}); err != nil {
 			t.Fatal(err)
 		}
 		policy := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"scanned"`, 1)
@@ -38,28 +41,154 @@ func TestWorklistAgainstScan(t *testing.T) {
 }
 
 // scanned is an action like allocate.
-type scanned struct{ t *rapid.T }
+type scanned struct {
+	t    *rapid.T
+	seed uint32
+}
 
 func (scanned) Name() string { return "scanned" }
 
 func (a scanned) Execute(_ context.Context, ssn *framework.Session) error {
-	list, left, allocator := worklist.New(ssn, ssn.Jobs()), slices.Clone(ssn.Jobs()), place.NewAllocator(ssn)
+	left, allocator := slices.Clone(ssn.Jobs()), place.NewAllocator(ssn)
+	refused, late := map[*api.JobInfo]bool{}, map[*api.JobInfo]bool{}
+	list := worklist.Of(ssn, a.parts(ssn, refused, late))
+	var skipped, want []*api.JobInfo // in this order
+	list.OnSkip(func(jobs []*api.JobInfo) { skipped = append(skipped, jobs...) })
+	drop := func(job *api.JobInfo) {
+		left = slices.DeleteFunc(left, func(j *api.JobInfo) bool { return j == job })
+	}
 	for {
-		want, got := scan(ssn, left), list.Next()
-		if got != want {
-			a.t.Fatalf("the list returns %v, and %v is first", got, want)
+		first, got := scan(ssn, left), list.Next()
+		for ; first != got && refused[first]; first = scan(ssn, left) {
+			want = append(want, first)
+			drop(first)
+		}
+		if got != first {
+			a.t.Fatalf("the list returns %v, and %v is first", got, first)
 		}
 		if got == nil {
 			ssn.ActivateReservation(nil)
+			sameJobs(a.t, want, skipped)
 			return nil
+		}
+		if late[got] { // the others of its part are refused too
+			list.Refuse()
+			drop(got)
+			for j := range late {
+				refused[j] = true
+			}
+			continue
 		}
 		ssn.ActivateReservation(got)
 		if claim := allocator.Claim(got); claim != nil && allocator.Allocate(claim) {
 			list.Return(got)
 		} else {
-			left = slices.DeleteFunc(left, func(j *api.JobInfo) bool { return j == got })
+			drop(got)
 		}
 	}
+}
+
+// parts divides the jobs: some are refused from the beginning, and some of one queue when the list returns the first.
+func (a scanned) parts(ssn *framework.Session, refused, late map[*api.JobInfo]bool) []*worklist.Part {
+	var open, first, second, third []*api.JobInfo
+	for _, j := range ssn.Jobs() {
+		h := fnv.New32a()
+		h.Write([]byte(j.Key)) // schedtest repeats the session with the objects in another order
+		switch (h.Sum32() ^ a.seed) % 5 {
+		case 0, 1:
+			first = append(first, j)
+		case 2:
+			second = append(second, j)
+		case 3:
+			if len(third) == 0 || third[0].Queue == j.Queue {
+				third = append(third, j)
+				late[j] = true
+				continue
+			}
+			fallthrough
+		default:
+			open = append(open, j)
+		}
+	}
+	parts := worklist.Sorted(ssn, open)
+	for _, jobs := range [][]*api.JobInfo{first, second} {
+		for _, p := range worklist.Sorted(ssn, jobs) {
+			p.Refused = true
+			parts = append(parts, p)
+			for _, j := range p.Jobs {
+				refused[j] = true
+			}
+		}
+	}
+	for _, p := range worklist.Sorted(ssn, third) {
+		p.Equal = true
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// sameJobs asserts that the jobs of each queue were skipped in their order, each once.
+func sameJobs(t *rapid.T, want, got []*api.JobInfo) {
+	byQueue := func(jobs []*api.JobInfo) map[api.QueueID][]string {
+		names := map[api.QueueID][]string{}
+		for _, j := range jobs {
+			names[j.Queue.ID] = append(names[j.Queue.ID], j.Key)
+		}
+		for _, list := range names {
+			slices.Sort(list)
+		}
+		return names
+	}
+	if diff := cmp.Diff(byQueue(want), byQueue(got)); diff != "" {
+		t.Fatalf("skipped (-want +got):\n%s", diff)
+	}
+}
+
+// TestSkippedJobsKeepTheirPlaces asserts that a job that is skipped delays older jobs of its queue behind it as long as it
+// would if it were tried.
+func TestSkippedJobsKeepTheirPlaces(t *testing.T) {
+	var got []string
+	order := orderAction(func(ssn *framework.Session) {
+		got = nil
+		var skipped, others []*api.JobInfo
+		for _, j := range ssn.Jobs() {
+			if j.Priority > 0 {
+				skipped = append(skipped, j)
+			} else {
+				others = append(others, j)
+			}
+		}
+		parts := worklist.Sorted(ssn, skipped)
+		parts[0].Refused = true
+		list := worklist.Of(ssn, append(parts, worklist.Sorted(ssn, others)...))
+		for job := list.Next(); job != nil; job = list.Next() {
+			got = append(got, job.GetName())
+		}
+	})
+	registry := BuiltIn(t)
+	if err := registry.AddAction(order); err != nil {
+		t.Fatal(err)
+	}
+	policy := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"order"`, 1)
+	New(t, registry, Given(
+		Queue("a", 1), Queue("b", 1),
+		Group("a/refused", 1, Pending(1, "1cpu", Priority(2))),
+		Group("a/old", 1, Pending(1, "1cpu")),
+		Group("b/young", 1, Pending(1, "1cpu")),
+		Group("a/youngest", 1, Pending(1, "1cpu", Priority(1))),
+	), WithConfig(policy)).Cycle()
+	if want := []string{"young", "old"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type orderAction func(*framework.Session)
+
+func (orderAction) Name() string { return "order" }
+
+func (a orderAction) Execute(_ context.Context, ssn *framework.Session) error {
+	a(ssn)
+	return nil
 }
 
 // scan returns the first job of the first queue.

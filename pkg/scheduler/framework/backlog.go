@@ -51,6 +51,7 @@ type Backlog struct {
 
 	// state counts sessions, and what they commit and reserve; opened is what it was when the session had opened.
 	state, opened uint64
+	reserved      bool // resources have been reserved in the session
 	// apart are the jobs that are unlike others of their job class: plugins distinguish them, or resources were
 	// reserved for them in the session.
 	apart map[*api.JobInfo]bool
@@ -111,7 +112,7 @@ func (b *Backlog) open(ssn *Session, tryAll bool) {
 	b.ssn = ssn
 	b.session++
 	b.state++
-	b.opened = b.state
+	b.opened, b.reserved = b.state, false
 	b.used, b.unclassified, b.decided = b.used[:0], b.unclassified[:0], b.decided[:0]
 	clear(b.apart)
 	if ssn.cluster.JobTable().CountWaiting() == 0 { // the rest would cost more than the session
@@ -297,6 +298,7 @@ func (b *Backlog) committed(decisions []api.Decision) {
 // reserves notes that resources are reserved for a job, or not any more.
 func (b *Backlog) reserves(q *api.QueueInfo, r *api.Reservation) {
 	b.state++
+	b.reserved = true
 	b.touchQueue(q)
 	for _, part := range r.Parts {
 		b.touch(part.Node)
@@ -330,6 +332,49 @@ func (b *Backlog) Decided() []*api.JobInfo { return b.decided }
 func (b *Backlog) HadJobClass(j *api.JobInfo) bool {
 	r := b.pending.record(j)
 	return r != nil && r.class != nil && r.class.session == b.session && !b.apart[j]
+}
+
+// Reserved reports whether the session has reserved resources for jobs.
+func (b *Backlog) Reserved() bool { return b.reserved }
+
+// Declassified returns the jobs that had a job class when the session opened and have none any more, because the session
+// has placed tasks of them.
+func (b *Backlog) Declassified() []*api.JobInfo {
+	var jobs []*api.JobInfo
+	for _, j := range b.decided {
+		if b.HadJobClass(j) && b.JobClass(j) == nil {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// EachWaiting visits the job classes that jobs still have, with their number.
+func (b *Backlog) EachWaiting(visit func(jc *JobClass, jobs int)) {
+	gone := map[*JobClass]int{}
+	for _, j := range b.Declassified() {
+		gone[b.pending.record(j).class]++
+	}
+	for _, jc := range b.used {
+		if n := jc.jobs - gone[jc]; n > 0 {
+			visit(jc, n)
+		}
+	}
+}
+
+// Jobs returns the jobs that still have a job class, oldest first, which is their job order. The caller must not change
+// the slice.
+func (b *Backlog) Jobs(jc *JobClass) []*api.JobInfo {
+	if len(b.apart)+len(b.decided) == 0 {
+		return jc.members.list
+	}
+	jobs := make([]*api.JobInfo, 0, len(jc.members.list))
+	for _, j := range jc.members.list {
+		if b.JobClass(j) == jc {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
 }
 
 // JobClasses returns the job classes of the other jobs, in the order in which they came up.

@@ -34,6 +34,10 @@ type texts struct {
 	known                     bool
 }
 
+// Shared reports whether the outcome belongs to all jobs of a job class. Such an outcome does not change: if a later
+// session has the same object for a job, it has the same words.
+func (o *Outcome) Shared() bool { return o.shared }
+
 // Message returns the text of one of the verdicts.
 func (o *Outcome) Message(v *api.Verdict, dims *api.Dimensions) string {
 	if o.shared && v == o.Job {

@@ -20,7 +20,7 @@ func TestHeapAgainstSortedList(t *testing.T) {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		h := heap{compare: oldest}
+		h := heap[*api.JobInfo]{compare: oldest}
 		var twin, got, want []*api.JobInfo
 		for _, created := range rapid.SliceOf(rapid.Int64Range(-3, 9)).Draw(t, "jobs, and takings where negative") {
 			if created >= 0 {
@@ -29,13 +29,13 @@ func TestHeapAgainstSortedList(t *testing.T) {
 				twin = append(twin, j)
 				slices.SortFunc(twin, oldest)
 			} else if len(twin) > 0 {
-				got, want = append(got, h.jobs[0]), append(want, twin[0])
+				got, want = append(got, h.first()), append(want, twin[0])
 				h.pop()
 				twin = twin[1:]
 			}
 		}
-		for len(h.jobs) > 0 {
-			got = append(got, h.jobs[0])
+		for !h.empty() {
+			got = append(got, h.first())
 			h.pop()
 		}
 		if diff := gocmp.Diff(names(append(want, twin...)), names(got)); diff != "" {

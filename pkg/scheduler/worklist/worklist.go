@@ -17,55 +17,63 @@ import (
 // current job, which is outside of the list then.
 type List struct {
 	ssn    *framework.Session
-	queues map[*api.QueueInfo]*jobs
-	order  []*jobs // the same, in the order of their first job
+	queues map[*api.QueueInfo]*queue
+	order  []*queue // the same, in the order of their first part
 
 	// leading are the queues that plugins order first, none of them before another, at a generation of the model. Answers
 	// about queues depend on the model, so they stand still while jobs are only taken out.
-	leading []*jobs
+	leading []*queue
 	model   uint64
+	last    *Part // of the current job; nil if it was returned before
+	skipped func([]*api.JobInfo)
 }
 
-// jobs are those of one queue.
-type jobs struct {
-	queue    *api.QueueInfo
-	list     []*api.JobInfo // the best last, where it is cheap to take
-	returned heap           // those that were the current job before
+// Part has jobs of one queue in job order.
+type Part struct {
+	Jobs []*api.JobInfo // at least one
+	// Equal is whether the other jobs cannot be placed once one of them could not be.
+	Equal bool
+	// Refused is whether none of the jobs can be placed. List skips them, which costs next to nothing.
+	Refused bool
 }
 
-func (q *jobs) empty() bool { return len(q.list) == 0 && len(q.returned.jobs) == 0 }
-
-// best returns the best job, and whether it was the current job before.
-func (l *List) best(q *jobs) (job *api.JobInfo, returned bool) {
-	if len(q.list) == 0 {
-		return q.returned.jobs[0], true
+// Sorted divides jobs, all of which have a queue, into one part for each queue.
+func Sorted(ssn *framework.Session, jobs []*api.JobInfo) []*Part {
+	byQueue := map[*api.QueueInfo]*Part{}
+	var parts []*Part
+	for _, j := range jobs {
+		p := byQueue[j.Queue]
+		if p == nil {
+			p = &Part{}
+			byQueue[j.Queue] = p
+			parts = append(parts, p)
+		}
+		p.Jobs = append(p.Jobs, j)
 	}
-	job = q.list[len(q.list)-1]
-	if len(q.returned.jobs) > 0 && l.ssn.CompareJobs(q.returned.jobs[0], job) < 0 {
-		return q.returned.jobs[0], true
+	for _, p := range parts {
+		slices.SortFunc(p.Jobs, ssn.CompareJobs)
 	}
-	return job, false
+	return parts
 }
 
 // New returns a list of the given jobs, all of which have a queue.
-func New(ssn *framework.Session, all []*api.JobInfo) *List {
-	l := &List{ssn: ssn, queues: map[*api.QueueInfo]*jobs{}}
-	for _, j := range all {
-		q := l.queues[j.Queue]
+func New(ssn *framework.Session, jobs []*api.JobInfo) *List { return Of(ssn, Sorted(ssn, jobs)) }
+
+// Of returns a list of the jobs of some parts. It changes the parts.
+func Of(ssn *framework.Session, parts []*Part) *List {
+	l := &List{ssn: ssn, queues: map[*api.QueueInfo]*queue{}, skipped: func([]*api.JobInfo) {}}
+	for _, p := range parts {
+		info := p.Jobs[0].Queue
+		q := l.queues[info]
 		if q == nil {
-			q = &jobs{queue: j.Queue, returned: heap{compare: ssn.CompareJobs}}
-			l.queues[j.Queue] = q
+			q = newQueue(info, ssn.CompareJobs)
+			l.queues[info] = q
 			l.order = append(l.order, q)
 		}
-		q.list = append(q.list, j)
-	}
-	for _, q := range l.order {
-		slices.SortFunc(q.list, l.worstFirst)
+		q.add(p)
 	}
 	return l
 }
-
-func (l *List) worstFirst(a, b *api.JobInfo) int { return l.ssn.CompareJobs(b, a) }
 
 // Next takes out the best job of the best queue; nil when the list is empty. Before the caller places tasks of
 // the job, it activates the job's reservations.
@@ -73,20 +81,26 @@ func (l *List) Next() *api.JobInfo {
 	if now := l.ssn.Cluster().Generations().Model; now != l.model {
 		l.model, l.leading = now, l.leading[:0]
 	}
-	best := l.first()
-	if best == nil {
-		l.lead()
-		if best = l.first(); best == nil {
-			return nil
+	for {
+		best, second := l.first()
+		if best == nil {
+			l.lead()
+			if best, second = l.first(); best == nil {
+				return nil
+			}
+		}
+		if second == nil {
+			best.skipAll(best.best(), l.skipped)
+		}
+		for best.refusedFirst() && l.compare(best, second) < 0 {
+			best.skip(1, l.skipped)
+		}
+		if !best.refusedFirst() && (second == nil || l.compare(best, second) < 0) {
+			var job *api.JobInfo
+			job, l.last = best.take()
+			return job
 		}
 	}
-	job, returned := l.best(best)
-	if returned {
-		best.returned.pop()
-	} else {
-		best.list = best.list[:len(best.list)-1]
-	}
-	return job
 }
 
 // lead finds the leading queues.
@@ -94,11 +108,12 @@ func (l *List) lead() {
 	l.leading = l.leading[:0]
 	for _, q := range l.order {
 		if q.empty() {
+			q.skipAll(nil, l.skipped)
 			continue
 		}
 		n := -1
 		if len(l.leading) > 0 {
-			n = l.ssn.CompareQueues(q.queue, l.leading[0].queue)
+			n = l.ssn.CompareQueues(q.info, l.leading[0].info)
 		}
 		if n < 0 {
 			l.leading = l.leading[:0]
@@ -109,15 +124,19 @@ func (l *List) lead() {
 	}
 }
 
-// first returns the first of the leading queues that have jobs, or nil: the one whose best job has waited longest, then
-// the older queue, then by name.
-func (l *List) first() (first *jobs) {
+// first returns the first and the second of the leading queues that have jobs, or nil: the one whose best job has waited
+// longest, then the older queue, then by name.
+func (l *List) first() (first, second *queue) {
 	for _, q := range l.leading {
-		if !q.empty() && (first == nil || l.compare(q, first) < 0) {
-			first = q
+		switch {
+		case q.empty():
+		case first == nil || l.compare(q, first) < 0:
+			first, second = q, first
+		case second == nil || l.compare(q, second) < 0:
+			second = q
 		}
 	}
-	return first
+	return first, second
 }
 
 // Return puts a job back that may have another claim.
@@ -125,13 +144,22 @@ func (l *List) Return(j *api.JobInfo) {
 	l.queues[j.Queue].returned.push(j)
 }
 
+// Refuse tells that the current job cannot be placed. If the jobs of its part are equal, the others are skipped.
+func (l *List) Refuse() {
+	if l.last != nil && l.last.Equal {
+		l.last.Refused = true
+	}
+}
+
+// OnSkip sets a function that is called with jobs of one part that are skipped, when they would have been next.
+func (l *List) OnSkip(skipped func([]*api.JobInfo)) { l.skipped = skipped }
+
 // compare orders queues that plugins do not order: the queue whose best job has waited longest, then the older queue,
-// then by name.
-func (l *List) compare(a, b *jobs) int {
-	first, _ := l.best(a)
-	second, _ := l.best(b)
-	if n := api.CompareAge(first.Created, second.Created, "", ""); n != 0 {
+// then by name. Jobs of refused parts count like others, so that it makes no difference whether it is known that they
+// cannot be placed.
+func (l *List) compare(a, b *queue) int {
+	if n := api.CompareAge(a.head().Created, b.head().Created, "", ""); n != 0 {
 		return n
 	}
-	return api.CompareAge(a.queue.Created, b.queue.Created, string(a.queue.ID), string(b.queue.ID))
+	return api.CompareAge(a.info.Created, b.info.Created, string(a.info.ID), string(b.info.ID))
 }

@@ -33,7 +33,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 
 	// 2. Serve the jobs whose queues hold less than they deserve.
 	r := &run{ssn: ssn, allocator: place.NewAllocator(ssn)}
-	deferred := r.pass(ctx, ssn.Jobs(), true)
+	deferred := r.pass(ctx, r.pending(), true)
 
 	// 3. Let the queues of the other jobs borrow what is left, within their capability.
 	r.pass(ctx, deferred, false)
@@ -53,30 +53,39 @@ type run struct {
 // pass serves jobs until none of them has a claim that fits: the best queue, its best job, the next claim of that
 // job. It drops a job whose claim does not fit, because allocate only ever uses up resources. If it defers claims of
 // overused queues, it returns their jobs.
-func (r *run) pass(ctx context.Context, jobs []*api.JobInfo, defers bool) (deferred []*api.JobInfo) {
-	list := worklist.New(r.ssn, jobs)
+func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (deferred []*worklist.Part) {
+	var jobs []*api.JobInfo
+	list := worklist.Of(r.ssn, parts)
+	if defers {
+		// Jobs that are skipped keep their places in the order of the second pass.
+		list.OnSkip(func(jobs []*api.JobInfo) {
+			if r.overused(jobs[0], nil) {
+				deferred = append(deferred, &worklist.Part{Jobs: jobs, Refused: true})
+			}
+		})
+	}
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		r.ssn.ActivateReservation(job)
-		if known, wait := r.refusedBefore(job, defers); known {
-			if wait {
-				deferred = append(deferred, job)
+		if r.refusedBefore(job) {
+			if defers && r.overused(job, nil) {
+				jobs = append(jobs, job)
 			}
 			continue
 		}
 		claim := r.allocator.Claim(job)
 		switch {
 		case claim == nil: // has all that it can get
-		case defers && r.ssn.Overused(job.Queue, claim):
-			deferred = append(deferred, job)
+		case defers && r.overused(job, claim):
+			jobs = append(jobs, job)
 		case r.allocator.Allocate(claim):
 			list.Return(job)
-		default:
-			r.keepRefusal(job)
+		case r.keepRefusal(job):
+			list.Refuse()
 		}
 		if r.trial.Placed() {
 			break
 		}
 	}
 	r.ssn.ActivateReservation(nil)
-	return deferred
+	return append(deferred, worklist.Sorted(r.ssn, jobs)...)
 }

@@ -5,10 +5,12 @@ package allocate
 
 import (
 	"context"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // explainAll explains why all jobs wait, if none of them can be placed, and reports whether that is so. Then it has done
@@ -31,13 +33,10 @@ func explainAll(ctx context.Context, ssn *framework.Session) bool {
 	}
 	restore := b.KeepCounts()
 	r := &run{ssn: ssn, allocator: allocator, trial: trial}
-	r.pass(ctx, r.pass(ctx, b.Unclassified(), true), false)
+	r.pass(ctx, r.pass(ctx, worklist.Sorted(ssn, b.Unclassified()), true), false)
 	if trial.Placed() || ctx.Err() != nil {
 		restore()
 		return false
-	}
-	for _, jc := range b.JobClasses() {
-		b.Deferred(jc, func() *api.Claim { return allocator.Claim(jc.Job()) }, jc.Count())
 	}
 	trial.Explain()
 	r.explainJobClasses()
@@ -54,43 +53,66 @@ func refuse(ssn *framework.Session, jc *framework.JobClass, trial *place.Trial, 
 	return !trial.Placed() && ssn.Backlog().SetRefused(jc.Job(), trial.Take())
 }
 
-// refusedBefore reports whether it is known that a gang of the job class of the job does not fit. Then it explains
-// that, or reports that the job waits for the second pass.
-func (r *run) refusedBefore(job *api.JobInfo, defers bool) (known, wait bool) {
+// pending returns the jobs of the session. The jobs of a job class that is refused as before are in a part of their own:
+// they stay refused, because allocate only ever uses up resources. That does not hold if resources are reserved, since
+// each job finds other resources then: all jobs are tried in that case.
+func (r *run) pending() []*worklist.Part {
 	b := r.ssn.Backlog()
-	jc := b.JobClass(job)
-	if jc == nil || !b.Refused(jc, job) {
-		return false, false
+	if b.Reserved() {
+		return worklist.Sorted(r.ssn, r.ssn.Jobs())
 	}
-	if defers && b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(job) }, 1) {
-		return true, true
+	parts := worklist.Sorted(r.ssn, slices.Concat(b.Unclassified(), b.Declassified()))
+	for _, jc := range b.JobClasses() {
+		if jobs := b.Jobs(jc); len(jobs) > 0 {
+			parts = append(parts, &worklist.Part{Jobs: jobs, Equal: true, Refused: b.Refused(jc, jobs[0])})
+		}
 	}
-	return true, false
+	return parts
 }
 
-// explainJobClasses explains why the jobs of all job classes wait, by one of each whose refusal is not known.
+// overused reports whether the queue of the job is overused. The claim may be nil if the job has a job class.
+func (r *run) overused(job *api.JobInfo, claim *api.Claim) bool {
+	b := r.ssn.Backlog()
+	jc := b.JobClass(job)
+	if jc == nil {
+		return r.ssn.Overused(job.Queue, claim)
+	}
+	return b.Deferred(jc, func() *api.Claim { return r.allocator.Claim(job) }, 0) // explainJobClasses counts
+}
+
+// refusedBefore reports whether it is known that a gang of the job class of the job does not fit.
+func (r *run) refusedBefore(job *api.JobInfo) bool {
+	b := r.ssn.Backlog()
+	jc := b.JobClass(job)
+	return jc != nil && b.Refused(jc, job)
+}
+
+// explainJobClasses explains why the jobs of all job classes wait, by one of each whose refusal is not known, and counts
+// those whose queue is overused.
 func (r *run) explainJobClasses() {
 	b := r.ssn.Backlog()
 	trial, allocator := place.NewTrial(r.ssn)
-	for _, jc := range b.JobClasses() {
+	b.EachWaiting(func(jc *framework.JobClass, jobs int) {
 		j := b.Waiting(jc)
-		if j == nil || b.Refused(jc, j) {
-			continue
+		b.Deferred(jc, func() *api.Claim { return allocator.Claim(j) }, jobs)
+		if b.Refused(jc, j) {
+			return
 		}
 		if claim := allocator.Claim(j); claim != nil {
 			allocator.Allocate(claim)
 			b.SetRefused(j, trial.Take())
 		}
-	}
+	})
 	b.ExplainRefusals()
 }
 
-// keepRefusal remembers why a job was refused, if it was and others have its job class. A trial explains nothing yet.
-func (r *run) keepRefusal(job *api.JobInfo) {
+// keepRefusal remembers why a job was refused, if others have its job class, and reports whether all of these are refused
+// too. A trial explains nothing yet.
+func (r *run) keepRefusal(job *api.JobInfo) bool {
+	b := r.ssn.Backlog()
 	if r.trial != nil {
-		return
+		return false
 	}
-	if outcome := r.ssn.Outcome(job); outcome != nil {
-		r.ssn.Backlog().SetRefused(job, outcome.Job)
-	}
+	outcome := r.ssn.Outcome(job)
+	return outcome != nil && b.SetRefused(job, outcome.Job) && !b.Reserved()
 }
