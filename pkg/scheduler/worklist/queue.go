@@ -35,8 +35,8 @@ func (q *queue) add(p *Part) {
 	}
 }
 
-// settle moves parts that have been refused meanwhile, as far as they come first.
-func (q *queue) settle() {
+// moveRefused moves parts that have been refused meanwhile, as far as they come first.
+func (q *queue) moveRefused() {
 	for !q.parts.empty() && q.parts.first().Refused {
 		p := q.parts.first()
 		q.parts.pop()
@@ -46,7 +46,7 @@ func (q *queue) settle() {
 
 // empty reports whether no job is left that could be placed.
 func (q *queue) empty() bool {
-	q.settle()
+	q.moveRefused()
 	return q.parts.empty() && q.returned.empty()
 }
 
