@@ -70,6 +70,12 @@ type Options struct {
 	// JobRunTime is how long pods of Jobs run; 0 is the default of localcluster.
 	JobRunTime time.Duration
 
+	// WorkloadAPI serves the API of Kubernetes for groups of pods, scheduling.k8s.io/v1alpha2, with its feature gate.
+	WorkloadAPI bool
+
+	// FeatureGates are further feature gates of the control plane, such as "WorkloadWithJob=true".
+	FeatureGates []string
+
 	// Unthrottled disables the API server's flow control.
 	Unthrottled bool
 
@@ -126,9 +132,12 @@ func (c *Cluster) Kill() {
 	<-c.process.Done()
 }
 
-// Restart starts the control plane again after Kill, at the same address, and returns when it
-// is ready. All credentials stay valid.
-func (c *Cluster) Restart(ctx context.Context) error {
+// Restart starts the control plane again after Kill, at the same address, and returns when it is ready. All credentials
+// stay valid. The changes apply to the options before the start, such as those of an upgraded control plane.
+func (c *Cluster) Restart(ctx context.Context, changes ...func(*Options)) error {
+	for _, change := range changes {
+		change(&c.options)
+	}
 	binary, err := Localcluster(ctx)
 	if err == nil {
 		err = c.start(ctx, binary)
@@ -195,6 +204,8 @@ func (o Options) args(kubeconfig string) []string {
 		"--controller-manager=" + strconv.FormatBool(o.ControllerManager),
 		"--kube-scheduler=" + strconv.FormatBool(o.KubeScheduler),
 		"--no-kubelets=" + strconv.FormatBool(o.NoKubelets),
+		"--workload-api=" + strconv.FormatBool(o.WorkloadAPI),
+		"--feature-gates=" + strings.Join(o.FeatureGates, ","),
 		"--unthrottled=" + strconv.FormatBool(o.Unthrottled),
 		"--profiling=" + strconv.FormatBool(o.Profiling),
 	}

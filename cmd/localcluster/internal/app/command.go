@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/controlplane"
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/nodes"
 )
 
@@ -120,6 +121,10 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.IntVar(&o.kubeletParallelism, "kubelet-parallelism", o.kubeletParallelism,
 		"number of pods that change state at the same time over all nodes; more start faster, and take more of the API server's time")
 	flags.DurationVar(&o.jobRunTime, "job-run-time", o.jobRunTime, "how long pods of Jobs run that have no annotation of their own")
+	flags.BoolVar(&o.workloadAPI, "workload-api", o.workloadAPI,
+		"serve the alpha API of Kubernetes for groups of pods: Workload and PodGroup of "+controlplane.WorkloadAPIVersion+", and spec.schedulingGroup of pods")
+	flags.StringSliceVar(&o.featureGates, "feature-gates", o.featureGates,
+		"feature gates of the Kubernetes parts, as `name=bool,...`; with --workload-api, WorkloadWithJob=true has the Job controller create groups for indexed Jobs")
 	flags.BoolVar(&o.unthrottled, "unthrottled", o.unthrottled,
 		"switch off the API server's flow control and its limits on requests in flight, for benchmarks")
 	flags.BoolVar(&o.profiling, "profiling", o.profiling, "have the API server serve profiles of this whole process on /debug/pprof/, for authorized clients")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/controlplane"
 	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/internal/nodes"
 )
 
@@ -28,6 +29,8 @@ type options struct {
 	noKubelets         bool
 	kubeletParallelism int
 	jobRunTime         time.Duration
+	workloadAPI        bool
+	featureGates       []string
 	unthrottled        bool
 	profiling          bool
 	auditLog           string
@@ -54,12 +57,17 @@ func (o *options) validate() (nodes.Plan, error) {
 		inRange("--kubelet-parallelism", o.kubeletParallelism, 1, 64),
 		inRange("--v", o.verbosity, 0, 10),
 		notNegative("--job-run-time", o.jobRunTime),
+		o.features().Validate(),
 	} {
 		if err != nil {
 			return nodes.Plan{}, err
 		}
 	}
 	return o.plan()
+}
+
+func (o *options) features() controlplane.Features {
+	return controlplane.Features{WorkloadAPI: o.workloadAPI, Gates: o.featureGates}
 }
 
 func (o *options) plan() (nodes.Plan, error) {

@@ -47,6 +47,7 @@ func run(ctx context.Context, o *options, plan nodes.Plan, streams Streams) (err
 		LogFile:           log.path,
 		ControllerManager: o.controllerManager,
 		Scheduler:         o.scheduler,
+		Features:          o.features(),
 		Unthrottled:       o.unthrottled,
 		Profiling:         o.profiling,
 		AuditLog:          o.auditLog,

@@ -87,6 +87,7 @@ func (p *ControlPlane) apiServerArgs() []string {
 		"--shutdown-watch-termination-grace-period=1s",
 		"--disable-admission-plugins=" + p.disabledAdmission(),
 	}
+	args = append(args, p.config.Features.apiServerArgs()...)
 	if p.config.Unthrottled {
 		args = append(args,
 			"--enable-priority-and-fairness=false",

@@ -92,6 +92,7 @@ func controllers() []string {
 		"disruption-controller",
 		"resourceclaim-controller",
 		"pod-garbage-collector-controller",
+		"podgroup-protection-controller", // only runs with the Workload API
 	}
 }
 

@@ -37,6 +37,9 @@ type Config struct {
 	// Scheduler starts kube-scheduler under its own name, default-scheduler.
 	Scheduler bool
 
+	// Features are the optional features of all components.
+	Features Features
+
 	// Unthrottled disables the API server's flow control and its limits on requests in flight.
 	Unthrottled bool
 
