@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -270,6 +271,9 @@ func checkPlugin(t *testing.T, words []string) error {
 	if command.HasSubCommands() && !slices.Contains(words, "--help") {
 		return fmt.Errorf("%s needs one of its subcommands", command.CommandPath())
 	}
+	if command.Name() == "convert" {
+		return checkConvert(t, words)
+	}
 	file := command.Flags().Lookup("filename")
 	if file == nil || file.Value.String() == "" {
 		return nil
@@ -287,6 +291,31 @@ func submit(t *testing.T, text string) error {
 	command := plugin.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(text), Out: io.Discard, ErrOut: io.Discard})
 	command.SetArgs([]string{"submit", "-f", "-", "--dry-run=client"})
 	return command.Execute()
+}
+
+// checkConvert converts the file that the command names, and looks for a block with the result.
+func checkConvert(t *testing.T, words []string) error {
+	t.Helper()
+	i := slices.Index(words, "-f") + 1
+	if i == 0 {
+		return nil // only the name of the command
+	}
+	given, found := fileOf(t, words[i])
+	if !found {
+		return fmt.Errorf("there is no file %s, and no block that begins with it as a comment", words[i])
+	}
+	var out strings.Builder
+	command := plugin.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(given), Out: &out, ErrOut: io.Discard})
+	words[i] = "-"
+	command.SetArgs(words)
+	if err := command.Execute(); err != nil {
+		return err
+	}
+	converted := decode(t, out.String())
+	if !slices.ContainsFunc(texts(t), func(y text) bool { return y.kind == "Queue" && reflect.DeepEqual(decode(t, y.text), converted) }) {
+		return fmt.Errorf("no block has what it is converted to:\n%s", out.String())
+	}
+	return nil
 }
 
 func checkKubectl(t *testing.T, words []string) error {

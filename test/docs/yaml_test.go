@@ -32,6 +32,9 @@ type text struct {
 // valuesKind stands for the kind of values of the chart, which have none.
 const valuesKind = "values"
 
+// volcanoKind stands for the kinds of Volcano.
+const volcanoKind = "volcano"
+
 // texts returns the YAML documents of all blocks. What has actions is a policy, with or without its kind.
 func texts(t *testing.T) []text {
 	t.Helper()
@@ -58,6 +61,9 @@ func texts(t *testing.T) []text {
 			if strings.HasPrefix(document, "# values.yaml\n") {
 				head.Kind = valuesKind
 			}
+			if strings.HasPrefix(head.APIVersion, "scheduling.volcano.sh/") {
+				head.Kind = volcanoKind
+			}
 			found = append(found, text{b.at, head.Kind, document})
 		}
 	}
@@ -76,6 +82,7 @@ func TestYAMLIsKnownToItsLastField(t *testing.T) {
 			case scrapeKind:
 				checkScrape(t, y.text)
 			case valuesKind: // see checkHelm
+			case volcanoKind: // see checkConvert
 			default:
 				decode(t, y.text)
 			}
