@@ -32,6 +32,7 @@ func TestBadFlags(t *testing.T) {
 		"jobs that end too early":           {[]string{"--job-run-time=-1s"}, "--job-run-time: -1s is negative"},
 		"a misspelt feature gate":           {[]string{"--feature-gates=WorkloadsWithJob=true"}, "--feature-gates: unrecognized feature gate: WorkloadsWithJob"},
 		"a feature gate without its API":    {[]string{"--feature-gates=WorkloadWithJob=true"}, "--feature-gates: WorkloadWithJob is enabled, but depends on features that are disabled: [GenericWorkload]"},
+		"the feature gate of an API":        {[]string{"--feature-gates=GenericWorkload=true"}, "--feature-gates: GenericWorkload requires --workload-api"},
 		"the API without its feature gate":  {[]string{"--workload-api", "--feature-gates=GenericWorkload=false"}, "--workload-api requires the feature gate GenericWorkload"},
 		"a misspelt node":                   {[]string{"--node=cpus=4"}, `--node: node "cpus=4": "cpus" is not a resource`},
 		"kubeconfig of another cluster":     {[]string{"--kubeconfig=" + foreign}, "exists and is not from a local cluster"},

@@ -31,8 +31,11 @@ func (f Features) Validate() error {
 	if err := gates.Set(f.gates()); err != nil {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
-	if f.WorkloadAPI && !gates.Enabled(features.GenericWorkload) {
+	switch enabled := gates.Enabled(features.GenericWorkload); {
+	case f.WorkloadAPI && !enabled:
 		return errors.New("--workload-api requires the feature gate GenericWorkload")
+	case enabled && !f.WorkloadAPI: // the API server would wait for informers of the API, and never be ready
+		return errors.New("--feature-gates: GenericWorkload requires --workload-api")
 	}
 	return nil
 }
