@@ -95,7 +95,7 @@ type silentEffects struct{}
 
 func (silentEffects) Commit([]api.Decision) {}
 
-// reported runs a session and returns the names of the PodGroups in its report.
+// reported runs a session and returns the names of the PodGroups and of the pods in its report.
 func (m *backlogModel) reported(t *testing.T) string {
 	t.Helper()
 	changed := m.Events().Recompute()
@@ -103,46 +103,58 @@ func (m *backlogModel) reported(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, g := range m.reporter.report(ssn, append(changed, decided...)).PodGroups {
-		names = append(names, g.Name)
+	report := m.reporter.report(ssn, append(changed, decided...))
+	var groups, pods []string
+	for _, g := range report.PodGroups {
+		groups = append(groups, g.Name)
 	}
-	slices.Sort(names)
-	return strings.Join(names, " ")
+	for _, p := range report.Pods {
+		pods = append(pods, p.Name)
+	}
+	slices.Sort(groups)
+	slices.Sort(pods)
+	return strings.Join(groups, " ") + ", pods " + strings.Join(pods, " ")
 }
 
-// TestReportsOfABacklog asserts which pending gangs are reported after a change.
+// TestReportsOfABacklog asserts which pending gangs, and which of their pods, are reported after a change.
 func TestReportsOfABacklog(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*backlogModel)
 		want   string
 	}{
-		"nothing has changed": {func(m *backlogModel) { m.Events().NotifyExternalChange() }, ""},
-		"the nearest node lacks less": {
-			func(m *backlogModel) { m.Events().DeletePod("pod-one-on-x") }, "x1 x2",
+		"nothing has changed": {func(m *backlogModel) { m.Events().NotifyExternalChange() }, ", pods "},
+		"the nearest node lacks less, which pods do not show": {
+			func(m *backlogModel) { m.Events().DeletePod("pod-one-on-x") }, "x1 x2, pods ",
+		},
+		"a node refuses the pods for another reason": {
+			func(m *backlogModel) {
+				node := m.Node("x").Node.DeepCopy()
+				node.Spec.Unschedulable = true
+				m.Events().SetNode(node)
+			}, "x1 x2 y1 y2, pods x1 x2 y1 y2",
 		},
 		"a job had an outcome of its own": {func(m *backlogModel) {
 			m.reporter.single = []*api.JobInfo{m.Jobs()["group/ns/x1"]}
 			m.Events().NotifyExternalChange()
-		}, "x1"},
+		}, "x1, pods x1"},
 		"a pod of a gang was created again": {func(m *backlogModel) {
 			m.Events().DeletePod("pod-x1")
 			again := m.pod("x1", "x", "4", "x1")
 			again.UID = "again"
 			m.Events().SetPod(again)
-		}, "x1"},
+		}, "x1, pods x1"},
 		"a status was written": {func(m *backlogModel) {
 			g := m.Jobs()["group/ns/y2"].Group.DeepCopy()
 			g.Status.Phase = v1alpha1.PodGroupPending
 			m.Events().SetPodGroup(g)
 			m.Events().NotifyExternalChange()
-		}, "y2"},
+		}, "y2, pods y2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newBacklogModel(t)
 			first := m.reported(t)
 			tc.change(m)
-			if diff := cmp.Diff([]string{"x1 x2 y1 y2", tc.want}, []string{first, m.reported(t)}); diff != "" {
+			if diff := cmp.Diff([]string{"x1 x2 y1 y2, pods x1 x2 y1 y2", tc.want}, []string{first, m.reported(t)}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
