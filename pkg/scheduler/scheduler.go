@@ -25,9 +25,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
-// gatherDelay is how long a woken cycle waits for more events, because the pods of a gang arrive one
-// by one.
-const gatherDelay = 5 * time.Millisecond
+// leastPause is the least time between the end of a cycle and a cycle that an event triggers, so that a stream of events
+// does not cause a cycle each.
+const leastPause = 5 * time.Millisecond
 
 // stuckAfter is how long a cycle may take before Healthy reports it.
 const stuckAfter = 2 * time.Minute
@@ -153,14 +153,17 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := s.Clock.Now()
 		s.RunOnce(ctx)
-		s.await(ctx, periodic.C(), max(gatherDelay, s.Clock.Since(began)))
+		s.await(ctx, periodic.C(), max(leastPause, s.Clock.Since(began)))
 	}
 	<-done
 	return nil
 }
 
-// await returns when a cycle is due. After an event it waits for more of them first.
-func (s *Scheduler) await(ctx context.Context, periodic <-chan time.Time, delay time.Duration) {
+// await returns when a cycle is due. Events trigger one after the pause at the earliest.
+func (s *Scheduler) await(ctx context.Context, periodic <-chan time.Time, pause time.Duration) {
+	timer := s.Clock.NewTimer(pause)
+	defer timer.Stop()
+	wake, paused := (<-chan struct{})(nil), timer.C()
 	for {
 		select {
 		case <-ctx.Done():
@@ -169,8 +172,9 @@ func (s *Scheduler) await(ctx context.Context, periodic <-chan time.Time, delay 
 			return
 		case <-s.changed:
 			return
-		case <-s.cache.Wake():
-			s.pause(ctx, delay)
+		case <-paused:
+			wake = s.cache.Wake()
+		case <-wake:
 			if !s.gathering() {
 				return
 			}
@@ -185,15 +189,6 @@ func (s *Scheduler) gathering() bool {
 	s.cache.Apply()
 	cluster := s.cache.Model()
 	return s.decided != 0 && cluster.Generations().Placement == s.placed && cluster.Events().Gathering()
-}
-
-func (s *Scheduler) pause(ctx context.Context, d time.Duration) {
-	timer := s.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C():
-	}
 }
 
 // RunOnce runs one cycle. A panic in it is a bug: it is counted and logged, and the model is rebuilt
