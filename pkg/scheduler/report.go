@@ -142,6 +142,7 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 // are claims that have to be bound before the pods, which can take minutes: the condition says so.
 func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	g := api.PodGroupReport{
+		Source:     j.Group.Source,
 		Namespace:  j.Group.Namespace,
 		Name:       j.Group.Name,
 		UID:        j.Group.UID,
@@ -168,7 +169,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		}
 	case len(failed) > 0:
 		g.Reason, g.Message = failed[0].Reason, failed[0].Message
-	case slices.ContainsFunc(j.Tasks, bindsClaims) && !reportsClaim(j.Group):
+	case slices.ContainsFunc(j.Tasks, bindsClaims) && !reportsClaim(j.Group.PodGroup):
 		g.Reason, g.Message = v1alpha1.ReasonClaimsNotReady, "all required pods have nodes; waiting for their claims to be bound"
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {

@@ -73,8 +73,8 @@ func FuzzMembership(f *testing.F) {
 			owns := true
 			pod.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(controller), Controller: &owns}}
 		}
-		noLookup := func(types.UID) (string, QueueID, bool) { return "", "", false }
-		m := MembershipOf(pod, nil, "default", noLookup)
+		rule := MembershipRule{DefaultQueue: "default", Groups: oneGroup{group: OwnGroup(&v1alpha1.PodGroup{})}}
+		m := MembershipOf(pod, nil, rule)
 		switch {
 		case m.Job == "":
 			t.Error("it is in no job")
@@ -82,13 +82,13 @@ func FuzzMembership(f *testing.F) {
 			t.Errorf("it is in group %q", m.Group)
 		case m.Group == "" && (m.Queue == "" || m.MinMember < 1):
 			t.Errorf("without a group it is in queue %q, with %d others", m.Queue, m.MinMember)
-		case m != MembershipOf(pod.DeepCopy(), nil, "default", noLookup):
+		case m != MembershipOf(pod.DeepCopy(), nil, rule):
 			t.Error("asked again it is somewhere else")
 		}
 		bound := &Commitment{Queue: "q", GroupUID: "uid-g"}
-		before := MembershipOf(pod, bound, "default", noLookup)
+		before := MembershipOf(pod, bound, rule)
 		pod.Labels, pod.Annotations = nil, nil
-		if after := MembershipOf(pod, bound, "default", noLookup); after != before || before.Queue != "q" {
+		if after := MembershipOf(pod, bound, rule); after != before || before.Queue != "q" {
 			t.Errorf("it has moved from %+v to %+v", before, after)
 		}
 	})

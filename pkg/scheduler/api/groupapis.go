@@ -3,7 +3,13 @@
 
 package api
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
 
 // GroupReference is how a pod names the group that it belongs to.
 type GroupReference struct {
@@ -21,19 +27,46 @@ type groupAPI struct {
 	read        func(*v1.Pod) string
 }
 
+// LabelSchedulerPluginsGroup is the label by which pods name a PodGroup of scheduler-plugins.
+const LabelSchedulerPluginsGroup = "scheduling.x-k8s.io/pod-group"
+
+// Reference returns how pods name a group of another API, for messages.
+func (k GroupKey) Reference() *GroupReference {
+	_, name, _ := strings.Cut(k.Name, "/")
+	r := GroupReference{Name: name}
+	switch k.Source {
+	case SourceNative:
+		r.API, r.Field = apiNative, fieldSchedulingGroup
+	case SourceSchedulerPlugins:
+		r.API, r.Field = apiSchedulerPlugins, "label "+LabelSchedulerPluginsGroup
+	case SourceVolcano:
+		r.API, r.Field = apiVolcano, "annotation "+v1alpha1.AnnotationGroupName
+	}
+	return &r
+}
+
+// Names of APIs in messages.
+const (
+	apiNative           = "Kubernetes (scheduling.k8s.io)"
+	apiSchedulerPlugins = "scheduler-plugins (scheduling.x-k8s.io)"
+	apiVolcano          = "Volcano (scheduling.volcano.sh)"
+
+	fieldSchedulingGroup = "field spec.schedulingGroup"
+)
+
 // groupAPIs are the APIs of other gang schedulers. Annotation scheduling.k8s.io/group-name, which Volcano shares with
 // kube-batch, is not among them: MembershipOf reads it as the name of a PodGroup of this scheduler.
 var groupAPIs = [...]groupAPI{
 	{
-		name: "scheduler-plugins (scheduling.x-k8s.io)",
+		name: apiSchedulerPlugins,
 		labels: []string{
-			"scheduling.x-k8s.io/pod-group",
+			LabelSchedulerPluginsGroup,
 			"pod-group.scheduling.sigs.k8s.io",      // of former releases
 			"pod-group.scheduling.sigs.k8s.io/name", // of former releases
 		},
 	},
 	{
-		name:        "Volcano (scheduling.volcano.sh)",
+		name:        apiVolcano,
 		labels:      []string{"scheduling.volcano.sh/group-name"},
 		annotations: []string{"scheduling.volcano.sh/group-name"},
 	},
@@ -47,8 +80,8 @@ var groupAPIs = [...]groupAPI{
 		annotations: []string{"yunikorn.apache.org/task-group-name"},
 	},
 	{
-		name:  "Kubernetes (scheduling.k8s.io)",
-		field: "field spec.schedulingGroup",
+		name:  apiNative,
+		field: fieldSchedulingGroup,
 		read:  schedulingGroup,
 	},
 }
@@ -61,9 +94,12 @@ func schedulingGroup(pod *v1.Pod) string {
 }
 
 // unsupportedGroup returns the group of another API that the pod names first, in the order of groupAPIs; nil if it names
-// none.
-func unsupportedGroup(pod *v1.Pod) *GroupReference {
+// none. If the native groups are read, a pod that names one gets here only if it is no gang.
+func unsupportedGroup(pod *v1.Pod, sources GroupSources) *GroupReference {
 	for i := range groupAPIs {
+		if groupAPIs[i].read != nil && sources.Native {
+			continue
+		}
 		if r := groupAPIs[i].reference(pod); r.Name != "" {
 			r.API = groupAPIs[i].name
 			return &r

@@ -17,8 +17,8 @@ import (
 // TaskID is the UID of a pod.
 type TaskID types.UID
 
-// JobID names a job: "group/<namespace>/<name>" for the members of a PodGroup, and a
-// "shadow/…", "orphaned/…" or "unsupported/…" id for jobs that have none (see Membership).
+// JobID names a job: "group/<namespace>/<name>" for the members of a PodGroup, "<source>/<namespace>/<name>" for
+// those of a PodGroup of another API, and a "shadow/…", "orphaned/…" or "unsupported/…" id for jobs that have none (see Membership).
 type JobID string
 
 // QueueID is the name of a Queue; queues are cluster scoped.
@@ -27,9 +27,12 @@ type QueueID string
 // Membership is the job and queue in which a pod counts.
 type Membership struct {
 	Job JobID
-	// Group is the namespace/name of the PodGroup that the pod names; empty for pods
+	// Group is the namespace/name of the PodGroup that the pod names, which is of Source; empty for pods
 	// without one and for members of a deleted group.
-	Group string
+	Group  string
+	Source GroupSource
+	// Basic is the namespace/name of a native group that the pod names and that is no gang; empty if it names none.
+	Basic string
 	// Queue is the queue of a job without PodGroup.
 	Queue QueueID
 	// MinMember is the gang size of a job without PodGroup.
@@ -59,64 +62,135 @@ func CommitmentOf(pod *v1.Pod) *Commitment {
 	return &Commitment{Queue: QueueID(queue), GroupUID: types.UID(uid)}
 }
 
+// MembershipRule is what MembershipOf depends on besides the pod.
+type MembershipRule struct {
+	DefaultQueue QueueID // of pods that name none
+	Sources      GroupSources
+	Groups       Groups
+}
+
+// Groups are the groups that exist.
+type Groups interface {
+	// Group returns the group with a key, or nil.
+	Group(GroupKey) *Group
+	// GroupWithUID returns the group with a UID, or nil.
+	GroupWithUID(types.UID) *Group
+	// QueueOf returns the queue of a group.
+	QueueOf(*Group) QueueID
+}
+
 // MembershipOf is the one rule that assigns a pod to its job. The first match wins:
 //
 //  1. a commitment that names a group: that group while it exists in that queue, else
 //     an orphaned job, in the queue of the commitment. A group of another namespace, which only
 //     a forged annotation names, counts as deleted;
 //  2. the label scheduling.batch-scheduler.dev/pod-group;
-//  3. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano;
-//  4. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
+//  3. the field spec.schedulingGroup, if the source native is enabled and the group is not known to be no gang;
+//  4. the label scheduling.x-k8s.io/pod-group, if the source scheduler-plugins is enabled;
+//  5. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano: a group of Volcano if that source is enabled and
+//     there is no PodGroup of this scheduler with this name;
+//  6. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
 //     gang starts alone;
-//  5. one shadow job per controller owner and queue, else one per pod.
-//
-// live returns the namespace/name and queue of the PodGroup with a UID, if there is one.
-func MembershipOf(pod *v1.Pod, binding *Commitment, defaultQueue QueueID, live func(types.UID) (group string, queue QueueID, ok bool)) Membership {
+//  7. one shadow job per controller owner and queue, else one per pod.
+func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Membership {
 	if binding != nil && binding.GroupUID != "" {
-		if group, queue, ok := live(binding.GroupUID); ok && queue == binding.Queue && strings.HasPrefix(group, pod.Namespace+"/") {
-			return Membership{Job: GroupJobID(group), Group: group}
+		if g := rule.Groups.GroupWithUID(binding.GroupUID); g != nil && g.Namespace == pod.Namespace && !g.Basic && rule.Groups.QueueOf(g) == binding.Queue {
+			return memberOf(g.Key())
 		}
 		id := JobID("orphaned/" + string(binding.GroupUID) + "/" + pod.Namespace + "/" + string(binding.Queue))
 		return Membership{Job: id, Queue: binding.Queue, MinMember: 1}
 	}
+	basic := ""
 	if binding == nil {
-		if name := GroupNameOf(pod); name != "" {
-			group := pod.Namespace + "/" + name
-			return Membership{Job: GroupJobID(group), Group: group}
+		group, passed, found := rule.groupOf(pod)
+		if found {
+			m := memberOf(group)
+			m.Basic = passed
+			return m
 		}
+		basic = passed
 	}
 	queue := QueueID(pod.Labels[v1alpha1.LabelQueue])
 	if binding != nil {
 		queue = binding.Queue
 	}
 	if queue == "" {
-		queue = defaultQueue
+		queue = rule.DefaultQueue
 	}
 	if binding == nil && pod.Spec.NodeName == "" {
-		if group := unsupportedGroup(pod); group != nil {
+		if group := unsupportedGroup(pod, rule.Sources); group != nil {
 			id := JobID("unsupported/" + pod.Namespace + "/" + group.Field + "/" + group.Name + "/" + string(queue))
-			return Membership{Job: id, Queue: queue, MinMember: ShadowMinMember(pod), Unsupported: group}
+			return Membership{Job: id, Queue: queue, MinMember: ShadowMinMember(pod), Unsupported: group, Basic: basic}
 		}
 	}
-	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod)}
+	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod), Basic: basic}
+}
+
+func memberOf(k GroupKey) Membership {
+	return Membership{Job: k.JobID(), Group: k.Name, Source: k.Source}
+}
+
+// groupOf returns the group that a pod names, and the native one that it names before and that is no gang.
+func (rule *MembershipRule) groupOf(pod *v1.Pod) (group GroupKey, basic string, found bool) {
+	if name := pod.Labels[v1alpha1.LabelPodGroup]; name != "" {
+		return GroupKey{SourceOwn, pod.Namespace + "/" + name}, "", true
+	}
+	if name := schedulingGroup(pod); name != "" && rule.Sources.Native {
+		native := GroupKey{SourceNative, pod.Namespace + "/" + name}
+		if g := rule.Groups.Group(native); g == nil || !g.Basic {
+			return native, "", true
+		}
+		basic = native.Name
+	}
+	if name := pod.Labels[LabelSchedulerPluginsGroup]; name != "" && rule.Sources.SchedulerPlugins {
+		return GroupKey{SourceSchedulerPlugins, pod.Namespace + "/" + name}, basic, true
+	}
+	if name := pod.Annotations[v1alpha1.AnnotationGroupName]; name != "" {
+		own := GroupKey{SourceOwn, pod.Namespace + "/" + name}
+		if rule.Sources.Volcano && rule.Groups.Group(own) == nil {
+			return GroupKey{SourceVolcano, own.Name}, basic, true
+		}
+		return own, basic, true
+	}
+	return GroupKey{}, basic, false
 }
 
 // IsMember reports whether a pod counts in a group, for clients that do not have the model. A group that names
 // no queue is in the queue that its pods were bound for.
-func IsMember(pod *v1.Pod, group *v1alpha1.PodGroup) bool {
+func IsMember(pod *v1.Pod, group *Group) bool {
 	binding := CommitmentOf(pod)
-	name := group.Namespace + "/" + group.Name
-	m := MembershipOf(pod, binding, "", func(uid types.UID) (string, QueueID, bool) {
-		queue := QueueID(group.Spec.Queue)
-		if queue == "" {
-			queue = binding.Queue
-		}
-		return name, queue, uid == group.UID
-	})
-	return m.Group == name
+	m := MembershipOf(pod, binding, MembershipRule{Sources: AllGroupSources, Groups: oneGroup{group, binding}})
+	return GroupKey{m.Source, m.Group} == group.Key()
 }
 
-// GroupJobID returns the id of the job of a PodGroup, given its namespace/name.
+// oneGroup are Groups of which only one is known.
+type oneGroup struct {
+	group   *Group
+	binding *Commitment // of the pod in question
+}
+
+func (o oneGroup) Group(k GroupKey) *Group {
+	if k == o.group.Key() {
+		return o.group
+	}
+	return nil
+}
+
+func (o oneGroup) GroupWithUID(uid types.UID) *Group {
+	if uid == o.group.UID {
+		return o.group
+	}
+	return nil
+}
+
+func (o oneGroup) QueueOf(g *Group) QueueID {
+	if g.Spec.Queue == "" {
+		return o.binding.Queue
+	}
+	return QueueID(g.Spec.Queue)
+}
+
+// GroupJobID returns the id of the job of a PodGroup of this scheduler, given its namespace/name.
 func GroupJobID(group string) JobID { return JobID("group/" + group) }
 
 // GroupNameOf returns the name of the PodGroup that a pod names, empty if none.

@@ -20,9 +20,10 @@ type JobInfo struct {
 	Namespace string
 
 	// Group is nil for shadows, and while the group that pods name does not exist.
-	Group *v1alpha1.PodGroup
-	// GroupName is the namespace/name of the group that members ask for; empty for shadows.
+	Group *Group
+	// GroupName is the namespace/name of the group that members ask for, which is of Source; empty for shadows.
 	GroupName string
+	Source    GroupSource
 
 	// Unsupported is the group of another API that the members of a shadow name; nil if they name none. They are not
 	// placed, and what they request does not count.

@@ -22,6 +22,7 @@ type Report struct {
 
 // PodGroupReport is the status that a PodGroup should show.
 type PodGroupReport struct {
+	Source          GroupSource
 	Namespace, Name string
 	UID             types.UID
 	Generation      int64 // of the spec that the cycle saw

@@ -63,6 +63,9 @@ type TaskTracking struct {
 
 	IndexInJob int
 
+	// Basic is the namespace/name of a native group that the pod names and that is no gang; empty if it names none.
+	Basic string
+
 	// Class is the equivalence class as of ClassAt.
 	Class   *EquivalenceClass
 	ClassAt ClassVersion

@@ -43,7 +43,7 @@ type Verdict struct {
 	Name string
 
 	// Group is how the pods name their group. UnsupportedPodGroupAPI: a group of another API. GroupNotFound: nil if a
-	// pod names it by the label.
+	// pod names it by the label. NotSupported: the group itself.
 	Group *GroupReference
 
 	// QueueFull and OverShare: a claim of Asked would lift dimension Dimension of the queue from Held above Limit, which
@@ -290,7 +290,7 @@ func (v *Verdict) message(dims *Dimensions) string {
 			text += " (" + v.Detail + ")"
 		}
 		return text + "; create it or name another queue"
-	case v1alpha1.ReasonGroupNotFound, v1alpha1.ReasonUnsupportedPodGroupAPI:
+	case v1alpha1.ReasonGroupNotFound, v1alpha1.ReasonUnsupportedPodGroupAPI, v1alpha1.ReasonNotSupported:
 		return v.groupMessage()
 	case v1alpha1.ReasonPreempting:
 		if v.Victims > 0 {
@@ -317,6 +317,10 @@ func (v *Verdict) groupMessage() string {
 	switch {
 	case v.Group == nil:
 		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
+	case v.Reason == v1alpha1.ReasonNotSupported:
+		return fmt.Sprintf("group %q of %s asks for what this scheduler does not support: %s", v.Group.Name, v.Group.API, v.Detail)
+	case v.Group.API != "" && v.Reason == v1alpha1.ReasonGroupNotFound:
+		return fmt.Sprintf("PodGroup %q of %s does not exist in the namespace of the pod; create it or correct the %s", v.Group.Name, v.Group.API, v.Group.Field)
 	case v.Group.API == "":
 		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the %s (PodGroups of kube-batch and Volcano do not count)",
 			v.Group.Name, v.Group.Field)

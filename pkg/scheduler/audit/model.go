@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -203,12 +202,15 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	if t.Tracking.Bind != nil {
 		commitment = t.Tracking.Bind
 	}
-	m := api.MembershipOf(t.Pod, commitment, a.i.DefaultQueue, a.liveGroup)
+	m := api.MembershipOf(t.Pod, commitment, api.MembershipRule{DefaultQueue: a.i.DefaultQueue, Sources: a.i.GroupSources, Groups: groups{a}})
 	if t.Job == nil || t.Job.ID != m.Job || a.c.Jobs()[m.Job] != t.Job {
 		a.report(what + ": should be a member of the registered job " + string(m.Job))
 		return
 	}
 	expect(a, what+" group of its job", t.Job.GroupName, m.Group)
+	expect(a, what+" source of its job", t.Job.Source, m.Source)
+	expect(a, what+" names a group that is no gang", a.i.BasicTasks[m.Basic][t.ID] == t, m.Basic != "")
+	expect(a, what+" recorded group that is no gang", t.Tracking.Basic, m.Basic)
 	expect(a, what+" unsupported group of its job", ptr.Deref(t.Job.Unsupported, api.GroupReference{}), ptr.Deref(m.Unsupported, api.GroupReference{}))
 	if m.Group == "" {
 		expect(a, what+" queue of its job", t.Job.QueueName, m.Queue)
@@ -216,21 +218,6 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	if t.Tracking.IndexInJob >= len(t.Job.Tasks) || t.Job.Tasks[t.Tracking.IndexInJob] != t {
 		a.report(what + ": its job does not list it at its index")
 	}
-}
-
-func (a *audit) liveGroup(uid types.UID) (key string, queue api.QueueID, ok bool) {
-	g := a.i.GroupsByUID[uid]
-	if g == nil {
-		return "", "", false
-	}
-	return g.Namespace + "/" + g.Name, a.queueOf(g), true
-}
-
-func (a *audit) queueOf(g *v1alpha1.PodGroup) api.QueueID {
-	if g.Spec.Queue == "" {
-		return a.i.DefaultQueue
-	}
-	return api.QueueID(g.Spec.Queue)
 }
 
 func (a *audit) onNode(t *api.TaskInfo) bool { return t.Node != nil && t.Node.Node != nil }

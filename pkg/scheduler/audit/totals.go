@@ -67,11 +67,14 @@ func (s *queueSums) count(phase v1alpha1.PodGroupPhase) {
 // auditJobObject checks what a job has from its group and where it counts.
 func (a *audit) auditJobObject(what string, j *api.JobInfo) {
 	if !j.Shadow() {
-		g := a.i.GroupsByKey[j.GroupName]
+		g := groups{a}.Group(api.GroupKey{Source: j.Source, Name: j.GroupName})
+		if g != nil && g.Basic {
+			g = nil
+		}
 		expect(a, what+" group", j.Group, g)
 		queue, minMember := a.i.DefaultQueue, int32(1)
 		if g != nil {
-			queue, minMember = a.queueOf(g), max(g.Spec.MinMember, 1)
+			queue, minMember = groups{a}.QueueOf(g), max(g.Spec.MinMember, 1)
 		}
 		expect(a, what+" queue name", j.QueueName, queue)
 		expect(a, what+" minMember", j.MinMember, minMember)
@@ -103,7 +106,9 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 		}
 	}
 	if j.Group != nil {
-		if class, ok := a.i.PriorityClasses[j.Group.Spec.PriorityClassName]; ok {
+		if j.Group.Priority != nil {
+			priority = *j.Group.Priority
+		} else if class, ok := a.i.PriorityClasses[j.Group.Spec.PriorityClassName]; ok {
 			priority = class
 		}
 	}
@@ -207,10 +212,13 @@ func (a *audit) auditSignatures() {
 
 func (a *audit) auditGroups() {
 	expect(a, "groups by UID", len(a.i.GroupsByUID), len(a.i.GroupsByKey))
-	for _, key := range sortedKeys(a.i.GroupsByKey) {
-		g := a.i.GroupsByKey[key]
-		expect(a, "group "+key+" by UID", a.i.GroupsByUID[g.UID], g)
-		expect(a, "group "+key+" has a job", a.c.Jobs()[api.GroupJobID(key)] != nil, true)
+	for _, uid := range sortedKeys(a.i.GroupsByUID) {
+		g := a.i.GroupsByUID[uid]
+		expect(a, "UID of group "+string(g.Key().JobID()), g.UID, uid)
+		expect(a, "group "+string(g.Key().JobID())+" by key", a.i.GroupsByKey[g.Key()], g)
+		if !g.Basic {
+			expect(a, "group "+string(g.Key().JobID())+" has a job", a.c.Jobs()[g.Key().JobID()] != nil, true)
+		}
 	}
 	orphaned := map[types.UID]int{}
 	for _, j := range a.c.Jobs() {

@@ -16,6 +16,7 @@ import (
 type Options struct {
 	SchedulerNames []string    // pods with one of these in spec.schedulerName are scheduled
 	DefaultQueue   api.QueueID // the queue of groups and pods that name none
+	GroupSources   api.GroupSources
 	// InFlight is the record of the model that this one replaces; nil if there was none.
 	InFlight *InFlight
 }
@@ -157,6 +158,8 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return &api.Verdict{Reason: v1alpha1.ReasonUnsupportedPodGroupAPI, Group: j.Unsupported}
 	case j.GroupName != "" && j.Group == nil:
 		return groupNotFound(j)
+	case j.Group != nil && j.Group.NotSupported != "":
+		return notSupported(j)
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
 	case c.namespaces.terminating[j.Namespace]:
@@ -164,13 +167,20 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	case j.Tracking.Backoff != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.Tracking.Backoff}
 	}
-	return nil
+	return c.jobs.queueConflict(j)
+}
+
+// notSupported names the field of the group that the scheduler cannot honour.
+func notSupported(j *api.JobInfo) *api.Verdict {
+	return &api.Verdict{Reason: v1alpha1.ReasonNotSupported, Group: j.Group.Key().Reference(), Detail: j.Group.NotSupported}
 }
 
 // groupNotFound names the annotation of kube-batch if all members name their group by it.
 func groupNotFound(j *api.JobInfo) *api.Verdict {
 	verdict := &api.Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: j.GroupName[len(j.Namespace)+1:]}
-	if !slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Pod.Labels[v1alpha1.LabelPodGroup] != "" }) {
+	if j.Source != api.SourceOwn {
+		verdict.Group = api.GroupKey{Source: j.Source, Name: j.GroupName}.Reference()
+	} else if !slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Pod.Labels[v1alpha1.LabelPodGroup] != "" }) {
 		verdict.Group = &api.GroupReference{Field: "annotation " + v1alpha1.AnnotationGroupName, Name: verdict.Name}
 	}
 	return verdict

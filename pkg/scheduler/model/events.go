@@ -12,6 +12,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -26,6 +27,7 @@ type Events struct{ c *Cluster }
 // since the last call, by id. It deletes jobs without members and group. Call it once after the events of a cycle.
 func (e Events) Recompute() []*api.JobInfo {
 	e.c.nodes.rank()
+	e.resolveQueues()
 	return e.c.jobs.recompute()
 }
 
@@ -109,6 +111,7 @@ func (e Events) DeletePod(uid types.UID) {
 	c.detach(t)
 	c.nodes.removeNominated(t)
 	c.jobs.leave(t)
+	c.jobs.setBasic(t, "")
 	node := t.Node
 	c.signatures.release(t.Signature)
 	delete(c.evictions.blocked, t)
@@ -142,38 +145,63 @@ func (e Events) DeleteNode(name string) {
 	c.nodes.release(n)
 }
 
-// SetPodGroup adds or updates a group.
-func (e Events) SetPodGroup(g *v1alpha1.PodGroup) {
-	key := g.Namespace + "/" + g.Name
+// SetPodGroup adds or updates a PodGroup of this scheduler.
+func (e Events) SetPodGroup(g *v1alpha1.PodGroup) { e.SetGroup(api.OwnGroup(g)) }
+
+// DeletePodGroup deletes the PodGroup of this scheduler with this namespace/name if it still has this UID.
+func (e Events) DeletePodGroup(key string, uid types.UID) {
+	e.DeleteGroup(api.GroupKey{Name: key}, uid)
+}
+
+// SetGroup adds or updates a group of any source. A group that is no gang has no job.
+func (e Events) SetGroup(g *api.Group) {
+	key := g.Key()
 	jobs := &e.c.jobs
 	old := jobs.groups.set(key, g)
-	j := jobs.ofGroup(key)
-	if old != nil && old.UID == g.UID && equality.Semantic.DeepEqual(old.Spec, g.Spec) {
+	if old != nil && old.UID == g.UID && equalGroups(old, g) {
+		j := jobs.byID[key.JobID()]
+		if j == nil {
+			return
+		}
 		j.Group = g // only metadata or status, which the scheduler writes
 		if len(j.Tasks) == 0 && old.Status.Phase != g.Status.Phase || j.Waits() {
 			jobs.markChanged(j) // its phase depends on that of the status; the status of a pending group is compared again
 		}
 		return
 	}
-	jobs.readGroup(j, g)
+	switch {
+	case !g.Basic:
+		jobs.readGroup(jobs.ofGroup(key), g)
+	case jobs.byID[key.JobID()] != nil:
+		jobs.readGroup(jobs.byID[key.JobID()], nil)
+	}
 	e.rejoin(key, g.UID)
-	if old != nil {
+	if old != nil && old.UID != g.UID {
 		e.rejoin(key, old.UID)
 	}
 }
 
-// DeletePodGroup deletes the group with this namespace/name if it still has this UID.
-func (e Events) DeletePodGroup(key string, uid types.UID) {
+// equalGroups reports whether two versions of a group mean the same for scheduling.
+func equalGroups(a, b *api.Group) bool {
+	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && ptr.Equal(a.Priority, b.Priority) &&
+		equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
+
+// DeleteGroup deletes the group with this key if it still has this UID.
+func (e Events) DeleteGroup(key api.GroupKey, uid types.UID) {
 	jobs := &e.c.jobs
-	if !jobs.groups.remove(key, uid) {
+	old := jobs.groups.remove(key, uid)
+	if old == nil {
 		return
 	}
-	jobs.readGroup(jobs.ofGroup(key), nil)
+	if !old.Basic {
+		jobs.readGroup(jobs.ofGroup(key), nil)
+	}
 	e.rejoin(key, uid)
 }
 
 // rejoin applies the membership rule again to all tasks that a change of a group may affect.
-func (e Events) rejoin(key string, uid types.UID) {
+func (e Events) rejoin(key api.GroupKey, uid types.UID) {
 	for _, t := range e.c.jobs.affectedByGroup(key, uid) {
 		e.c.detach(t)
 		e.c.jobs.join(t)
@@ -252,6 +280,7 @@ func (e Events) namespacesChanged() {
 	e.changed()
 	e.c.generations.Namespaces++
 	e.c.signatures.terms.generation++
+	e.c.jobs.namespacesChanged()
 }
 
 // SetBudget adds or updates a PodDisruptionBudget. Its pods whose eviction was refused may be evicted again.

@@ -6,67 +6,78 @@ package model
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// groupTable holds the PodGroups and priority classes.
+// groupTable holds the PodGroups of all sources, and the priority classes. It implements api.Groups.
 type groupTable struct {
 	defaultQueue api.QueueID
-	byUID        map[types.UID]*v1alpha1.PodGroup
-	byKey        map[string]*v1alpha1.PodGroup // by namespace/name
-	priorities   map[string]int32              // of priority classes
+	byUID        map[types.UID]*api.Group
+	byKey        map[api.GroupKey]*api.Group
+	members      memberQueues
+	priorities   map[string]int32 // of priority classes
 }
+
+var _ api.Groups = (*groupTable)(nil)
 
 func newGroupTable(defaultQueue api.QueueID) groupTable {
 	return groupTable{
 		defaultQueue: defaultQueue,
-		byUID:        map[types.UID]*v1alpha1.PodGroup{},
-		byKey:        map[string]*v1alpha1.PodGroup{},
+		byUID:        map[types.UID]*api.Group{},
+		byKey:        map[api.GroupKey]*api.Group{},
+		members:      memberQueues{},
 		priorities:   map[string]int32{},
 	}
 }
 
-// set adds or replaces a group, and returns the previous one with this name, or nil.
-func (gt *groupTable) set(key string, g *v1alpha1.PodGroup) *v1alpha1.PodGroup {
+// set adds or replaces a group, and returns the previous one with this key, or nil.
+func (gt *groupTable) set(key api.GroupKey, g *api.Group) *api.Group {
 	old := gt.byKey[key]
 	if old != nil && old.UID != g.UID {
 		delete(gt.byUID, old.UID)
+		delete(gt.members, old.UID)
 	}
 	gt.byUID[g.UID], gt.byKey[key] = g, g
 	return old
 }
 
-// remove reports whether the group with this name had this UID.
-func (gt *groupTable) remove(key string, uid types.UID) bool {
+// remove deletes the group with this key if it has this UID, and returns it, or nil.
+func (gt *groupTable) remove(key api.GroupKey, uid types.UID) *api.Group {
 	delete(gt.byUID, uid)
+	delete(gt.members, uid)
 	old := gt.byKey[key]
 	if old == nil || old.UID != uid {
-		return false
+		return nil
 	}
 	delete(gt.byKey, key)
-	return true
+	return old
 }
 
-// live returns namespace/name and queue of the group with a UID, if there is one.
-func (gt *groupTable) live(uid types.UID) (key string, queue api.QueueID, ok bool) {
-	g := gt.byUID[uid]
-	if g == nil {
-		return "", "", false
+// Group implements api.Groups.
+func (gt *groupTable) Group(key api.GroupKey) *api.Group { return gt.byKey[key] }
+
+// GroupWithUID implements api.Groups.
+func (gt *groupTable) GroupWithUID(uid types.UID) *api.Group { return gt.byUID[uid] }
+
+// QueueOf implements api.Groups.
+func (gt *groupTable) QueueOf(g *api.Group) api.QueueID {
+	if g.Spec.Queue != "" {
+		return api.QueueID(g.Spec.Queue)
 	}
-	return g.Namespace + "/" + g.Name, gt.queueOf(g), true
-}
-
-func (gt *groupTable) queueOf(g *v1alpha1.PodGroup) api.QueueID {
-	if g.Spec.Queue == "" {
-		return gt.defaultQueue
+	if of, ok := gt.members[g.UID]; ok {
+		return of.queue
 	}
-	return api.QueueID(g.Spec.Queue)
+	return gt.defaultQueue
 }
 
-// priorityOf returns the priority of the group's priority class; nil without group or class.
-func (gt *groupTable) priorityOf(g *v1alpha1.PodGroup) *int32 {
-	if g == nil || g.Spec.PriorityClassName == "" {
+// priorityOf returns the priority of the group, else of its priority class; nil without group, or if it has neither.
+func (gt *groupTable) priorityOf(g *api.Group) *int32 {
+	switch {
+	case g == nil:
+		return nil
+	case g.Priority != nil:
+		return g.Priority
+	case g.Spec.PriorityClassName == "":
 		return nil
 	}
 	if value, ok := gt.priorities[g.Spec.PriorityClassName]; ok {

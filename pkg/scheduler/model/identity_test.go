@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -18,9 +17,7 @@ import (
 )
 
 func TestMemberOf(t *testing.T) {
-	live := func(uid types.UID) (string, api.QueueID, bool) { // one group exists, in queue "q"
-		return "ns/g", "q", uid == "uid-g"
-	}
+	existing := groups{aGroupOf(api.SourceOwn, "g", "q", 1)}
 	group := api.Membership{Job: "group/ns/g", Group: "ns/g"}
 	shadow := func(id api.JobID, queue api.QueueID, minMember int32) api.Membership {
 		return api.Membership{Job: id, Queue: queue, MinMember: minMember}
@@ -28,7 +25,7 @@ func TestMemberOf(t *testing.T) {
 	unsupported := func(id api.JobID, queue api.QueueID, g api.GroupReference) api.Membership {
 		return api.Membership{Job: id, Queue: queue, MinMember: 1, Unsupported: &g}
 	}
-	const pluginsLabel, volcano = "scheduling.x-k8s.io/pod-group", "scheduling.volcano.sh/group-name"
+	const volcano = "scheduling.volcano.sh/group-name"
 	plugins := api.GroupReference{API: "scheduler-plugins (scheduling.x-k8s.io)", Field: "label " + pluginsLabel, Name: "x"}
 	cases := map[string]struct {
 		pod  *v1.Pod
@@ -118,7 +115,7 @@ func TestMemberOf(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := api.MembershipOf(c.pod, api.CommitmentOf(c.pod), "default", live)
+			got := api.MembershipOf(c.pod, api.CommitmentOf(c.pod), api.MembershipRule{DefaultQueue: "default", Groups: existing})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -409,7 +406,7 @@ func TestIsMember(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := api.IsMember(c.pod, aGroup("g", c.queue, 1)); got != c.want {
+			if got := api.IsMember(c.pod, aGroupOf(api.SourceOwn, "g", c.queue, 1)); got != c.want {
 				t.Errorf("got %t, want %t", got, c.want)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -20,8 +19,10 @@ type Inspection struct {
 	Nodes       map[string]*api.NodeInfo // by name, also those that do not exist
 	FreeIndexes []int                    // of Cluster.Nodes
 
-	GroupsByUID     map[types.UID]*v1alpha1.PodGroup
-	GroupsByKey     map[string]*v1alpha1.PodGroup // by namespace/name
+	GroupSources    api.GroupSources
+	GroupsByUID     map[types.UID]*api.Group
+	GroupsByKey     map[api.GroupKey]*api.Group
+	BasicTasks      map[string]map[api.TaskID]*api.TaskInfo // by the namespace/name of the native group that they name
 	PriorityClasses map[string]int32
 	OrphanedJobs    map[types.UID]map[api.JobID]*api.JobInfo // by UID of the deleted group
 	ChangedJobs     []*api.JobInfo                           // since the last Recompute
@@ -56,6 +57,8 @@ func Inspect(c *Cluster) Inspection {
 		DefaultQueue:         c.jobs.groups.defaultQueue,
 		Nodes:                c.nodes.byName,
 		FreeIndexes:          c.nodes.freeIndex,
+		GroupSources:         c.jobs.sources,
+		BasicTasks:           c.jobs.basic,
 		GroupsByUID:          c.jobs.groups.byUID,
 		GroupsByKey:          c.jobs.groups.byKey,
 		PriorityClasses:      c.jobs.groups.priorities,

@@ -5,18 +5,19 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // jobTable holds jobs and queues, and which pod is a member of which job.
 type jobTable struct {
 	schedulerNames []string
+	sources        api.GroupSources
 	dims           *api.Dimensions
 	generations    *api.Generations
 	inFlight       *InFlight
@@ -25,6 +26,7 @@ type jobTable struct {
 	queues   map[api.QueueID]*api.QueueInfo
 	groups   groupTable
 	orphaned map[types.UID]map[api.JobID]*api.JobInfo // jobs of members whose group was deleted, by its UID
+	basic    map[string]map[api.TaskID]*api.TaskInfo  // that name a native group which is no gang, by its namespace/name
 	changed  []*api.JobInfo                           // since the last Recompute
 	waiting  waitingJobs
 
@@ -38,6 +40,7 @@ type jobTable struct {
 func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) jobTable {
 	return jobTable{
 		schedulerNames: o.SchedulerNames,
+		sources:        o.GroupSources,
 		dims:           dims,
 		generations:    generations,
 		inFlight:       o.InFlight,
@@ -45,6 +48,7 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 		queues:         map[api.QueueID]*api.QueueInfo{},
 		groups:         newGroupTable(o.DefaultQueue),
 		orphaned:       map[types.UID]map[api.JobID]*api.JobInfo{},
+		basic:          map[string]map[api.TaskID]*api.TaskInfo{},
 		waiting:        newWaitingJobs(),
 	}
 }
@@ -55,7 +59,8 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 		jt.leave(t)
 		return
 	}
-	m := api.MembershipOf(t.Pod, commitmentOf(t), jt.groups.defaultQueue, jt.groups.live)
+	m := api.MembershipOf(t.Pod, commitmentOf(t), api.MembershipRule{DefaultQueue: jt.groups.defaultQueue, Sources: jt.sources, Groups: &jt.groups})
+	jt.setBasic(t, m.Basic)
 	if t.Job != nil && t.Job.ID == m.Job {
 		return
 	}
@@ -66,6 +71,26 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 	}
 	t.Job, t.Tracking.IndexInJob = j, len(j.Tasks)
 	j.Tasks = append(j.Tasks, t)
+}
+
+// setBasic records the native group that t names and that is no gang, so that t joins it if it becomes one; empty if there
+// is none.
+func (jt *jobTable) setBasic(t *api.TaskInfo, name string) {
+	before := t.Tracking.Basic
+	if before == name {
+		return
+	}
+	if before != "" {
+		if delete(jt.basic[before], t.ID); len(jt.basic[before]) == 0 {
+			delete(jt.basic, before)
+		}
+	}
+	if t.Tracking.Basic = name; name != "" {
+		if jt.basic[name] == nil {
+			jt.basic[name] = map[api.TaskID]*api.TaskInfo{}
+		}
+		jt.basic[name][t.ID] = t
+	}
 }
 
 // commitmentOf returns where t counts since its bind was decided; nil before.
@@ -94,11 +119,12 @@ func (jt *jobTable) leave(t *api.TaskInfo) {
 // create adds the job that t is the first member of.
 func (jt *jobTable) create(m api.Membership, t *api.TaskInfo) *api.JobInfo {
 	if m.Group != "" {
-		j := jt.add(m.Job, m.Group)
-		jt.readGroup(j, jt.groups.byKey[m.Group])
+		key := api.GroupKey{Source: m.Source, Name: m.Group}
+		j := jt.add(m.Job, key)
+		jt.readGroup(j, jt.groups.byKey[key])
 		return j
 	}
-	j := jt.add(m.Job, "")
+	j := jt.add(m.Job, api.GroupKey{})
 	j.Namespace = t.Pod.Namespace
 	j.Key = shadowKey(t)
 	j.MinMember = m.MinMember
@@ -114,10 +140,10 @@ func (jt *jobTable) create(m api.Membership, t *api.TaskInfo) *api.JobInfo {
 	return j
 }
 
-func (jt *jobTable) add(id api.JobID, group string) *api.JobInfo {
-	j := &api.JobInfo{ID: id, GroupName: group, Key: group, MinMember: 1}
-	if group != "" {
-		j.Namespace, _, _ = strings.Cut(group, "/")
+func (jt *jobTable) add(id api.JobID, group api.GroupKey) *api.JobInfo {
+	j := &api.JobInfo{ID: id, GroupName: group.Name, Source: group.Source, Key: group.Name, MinMember: 1}
+	if group.Name != "" {
+		j.Namespace, _, _ = strings.Cut(group.Name, "/")
 	}
 	jt.takeIndex(j)
 	j.Tracking.Backoff = jt.inFlight.backoffs[id]
@@ -155,30 +181,38 @@ func (jt *jobTable) remove(j *api.JobInfo) {
 	}
 }
 
-// ofGroup returns the job of a group, given its namespace/name; it adds the job if there is none.
-func (jt *jobTable) ofGroup(key string) *api.JobInfo {
-	id := api.GroupJobID(key)
+// ofGroup returns the job of a group; it adds the job if there is none.
+func (jt *jobTable) ofGroup(key api.GroupKey) *api.JobInfo {
+	id := key.JobID()
 	if j := jt.byID[id]; j != nil {
 		return j
 	}
 	return jt.add(id, key)
 }
 
-// affectedByGroup returns the tasks whose membership a change of a group may affect: its members, and members of orphaned
-// jobs of a group with this UID.
-func (jt *jobTable) affectedByGroup(key string, uid types.UID) []*api.TaskInfo {
+// affectedByGroup returns the tasks whose membership a change of a group may affect: its members, members of orphaned
+// jobs of a group with this UID, and tasks that name the group and count elsewhere because of another one.
+func (jt *jobTable) affectedByGroup(key api.GroupKey, uid types.UID) []*api.TaskInfo {
 	var tasks []*api.TaskInfo
-	if j := jt.byID[api.GroupJobID(key)]; j != nil {
+	if j := jt.byID[key.JobID()]; j != nil {
 		tasks = append(tasks, j.Tasks...)
 	}
 	for _, j := range jt.orphaned[uid] {
 		tasks = append(tasks, j.Tasks...)
 	}
+	switch {
+	case key.Source == api.SourceOwn && jt.sources.Volcano: // the annotation names either
+		if j := jt.byID[api.GroupKey{Source: api.SourceVolcano, Name: key.Name}.JobID()]; j != nil {
+			tasks = append(tasks, j.Tasks...)
+		}
+	case key.Source == api.SourceNative:
+		tasks = slices.AppendSeq(tasks, maps.Values(jt.basic[key.Name]))
+	}
 	return tasks
 }
 
 // readGroup updates j from the spec of its group; nil if that was deleted.
-func (jt *jobTable) readGroup(j *api.JobInfo, g *v1alpha1.PodGroup) {
+func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 	jt.generations.Model++
 	if j.Holding() > 0 {
 		jt.generations.Placement++
@@ -187,7 +221,7 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *v1alpha1.PodGroup) {
 	j.MinMember, j.QueueName, j.MinResources, j.Created = 1, jt.groups.defaultQueue, nil, 0
 	if g != nil {
 		j.MinMember = max(g.Spec.MinMember, 1)
-		j.QueueName = jt.groups.queueOf(g)
+		j.QueueName = jt.groups.QueueOf(g)
 		j.Created = g.CreationTimestamp.UnixNano()
 		if len(g.Spec.MinResources) > 0 {
 			j.MinResources = jt.dims.Vector(g.Spec.MinResources)

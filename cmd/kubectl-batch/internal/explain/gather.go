@@ -87,7 +87,7 @@ func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
 	group := api.GroupNameOf(pod)
 	if group != "" {
 		f, err := r.Group(ctx, group)
-		orphaned := err == nil && holds(pod) && !api.IsMember(pod, f.Group) // a new PodGroup has the name
+		orphaned := err == nil && holds(pod) && !api.IsMember(pod, api.OwnGroup(f.Group)) // a new PodGroup has the name
 		if !orphaned && !apierrors.IsNotFound(err) {
 			return f, err
 		}
@@ -179,7 +179,8 @@ func (r Reader) pods(ctx context.Context, selector string) ([]corev1.Pod, error)
 
 // members returns the pods that count in the group.
 func members(pods []corev1.Pod, group *v1alpha1.PodGroup) []corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !api.IsMember(&p, group) })
+	of := api.OwnGroup(group)
+	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !api.IsMember(&p, of) })
 }
 
 // telling returns the pods whose events tell most: the first that waits and the first that does not.

@@ -13,6 +13,9 @@ const (
 	AnnotationGroupMinMember = "scheduling.k8s.io/group-min-member"
 	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
 	LabelQueue = GroupName + "/queue"
+	// LabelDefaultQueue on a namespace names the queue of PodGroups of other APIs there that neither name a queue
+	// themselves nor by the labels of their pods.
+	LabelDefaultQueue = GroupName + "/default-queue"
 )
 
 // Annotations that the scheduler sets on the Binding; the API server merges them into the pod. For a bound pod they
@@ -46,6 +49,10 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonQueueNotFound: the queue of the PodGroup does not exist.
 	ReasonQueueNotFound = "QueueNotFound"
+	// ReasonQueueConflict: the PodGroup is of another API and names no queue, and its pods name different ones.
+	ReasonQueueConflict = "QueueConflict"
+	// ReasonNotSupported: the PodGroup is of another API and has a field that this scheduler does not support.
+	ReasonNotSupported = "NotSupported"
 	// ReasonQueueFull: the PodGroup would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
 	// ReasonExceedsQueueCapability: the PodGroup alone exceeds the capability of its queue.

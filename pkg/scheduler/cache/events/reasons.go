@@ -18,7 +18,7 @@ import (
 // numbers in the message.
 func (r *Recorder) NotScheduled(g *v1alpha1.PodGroup, condition *metav1.Condition) {
 	r.addPodGroup(event{
-		regarding: *Reference(g), kind: v1.EventTypeWarning, reason: condition.Reason, action: "Scheduling",
+		regarding: *Reference(api.OwnGroup(g)), kind: v1.EventTypeWarning, reason: condition.Reason, action: "Scheduling",
 		note: condition.Message, key: string(g.UID) + "/" + condition.Reason,
 	})
 }
@@ -108,9 +108,9 @@ func (r *Recorder) NameContested(pod *v1.Pod) {
 }
 
 // Reference returns the reference by which events name a PodGroup.
-func Reference(g *v1alpha1.PodGroup) *v1.ObjectReference {
+func Reference(g *api.Group) *v1.ObjectReference {
 	return &v1.ObjectReference{
-		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
+		APIVersion: g.Source.APIVersion(), Kind: "PodGroup",
 		Namespace: g.Namespace, Name: g.Name, UID: g.UID,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
 )
 
@@ -57,7 +58,7 @@ func TestEvents(t *testing.T) {
 		r.NotScheduled(fakecluster.PodGroup("g", 1), &metav1.Condition{Reason: reason, Message: message})
 	}
 	burst := func(r *Recorder, pods int) {
-		group := Reference(fakecluster.PodGroup("g", 1))
+		group := Reference(api.OwnGroup(fakecluster.PodGroup("g", 1)))
 		for i := range pods {
 			name := fmt.Sprintf("p-%d", i)
 			r.PodBound(v1.ObjectReference{Kind: "Pod", Namespace: "default", Name: name, UID: types.UID(name)}, group, "n1")

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// GroupSource is an API whose PodGroups the scheduler reads. The zero value is that of the scheduler itself.
+type GroupSource string
+
+// The sources, by their names in the policy.
+const (
+	SourceOwn              GroupSource = "" // named own
+	SourceNative           GroupSource = "native"
+	SourceSchedulerPlugins GroupSource = "scheduler-plugins"
+	SourceVolcano          GroupSource = "volcano"
+)
+
+// String returns the name of the source in the policy.
+func (s GroupSource) String() string {
+	if s == SourceOwn {
+		return "own"
+	}
+	return string(s)
+}
+
+// GroupSources are the sources that are enabled besides SourceOwn, which always is.
+type GroupSources struct{ Native, SchedulerPlugins, Volcano bool }
+
+// AllGroupSources are all of them, for clients that do not know the policy.
+var AllGroupSources = GroupSources{Native: true, SchedulerPlugins: true, Volcano: true}
+
+// Has reports whether a source is enabled.
+func (s GroupSources) Has(source GroupSource) bool {
+	switch source {
+	case SourceNative:
+		return s.Native
+	case SourceSchedulerPlugins:
+		return s.SchedulerPlugins
+	case SourceVolcano:
+		return s.Volcano
+	}
+	return source == SourceOwn
+}
+
+// Any reports whether another source than SourceOwn is enabled.
+func (s GroupSources) Any() bool { return s != GroupSources{} }
+
+// Group is a PodGroup of any source, in the terms of the PodGroups of this scheduler. It is never modified.
+type Group struct {
+	*v1alpha1.PodGroup
+	Source GroupSource
+
+	// NotSupported names a field that the scheduler cannot honour, and why; then no pod of the group starts. Empty if there
+	// is none.
+	NotSupported string
+	// Priority is a number that the group itself has; nil if its priority is that of its class or of its pods.
+	Priority *int32
+	// Basic groups are no gangs: their pods count as if they named no group.
+	Basic bool
+}
+
+// OwnGroup returns a PodGroup of this scheduler as a Group.
+func OwnGroup(g *v1alpha1.PodGroup) *Group { return &Group{PodGroup: g} }
+
+// GroupKey names a group: groups of different sources may have the same namespace and name.
+type GroupKey struct {
+	Source GroupSource
+	Name   string // namespace/name
+}
+
+// Key returns the key of the group.
+func (g *Group) Key() GroupKey { return GroupKey{g.Source, g.Namespace + "/" + g.Name} }
+
+// JobID returns the id of the job of a group.
+func (k GroupKey) JobID() JobID {
+	if k.Source == SourceOwn {
+		return GroupJobID(k.Name)
+	}
+	return JobID(string(k.Source) + "/" + k.Name)
+}
+
+// APIVersion returns the apiVersion of the objects of a source.
+func (s GroupSource) APIVersion() string {
+	switch s {
+	case SourceNative:
+		return "scheduling.k8s.io/v1alpha2"
+	case SourceSchedulerPlugins:
+		return "scheduling.x-k8s.io/v1alpha1"
+	case SourceVolcano:
+		return "scheduling.volcano.sh/v1beta1"
+	}
+	return v1alpha1.SchemeGroupVersion.String()
+}

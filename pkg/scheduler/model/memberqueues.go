@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Groups of other APIs often name no queue. Such a group is in the queue of its pods:
+//
+//  1. the queue for which pods were bound as members of the group;
+//  2. the queue that its pods name with their label;
+//  3. the queue that the namespace names with its label;
+//  4. the default queue.
+//
+// If pods name different queues, no further pod of the group starts. The queue depends only on the pods that name the
+// group or were bound for it, and not on where they count, so it does not depend on the order of events.
+
+// memberQueues are the queues of groups of other APIs that name none, by the UID of the group. A group whose pods and
+// namespace name none either is in the default queue and not in the map.
+type memberQueues map[types.UID]memberQueue
+
+type memberQueue struct {
+	queue api.QueueID
+	other api.QueueID // that some pods name instead; empty if there is none
+}
+
+// namesNoQueue reports whether the queue of the group is that of its pods.
+func namesNoQueue(g *api.Group) bool {
+	return g != nil && g.Source != api.SourceOwn && g.Spec.Queue == "" && !g.Basic
+}
+
+// resolveQueues updates the queues of groups whose pods have changed, and where their pods count.
+func (e Events) resolveQueues() {
+	jobs := &e.c.jobs
+	if !jobs.sources.Any() {
+		return
+	}
+	for i := 0; i < len(jobs.changed); i++ { // rejoin appends jobs
+		j := jobs.changed[i]
+		g := j.Group
+		if g == nil {
+			g = jobs.groups.byUID[j.OrphanedGroup()]
+		}
+		if !namesNoQueue(g) {
+			continue
+		}
+		now := e.queueOfMembers(g)
+		before := memberQueue{queue: jobs.groups.QueueOf(g), other: jobs.groups.members[g.UID].other}
+		if now == before {
+			continue
+		}
+		jobs.groups.members[g.UID] = now
+		e.c.generations.Model++
+		if now.queue != before.queue {
+			jobs.readGroup(jobs.ofGroup(g.Key()), g)
+			e.rejoin(g.Key(), g.UID)
+		}
+	}
+}
+
+// namespacesChanged marks the groups whose queue may be that of their namespace.
+func (jt *jobTable) namespacesChanged() {
+	if !jt.sources.Any() {
+		return
+	}
+	for _, g := range jt.groups.byUID {
+		if namesNoQueue(g) {
+			jt.markChanged(jt.ofGroup(g.Key()))
+		}
+	}
+}
+
+// queueOfMembers derives the queue of a group that names none.
+func (e Events) queueOfMembers(g *api.Group) memberQueue {
+	bound, named := queueNames{}, queueNames{}
+	jobs := &e.c.jobs
+	add := func(j *api.JobInfo) {
+		for _, t := range j.Tasks {
+			if binding := commitmentOf(t); binding != nil && binding.GroupUID == g.UID {
+				bound.add(binding.Queue)
+			}
+			named.add(api.QueueID(t.Pod.Labels[v1alpha1.LabelQueue]))
+		}
+	}
+	if j := jobs.byID[g.Key().JobID()]; j != nil {
+		add(j)
+	}
+	for _, j := range jobs.orphaned[g.UID] {
+		if j.Namespace == g.Namespace { // else the commitment is forged
+			add(j)
+		}
+	}
+	var result memberQueue
+	switch {
+	case bound.first != "":
+		result.queue = bound.first
+	case named.first != "":
+		result.queue = named.first
+	default:
+		result.queue = api.QueueID(e.c.namespaces.byName[g.Namespace].Labels[v1alpha1.LabelDefaultQueue])
+	}
+	if result.queue == "" {
+		result.queue = jobs.groups.defaultQueue
+	}
+	for _, name := range []api.QueueID{bound.last, named.first, named.last} {
+		if name != "" && name != result.queue {
+			result.other = name
+		}
+	}
+	return result
+}
+
+// queueNames are the first and the last of some names.
+type queueNames struct{ first, last api.QueueID }
+
+func (n *queueNames) add(name api.QueueID) {
+	switch {
+	case name == "":
+	case n.first == "":
+		n.first, n.last = name, name
+	default:
+		n.first, n.last = min(n.first, name), max(n.last, name)
+	}
+}
+
+// queueConflict returns why no pod of a group starts whose pods name different queues; nil if they do not.
+func (jt *jobTable) queueConflict(j *api.JobInfo) *api.Verdict {
+	if !namesNoQueue(j.Group) {
+		return nil
+	}
+	of := jt.groups.members[j.Group.UID]
+	if of.other == "" {
+		return nil
+	}
+	return &api.Verdict{Reason: v1alpha1.ReasonQueueConflict, Detail: fmt.Sprintf(
+		"the pods of the group name the queues %s and %s; name one queue with the label %s on the group", min(of.queue, of.other), max(of.queue, of.other), v1alpha1.LabelQueue)}
+}
