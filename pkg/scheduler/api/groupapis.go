@@ -86,6 +86,14 @@ var groupAPIs = [...]groupAPI{
 	},
 }
 
+// NativeGroupOf returns the namespace/name of the native group that a pod names, empty if none.
+func NativeGroupOf(pod *v1.Pod) string {
+	if name := schedulingGroup(pod); name != "" {
+		return pod.Namespace + "/" + name
+	}
+	return ""
+}
+
 func schedulingGroup(pod *v1.Pod) string {
 	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName

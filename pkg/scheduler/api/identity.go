@@ -31,8 +31,6 @@ type Membership struct {
 	// without one and for members of a deleted group.
 	Group  string
 	Source GroupSource
-	// Basic is the namespace/name of a native group that the pod names and that is no gang; empty if it names none.
-	Basic string
 	// Queue is the queue of a job without PodGroup.
 	Queue QueueID
 	// MinMember is the gang size of a job without PodGroup.
@@ -100,15 +98,10 @@ func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Members
 		id := JobID("orphaned/" + string(binding.GroupUID) + "/" + pod.Namespace + "/" + string(binding.Queue))
 		return Membership{Job: id, Queue: binding.Queue, MinMember: 1}
 	}
-	basic := ""
 	if binding == nil {
-		group, passed, found := rule.groupOf(pod)
-		if found {
-			m := memberOf(group)
-			m.Basic = passed
-			return m
+		if group, found := rule.groupOf(pod); found {
+			return memberOf(group)
 		}
-		basic = passed
 	}
 	queue := QueueID(pod.Labels[v1alpha1.LabelQueue])
 	if binding != nil {
@@ -120,39 +113,38 @@ func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Members
 	if binding == nil && pod.Spec.NodeName == "" {
 		if group := unsupportedGroup(pod, rule.Sources); group != nil {
 			id := JobID("unsupported/" + pod.Namespace + "/" + group.Field + "/" + group.Name + "/" + string(queue))
-			return Membership{Job: id, Queue: queue, MinMember: ShadowMinMember(pod), Unsupported: group, Basic: basic}
+			return Membership{Job: id, Queue: queue, MinMember: ShadowMinMember(pod), Unsupported: group}
 		}
 	}
-	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod), Basic: basic}
+	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod)}
 }
 
 func memberOf(k GroupKey) Membership {
 	return Membership{Job: k.JobID(), Group: k.Name, Source: k.Source}
 }
 
-// groupOf returns the group that a pod names, and the native one that it names before and that is no gang.
-func (rule *MembershipRule) groupOf(pod *v1.Pod) (group GroupKey, basic string, found bool) {
+// groupOf returns the gang that a pod names first.
+func (rule *MembershipRule) groupOf(pod *v1.Pod) (group GroupKey, found bool) {
 	if name := pod.Labels[v1alpha1.LabelPodGroup]; name != "" {
-		return GroupKey{SourceOwn, pod.Namespace + "/" + name}, "", true
+		return GroupKey{SourceOwn, pod.Namespace + "/" + name}, true
 	}
 	if name := schedulingGroup(pod); name != "" && rule.Sources.Native {
 		native := GroupKey{SourceNative, pod.Namespace + "/" + name}
 		if g := rule.Groups.Group(native); g == nil || !g.Basic {
-			return native, "", true
+			return native, true
 		}
-		basic = native.Name
 	}
 	if name := pod.Labels[LabelSchedulerPluginsGroup]; name != "" && rule.Sources.SchedulerPlugins {
-		return GroupKey{SourceSchedulerPlugins, pod.Namespace + "/" + name}, basic, true
+		return GroupKey{SourceSchedulerPlugins, pod.Namespace + "/" + name}, true
 	}
 	if name := pod.Annotations[v1alpha1.AnnotationGroupName]; name != "" {
 		own := GroupKey{SourceOwn, pod.Namespace + "/" + name}
 		if rule.Sources.Volcano && rule.Groups.Group(own) == nil {
-			return GroupKey{SourceVolcano, own.Name}, basic, true
+			return GroupKey{SourceVolcano, own.Name}, true
 		}
-		return own, basic, true
+		return own, true
 	}
-	return GroupKey{}, basic, false
+	return GroupKey{}, false
 }
 
 // IsMember reports whether a pod counts in a group, for clients that do not have the model. A group that names

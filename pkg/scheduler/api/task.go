@@ -63,8 +63,9 @@ type TaskTracking struct {
 
 	IndexInJob int
 
-	// Basic is the namespace/name of a native group that the pod names and that is no gang; empty if it names none.
-	Basic string
+	// NativeGroup is the namespace/name of the native group that the pod names; empty if it names none, or if native groups
+	// are not read.
+	NativeGroup string
 
 	// Class is the equivalence class as of ClassAt.
 	Class   *EquivalenceClass

@@ -29,6 +29,9 @@ func (g groups) QueueOf(group *api.Group) api.QueueID {
 	if group.Source == api.SourceOwn {
 		return g.a.i.DefaultQueue
 	}
+	if len(g.a.i.ChangedJobs) > 0 { // the next Recompute derives it
+		return g.a.i.Groups.QueueOf(group)
+	}
 	var bound, named []api.QueueID
 	for _, t := range g.a.c.Tasks() {
 		commitment := api.CommitmentOf(t.Pod)

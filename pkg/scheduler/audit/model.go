@@ -194,6 +194,12 @@ func nameOf(n *api.NodeInfo) string {
 
 // taskJob applies the membership rule again.
 func (a *audit) taskJob(what string, t *api.TaskInfo) {
+	native := ""
+	if a.i.GroupSources.Native {
+		native = api.NativeGroupOf(t.Pod)
+	}
+	expect(a, what+" native group", t.Tracking.NativeGroup, native)
+	expect(a, what+" is known by its native group", a.i.NativeTasks[native][t.ID] == t, native != "")
 	if !slices.Contains(a.i.SchedulerNames, t.Pod.Spec.SchedulerName) {
 		expect(a, what+" is foreign and has no job", t.Job, nil)
 		return
@@ -209,8 +215,6 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	}
 	expect(a, what+" group of its job", t.Job.GroupName, m.Group)
 	expect(a, what+" source of its job", t.Job.Source, m.Source)
-	expect(a, what+" names a group that is no gang", a.i.BasicTasks[m.Basic][t.ID] == t, m.Basic != "")
-	expect(a, what+" recorded group that is no gang", t.Tracking.Basic, m.Basic)
 	expect(a, what+" unsupported group of its job", ptr.Deref(t.Job.Unsupported, api.GroupReference{}), ptr.Deref(m.Unsupported, api.GroupReference{}))
 	if m.Group == "" {
 		expect(a, what+" queue of its job", t.Job.QueueName, m.Queue)

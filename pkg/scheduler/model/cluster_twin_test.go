@@ -37,6 +37,8 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 		"devices":         m.setDevices,
 		"device classes":  m.setDeviceResources,
 		"set group":       m.setGroup,
+		"set other":       m.setOtherGroup,
+		"delete other":    m.deleteOtherGroup,
 		"delete group":    m.deleteGroup,
 		"set queue":       m.setQueue,
 		"delete queue":    m.deleteQueue,
@@ -60,6 +62,7 @@ type machine struct {
 	pods       map[types.UID]*v1.Pod
 	nodes      map[string]*v1.Node
 	groups     map[string]*v1alpha1.PodGroup
+	others     map[string]*api.Group // of other APIs, by the id of their job
 	queues     map[string]*v1alpha1.Queue
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*v1.Namespace
@@ -71,7 +74,8 @@ type machine struct {
 
 func newMachine() *machine {
 	return &machine{
-		c:          newTestCluster(),
+		c:          newClusterOfSources(),
+		others:     map[string]*api.Group{},
 		pods:       map[types.UID]*v1.Pod{},
 		nodes:      map[string]*v1.Node{},
 		groups:     map[string]*v1alpha1.PodGroup{},
@@ -128,7 +132,12 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 		"group 0":      inGroup("g0"),
 		"group 1":      inGroup("g1"),
 		"old group":    annotated(v1alpha1.AnnotationGroupName, "g1"),
-		"other API":    withLabel("scheduling.x-k8s.io/pod-group", "x"),
+		"plugins":      withLabel("scheduling.x-k8s.io/pod-group", "g0"),
+		"plugins old":  withLabel("pod-group.scheduling.sigs.k8s.io", "x"),
+		"native":       inNative("g0"),
+		"native 1":     inNative("g1"),
+		"ours plugins": boundBy("q0", "scheduler-plugins-g0.0", "n1"),
+		"ours native":  boundBy("q1", "native-g0.0", "n1"),
 		"other API 2":  annotated("scheduling.volcano.sh/group-name", "y"),
 		"queue":        withLabel(v1alpha1.LabelQueue, "q1"),
 		"red":          withLabel("color", "red"),
@@ -238,6 +247,34 @@ func (m *machine) deleteGroup(t *rapid.T) {
 	m.event(func() { m.c.Events().DeletePodGroup("ns/"+name, uid) })
 }
 
+// otherGroup draws the source, the name and the UID of a group of another API.
+func otherGroup(t *rapid.T) *api.Group {
+	source := rapid.SampledFrom([]api.GroupSource{api.SourceNative, api.SourceSchedulerPlugins, api.SourceVolcano}).Draw(t, "source")
+	name := one(t, "group", "g0", "g1")
+	g := aGroupOf(source, name, "", 1)
+	g.UID = types.UID(string(source) + "-" + name + "." + one(t, "incarnation", "0", "1"))
+	return g
+}
+
+func (m *machine) setOtherGroup(t *rapid.T) {
+	g := otherGroup(t)
+	g.Spec.Queue, g.Spec.MinMember = one(t, "queue", "", "", "q0", "nowhere"), int32(rapid.IntRange(1, 3).Draw(t, "min"))
+	g.Basic = g.Source == api.SourceNative && maybe(t, "basic")
+	if maybe(t, "priority") {
+		g.Priority = new(int32(5))
+	}
+	m.others[string(g.Key().JobID())] = g
+	m.event(func() { m.c.Events().SetGroup(g) })
+}
+
+func (m *machine) deleteOtherGroup(t *rapid.T) {
+	g := otherGroup(t)
+	if id := string(g.Key().JobID()); m.others[id] != nil && m.others[id].UID == g.UID {
+		delete(m.others, id)
+	}
+	m.event(func() { m.c.Events().DeleteGroup(g.Key(), g.UID) })
+}
+
 func (m *machine) setQueue(t *rapid.T) {
 	q := aQueue(one(t, "queue", "default", "q0", "q1"))
 	q.Spec.Weight = int32(rapid.IntRange(1, 3).Draw(t, "weight"))
@@ -272,6 +309,9 @@ func (m *machine) namespace(t *rapid.T) {
 		return
 	}
 	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": one(t, "team", "a", "b")}}}
+	if maybe(t, "default queue") {
+		ns.Labels[v1alpha1.LabelDefaultQueue] = "q1"
+	}
 	m.namespaces["ns"] = ns
 	m.event(func() { m.c.Events().SetNamespace(ns) })
 }
@@ -314,11 +354,11 @@ func (m *machine) tryAndUndo(t *rapid.T) {
 }
 
 func (m *machine) assume(t *rapid.T) {
+	m.c.Events().Recompute() // Admissible depends on it
 	task, node := m.drawPlace(t)
 	if task == nil || m.c.Admissible(task.Job) != nil {
 		return
 	}
-	m.c.Events().Recompute()
 	m.c.Ledger().Place(task, api.Allocated, node)
 	m.c.Ledger().AssumePod(task)
 	m.inFlight[task.ID] = true
@@ -384,7 +424,7 @@ func (m *machine) compare(t *rapid.T) {
 
 // rebuilt makes a model from the final objects in a random order, and from the record of the operations in flight.
 func (m *machine) rebuilt(seed int64) *model.Cluster {
-	c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", InFlight: m.c.InFlight()})
+	c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", GroupSources: api.AllGroupSources, InFlight: m.c.InFlight()})
 	var events []func()
 	for _, uid := range sortedKeys(m.pods) {
 		events = append(events, func() { c.Events().SetPod(m.pods[uid]) })
@@ -398,6 +438,9 @@ func (m *machine) rebuilt(seed int64) *model.Cluster {
 	events = append(events, func() { c.Events().SetDeviceResources(m.classes) })
 	for _, key := range sortedKeys(m.groups) {
 		events = append(events, func() { c.Events().SetPodGroup(m.groups[key]) })
+	}
+	for _, id := range sortedKeys(m.others) {
+		events = append(events, func() { c.Events().SetGroup(m.others[id]) })
 	}
 	for _, name := range sortedKeys(m.queues) {
 		events = append(events, func() { c.Events().SetQueue(m.queues[name]) })

@@ -111,7 +111,7 @@ func (e Events) DeletePod(uid types.UID) {
 	c.detach(t)
 	c.nodes.removeNominated(t)
 	c.jobs.leave(t)
-	c.jobs.setBasic(t, "")
+	c.jobs.setNativeGroup(t, "")
 	node := t.Node
 	c.signatures.release(t.Signature)
 	delete(c.evictions.blocked, t)
@@ -160,7 +160,7 @@ func (e Events) SetGroup(g *api.Group) {
 	old := jobs.groups.set(key, g)
 	if old != nil && old.UID == g.UID && equalGroups(old, g) {
 		j := jobs.byID[key.JobID()]
-		if j == nil {
+		if j == nil || g.Basic {
 			return
 		}
 		j.Group = g // only metadata or status, which the scheduler writes

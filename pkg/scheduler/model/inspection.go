@@ -20,9 +20,10 @@ type Inspection struct {
 	FreeIndexes []int                    // of Cluster.Nodes
 
 	GroupSources    api.GroupSources
+	Groups          api.Groups
 	GroupsByUID     map[types.UID]*api.Group
 	GroupsByKey     map[api.GroupKey]*api.Group
-	BasicTasks      map[string]map[api.TaskID]*api.TaskInfo // by the namespace/name of the native group that they name
+	NativeTasks     map[string]map[api.TaskID]*api.TaskInfo // by the namespace/name of the native group that they name
 	PriorityClasses map[string]int32
 	OrphanedJobs    map[types.UID]map[api.JobID]*api.JobInfo // by UID of the deleted group
 	ChangedJobs     []*api.JobInfo                           // since the last Recompute
@@ -58,7 +59,8 @@ func Inspect(c *Cluster) Inspection {
 		Nodes:                c.nodes.byName,
 		FreeIndexes:          c.nodes.freeIndex,
 		GroupSources:         c.jobs.sources,
-		BasicTasks:           c.jobs.basic,
+		Groups:               &c.jobs.groups,
+		NativeTasks:          c.jobs.native,
 		GroupsByUID:          c.jobs.groups.byUID,
 		GroupsByKey:          c.jobs.groups.byKey,
 		PriorityClasses:      c.jobs.groups.priorities,

@@ -26,7 +26,7 @@ type jobTable struct {
 	queues   map[api.QueueID]*api.QueueInfo
 	groups   groupTable
 	orphaned map[types.UID]map[api.JobID]*api.JobInfo // jobs of members whose group was deleted, by its UID
-	basic    map[string]map[api.TaskID]*api.TaskInfo  // that name a native group which is no gang, by its namespace/name
+	native   map[string]map[api.TaskID]*api.TaskInfo  // of all schedulers, by the namespace/name of the native group that they name
 	changed  []*api.JobInfo                           // since the last Recompute
 	waiting  waitingJobs
 
@@ -48,19 +48,21 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 		queues:         map[api.QueueID]*api.QueueInfo{},
 		groups:         newGroupTable(o.DefaultQueue),
 		orphaned:       map[types.UID]map[api.JobID]*api.JobInfo{},
-		basic:          map[string]map[api.TaskID]*api.TaskInfo{},
+		native:         map[string]map[api.TaskID]*api.TaskInfo{},
 		waiting:        newWaitingJobs(),
 	}
 }
 
 // join moves t, which must be detached, into the job that api.MembershipOf names.
 func (jt *jobTable) join(t *api.TaskInfo) {
+	if jt.sources.Native {
+		jt.setNativeGroup(t, api.NativeGroupOf(t.Pod))
+	}
 	if !slices.Contains(jt.schedulerNames, t.Pod.Spec.SchedulerName) {
 		jt.leave(t)
 		return
 	}
 	m := api.MembershipOf(t.Pod, commitmentOf(t), api.MembershipRule{DefaultQueue: jt.groups.defaultQueue, Sources: jt.sources, Groups: &jt.groups})
-	jt.setBasic(t, m.Basic)
 	if t.Job != nil && t.Job.ID == m.Job {
 		return
 	}
@@ -73,23 +75,22 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 	j.Tasks = append(j.Tasks, t)
 }
 
-// setBasic records the native group that t names and that is no gang, so that t joins it if it becomes one; empty if there
-// is none.
-func (jt *jobTable) setBasic(t *api.TaskInfo, name string) {
-	before := t.Tracking.Basic
+// setNativeGroup records the native group that t names, so that t joins it if it becomes a gang; empty if there is none.
+func (jt *jobTable) setNativeGroup(t *api.TaskInfo, name string) {
+	before := t.Tracking.NativeGroup
 	if before == name {
 		return
 	}
 	if before != "" {
-		if delete(jt.basic[before], t.ID); len(jt.basic[before]) == 0 {
-			delete(jt.basic, before)
+		if delete(jt.native[before], t.ID); len(jt.native[before]) == 0 {
+			delete(jt.native, before)
 		}
 	}
-	if t.Tracking.Basic = name; name != "" {
-		if jt.basic[name] == nil {
-			jt.basic[name] = map[api.TaskID]*api.TaskInfo{}
+	if t.Tracking.NativeGroup = name; name != "" {
+		if jt.native[name] == nil {
+			jt.native[name] = map[api.TaskID]*api.TaskInfo{}
 		}
-		jt.basic[name][t.ID] = t
+		jt.native[name][t.ID] = t
 	}
 }
 
@@ -206,7 +207,7 @@ func (jt *jobTable) affectedByGroup(key api.GroupKey, uid types.UID) []*api.Task
 			tasks = append(tasks, j.Tasks...)
 		}
 	case key.Source == api.SourceNative:
-		tasks = slices.AppendSeq(tasks, maps.Values(jt.basic[key.Name]))
+		tasks = slices.AppendSeq(tasks, maps.Values(jt.native[key.Name]))
 	}
 	return tasks
 }

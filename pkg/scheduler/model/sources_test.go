@@ -73,35 +73,34 @@ func TestMemberOfSources(t *testing.T) {
 		pod     *v1.Pod
 		sources api.GroupSources
 		want    api.JobID
-		basic   string
 	}{
-		"native":                                   {aPod("p", inNative("gang")), all, "native/ns/gang", ""},
-		"native, not enabled":                      {aPod("p", inNative("gang")), api.GroupSources{Volcano: true}, "unsupported/ns/field spec.schedulingGroup/gang/default", ""},
-		"native, does not exist":                   {aPod("p", inNative("none")), all, "native/ns/none", ""},
-		"basic":                                    {aPod("p", inNative("basic"), ownedBy("rs")), all, "shadow/ns/uid-rs/default", "ns/basic"},
-		"basic, and a label":                       {aPod("p", inNative("basic"), plugins("x")), all, "scheduler-plugins/ns/x", "ns/basic"},
-		"basic, and a group of KAI":                {aPod("p", inNative("basic"), annotated("pod-group-name", "x")), all, "unsupported/ns/annotation pod-group-name/x/default", "ns/basic"},
-		"scheduler-plugins":                        {aPod("p", plugins("x")), all, "scheduler-plugins/ns/x", ""},
-		"scheduler-plugins, not enabled":           {aPod("p", plugins("x")), api.GroupSources{Native: true}, "unsupported/ns/label scheduling.x-k8s.io/pod-group/x/default", ""},
-		"scheduler-plugins, former label":          {aPod("p", withLabel("pod-group.scheduling.sigs.k8s.io", "x")), all, "unsupported/ns/label pod-group.scheduling.sigs.k8s.io/x/default", ""},
-		"volcano":                                  {aPod("p", kubeBatch("v")), all, "volcano/ns/v", ""},
-		"volcano, not enabled":                     {aPod("p", kubeBatch("v")), none, "group/ns/v", ""},
-		"volcano and own":                          {aPod("p", kubeBatch("g")), all, "group/ns/g", ""},
-		"neither volcano nor own":                  {aPod("p", kubeBatch("x")), all, "volcano/ns/x", ""},
-		"own label first":                          {aPod("p", inGroup("g"), inNative("gang"), plugins("x"), kubeBatch("v")), all, "group/ns/g", ""},
-		"native second":                            {aPod("p", inNative("gang"), plugins("x"), kubeBatch("v")), all, "native/ns/gang", ""},
-		"scheduler-plugins third":                  {aPod("p", plugins("x"), kubeBatch("v")), all, "scheduler-plugins/ns/x", ""},
-		"bound for a group":                        {aPod("p", boundBy("q", "uid-volcano-v", "n")), all, "volcano/ns/v", ""},
-		"bound for a group, source switched off":   {aPod("p", boundBy("q", "uid-volcano-x", "n")), none, "orphaned/uid-volcano-x/ns/q", ""},
-		"bound with the UID of a basic group":      {aPod("p", boundBy("", "uid-native-basic", "n")), all, "orphaned/uid-native-basic/ns/", ""},
-		"bound for a group that is in other queue": {aPod("p", boundBy("r", "uid-volcano-v", "n")), all, "orphaned/uid-volcano-v/ns/r", ""},
-		"bound by another scheduler":               {aPod("p", plugins("x"), on("n")), all, "scheduler-plugins/ns/x", ""},
+		"native":                                   {aPod("p", inNative("gang")), all, "native/ns/gang"},
+		"native, not enabled":                      {aPod("p", inNative("gang")), api.GroupSources{Volcano: true}, "unsupported/ns/field spec.schedulingGroup/gang/default"},
+		"native, does not exist":                   {aPod("p", inNative("none")), all, "native/ns/none"},
+		"basic":                                    {aPod("p", inNative("basic"), ownedBy("rs")), all, "shadow/ns/uid-rs/default"},
+		"basic, and a label":                       {aPod("p", inNative("basic"), plugins("x")), all, "scheduler-plugins/ns/x"},
+		"basic, and a group of KAI":                {aPod("p", inNative("basic"), annotated("pod-group-name", "x")), all, "unsupported/ns/annotation pod-group-name/x/default"},
+		"scheduler-plugins":                        {aPod("p", plugins("x")), all, "scheduler-plugins/ns/x"},
+		"scheduler-plugins, not enabled":           {aPod("p", plugins("x")), api.GroupSources{Native: true}, "unsupported/ns/label scheduling.x-k8s.io/pod-group/x/default"},
+		"scheduler-plugins, former label":          {aPod("p", withLabel("pod-group.scheduling.sigs.k8s.io", "x")), all, "unsupported/ns/label pod-group.scheduling.sigs.k8s.io/x/default"},
+		"volcano":                                  {aPod("p", kubeBatch("v")), all, "volcano/ns/v"},
+		"volcano, not enabled":                     {aPod("p", kubeBatch("v")), none, "group/ns/v"},
+		"volcano and own":                          {aPod("p", kubeBatch("g")), all, "group/ns/g"},
+		"neither volcano nor own":                  {aPod("p", kubeBatch("x")), all, "volcano/ns/x"},
+		"own label first":                          {aPod("p", inGroup("g"), inNative("gang"), plugins("x"), kubeBatch("v")), all, "group/ns/g"},
+		"native second":                            {aPod("p", inNative("gang"), plugins("x"), kubeBatch("v")), all, "native/ns/gang"},
+		"scheduler-plugins third":                  {aPod("p", plugins("x"), kubeBatch("v")), all, "scheduler-plugins/ns/x"},
+		"bound for a group":                        {aPod("p", boundBy("q", "uid-volcano-v", "n")), all, "volcano/ns/v"},
+		"bound for a group, source switched off":   {aPod("p", boundBy("q", "uid-volcano-x", "n")), none, "orphaned/uid-volcano-x/ns/q"},
+		"bound with the UID of a basic group":      {aPod("p", boundBy("", "uid-native-basic", "n")), all, "orphaned/uid-native-basic/ns/"},
+		"bound for a group that is in other queue": {aPod("p", boundBy("r", "uid-volcano-v", "n")), all, "orphaned/uid-volcano-v/ns/r"},
+		"bound by another scheduler":               {aPod("p", plugins("x"), on("n")), all, "scheduler-plugins/ns/x"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := api.MembershipOf(c.pod, api.CommitmentOf(c.pod), api.MembershipRule{DefaultQueue: "default", Sources: c.sources, Groups: existing})
-			if got.Job != c.want || got.Basic != c.basic {
-				t.Errorf("in job %s, passing by group %q, want %s and %q", got.Job, got.Basic, c.want, c.basic)
+			if got.Job != c.want {
+				t.Errorf("in job %s, want %s", got.Job, c.want)
 			}
 		})
 	}
