@@ -48,8 +48,8 @@ var importRules = []importRule{
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
-		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api"},
-		because: "the plugin is a client: of the scheduler it knows the API, and the rule that says which pods are members",
+		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/groupapi"},
+		because: "the plugin is a client: of the scheduler it knows the API, the rule that says which pods are members, and how PodGroups of other APIs are read",
 	},
 	{
 		from: []string{"pkg/apis/..."}, never: []string{"pkg/scheduler/...", "pkg/client/..."},
@@ -58,6 +58,10 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/api/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/..."},
 		because: "the types of the model are at the bottom",
+	},
+	{
+		from: []string{"pkg/scheduler/groupapi/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/..."},
+		because: "how PodGroups of other APIs are read is the same for the cache, for simulations and for the kubectl plugin",
 	},
 	{
 		from: []string{"pkg/scheduler/model/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/model/..."},
@@ -147,13 +151,13 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/simulate/..."},
 		only: []string{
 			"internal/jobfailure", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
-			"pkg/scheduler/framework/...", "pkg/scheduler/internal/devices", "pkg/scheduler/model",
+			"pkg/scheduler/framework/...", "pkg/scheduler/groupapi", "pkg/scheduler/internal/devices", "pkg/scheduler/model",
 		},
 		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
 	},
 	{
 		from: []string{"pkg/scheduler/cache/bind", "pkg/scheduler/cache/evict", "pkg/scheduler/cache/status", "pkg/scheduler/cache/events"},
-		only: []string{"internal/jobfailure", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/cache/internal/...", "pkg/scheduler/metrics"},
+		only: []string{"internal/jobfailure", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/groupapi", "pkg/scheduler/cache/internal/...", "pkg/scheduler/metrics"},
 		because: "binder, evictor, status writers and event recorder do not know each other, nor the cache: each declares the small " +
 			"interfaces that it needs, and the cache passes them",
 	},

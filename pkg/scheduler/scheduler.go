@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -32,7 +33,7 @@ const leastPause = 5 * time.Millisecond
 // stuckAfter is how long a cycle may take before Healthy reports it.
 const stuckAfter = 2 * time.Minute
 
-// Options are the parts of a Scheduler; all are required.
+// Options are the parts of a Scheduler; all are required, except where noted.
 type Options struct {
 	SchedulerNames []string      // pods with one of these in spec.schedulerName are scheduled; events have the first
 	DefaultQueue   string        // the queue of PodGroups and pods that name none
@@ -42,6 +43,7 @@ type Options struct {
 
 	Kube     kubernetes.Interface
 	Batch    versioned.Interface
+	Dynamic  dynamic.Interface // for PodGroups of other APIs; may be nil if the configuration has no such source
 	Config   *conf.Configuration
 	Registry *framework.Registry
 	Metrics  *metrics.Metrics
@@ -57,9 +59,9 @@ type Scheduler struct {
 	cache     *cache.Cache
 	reporter  *reporter
 
-	profile *framework.Profile                // in force; only the scheduling goroutine reads it
-	next    atomic.Pointer[framework.Profile] // in force from the next cycle
-	changed chan struct{}                     // signals that next is set
+	profile *framework.Profile         // in force; only the scheduling goroutine reads it
+	next    atomic.Pointer[activation] // in force from the next cycle
+	changed chan struct{}              // signals that next is set
 
 	// decided is the generation of the model after the last cycle. As long as the model has this
 	// generation, another cycle would decide the same. It is 0 if the next cycle must run in any case.
@@ -71,6 +73,12 @@ type Scheduler struct {
 	// busySince is when the running cycle began; nil between cycles. It is a time.Time, because its
 	// monotonic reading is not affected when the clock is set.
 	busySince atomic.Pointer[time.Time]
+}
+
+// activation is what a new configuration puts in force.
+type activation struct {
+	profile *framework.Profile
+	sources api.GroupSources
 }
 
 // New returns a scheduler. Nothing runs before Start.
@@ -90,6 +98,8 @@ func New(options Options) (*Scheduler, error) {
 		DefaultQueue:   options.DefaultQueue,
 		Kube:           options.Kube,
 		Batch:          options.Batch,
+		Dynamic:        options.Dynamic,
+		GroupSources:   options.Config.GroupSources,
 		Informers:      s.informers,
 		BindWorkers:    options.BindWorkers,
 		Metrics:        options.Metrics,
@@ -132,7 +142,8 @@ func (s *Scheduler) SetConfiguration(ctx context.Context, config *conf.Configura
 	if err := s.cache.Start(ctx); err != nil {
 		return err
 	}
-	s.next.Store(profile)
+	s.cache.EnableGroupSources(ctx, config.GroupSources)
+	s.next.Store(&activation{profile, config.GroupSources})
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -202,7 +213,8 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 
 	// 1. Activate a new configuration.
 	if next := s.next.Swap(nil); next != nil {
-		s.profile, s.decided = next, 0
+		s.profile, s.decided = next.profile, 0
+		s.cache.UseGroupSources(next.sources)
 	}
 
 	// 2. Apply the events since the last cycle. If the model has not changed, this cycle would decide

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -24,6 +25,8 @@ import (
 type clients struct {
 	kube  kubernetes.Interface
 	batch versioned.Interface
+	// dynamic is for PodGroups of other APIs.
+	dynamic dynamic.Interface
 	// lease is for leader election: its requests have no rate limit and time out before the renew deadline.
 	lease kubernetes.Interface
 	// server is the address of the API server.
@@ -50,6 +53,10 @@ func newClients(opts *Options, m *metrics.Metrics) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the API server: %w", err)
 	}
+	others, err := dynamic.NewForConfig(base)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of the API server: %w", err)
+	}
 	election := rest.CopyConfig(core)
 	election.QPS, election.Burst = -1, 0
 	election.Timeout = max(time.Second, opts.LeaderElection.RenewDeadline.Duration/2)
@@ -57,7 +64,7 @@ func newClients(opts *Options, m *metrics.Metrics) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the API server: %w", err)
 	}
-	return &clients{kube: kube, batch: batch, lease: lease, server: base.Host}, nil
+	return &clients{kube: kube, batch: batch, dynamic: others, lease: lease, server: base.Host}, nil
 }
 
 // restConfig returns the API server of the flags, else that of the service account of the pod.

@@ -107,7 +107,7 @@ func (p *program) assemble(opts *Options) (*process, error) {
 	sched, err := p.newScheduler(scheduler.Options{
 		SchedulerNames: opts.SchedulerNames, DefaultQueue: opts.DefaultQueue,
 		Period: opts.SchedulePeriod, BindWorkers: opts.BindWorkers, GangGrace: opts.GangGrace,
-		Kube: api.kube, Batch: api.batch,
+		Kube: api.kube, Batch: api.batch, Dynamic: api.dynamic,
 		Config: policy.configuration, Registry: registry, Metrics: m, Clock: p.clock, Log: klog.Background(),
 	})
 	if err != nil {

@@ -4,6 +4,9 @@
 package api
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -64,6 +67,12 @@ type Group struct {
 
 // OwnGroup returns a PodGroup of this scheduler as a Group.
 func OwnGroup(g *v1alpha1.PodGroup) *Group { return &Group{PodGroup: g} }
+
+// EqualGroups reports whether two versions of a group mean the same for scheduling.
+func EqualGroups(a, b *Group) bool {
+	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && ptr.Equal(a.Priority, b.Priority) &&
+		equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
 
 // GroupKey names a group: groups of different sources may have the same namespace and name.
 type GroupKey struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -24,6 +25,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/bind"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/events"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/groups"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/status"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
@@ -38,6 +40,10 @@ type Options struct {
 	// Kube and Batch should have no client-side rate limit below what the API server accepts.
 	Kube  kubernetes.Interface
 	Batch versioned.Interface
+	// Dynamic reads and writes PodGroups of other APIs; nil if none are read.
+	Dynamic dynamic.Interface
+	// GroupSources are the other APIs whose PodGroups are read, until UseGroupSources.
+	GroupSources api.GroupSources
 	// Informers are shared with the plugins and must not be started before New.
 	Informers informers.SharedInformerFactory
 
@@ -84,11 +90,14 @@ type Cache struct {
 	// observed is the last applied event of each object that exists: what Rebuild builds a new
 	// model from.
 	observed map[objectKey]event
+	// groupSources are those of which the model has the groups.
+	groupSources api.GroupSources
 
 	queue eventQueue
 	wake  chan struct{}
 
 	groupInformers externalversions.SharedInformerFactory
+	groups         *groups.Watcher // of other APIs; nil if there is no client for them
 	sources        []*source
 	failures       *watchFailures
 	trimmer        *trimmer
@@ -124,6 +133,7 @@ func New(o Options) (*Cache, error) {
 	}
 	c := &Cache{
 		options:        o,
+		groupSources:   o.GroupSources,
 		log:            o.Log.WithName("cache"),
 		observed:       map[objectKey]event{},
 		wake:           make(chan struct{}, 1),
@@ -137,6 +147,7 @@ func New(o Options) (*Cache, error) {
 		o.Metrics.PodsBoundByOthers(name, 0)
 	}
 	c.model = c.emptyModel(nil)
+	c.groups = newGroups(c)
 	c.wireEffects()
 	if err := c.listen(); err != nil {
 		return nil, err
@@ -152,7 +163,7 @@ func (c *Cache) wireEffects() {
 	batch := c.groupInformers.Scheduling().V1alpha1()
 	c.recorder = events.New(events.Options{SchedulerName: o.SchedulerNames[0], Kube: o.Kube, Yield: yield, Clock: o.Clock, Log: o.Log})
 	c.statuses = status.New(status.Options{
-		Kube: o.Kube, Batch: o.Batch,
+		Kube: o.Kube, Batch: o.Batch, Dynamic: o.Dynamic, OtherGroups: c.groups,
 		PodGroups: batch.PodGroups().Lister(), Queues: batch.Queues().Lister(), Pods: o.Informers.Core().V1().Pods().Lister(),
 		Events: c.recorder, Yield: c.yieldToAll, Clock: o.Clock, Log: o.Log,
 	})
@@ -179,6 +190,7 @@ func (c *Cache) emptyModel(inFlight *model.InFlight) *model.Cluster {
 	return model.NewCluster(model.Options{
 		SchedulerNames: c.options.SchedulerNames,
 		DefaultQueue:   api.QueueID(c.options.DefaultQueue),
+		GroupSources:   c.groupSources,
 		InFlight:       inFlight,
 	})
 }
@@ -253,6 +265,27 @@ func (c *Cache) replay() bool {
 		}
 	}
 	return true
+}
+
+// EnableGroupSources starts the informers of the sources that the API server serves, and returns when they have synced.
+// The model gets the groups from UseGroupSources on.
+func (c *Cache) EnableGroupSources(ctx context.Context, sources api.GroupSources) {
+	if c.groups != nil {
+		c.groups.Enable(ctx, sources)
+	}
+}
+
+// UseGroupSources builds the model with the groups of other sources, if they are others than before. Only the scheduling
+// goroutine may call it.
+func (c *Cache) UseGroupSources(sources api.GroupSources) {
+	if sources == c.groupSources {
+		return
+	}
+	c.groupSources = sources
+	c.Rebuild()
+	if c.groups != nil {
+		c.groups.Keep(sources)
+	}
 }
 
 // Run carries out what is committed and published. It ends when ctx is done and the binder has

@@ -173,6 +173,9 @@ func (c *Cache) Start(ctx context.Context) error {
 	if err := c.options.Informers.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
 		return fmt.Errorf("informers of plugins: %w", err)
 	}
+	if !c.synced.Load() {
+		c.EnableGroupSources(ctx, c.options.GroupSources)
+	}
 	c.synced.Store(true)
 	c.wakeUp()
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // object is a pointer to an API object.
@@ -166,6 +167,23 @@ func podGroupKind() *kind[*v1alpha1.PodGroup] {
 			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
 		observe: func(c *Cache, g *v1alpha1.PodGroup, deleted bool) { c.statuses.ObservePodGroup(g.UID, deleted) },
+	}
+}
+
+// otherGroupKind returns the kind of PodGroups of other APIs. The model gets those of the sources in force.
+func otherGroupKind() *kind[*groupapi.Object] {
+	return &kind[*groupapi.Object]{
+		name: "podgroup of another API", rank: rankPodGroup,
+		set: func(c *Cache, o *groupapi.Object) {
+			if c.groupSources.Has(o.Source) {
+				c.model.Events().SetGroup(o.Group)
+			}
+		},
+		remove: func(c *Cache, o *groupapi.Object) { c.model.Events().DeleteGroup(o.Key(), o.UID) },
+		wakes: func(before, after *groupapi.Object) bool {
+			return before == nil || after == nil || !api.EqualGroups(before.Group, after.Group)
+		},
+		observe: func(c *Cache, o *groupapi.Object, deleted bool) { c.statuses.ObserveOtherGroup(o.UID, deleted) },
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // Configuration is a valid policy. It is never modified once it is built.
@@ -27,6 +28,9 @@ type Configuration struct {
 
 	// StarvationAfter is how long a gang is pending before resources are reserved for it; 0: never.
 	StarvationAfter time.Duration
+
+	// GroupSources are the APIs whose PodGroups are read besides those of this scheduler.
+	GroupSources api.GroupSources
 }
 
 // Tier is a list of plugins that the scheduler calls as one group, in this order.
@@ -70,7 +74,7 @@ const (
 
 // newConfiguration converts an object whose defaults are set.
 func newConfiguration(object *v1alpha1.SchedulerConfiguration) *Configuration {
-	c := &Configuration{Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration}
+	c := &Configuration{Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration, GroupSources: groupSources(object.GroupSources)}
 	for _, tier := range object.Tiers {
 		var plugins []Plugin
 		for _, p := range tier.Plugins {

@@ -74,6 +74,7 @@ func Parse(source string, data []byte, catalog Catalog) (*Configuration, []Warni
 	v1alpha1.SetDefaults_SchedulerConfiguration(object)
 	r.invalid(validation.ValidateSchedulerConfiguration(object))
 	r.invalid(catalog.validate(object))
+	r.invalid(validateGroupSources(object.GroupSources))
 
 	c := newConfiguration(object)
 	r.adviseOnActions(object, c, catalog)

@@ -12,7 +12,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -158,7 +157,7 @@ func (e Events) SetGroup(g *api.Group) {
 	key := g.Key()
 	jobs := &e.c.jobs
 	old := jobs.groups.set(key, g)
-	if old != nil && old.UID == g.UID && equalGroups(old, g) {
+	if old != nil && old.UID == g.UID && api.EqualGroups(old, g) {
 		j := jobs.byID[key.JobID()]
 		if j == nil || g.Basic {
 			return
@@ -179,12 +178,6 @@ func (e Events) SetGroup(g *api.Group) {
 	if old != nil && old.UID != g.UID {
 		e.rejoin(key, old.UID)
 	}
-}
-
-// equalGroups reports whether two versions of a group mean the same for scheduling.
-func equalGroups(a, b *api.Group) bool {
-	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && ptr.Equal(a.Priority, b.Priority) &&
-		equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
 // DeleteGroup deletes the group with this key if it still has this UID.

@@ -27,6 +27,13 @@ type SchedulerConfiguration struct {
 	// resources that become free are kept for the gang until it fits. 0 disables such reservations.
 	// +optional
 	StarvationAfter *metav1.Duration `json:"starvationAfter,omitempty"`
+
+	// groupSources are the APIs whose PodGroups the scheduler reads: own for those of scheduling.batch-scheduler.dev, which
+	// are read whether listed or not, native for scheduling.k8s.io, scheduler-plugins for scheduling.x-k8s.io, and volcano
+	// for scheduling.volcano.sh. The default is own alone. Each other source needs a ClusterRole of its own. The order has
+	// no meaning.
+	// +optional
+	GroupSources []string `json:"groupSources,omitempty"`
 }
 
 // Tier is a group of plugins. The plugins of a tier vote together on evictions; the next tier votes only if all of them

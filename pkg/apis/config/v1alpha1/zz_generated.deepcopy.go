@@ -144,6 +144,11 @@ func (in *SchedulerConfiguration) DeepCopyInto(out *SchedulerConfiguration) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.GroupSources != nil {
+		in, out := &in.GroupSources, &out.GroupSources
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

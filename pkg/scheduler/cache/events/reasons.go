@@ -16,10 +16,10 @@ import (
 
 // NotScheduled records why a gang does not start: once per reason, not for each change of the
 // numbers in the message.
-func (r *Recorder) NotScheduled(g *v1alpha1.PodGroup, condition *metav1.Condition) {
+func (r *Recorder) NotScheduled(g *api.Group, reason, message string) {
 	r.addPodGroup(event{
-		regarding: *Reference(api.OwnGroup(g)), kind: v1.EventTypeWarning, reason: condition.Reason, action: "Scheduling",
-		note: condition.Message, key: string(g.UID) + "/" + condition.Reason,
+		regarding: *Reference(g), kind: v1.EventTypeWarning, reason: reason, action: "Scheduling",
+		note: message, key: string(g.UID) + "/" + reason,
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -55,7 +54,7 @@ func newRecorder(t *testing.T, c *fakecluster.APIServer) *Recorder {
 // An event for several pods counts once for each pod.
 func TestEvents(t *testing.T) {
 	notScheduled := func(r *Recorder, reason, message string) {
-		r.NotScheduled(fakecluster.PodGroup("g", 1), &metav1.Condition{Reason: reason, Message: message})
+		r.NotScheduled(api.OwnGroup(fakecluster.PodGroup("g", 1)), reason, message)
 	}
 	burst := func(r *Recorder, pods int) {
 		group := Reference(api.OwnGroup(fakecluster.PodGroup("g", 1)))
@@ -120,7 +119,7 @@ func TestEventsAreWhatTheAPIServerTakes(t *testing.T) {
 	r := newRecorder(t, fakecluster.New(t))
 	long := fakecluster.PodGroup(strings.Repeat("a", 229)+"."+strings.Repeat("b", 23), 1)
 	note := strings.Repeat("ä", 600)
-	r.NotScheduled(long, &metav1.Condition{Reason: "Unschedulable", Message: note})
+	r.NotScheduled(api.OwnGroup(long), "Unschedulable", note)
 	e, _ := r.next()
 	event := r.toAPI(e)
 	if len(event.Note) > 1024 || !strings.HasPrefix(note, event.Note) {

@@ -68,7 +68,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 	}
 	if after != nil && after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) {
 		p.debounced = true
-		p.sent = func() { w.Events.NotScheduled(next, after) }
+		p.sent = func() { w.Events.NotScheduled(api.OwnGroup(next), after.Reason, after.Message) }
 	}
 	return p, true
 }

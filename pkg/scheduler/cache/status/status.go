@@ -17,13 +17,12 @@ import (
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	batchlisters "github.com/batch-scheduler/batch-scheduler/pkg/client/listers/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -32,17 +31,19 @@ import (
 // EventSink records events about PodGroups.
 type EventSink interface {
 	// NotScheduled is called after a PodGroup got a condition that says why it is not scheduled.
-	NotScheduled(*v1alpha1.PodGroup, *metav1.Condition)
+	NotScheduled(g *api.Group, reason, message string)
 }
 
-// Options are the parts of Writers. All are required.
+// Options are the parts of Writers. All are required, except for Dynamic and OtherGroups if no other APIs are read.
 type Options struct {
-	Kube  kubernetes.Interface
-	Batch versioned.Interface
+	Kube    kubernetes.Interface
+	Batch   versioned.Interface
+	Dynamic dynamic.Interface
 
-	PodGroups batchlisters.PodGroupLister
-	Queues    batchlisters.QueueLister
-	Pods      corelisters.PodLister
+	PodGroups   batchlisters.PodGroupLister
+	OtherGroups OtherGroups
+	Queues      batchlisters.QueueLister
+	Pods        corelisters.PodLister
 
 	Events EventSink
 	// Yield returns when no bind and no eviction is queued or being sent, or after the given time.
@@ -56,6 +57,7 @@ type Options struct {
 type Writers struct {
 	Options
 	podGroups *writer[api.PodGroupReport]
+	others    *writer[api.PodGroupReport] // of other APIs
 	queues    *writer[api.QueueReport]
 	pods      *writer[api.PodReport]
 	evicted   evictions
@@ -68,6 +70,11 @@ func New(o Options) *Writers {
 	w.podGroups = newWriter(o, &writer[api.PodGroupReport]{
 		resource: "podgroups/status",
 		equal:    equalValues[api.PodGroupReport], patch: w.podGroupPatch,
+		reason: func(g api.PodGroupReport) string { return g.Reason },
+	})
+	w.others = newWriter(o, &writer[api.PodGroupReport]{
+		resource: "podgroups of other APIs",
+		equal:    equalValues[api.PodGroupReport], patch: (&otherGroups{o}).patch,
 		reason: func(g api.PodGroupReport) string { return g.Reason },
 	})
 	w.queues = newWriter(o, &writer[api.QueueReport]{
@@ -99,7 +106,11 @@ func equalQueueReports(a, b api.QueueReport) bool { return equality.Semantic.Dee
 func (w *Writers) Publish(report *api.Report) {
 	w.evicted.observe(report.PodGroups, w.Clock.Now())
 	for _, g := range report.PodGroups {
-		w.podGroups.set(g.UID, g)
+		if g.Source == api.SourceOwn {
+			w.podGroups.set(g.UID, g)
+		} else {
+			w.others.set(g.UID, g)
+		}
 	}
 	for _, q := range report.Queues {
 		w.queues.set(q.UID, q)
@@ -117,6 +128,9 @@ func (w *Writers) ObservePodGroup(uid types.UID, deleted bool) {
 	w.podGroups.observe(uid, deleted)
 }
 
+// ObserveOtherGroup is called when the watch shows a PodGroup of another API, or its deletion.
+func (w *Writers) ObserveOtherGroup(uid types.UID, deleted bool) { w.others.observe(uid, deleted) }
+
 // ObserveQueue is called when the watch shows a Queue, or its deletion.
 func (w *Writers) ObserveQueue(uid types.UID, deleted bool) { w.queues.observe(uid, deleted) }
 
@@ -131,7 +145,7 @@ func (w *Writers) ForgetPod(uid types.UID) { w.pods.forget(uid) }
 // Run writes until ctx is done.
 func (w *Writers) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context){w.podGroups.run, w.queues.run, w.pods.run} {
+	for _, run := range []func(context.Context){w.podGroups.run, w.others.run, w.queues.run, w.pods.run} {
 		running.Go(func() { run(ctx) })
 	}
 	running.Wait()

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
+)
+
+// otherAPI is an API of PodGroups on a cluster.
+type otherAPI struct {
+	h        *harness
+	resource dynamic.NamespaceableResourceInterface
+	label    string // by which pods name their group; empty for the annotation of Volcano
+}
+
+func (h *harness) otherAPI(group, version, label string) otherAPI {
+	h.t.Helper()
+	client, err := dynamic.NewForConfig(h.cluster.RESTConfig())
+	h.must(err)
+	return otherAPI{h, client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "podgroups"}), label}
+}
+
+func (h *harness) schedulerPlugins() otherAPI {
+	return h.otherAPI("scheduling.x-k8s.io", "v1alpha1", api.LabelSchedulerPluginsGroup)
+}
+
+// applyFiles applies objects of testdata/groups.
+func (h *harness) applyFiles(names ...string) {
+	h.t.Helper()
+	var objects []*unstructured.Unstructured
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("testdata", "groups", name))
+		h.must(err)
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+		for {
+			object := &unstructured.Unstructured{}
+			if err = decoder.Decode(object); errors.Is(err, io.EOF) {
+				break
+			}
+			h.must(err)
+			objects = append(objects, object)
+		}
+	}
+	h.must(cluster.ApplyObjects(h.ctx, h.cluster.RESTConfig(), objects))
+}
+
+// grantSource installs what the scheduler needs for a group source.
+func (h *harness) grantSource(name string) {
+	h.t.Helper()
+	h.must(h.cluster.Apply(h.ctx, filepath.Join("..", "..", "config", "groupsources", name)))
+}
+
+// sourcePolicy returns the flag of a policy with group sources.
+func (h *harness) sourcePolicy(sources ...string) string {
+	return "--scheduler-conf=" + h.file("policy.yaml", policyOf(sources...))
+}
+
+func policyOf(sources ...string) string {
+	return "groupSources: [" + strings.Join(sources, ", ") + "]\n" + conf.DefaultYAML()
+}
+
+// group creates a PodGroup. The spec is JSON.
+func (a otherAPI) group(namespace, name, spec string) {
+	a.h.t.Helper()
+	object := &unstructured.Unstructured{}
+	a.h.must(object.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PodGroup","metadata":{"name":%q},"spec":%s}`, a.version(), name, spec)))
+	a.h.eventually(func() error { // an API that has just been defined
+		_, err := a.resource.Namespace(namespace).Create(a.h.ctx, object, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (a otherAPI) version() string {
+	switch a.label {
+	case api.LabelSchedulerPluginsGroup:
+		return api.SourceSchedulerPlugins.APIVersion()
+	case "":
+		return api.SourceVolcano.APIVersion()
+	}
+	return api.SourceNative.APIVersion()
+}
+
+// member returns a pod of a group.
+func (a otherAPI) member(namespace, name, group, request string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	p := newPod(name, request, edits...)
+	p.Namespace = namespace
+	switch a.label {
+	case "":
+		annotated("scheduling.k8s.io/group-name", group)(p)
+	case "schedulingGroup":
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	default:
+		label(a.label, group)(p)
+	}
+	return p
+}
+
+// members creates pods of a group.
+func (a otherAPI) members(namespace, group string, count int, request string, edits ...func(*corev1.Pod)) {
+	a.h.t.Helper()
+	for i := range count {
+		_, err := a.h.client.CoreV1().Pods(namespace).Create(a.h.ctx, a.member(namespace, fmt.Sprintf("%s-%d", group, i), group, request, edits...), metav1.CreateOptions{})
+		a.h.must(err)
+	}
+}
+
+// status compares fields of the status of a group.
+func (a otherAPI) status(namespace, name string, want map[string]string) error {
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	status, _, _ := unstructured.NestedMap(object.Object, "status")
+	for field, value := range want {
+		if got := fmt.Sprint(status[field]); got != value {
+			return fmt.Errorf("group %s/%s: status.%s is %s, want %s: %v", namespace, name, field, got, value, status)
+		}
+	}
+	return nil
+}
+
+// onlyStatus fails the test if the scheduler has written anything else of a group than its status.
+func (a otherAPI) onlyStatus(namespace, name string) {
+	a.h.t.Helper()
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	a.h.must(err)
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == "batch-scheduler" && strings.Contains(strings.ReplaceAll(string(entry.FieldsV1.Raw), `"f:status"`, ""), `"f:spec"`) {
+			a.h.t.Errorf("the scheduler has written more than the status of %s: %s", name, entry.FieldsV1.Raw)
+		}
+	}
+	if object.GetGeneration() > 1 && a.label != "" {
+		a.h.t.Errorf("the spec of %s has generation %d", name, object.GetGeneration())
+	}
+}
+
+// bound compares the names of the pods of a namespace that have a node.
+func (h *harness) bound(namespace string, want ...string) error {
+	list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var got []string
+	for i := range list.Items {
+		if list.Items[i].Spec.NodeName != "" {
+			got = append(got, list.Items[i].Name)
+		}
+	}
+	slices.Sort(got)
+	return difference(strings.Join(want, " "), strings.Join(got, " "))
+}
+
+// waits compares why a pod waits.
+func (h *harness) waits(namespace, name, reason, part string) error {
+	pod, err := h.client.CoreV1().Pods(namespace).Get(h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason && strings.Contains(c.Message, part) {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s does not wait with reason %s and message %q: %v", name, reason, part, pod.Status.Conditions)
+}
+
+// TestGroupsOfOperators: the PodGroups of scheduler-plugins and the pods that four operators create start together, with
+// the scheduler names that the operators set, and their status is written (IP1).
+func TestGroupsOfOperators(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.applyFiles("scheduler-plugins.crd.yaml")
+	h.grantSource("scheduler-plugins")
+	h.do(nodes("n", 2, "4cpu"))
+	h.start("--scheduler-name=batch-scheduler,scheduler-plugins-scheduler", h.sourcePolicy("own", "scheduler-plugins"))
+	plugins := h.schedulerPlugins()
+
+	h.applyFiles("training-operator.yaml", "mpi-operator.yaml", "spark-operator.yaml", "kuberay.yaml")
+	for name, count := range map[string]string{"torch": "3", "mpi": "2", "spark-pi-pg": "1", "ray": "2"} {
+		h.eventually(func() error {
+			return plugins.status(namespace, name, map[string]string{"phase": "Running", "running": count})
+		})
+		plugins.onlyStatus(namespace, name)
+	}
+
+	plugins.group(namespace, "late", `{"minMember":3}`)
+	plugins.members(namespace, "late", 2, "0cpu")
+	h.eventually(func() error { return h.waits(namespace, "late-0", "NotEnoughPods", "2 of 3 pods") })
+	h.eventually(func() error { return plugins.status(namespace, "late", map[string]string{"phase": "Pending"}) })
+	plugins.group(namespace, "large", `{"minMember":2}`)
+	plugins.members(namespace, "large", 2, "3cpu")
+	h.eventually(func() error { return h.waits(namespace, "large-0", "Unschedulable", "nodes are available") })
+	h.eventually(func() error {
+		return plugins.status(namespace, "large", map[string]string{"phase": "Scheduling", "running": "0"})
+	})
+	h.eventually(func() error {
+		return h.bound(namespace, "mpi-launcher-x7k2p", "mpi-worker-0", "pi-driver", "ray-head-4xk2p", "ray-small-worker-p9d8s",
+			"torch-master-0", "torch-worker-0", "torch-worker-1")
+	})
+}
+
+// TestGroupsOfOneName: groups of one name in two namespaces, and in two APIs, are counted apart (IP2). A pod that names
+// groups of two APIs is a member of that of this scheduler (IM1).
+func TestGroupsOfOneName(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.applyFiles("scheduler-plugins.crd.yaml")
+	h.grantSource("scheduler-plugins")
+	_, err := h.client.CoreV1().Namespaces().Create(h.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
+	h.must(err)
+	h.do(nodes("n", 1, "8cpu"), queue("q", 1))
+	h.start(h.sourcePolicy("own", "scheduler-plugins"))
+	plugins := h.schedulerPlugins()
+
+	plugins.group(namespace, "train", `{"minMember":2}`)
+	plugins.group("other", "train", `{"minMember":2}`)
+	h.do(group("train", 2))
+	plugins.members(namespace, "train", 1, "1cpu")
+	plugins.members("other", "train", 1, "1cpu")
+	h.do(members("both", pods(1, "1cpu", label(api.LabelSchedulerPluginsGroup, "train"), label("scheduling.batch-scheduler.dev/pod-group", "train"))))
+	for _, pod := range []string{"default/train-0", "other/train-0", "default/both-0"} {
+		in, name, _ := strings.Cut(pod, "/")
+		h.eventually(func() error { return h.waits(in, name, "NotEnoughPods", "1 of 2 pods") })
+	}
+	plugins.members("other", "train", 2, "1cpu", func(p *corev1.Pod) { p.Name += "-more" })
+	h.eventually(func() error {
+		return plugins.status("other", "train", map[string]string{"phase": "Running", "running": "3"})
+	})
+	h.eventually(func() error { return h.bound(namespace) })
+}
