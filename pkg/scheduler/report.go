@@ -24,6 +24,7 @@ type reporter struct {
 	single   []*api.JobInfo                             // that were reported with outcomes of their own
 	queues   map[api.QueueID]queueSums
 	orders   orders // of the session that is open
+	possible possible
 }
 
 type queueSums struct {
@@ -97,7 +98,7 @@ func (r *reporter) reportShared(ssn *framework.Session, first func(*api.JobInfo)
 			switch {
 			case ssn.Outcome(j) != now || !first(j):
 			case samePods:
-				reportGroup(ssn, j, report)
+				r.reportGroup(ssn, j, report)
 			default:
 				r.reportJob(ssn, j, report)
 			}
@@ -107,9 +108,11 @@ func (r *reporter) reportShared(ssn *framework.Session, first func(*api.JobInfo)
 }
 
 // reportGroup adds the PodGroup of a job, if it has one.
-func reportGroup(ssn *framework.Session, j *api.JobInfo, report *api.Report) {
+func (r *reporter) reportGroup(ssn *framework.Session, j *api.JobInfo, report *api.Report) {
 	if j.Group != nil {
-		report.PodGroups = append(report.PodGroups, groupReport(ssn, j))
+		g := groupReport(ssn, j)
+		r.possible.check(ssn, j, &g)
+		report.PodGroups = append(report.PodGroups, g)
 	}
 }
 
@@ -119,7 +122,7 @@ func (r *reporter) reportJob(ssn *framework.Session, j *api.JobInfo, report *api
 		delete(r.reported, j.ID)
 		return
 	}
-	reportGroup(ssn, j, report)
+	r.reportGroup(ssn, j, report)
 	outcome, before := ssn.Outcome(j), len(report.Pods)
 	report.Pods = append(report.Pods, failedBinds(j)...)
 	if outcome != nil {

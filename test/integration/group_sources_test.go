@@ -19,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
@@ -236,10 +238,10 @@ func TestGroupsOfOneName(t *testing.T) {
 
 	plugins.group(namespace, "train", `{"minMember":2}`)
 	plugins.group("other", "train", `{"minMember":2}`)
-	h.do(group("train", 2))
+	h.do(group("train", 2), group("both", 2))
 	plugins.members(namespace, "train", 1, "1cpu")
 	plugins.members("other", "train", 1, "1cpu")
-	h.do(members("both", pods(1, "1cpu", label(api.LabelSchedulerPluginsGroup, "train"), label("scheduling.batch-scheduler.dev/pod-group", "train"))))
+	h.do(members("both", pods(1, "1cpu", label(api.LabelSchedulerPluginsGroup, "train"), label("scheduling.batch-scheduler.dev/pod-group", "both"))))
 	for _, pod := range []string{"default/train-0", "other/train-0", "default/both-0"} {
 		in, name, _ := strings.Cut(pod, "/")
 		h.eventually(func() error { return h.waits(in, name, "NotEnoughPods", "1 of 2 pods") })
@@ -249,4 +251,80 @@ func TestGroupsOfOneName(t *testing.T) {
 		return plugins.status("other", "train", map[string]string{"phase": "Running", "running": "3"})
 	})
 	h.eventually(func() error { return h.bound(namespace) })
+}
+
+// TestGroupsOfVolcano: a group is Inqueue before it has pods, if it could ever start (IV1, IV2). What the scheduler cannot
+// honour keeps the pods waiting, and its account may change nothing but the status (IV3).
+func TestGroupsOfVolcano(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.applyFiles("volcano.crd.yaml")
+	h.grantSource("volcano")
+	h.do(nodes("n", 2, "4cpu"), queue("small", 1, atMost("2cpu")))
+	h.start(h.sourcePolicy("own", "volcano"))
+	volcano := h.otherAPI("scheduling.volcano.sh", "v1beta1", "")
+
+	volcano.group(namespace, "train", `{"minMember":3,"minResources":{"cpu":"6"}}`)
+	volcano.group(namespace, "nowhere", `{"minMember":1,"queue":"nowhere"}`)
+	volcano.group(namespace, "huge", `{"minMember":2,"minResources":{"cpu":"9"}}`)
+	volcano.group(namespace, "capped", `{"minMember":1,"queue":"small","minResources":{"cpu":"3"}}`)
+	volcano.group(namespace, "roles", `{"minMember":1,"minTaskMember":{"worker":1}}`)
+	volcano.group(namespace, "tiers", `{"minMember":1,"networkTopology":{}}`)
+	for name, want := range map[string][2]string{
+		"train": {"Inqueue", "NotEnoughPods"}, "nowhere": {"Pending", "QueueNotFound"}, "huge": {"Pending", "ExceedsClusterCapacity"},
+		"capped": {"Pending", "ExceedsQueueCapability"}, "roles": {"Pending", "NotSupported"}, "tiers": {"Pending", "NotSupported"},
+	} {
+		h.eventually(func() error {
+			return errors.Join(volcano.status(namespace, name, map[string]string{"phase": want[0]}), volcano.unschedulable(name, want[1]))
+		})
+	}
+	volcano.members(namespace, "roles", 1, "1cpu")
+	h.eventually(func() error { return h.waits(namespace, "roles-0", "NotSupported", "spec.minTaskMember") })
+
+	volcano.members(namespace, "train", 2, "2cpu")
+	h.eventually(func() error { return h.waits(namespace, "train-1", "NotEnoughPods", "2 of 3 pods") })
+	h.must(h.bound(namespace))
+	_, err := h.client.CoreV1().Pods(namespace).Create(h.ctx, volcano.member(namespace, "train-2", "train", "2cpu"), metav1.CreateOptions{})
+	h.must(err)
+	h.eventually(func() error {
+		return volcano.status(namespace, "train", map[string]string{"phase": "Running", "running": "3"})
+	})
+	h.must(h.bound(namespace, "train-0", "train-1", "train-2"))
+	volcano.onlyStatus(namespace, "train")
+
+	account := rest.CopyConfig(h.cluster.RESTConfig())
+	account.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:batch-scheduler-system:batch-scheduler"}
+	client, err := dynamic.NewForConfig(account)
+	h.must(err)
+	patch := func(body string) error {
+		_, patchErr := client.Resource(schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}).
+			Namespace(namespace).Patch(h.ctx, "train", types.MergePatchType, []byte(body), metav1.PatchOptions{})
+		return patchErr
+	}
+	for name, body := range map[string]string{
+		"spec": `{"spec":{"minMember":1}}`, "label": `{"metadata":{"labels":{"a":"b"}}}`, "finalizer": `{"metadata":{"finalizers":["a.b/c"]}}`,
+	} {
+		h.eventually(func() error { // a policy is in force a moment after it is created
+			patchErr := patch(body)
+			if apierrors.IsForbidden(patchErr) && strings.Contains(patchErr.Error(), "only the status") {
+				return nil
+			}
+			return fmt.Errorf("a change of the %s is not refused: %w", name, patchErr)
+		})
+	}
+	h.must(patch(`{"status":{"running":3}}`))
+}
+
+// unschedulable compares the reason of the condition Unschedulable of a group of Volcano.
+func (a otherAPI) unschedulable(name, want string) error {
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Unschedulable" && c["status"] == "True" && c["reason"] == want && c["transitionID"] != "" {
+			return nil
+		}
+	}
+	return errors.Join(err, fmt.Errorf("group %s is not Unschedulable with reason %s: %v", name, want, conditions))
 }

@@ -33,7 +33,7 @@ type API struct {
 }
 
 // All returns the APIs that the scheduler reads. If a source has several, those that come first are preferred.
-func All() []*API { return []*API{schedulerPlugins()} }
+func All() []*API { return []*API{nativeV1alpha2(), schedulerPlugins(), volcano()} }
 
 // Object is a group of another API.
 type Object struct {

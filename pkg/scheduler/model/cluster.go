@@ -167,7 +167,10 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	case j.Tracking.Backoff != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.Tracking.Backoff}
 	}
-	return c.jobs.queueConflict(j)
+	if v := c.jobs.queueConflict(j); v != nil {
+		return v
+	}
+	return c.jobs.membersElsewhere(j)
 }
 
 // notSupported names the field of the group that the scheduler cannot honour.

@@ -5,6 +5,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,6 +58,7 @@ func (e Events) resolveQueues() {
 			continue
 		}
 		jobs.groups.members[g.UID] = now
+		jobs.markChanged(jobs.ofGroup(g.Key()))
 		e.c.generations.Model++
 		if now.queue != before.queue {
 			jobs.readGroup(jobs.ofGroup(g.Key()), g)
@@ -141,4 +143,26 @@ func (jt *jobTable) queueConflict(j *api.JobInfo) *api.Verdict {
 	}
 	return &api.Verdict{Reason: v1alpha1.ReasonQueueConflict, Detail: fmt.Sprintf(
 		"the pods of the group name the queues %s and %s; name one queue with the label %s on the group", min(of.queue, of.other), max(of.queue, of.other), v1alpha1.LabelQueue)}
+}
+
+// membersElsewhere returns why a native group lacks pods of which some name another scheduler; nil if none do.
+func (jt *jobTable) membersElsewhere(j *api.JobInfo) *api.Verdict {
+	if j.Source != api.SourceNative || j.ValidCount() >= j.MinMember {
+		return nil
+	}
+	elsewhere, all := 0, 0
+	for _, t := range jt.native[j.GroupName] {
+		if t.Status.Ended() {
+			continue
+		}
+		all++
+		if !slices.Contains(jt.schedulerNames, t.Pod.Spec.SchedulerName) {
+			elsewhere++
+		}
+	}
+	if elsewhere == 0 {
+		return nil
+	}
+	return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ValidCount(), Gated: j.Gated(),
+		Detail: fmt.Sprintf("%d of %d members name another scheduler", elsewhere, all)}
 }

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package groupapi
+
+import (
+	"encoding/json"
+
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// nativeV1alpha2 returns scheduling.k8s.io/v1alpha2, which Kubernetes 1.36 serves with the feature gate GenericWorkload. A
+// later version is another API of the same source, with a reader of its own, before this one in All.
+func nativeV1alpha2() *API {
+	return &API{
+		Source:            api.SourceNative,
+		Resource:          schema.GroupVersionResource{Group: schedulingv1alpha2.GroupName, Version: "v1alpha2", Resource: "podgroups"},
+		Kind:              "PodGroup",
+		StatusSubresource: true,
+		read:              readNativeV1alpha2,
+		status:            nativeStatus,
+	}
+}
+
+func readNativeV1alpha2(u *unstructured.Unstructured) (*api.Group, error) {
+	object, err := decode[schedulingv1alpha2.PodGroup](u)
+	if err != nil {
+		return nil, err
+	}
+	spec := &object.Spec
+	g := &api.Group{
+		PodGroup: &v1alpha1.PodGroup{Spec: v1alpha1.PodGroupSpec{MinMember: 1, PriorityClassName: spec.PriorityClassName}},
+		Priority: spec.Priority,
+		Basic:    spec.SchedulingPolicy.Basic != nil,
+	}
+	if gang := spec.SchedulingPolicy.Gang; gang != nil {
+		g.Spec.MinMember = gang.MinCount
+	}
+	g.NotSupported = nativeNotSupported(u, spec)
+	g.Basic = g.Basic && g.NotSupported == ""
+	return g, nil
+}
+
+// nativeNotSupported returns the first field that the scheduler cannot honour, also one of a later version.
+func nativeNotSupported(u *unstructured.Unstructured, spec *schedulingv1alpha2.PodGroupSpec) string {
+	parent, _, _ := unstructured.NestedString(u.Object, "spec", "parentCompositePodGroupName")
+	switch {
+	case spec.SchedulingPolicy.Basic == nil && spec.SchedulingPolicy.Gang == nil:
+		return "spec.schedulingPolicy, which is neither basic nor gang"
+	case spec.SchedulingConstraints != nil && len(spec.SchedulingConstraints.Topology) > 0:
+		return "spec.schedulingConstraints.topology"
+	case len(spec.ResourceClaims) > 0:
+		return "spec.resourceClaims"
+	case spec.DisruptionMode != nil && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePod:
+		return "spec.disruptionMode " + string(*spec.DisruptionMode)
+	case parent != "":
+		return "spec.parentCompositePodGroupName"
+	}
+	return ""
+}
+
+// nativeConditions is the part of the status that the scheduler writes.
+type nativeConditions struct {
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+// nativeStatus writes the condition PodGroupScheduled as kube-scheduler does: it has one reason if the group is not
+// scheduled, and is never taken back.
+func nativeStatus(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error) {
+	var before nativeConditions
+	if err = json.Unmarshal(shown, &before); err != nil {
+		return nil, false, err
+	}
+	if want.Reason == "" || meta.IsStatusConditionTrue(before.Conditions, schedulingv1alpha2.PodGroupScheduled) {
+		return nil, false, nil
+	}
+	if !want.Scheduled && want.Phase == v1alpha1.PodGroupFailed {
+		return nil, false, nil // it is not pending any more
+	}
+	condition := metav1.Condition{
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Message: want.Message, ObservedGeneration: want.Generation, LastTransitionTime: now,
+	}
+	if want.Scheduled {
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonScheduled
+	}
+	next, err = change(shown, func(s *nativeConditions) {
+		old := meta.FindStatusCondition(s.Conditions, condition.Type)
+		urgent = old == nil || old.Status != condition.Status
+		meta.SetStatusCondition(&s.Conditions, condition)
+	})
+	return next, urgent, err
+}

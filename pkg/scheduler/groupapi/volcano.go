@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package groupapi
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// volcano returns scheduling.volcano.sh/v1beta1 of volcano-sh/volcano. The controllers of Volcano, KubeRay, the training
+// operator and LeaderWorkerSet create its PodGroups.
+func volcano() *API {
+	return &API{
+		Source:   api.SourceVolcano,
+		Resource: schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
+		Kind:     "PodGroup",
+		read:     readVolcano,
+		status:   volcanoStatus,
+	}
+}
+
+// volcanoPodGroup has the fields of a PodGroup that the scheduler reads. Those that it cannot honour are not decoded: it
+// matters only whether they are there.
+type volcanoPodGroup struct {
+	Spec struct {
+		MinMember         int32            `json:"minMember"`
+		MinResources      v1.ResourceList  `json:"minResources"`
+		MinTaskMember     map[string]int32 `json:"minTaskMember"`
+		Queue             string           `json:"queue"`
+		PriorityClassName string           `json:"priorityClassName"`
+		NetworkTopology   *struct{}        `json:"networkTopology"`
+		SubGroupPolicy    []struct{}       `json:"subGroupPolicy"`
+	} `json:"spec"`
+	Status volcanoPodGroupStatus `json:"status"`
+}
+
+// volcanoPodGroupStatus has the fields of the status that the scheduler writes.
+type volcanoPodGroupStatus struct {
+	Phase      string             `json:"phase,omitempty"`
+	Conditions []volcanoCondition `json:"conditions"`
+	Running    int32              `json:"running"`
+	Succeeded  int32              `json:"succeeded"`
+	Failed     int32              `json:"failed"`
+}
+
+type volcanoCondition struct {
+	Type               string      `json:"type,omitempty"`
+	Status             string      `json:"status,omitempty"`
+	TransitionID       string      `json:"transitionID,omitempty"`
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
+	Reason             string      `json:"reason,omitempty"`
+	Message            string      `json:"message,omitempty"`
+}
+
+// Phases and conditions of a PodGroup of Volcano. Some controllers create the pods only when the phase is Inqueue.
+const (
+	volcanoPending   = "Pending"
+	volcanoInqueue   = "Inqueue"
+	volcanoRunning   = "Running"
+	volcanoUnknown   = "Unknown"
+	volcanoCompleted = "Completed"
+
+	volcanoScheduled     = "Scheduled"
+	volcanoUnschedulable = "Unschedulable"
+
+	// volcanoDefaultQueue is what the API server fills in for spec.queue.
+	volcanoDefaultQueue = "default"
+)
+
+func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
+	object, err := decode[volcanoPodGroup](u)
+	if err != nil {
+		return nil, err
+	}
+	spec := &object.Spec
+	g := &api.Group{PodGroup: &v1alpha1.PodGroup{Spec: v1alpha1.PodGroupSpec{
+		MinMember: max(spec.MinMember, 1), MinResources: spec.MinResources, PriorityClassName: spec.PriorityClassName,
+	}}}
+	if spec.Queue != volcanoDefaultQueue {
+		g.Spec.Queue = spec.Queue
+	}
+	switch {
+	case len(spec.MinTaskMember) > 0:
+		g.NotSupported = "spec.minTaskMember"
+	case len(spec.SubGroupPolicy) > 0:
+		g.NotSupported = "spec.subGroupPolicy"
+	case spec.NetworkTopology != nil:
+		g.NotSupported = "spec.networkTopology"
+	}
+	if object.Status.Phase == volcanoCompleted {
+		g.Status.Phase = v1alpha1.PodGroupFinished
+		if object.Status.Failed > 0 && object.Status.Succeeded < g.Spec.MinMember {
+			g.Status.Phase = v1alpha1.PodGroupFailed
+		}
+	}
+	return g, nil
+}
+
+// volcanoStatus writes phase, counts and the conditions Scheduled and Unschedulable, of which one is True.
+func volcanoStatus(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error) {
+	next, err = change(shown, func(s *volcanoPodGroupStatus) {
+		phase := volcanoPhase(s.Phase, want)
+		urgent = s.Phase != phase
+		s.Phase, s.Running, s.Succeeded, s.Failed = phase, want.Running, want.Succeeded, want.Failed
+		if want.Reason == "" {
+			return
+		}
+		is, not := volcanoScheduled, volcanoUnschedulable
+		if !want.Scheduled {
+			is, not = not, is
+		}
+		urgent = s.set(volcanoCondition{Type: is, Status: "True", Reason: want.Reason, Message: want.Message}, now) || urgent
+		for i := range s.Conditions {
+			if c := s.Conditions[i]; c.Type == not && c.Status == "True" {
+				c.Status = "False"
+				s.set(c, now)
+			}
+		}
+	})
+	return next, urgent, err
+}
+
+// set sets a condition, and reports whether its status or reason is another one than before.
+func (s *volcanoPodGroupStatus) set(c volcanoCondition, now metav1.Time) bool {
+	c.LastTransitionTime, c.TransitionID = now, "batch-scheduler-"+strconv.FormatInt(now.Unix(), 10)
+	for i := range s.Conditions {
+		before := &s.Conditions[i]
+		if before.Type != c.Type {
+			continue
+		}
+		changed := before.Status != c.Status || before.Reason != c.Reason
+		if !changed {
+			c.LastTransitionTime, c.TransitionID = before.LastTransitionTime, before.TransitionID
+		}
+		*before = c
+		return changed
+	}
+	s.Conditions = append(s.Conditions, c)
+	return true
+}
+
+// volcanoPhase returns the phase that a group should show. A group that could start is Inqueue from then on.
+func volcanoPhase(shown string, want *api.PodGroupReport) string {
+	switch want.Phase {
+	case v1alpha1.PodGroupRunning:
+		return volcanoRunning
+	case v1alpha1.PodGroupUnknown:
+		return volcanoUnknown
+	case v1alpha1.PodGroupFinished, v1alpha1.PodGroupFailed:
+		return volcanoCompleted
+	}
+	if shown == "" || shown == volcanoPending {
+		switch want.Reason {
+		case v1alpha1.ReasonNotSupported, v1alpha1.ReasonQueueNotFound, v1alpha1.ReasonQueueConflict,
+			v1alpha1.ReasonExceedsClusterCapacity, v1alpha1.ReasonExceedsQueueCapability:
+			return volcanoPending
+		}
+	}
+	return volcanoInqueue
+}
