@@ -35,8 +35,11 @@ func TestTheChartIsTheSameAsConfig(t *testing.T) {
 		values string
 		want   []string // directories
 	}{
-		"without values":  {"", []string{"../config/default"}},
-		"with admission":  {"admission: {enabled: true}", []string{"../config/default", "../config/admission"}},
+		"without values": {"", []string{"../config/default"}},
+		"with admission": {"admission: {enabled: true}", []string{"../config/default", "../config/admission"}},
+		"with group sources": {"groupSources: [native, scheduler-plugins, volcano]", []string{
+			"../config/default", "../config/groupsources/native", "../config/groupsources/scheduler-plugins", "../config/groupsources/volcano",
+		}},
 		"as a dependency": {"global: {color: red}", []string{"../config/default"}},
 	} {
 		t.Run(name, func(t *testing.T) {

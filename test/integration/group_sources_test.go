@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -327,4 +328,124 @@ func (a otherAPI) unschedulable(name, want string) error {
 		}
 	}
 	return errors.Join(err, fmt.Errorf("group %s is not Unschedulable with reason %s: %v", name, want, conditions))
+}
+
+func (h *harness) native() otherAPI {
+	return h.otherAPI("scheduling.k8s.io", "v1alpha2", "schedulingGroup")
+}
+
+// scheduledCondition compares the condition PodGroupScheduled of a native group: "status/reason", and a part of the message.
+func (a otherAPI) scheduledCondition(name, want, part string) error {
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		c, ok := c.(map[string]any)
+		if ok && c["type"] == "PodGroupScheduled" && fmt.Sprint(c["status"], "/", c["reason"]) == want && strings.Contains(fmt.Sprint(c["message"]), part) {
+			return nil
+		}
+	}
+	return errors.Join(err, fmt.Errorf("group %s is not %s with message %q: %v", name, want, part, conditions))
+}
+
+// TestNativeGroups: gangs of Kubernetes' own PodGroups start whole, by the priority of the group, and their condition is
+// written (IN1, IN4). Basic groups change nothing (IN7), and what the scheduler cannot honour keeps the pods waiting
+// (IN5, IN6). A group that is deleted is kept until its pods have ended (IN3).
+func TestNativeGroups(t *testing.T) {
+	h := newHarness(t, cluster.Options{ControllerManager: true, WorkloadAPI: true, FeatureGates: []string{
+		"WorkloadWithJob=true", "TopologyAwareWorkloadScheduling=true", "WorkloadAwarePreemption=true",
+	}})
+	h.grantSource("native")
+	h.do(nodes("n", 3, "1cpu"), priorityClass("low", 1), priorityClass("high", 5))
+	h.start(h.sourcePolicy("own", "native"))
+	native := h.native()
+
+	h.do(indexedJob("train", 4, "1cpu"))
+	name := h.groupOfJob("train")
+	h.eventually(func() error {
+		return native.scheduledCondition(name, "False/Unschedulable", "3/3 nodes are available")
+	})
+	h.ofJob("train", func(pod string) error { return h.waits(namespace, pod, "Unschedulable", "nodes are available") })
+	h.must(h.bound(namespace))
+	h.do(node("n-more", "1cpu"))
+	h.eventually(func() error { return native.scheduledCondition(name, "True/Scheduled", "all 4 pods") })
+	native.onlyStatus(namespace, name)
+
+	h.must(native.resource.Namespace(namespace).Delete(h.ctx, name, metav1.DeleteOptions{}))
+	object, err := native.resource.Namespace(namespace).Get(h.ctx, name, metav1.GetOptions{})
+	h.must(err)
+	if object.GetDeletionTimestamp() == nil {
+		t.Error("the group is not being deleted while its pods run")
+	}
+	h.must(native.scheduledCondition(name, "True/Scheduled", "all 4 pods"))
+
+	native.group(namespace, "first", `{"schedulingPolicy":{"gang":{"minCount":3}},"priorityClassName":"low"}`)
+	native.group(namespace, "second", `{"schedulingPolicy":{"gang":{"minCount":3}},"priorityClassName":"high"}`)
+	native.group(namespace, "racks", `{"schedulingPolicy":{"gang":{"minCount":1}},"schedulingConstraints":{"topology":[{"key":"rack"}]}}`)
+	native.group(namespace, "mixed", `{"schedulingPolicy":{"gang":{"minCount":4}}}`)
+	native.group(namespace, "basic", `{"schedulingPolicy":{"basic":{}}}`)
+	native.members(namespace, "first", 3, "1cpu", prioritized("high"))
+	native.members(namespace, "second", 3, "1cpu", prioritized("low"))
+	native.members(namespace, "racks", 1, "0cpu")
+	h.eventually(func() error {
+		return h.waits(namespace, "racks-0", "NotSupported", "spec.schedulingConstraints.topology")
+	})
+	native.members(namespace, "mixed", 4, "0cpu", func(p *corev1.Pod) {
+		if p.Name == "mixed-0" || p.Name == "mixed-1" {
+			p.Spec.SchedulerName = "default-scheduler"
+		}
+	})
+	h.eventually(func() error {
+		return h.waits(namespace, "mixed-3", "NotEnoughPods", "2 of 4 members name another scheduler")
+	})
+	h.eventually(func() error { return h.waits(namespace, "first-0", "Unschedulable", "nodes are available") })
+	h.eventually(func() error { return h.waits(namespace, "second-0", "Unschedulable", "nodes are available") })
+	h.must(h.client.BatchV1().Jobs(namespace).Delete(h.ctx, "train", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}))
+	h.eventually(func() error { return native.scheduledCondition("second", "True/Scheduled", "all 3 pods") })
+	h.must(h.waits(namespace, "first-0", "Unschedulable", "nodes are available"))
+
+	native.members(namespace, "basic", 2, "1cpu")
+	h.eventually(func() error { // there is room for one of the two
+		return errors.Join(h.bound(namespace, "basic-0", "second-0", "second-1", "second-2"))
+	})
+}
+
+// groupOfJob returns the name of the native group that a Job has created.
+func (h *harness) groupOfJob(job string) string {
+	h.t.Helper()
+	name := ""
+	h.eventually(func() error {
+		pods, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + job})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) == 0 || pods.Items[0].Spec.SchedulingGroup == nil {
+			return fmt.Errorf("job %s has no pod that names a group", job)
+		}
+		name = *pods.Items[0].Spec.SchedulingGroup.PodGroupName
+		return nil
+	})
+	return name
+}
+
+func prioritized(class string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
+}
+
+// indexedJob is a Job whose pods run together and until they are deleted.
+func indexedJob(name string, count int32, request string) row {
+	return func(h *harness) {
+		t := template(name, request, annotated("localcluster.batch-scheduler.dev/run-for", "1h"))
+		t.Spec.RestartPolicy = corev1.RestartPolicyNever
+		_, err := h.client.BatchV1().Jobs(namespace).Create(h.ctx, &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: batchv1.JobSpec{
+				CompletionMode: new(batchv1.IndexedCompletion), Completions: &count, Parallelism: &count,
+				Template: t,
+			},
+		}, metav1.CreateOptions{})
+		h.must(err)
+	}
 }
