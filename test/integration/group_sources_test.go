@@ -16,6 +16,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -355,7 +356,7 @@ func (a otherAPI) scheduledCondition(name, want, part string) error {
 // (IN5, IN6). A group that is deleted is kept until its pods have ended (IN3).
 func TestNativeGroups(t *testing.T) {
 	h := newHarness(t, cluster.Options{ControllerManager: true, WorkloadAPI: true, FeatureGates: []string{
-		"WorkloadWithJob=true", "TopologyAwareWorkloadScheduling=true", "WorkloadAwarePreemption=true",
+		"WorkloadWithJob=true", "GangScheduling=true", "TopologyAwareWorkloadScheduling=true", "WorkloadAwarePreemption=true",
 	}})
 	h.grantSource("native")
 	h.do(nodes("n", 3, "1cpu"), priorityClass("low", 1), priorityClass("high", 5))
@@ -448,4 +449,44 @@ func indexedJob(name string, count int32, request string) row {
 		}, metav1.CreateOptions{})
 		h.must(err)
 	}
+}
+
+// TestUseByOtherGroups: with the admission policies, who names a queue on a group of another API must be allowed to use
+// the queue.
+func TestUseByOtherGroups(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml")
+	h.do(queue("team", 1))
+	h.must(h.cluster.Apply(h.ctx, "../../config/admission"))
+	h.grant("groups", []rbacv1.PolicyRule{{APIGroups: []string{"scheduling.x-k8s.io", "scheduling.volcano.sh"}, Resources: []string{"podgroups"}, Verbs: []string{"create"}}},
+		rbacv1.Subject{Kind: rbacv1.UserKind, Name: "john"})
+	config := rest.CopyConfig(h.cluster.RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: "john"}
+	client, err := dynamic.NewForConfig(config)
+	h.must(err)
+	create := func(group, version, object string) error {
+		u := &unstructured.Unstructured{}
+		h.must(u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"PodGroup",%s}`, group, version, object)))
+		_, createErr := client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "podgroups"}).
+			Namespace(namespace).Create(h.ctx, u, metav1.CreateOptions{})
+		return createErr
+	}
+	plugins := func(object string) error { return create("scheduling.x-k8s.io", "v1alpha1", object) }
+	volcano := func(object string) error { return create("scheduling.volcano.sh", "v1beta1", object) }
+	label := `"metadata":{"generateName":"a-","labels":{"scheduling.batch-scheduler.dev/queue":"team"}}`
+	for name, try := range map[string]func() error{
+		"label of scheduler-plugins": func() error { return plugins(label) },
+		"label of Volcano":           func() error { return volcano(label) },
+		"spec.queue of Volcano":      func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
+		"class of Volcano":           func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"priorityClassName":"urgent"}`) },
+	} {
+		h.eventually(func() error { // a policy is in force a moment after it is created
+			if refusal := try(); !apierrors.IsForbidden(refusal) || !strings.Contains(refusal.Error(), "may not use") {
+				return fmt.Errorf("%s: not refused: %w", name, refusal)
+			}
+			return nil
+		})
+	}
+	h.must(plugins(`"metadata":{"name":"free"}`))
+	h.must(volcano(`"metadata":{"name":"free"},"spec":{"minMember":1}`))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -200,6 +201,29 @@ func TestStarvationAfter(t *testing.T) {
 			}
 			if got.StarvationAfter != tc.want {
 				t.Errorf("got %s, want %s", got.StarvationAfter, tc.want)
+			}
+		})
+	}
+}
+
+func TestGroupSources(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given string
+		want  api.GroupSources
+	}{
+		"absent":                        {"", api.GroupSources{}},
+		"without a value, as if absent": {"groupSources:", api.GroupSources{}},
+		"own":                           {"groupSources: [own]", api.GroupSources{}},
+		"all":                           {"groupSources: [volcano, own, native, scheduler-plugins]", api.AllGroupSources},
+		"one, and own unlisted":         {"groupSources: [scheduler-plugins]", api.GroupSources{SchedulerPlugins: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, err := conf.Parse("f", []byte("actions: allocate\n"+tc.given), testCatalog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.GroupSources != tc.want {
+				t.Errorf("got %+v, want %+v", got.GroupSources, tc.want)
 			}
 		})
 	}

@@ -227,6 +227,17 @@ f:2: kind: Invalid value: "KubeSchedulerConfiguration": must be "SchedulerConfig
 			given: "actions: allocate\nstarvationafter: 5m",
 			want:  `f:2: starvationafter: Forbidden: no such field; did you mean "starvationAfter"?`,
 		},
+		"sources that do not exist or are listed twice": {
+			given: "actions: allocate\ngroupSources:\n- own\n- vulcano\n- kai\n- own",
+			want: `
+f:4: groupSources[1]: Invalid value: "vulcano": no such source of PodGroups; did you mean "volcano"?
+f:5: groupSources[2]: Invalid value: "kai": no such source of PodGroups; known sources: native, own, scheduler-plugins, volcano
+f:6: groupSources[3]: Duplicate value: "own"`,
+		},
+		"a source that is no list": {
+			given: "actions: allocate\ngroupSources: volcano",
+			want:  `f:2: groupSources: Invalid value: must be a list, not the single value "volcano"`,
+		},
 		"aliases, merge keys and keys that are not strings": {
 			given: "actions: allocate\ntiers:\n- &t\n  plugins: [{name: gang}]\n- *t\n- <<: *t\n- {[a]: b}\n",
 			want: `

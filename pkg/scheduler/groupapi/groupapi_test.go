@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package groupapi
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestRead: what a group of each API means.
+func TestRead(t *testing.T) {
+	type group struct {
+		min                           int32
+		queue, class, phase, rejected string
+		priority                      int32
+		basic                         bool
+	}
+	cases := map[string]struct {
+		api  *API
+		text string
+		want group
+	}{
+		"scheduler-plugins":          {schedulerPlugins(), "spec: {minMember: 3, scheduleTimeoutSeconds: 10}", group{min: 3}},
+		"scheduler-plugins, queue":   {schedulerPlugins(), "metadata: {labels: {scheduling.batch-scheduler.dev/queue: q}}", group{min: 1, queue: "q"}},
+		"scheduler-plugins, ended":   {schedulerPlugins(), "status: {phase: Finished}", group{min: 1, phase: "Finished"}},
+		"scheduler-plugins, failed":  {schedulerPlugins(), "status: {phase: Failed}", group{min: 1, phase: "Failed"}},
+		"scheduler-plugins, running": {schedulerPlugins(), "status: {phase: Running}", group{min: 1}},
+		"scheduler-plugins, unreadable": {
+			schedulerPlugins(), "spec: {minMember: three}", group{rejected: "the object cannot be read"},
+		},
+		"volcano":                {volcano(), "spec: {minMember: 3, queue: q, priorityClassName: c}", group{min: 3, queue: "q", class: "c"}},
+		"volcano, no minimum":    {volcano(), "spec: {minMember: 0, queue: default}", group{min: 1}},
+		"volcano, label first":   {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
+		"volcano, minima":        {volcano(), "spec: {minTaskMember: {a: 1}}", group{min: 1, rejected: "spec.minTaskMember"}},
+		"volcano, subgroups":     {volcano(), "spec: {subGroupPolicy: [{name: a}]}", group{min: 1, rejected: "spec.subGroupPolicy"}},
+		"volcano, topology":      {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
+		"volcano, completed":     {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
+		"volcano, failed":        {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
+		"native":                 {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
+		"native, basic":          {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
+		"native, neither":        {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
+		"native, topology":       {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
+		"native, no topology":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
+		"native, claims":         {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
+		"native, one disruption": {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, rejected: "spec.disruptionMode PodGroup"}},
+		"native, composite":      {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := tc.api.Read(object(t, tc.text))
+			got := group{
+				min: g.Spec.MinMember, queue: g.Spec.Queue, class: g.Spec.PriorityClassName, phase: string(g.Group.Status.Phase),
+				rejected: g.NotSupported, basic: g.Basic,
+			}
+			if g.Priority != nil {
+				got.priority = *g.Priority
+			}
+			if tc.want.rejected != "" && strings.HasPrefix(got.rejected, tc.want.rejected) {
+				got.rejected = tc.want.rejected
+			}
+			if got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+			if g.Source != tc.api.Source {
+				t.Errorf("source %s, want %s", g.Source, tc.api.Source)
+			}
+		})
+	}
+}
+
+// TestStatus: what is written for a report, given what the object shows. Empty is no write.
+func TestStatus(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	report := func(phase v1alpha1.PodGroupPhase, reason string, pending, running int32) api.PodGroupReport {
+		return api.PodGroupReport{
+			Phase: phase, Reason: reason, Scheduled: reason == v1alpha1.ReasonScheduled, Message: "why", Generation: 1, Pending: pending, Running: running,
+		}
+	}
+	waiting := report(v1alpha1.PodGroupPending, v1alpha1.ReasonNotEnoughResources, 2, 0)
+	running := report(v1alpha1.PodGroupRunning, v1alpha1.ReasonScheduled, 0, 2)
+	const time = `"2026-01-01T00:00:00Z"`
+	condition := func(kind, status, reason string) string {
+		return `{"type":"` + kind + `","status":"` + status + `","transitionID":"batch-scheduler-1767225600","lastTransitionTime":` + time + `,"reason":"` + reason + `","message":"why"}`
+	}
+	nativeCondition := func(status, reason string) string {
+		return `{"conditions":[{"type":"PodGroupScheduled","status":"` + status + `","observedGeneration":1,"lastTransitionTime":` + time + `,"reason":"` + reason + `","message":"why"}]}`
+	}
+	cases := map[string]struct {
+		api    *API
+		shown  string
+		want   api.PodGroupReport
+		next   string
+		urgent bool
+	}{
+		"scheduler-plugins, no pods": {
+			schedulerPlugins(), "", report(v1alpha1.PodGroupPending, v1alpha1.ReasonNotEnoughPods, 0, 0), `{"phase":"Pending","running":0,"succeeded":0,"failed":0}`, true,
+		},
+		"scheduler-plugins, waiting": {schedulerPlugins(), "{phase: Pending}", waiting, `{"phase":"Scheduling","running":0,"succeeded":0,"failed":0}`, true},
+		"scheduler-plugins, running": {schedulerPlugins(), "{phase: Scheduling}", running, `{"phase":"Running","running":2,"succeeded":0,"failed":0}`, true},
+		"scheduler-plugins, counts":  {schedulerPlugins(), "{phase: Running, running: 1}", running, `{"phase":"Running","running":2,"succeeded":0,"failed":0}`, false},
+		"scheduler-plugins, shown":   {schedulerPlugins(), "{phase: Running, running: 2, occupiedBy: x}", running, "", false},
+		"volcano, could start": {
+			volcano(), "", report(v1alpha1.PodGroupPending, v1alpha1.ReasonNotEnoughPods, 0, 0),
+			`{"phase":"Inqueue","conditions":[` + condition("Unschedulable", "True", "NotEnoughPods") + `],"running":0,"succeeded":0,"failed":0}`, true,
+		},
+		"volcano, could never start": {
+			volcano(), "{phase: Pending}", report(v1alpha1.PodGroupPending, v1alpha1.ReasonQueueNotFound, 0, 0),
+			`{"phase":"Pending","conditions":[` + condition("Unschedulable", "True", "QueueNotFound") + `],"running":0,"succeeded":0,"failed":0}`, true,
+		},
+		"volcano, could start before": {
+			volcano(), "{phase: Inqueue}", report(v1alpha1.PodGroupPending, v1alpha1.ReasonExceedsClusterCapacity, 2, 0),
+			`{"phase":"Inqueue","conditions":[` + condition("Unschedulable", "True", "ExceedsClusterCapacity") + `],"running":0,"succeeded":0,"failed":0}`, true,
+		},
+		"volcano, running": {
+			volcano(), `{"phase":"Inqueue","conditions":[` + condition("Unschedulable", "True", "NotEnoughPods") + `]}`, running,
+			`{"phase":"Running","conditions":[` + condition("Unschedulable", "False", "NotEnoughPods") + `,` + condition("Scheduled", "True", "Scheduled") + `],"running":2,"succeeded":0,"failed":0}`, true,
+		},
+		"volcano, shown": {
+			volcano(), `{"phase":"Running","conditions":[` + condition("Scheduled", "True", "Scheduled") + `],"running":2,"succeeded":0,"failed":0}`, running, "", false,
+		},
+		"native, waiting": {nativeV1alpha2(), "", waiting, nativeCondition("False", "Unschedulable"), true},
+		"native, running": {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), running, nativeCondition("True", "Scheduled"), true},
+		"native, shown":   {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), waiting, "", false},
+		"native, waiting again: the condition is never taken back": {
+			nativeV1alpha2(), nativeCondition("True", "Scheduled"), waiting, "", false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := tc.api.Read(object(t, "status: "+tc.shown))
+			if tc.shown == "" {
+				o = tc.api.Read(object(t, "{}"))
+			}
+			next, urgent, err := o.Status(&tc.want, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(next) != tc.next || urgent != tc.urgent {
+				t.Errorf("got urgent %t, %s\nwant urgent %t, %s", urgent, next, tc.urgent, tc.next)
+			}
+		})
+	}
+}
