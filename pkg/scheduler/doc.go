@@ -22,6 +22,7 @@
 //	  evict         carries out eviction plans: dry run, then evictions
 //	  status        writes the status of PodGroups, Queues and pods
 //	  events        records Kubernetes events
+//	  groups        watches the PodGroups of other APIs
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
 //	reservation   policies that always run: nominations, starvation reservations, degraded gangs
@@ -33,6 +34,7 @@
 //	model         the live model: events in, in-flight binds and evictions
 //	conf          the policy file
 //	metrics       what is measured
+//	groupapi      reads and writes the PodGroups of other APIs
 //	api           tasks, jobs, nodes, queues, resource vectors, decisions, reasons
 //
 // Imports run downwards only; a test in internal/architecture holds that. An action or plugin knows

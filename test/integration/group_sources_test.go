@@ -368,7 +368,10 @@ func TestNativeGroups(t *testing.T) {
 	h.eventually(func() error {
 		return native.scheduledCondition(name, "False/Unschedulable", "3/3 nodes are available")
 	})
-	h.ofJob("train", func(pod string) error { return h.waits(namespace, pod, "Unschedulable", "nodes are available") })
+	h.ofJob("train", func(pod string) error {
+		h.eventually(func() error { return h.waits(namespace, pod, "Unschedulable", "nodes are available") })
+		return nil
+	})
 	h.must(h.bound(namespace))
 	h.do(node("n-more", "1cpu"))
 	h.eventually(func() error { return native.scheduledCondition(name, "True/Scheduled", "all 4 pods") })
@@ -489,4 +492,42 @@ func TestUseByOtherGroups(t *testing.T) {
 	}
 	h.must(plugins(`"metadata":{"name":"free"}`))
 	h.must(volcano(`"metadata":{"name":"free"},"spec":{"minMember":1}`))
+}
+
+// TestGroupSourcesWithoutRestart: a source is enabled by a reload of the policy before its API is served, and read soon
+// after it is (IN2). Switching it off again changes no bound pod.
+func TestGroupSourcesWithoutRestart(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.grantSource("scheduler-plugins")
+	h.do(nodes("n", 1, "4cpu"))
+	metrics, args := h.newScraper()
+	h.start(append(args, h.sourcePolicy("own"))...)
+	plugins := h.schedulerPlugins()
+	plugins.members(namespace, "train", 2, "1cpu")
+	h.eventually(func() error { return h.waits(namespace, "train-0", "UnsupportedPodGroupAPI", "scheduling.x-k8s.io") })
+
+	h.replace("policy.yaml", policyOf("own", "scheduler-plugins"))
+	h.eventually(func() error { return h.reloads(metrics, "success", 1) })
+	h.eventually(func() error {
+		return h.waits(namespace, "train-0", "GroupNotFound", `PodGroup "train" of scheduler-plugins (scheduling.x-k8s.io) does not exist`)
+	})
+	h.applyFiles("scheduler-plugins.crd.yaml")
+	plugins.group(namespace, "train", `{"minMember":2}`)
+	h.eventually(func() error {
+		return plugins.status(namespace, "train", map[string]string{"phase": "Running", "running": "2"})
+	})
+
+	h.replace("policy.yaml", policyOf("own"))
+	h.eventually(func() error { return h.reloads(metrics, "success", 2) })
+	plugins.members(namespace, "more", 1, "1cpu")
+	h.eventually(func() error { return h.waits(namespace, "more-0", "UnsupportedPodGroupAPI", "scheduling.x-k8s.io") })
+	h.must(h.bound(namespace, "train-0", "train-1"))
+
+	h.must(h.client.CoreV1().Pods(namespace).Delete(h.ctx, "more-0", metav1.DeleteOptions{}))
+	h.replace("policy.yaml", policyOf("scheduler-plugins"))
+	h.eventually(func() error { return h.reloads(metrics, "success", 3) })
+	plugins.members(namespace, "train", 3, "1cpu", func(p *corev1.Pod) { p.Name += "-more" })
+	h.eventually(func() error {
+		return plugins.status(namespace, "train", map[string]string{"phase": "Running", "running": "4"})
+	})
 }
