@@ -119,7 +119,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, prin
 	if err != nil {
 		return err
 	}
-	objects, err := s.read(ctx, printf)
+	objects, err := s.read(ctx, policies, printf)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *simulation) policy(p *program, path string) (simulate.Policy, error) {
 }
 
 // read returns the objects to start from.
-func (s *simulation) read(ctx context.Context, printf progressPrinter) (*simulate.Objects, error) {
+func (s *simulation) read(ctx context.Context, policies []simulate.Policy, printf progressPrinter) (*simulate.Objects, error) {
 	progress := func(objects int) { printf("%s read", text.Count(objects, "object", "objects")) }
 	if !s.fromCluster {
 		return simulate.FromDir(s.objects, progress)
@@ -186,8 +186,16 @@ func (s *simulation) read(ctx context.Context, printf progressPrinter) (*simulat
 		return nil, err
 	}
 	objects, err := simulate.FromCluster(ctx, api.kube, api.batch, progress)
-	if err != nil || s.objects == "" {
-		return objects, err
+	if err != nil {
+		return nil, err
+	}
+	for _, policy := range policies {
+		if err = objects.AddOtherGroups(ctx, api.dynamic, policy.GroupSources); err != nil {
+			return nil, err
+		}
+	}
+	if s.objects == "" {
+		return objects, nil
 	}
 	files, err := simulate.FromDir(s.objects, progress)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -151,6 +152,14 @@ func jsonDocuments(data []byte) ([][]byte, error) {
 
 // document adds an object, or all objects of a list.
 func (d *decoder) document(serializer *jsonserializer.Serializer, document []byte, at string) error {
+	if asJSON, err := utilyaml.ToJSON(document); err == nil {
+		var is metav1.TypeMeta
+		if json.Unmarshal(asJSON, &is) == nil {
+			if other, readErr := d.objects.otherGroup(asJSON, is.APIVersion, is.Kind, at); other {
+				return readErr
+			}
+		}
+	}
 	obj, kind, err := serializer.Decode(document, nil, nil)
 	switch {
 	case runtime.IsNotRegisteredError(err):

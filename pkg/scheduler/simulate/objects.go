@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // Object is a pointer to an API object.
@@ -46,6 +48,7 @@ func kinds() []kind {
 		{&schedulingv1.PriorityClass{}, false},
 		{&v1alpha1.Queue{}, false},
 		{&v1alpha1.PodGroup{}, true},
+		{&groupapi.Object{}, true},
 		{&v1.Node{}, false},
 		{&policyv1.PodDisruptionBudget{}, true},
 		{&v1.Pod{}, true},
@@ -75,6 +78,7 @@ type Objects struct {
 	ignored map[string]int
 	// rules are Jobs of a cluster, by namespace and name, see readFailureRules.
 	rules    map[string]*batchv1.Job
+	listed   map[api.GroupSource]bool // sources whose groups were listed
 	progress Progress
 }
 
@@ -93,6 +97,7 @@ func newObjects(progress Progress) *Objects {
 	o := &Objects{
 		kinds: map[reflect.Type]kind{}, ranks: map[reflect.Type]int{}, entries: map[objectKey]entry{}, ignored: map[string]int{},
 		rules:    map[string]*batchv1.Job{},
+		listed:   map[api.GroupSource]bool{},
 		progress: progress,
 	}
 	for i, k := range kinds() {
@@ -130,7 +135,7 @@ func (o *Objects) add(obj runtime.Object, apiVersionAndKind, from string) error 
 }
 
 func keyOf(obj Object) objectKey {
-	return objectKey{reflect.TypeOf(obj), obj.GetNamespace(), obj.GetName()}
+	return objectKey{reflect.TypeOf(obj), obj.GetNamespace(), sourceOf(obj) + obj.GetName()}
 }
 
 func nameOf(obj Object) string {
@@ -160,7 +165,7 @@ func (o *Objects) sorted() []Object {
 	}
 	slices.SortFunc(list, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(o.ranks[reflect.TypeOf(a)], o.ranks[reflect.TypeOf(b)]),
-			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(sourceOf(a), sourceOf(b)))
 	})
 	return list
 }

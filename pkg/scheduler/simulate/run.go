@@ -20,6 +20,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/devices"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
@@ -74,6 +75,7 @@ func (s *Snapshot) Run(ctx context.Context, p Policy, o Options) (*Result, error
 type run struct {
 	snapshot *Snapshot
 	cluster  *model.Cluster
+	sources  api.GroupSources
 	profile  *framework.Profile
 	last     *framework.Session
 	result   *Result
@@ -107,8 +109,12 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	}
 	r := &run{
 		snapshot: s, profile: profile,
-		cluster: model.NewCluster(model.Options{SchedulerNames: o.SchedulerNames, DefaultQueue: api.QueueID(o.DefaultQueue)}),
-		held:    map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
+		cluster: model.NewCluster(model.Options{
+			SchedulerNames: o.SchedulerNames, DefaultQueue: api.QueueID(o.DefaultQueue), GroupSources: p.GroupSources,
+		}),
+		sources: p.GroupSources,
+
+		held: map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{}, failures: newJobFailures(s.rules),
 		result: &Result{
 			Configuration: p.Name, Totals: []Total{}, Queues: []Queue{}, Bound: []Binding{}, Evicted: []Eviction{}, Waiting: []Waiting{}, Warnings: []string{},
@@ -137,6 +143,10 @@ func (r *run) notify(obj Object) {
 		r.cluster.Events().SetQueue(obj)
 	case *v1alpha1.PodGroup:
 		r.cluster.Events().SetPodGroup(obj)
+	case *groupapi.Object:
+		if r.sources.Has(obj.Source) {
+			r.cluster.Events().SetGroup(obj.Group)
+		}
 	case *v1.Node:
 		r.cluster.Events().SetNode(obj)
 	case *policyv1.PodDisruptionBudget:

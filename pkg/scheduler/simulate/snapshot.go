@@ -90,7 +90,7 @@ func youngest(objects []Object) time.Time {
 // identify sets the fields that only the API server sets. An object without a creation time is created now.
 func (s *Snapshot) identify(obj Object) {
 	if obj.GetUID() == "" {
-		obj.SetUID(types.UID("simulated/" + reflect.TypeOf(obj).Elem().Name() + "/" + nameOf(obj)))
+		obj.SetUID(types.UID("simulated/" + reflect.TypeOf(obj).Elem().Name() + "/" + sourceOf(obj) + nameOf(obj)))
 	}
 	if made := obj.GetCreationTimestamp(); made.IsZero() {
 		obj.SetCreationTimestamp(metav1.NewTime(s.now))
