@@ -11,8 +11,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 )
 
-// possible answers whether groups could ever start whose controller creates the pods only if they could. Plugins judge a
-// group by its pods; before they exist there is only spec.minResources.
+// possible answers whether groups could ever start whose controller creates the pods only if they could. Plugins consider the
+// pods of a group; before they exist there is only spec.minResources.
 type possible struct {
 	ssn   *framework.Session
 	total api.Resource // of all nodes, counted once per session

@@ -411,7 +411,7 @@ func TestNativeGroups(t *testing.T) {
 	h.must(h.waits(namespace, "first-0", "Unschedulable", "nodes are available"))
 
 	native.members(namespace, "basic", 2, "1cpu")
-	h.eventually(func() error { // there is room for one of the two
+	h.eventually(func() error { // one of the two fits
 		return errors.Join(h.bound(namespace, "basic-0", "second-0", "second-1", "second-2"))
 	})
 }

@@ -151,7 +151,11 @@ func (rule *MembershipRule) groupOf(pod *v1.Pod) (group GroupKey, found bool) {
 // no queue is in the queue that its pods were bound for.
 func IsMember(pod *v1.Pod, group *Group) bool {
 	binding := CommitmentOf(pod)
-	m := MembershipOf(pod, binding, MembershipRule{Sources: AllGroupSources, Groups: oneGroup{group, binding}})
+	rule := MembershipRule{Groups: oneGroup{group, binding}}
+	if group.Source != SourceOwn {
+		rule.Sources = AllGroupSources
+	}
+	m := MembershipOf(pod, binding, rule)
 	return GroupKey{m.Source, m.Group} == group.Key()
 }
 

@@ -313,3 +313,29 @@ func TestPriorityOfGroup(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMembersOfAnotherScheduler: a native gang that lacks pods reports those that name another scheduler.
+func TestMembersOfAnotherScheduler(t *testing.T) {
+	c := newClusterOfSources()
+	c.Events().SetQueue(aQueue("default"))
+	c.Events().SetGroup(aGroupOf(api.SourceNative, "g", "", 3))
+	for _, name := range []string{"a", "b"} {
+		c.Events().SetPod(aPod(name, inNative("g")))
+		c.Events().SetPod(aPod(name+"-foreign", inNative("g"), foreign))
+	}
+	c.Events().SetPod(aPod("ended", inNative("g"), foreign, inPhase(v1.PodSucceeded)))
+	c.Events().Recompute()
+	job := c.Tasks()["uid-a"].Job
+	const want = "2 of 4 members name another scheduler"
+	if v := c.Admissible(job); v == nil || v.Reason != v1alpha1.ReasonNotEnoughPods || v.Have != 2 || v.Need != 3 || v.Detail != want {
+		t.Errorf("got %+v, want NotEnoughPods and %q", v, want)
+	}
+	c.Events().SetPod(aPod("c", inNative("g")))
+	c.Events().Recompute()
+	if v := c.Admissible(job); v != nil {
+		t.Errorf("with three members: %+v", v)
+	}
+	if err := audit.Model(c); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
-// TestGroupsOfOtherAPIs: a simulation reads the PodGroups of the sources that its policy enables. One node has room for two
+// TestGroupsOfOtherAPIs: a simulation reads the PodGroups of the sources that its policy enables. One node has the capacity for two
 // pods.
 func TestGroupsOfOtherAPIs(t *testing.T) {
 	const node = `apiVersion: v1
