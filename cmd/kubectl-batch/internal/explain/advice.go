@@ -44,6 +44,10 @@ func advice(reason string) string {
 		return "Create the PodGroup in the namespace of the pod, or correct the label or annotation of the pod that names it."
 	case v1alpha1.ReasonUnsupportedPodGroupAPI:
 		return "Create a PodGroup (" + v1alpha1.SchemeGroupVersion.String() + ") in the namespace of the pod, and name it with the label " + v1alpha1.LabelPodGroup + " in the pod template. To start the pod without a gang, remove what names the other group."
+	case v1alpha1.ReasonQueueConflict:
+		return "Name one queue with the label " + v1alpha1.LabelQueue + " on the group, or give all of its pods the same label."
+	case v1alpha1.ReasonNotSupported:
+		return "Remove the field that the message names from the group, or create a PodGroup (" + v1alpha1.SchemeGroupVersion.String() + ") and name it with the label " + v1alpha1.LabelPodGroup + " in the pod template, which takes precedence."
 	case v1alpha1.ReasonGangPending:
 		return "Check the reason of the PodGroup: this pod is not one of the minMember pods and starts after them."
 	case v1alpha1.ReasonOverShare:
