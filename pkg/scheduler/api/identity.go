@@ -18,7 +18,8 @@ import (
 type TaskID types.UID
 
 // JobID names a job: "group/<namespace>/<name>" for the members of a PodGroup, "<source>/<namespace>/<name>" for
-// those of a PodGroup of another API, and a "shadow/…", "orphaned/…" or "unsupported/…" id for jobs that have none (see Membership).
+// those of a PodGroup of another API, and a "keyed/…", "shadow/…", "orphaned/…" or "unsupported/…" id for jobs that
+// have none (see Membership).
 type JobID string
 
 // QueueID is the name of a Queue; queues are cluster scoped.
@@ -87,9 +88,10 @@ type Groups interface {
 //  4. the label scheduling.x-k8s.io/pod-group, if the source scheduler-plugins is enabled;
 //  5. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano: a group of Volcano if that source is enabled and
 //     there is no PodGroup of this scheduler with this name;
-//  6. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
+//  6. the annotation scheduling.batch-scheduler.dev/group-key: one job per key and queue;
+//  7. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
 //     gang starts alone;
-//  7. one shadow job per controller owner and queue, else one per pod.
+//  8. one shadow job per controller owner and queue, else one per pod.
 func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Membership {
 	if binding != nil && binding.GroupUID != "" {
 		if g := rule.Groups.GroupWithUID(binding.GroupUID); g != nil && g.Namespace == pod.Namespace && !g.Basic && rule.Groups.QueueOf(g) == binding.Queue {
@@ -109,6 +111,10 @@ func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Members
 	}
 	if queue == "" {
 		queue = rule.DefaultQueue
+	}
+	if key := pod.Annotations[v1alpha1.AnnotationGroupKey]; key != "" {
+		n, _ := KeyedMinMember(pod)
+		return Membership{Job: JobID(keyedPrefix + pod.Namespace + "/" + string(queue) + "/" + key), Queue: queue, MinMember: n}
 	}
 	if binding == nil && pod.Spec.NodeName == "" {
 		if group := unsupportedGroup(pod, rule.Sources); group != nil {
@@ -212,6 +218,27 @@ func ShadowMinMember(pod *v1.Pod) int32 {
 		return 1
 	}
 	return int32(n)
+}
+
+// keyedPrefix begins the ids of jobs whose pods have a group key.
+const keyedPrefix = "keyed/"
+
+// GroupKey returns the group key by which the pods of the job are a gang; empty if they have none.
+func (j *JobInfo) GroupKey() string {
+	rest, keyed := strings.CutPrefix(string(j.ID), keyedPrefix)
+	if !keyed {
+		return ""
+	}
+	return strings.SplitN(rest, "/", 3)[2] // after namespace and queue
+}
+
+// KeyedMinMember returns the gang size that a pod with a group key names, and whether it names one; 1 if it does not.
+func KeyedMinMember(pod *v1.Pod) (n int32, ok bool) {
+	parsed, err := strconv.ParseInt(pod.Annotations[v1alpha1.AnnotationMinMember], 10, 32)
+	if err != nil || parsed < 1 {
+		return 1, false
+	}
+	return int32(parsed), true
 }
 
 // OrphanedGroup returns the UID of the deleted group of which the job collects members that were bound for it, else "".

@@ -68,6 +68,7 @@ type JobTracking struct {
 	// Disrupted counts failed members that did not fail by themselves, see TaskTracking.
 	Disrupted int32
 
+	Conflict      string      // why pods with a group key do not agree about the size of the gang; empty if they do
 	Backoff       string      // why the job must not be tried now; empty if it may be
 	GroupPriority *int32      // of the group's priority class; nil if there is none
 	Commitment    *Commitment // shared by all members whose binds were decided with it

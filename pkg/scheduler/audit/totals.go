@@ -101,8 +101,13 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 		if t.Status != api.Succeeded && t.Status != api.Failed && (!active || t.Priority > priority) {
 			priority, active = t.Priority, true
 		}
-		if j.OrphanedGroup() == "" {
+		switch {
+		case j.OrphanedGroup() != "":
+		case j.GroupKey() == "":
 			minMember = max(minMember, api.ShadowMinMember(t.Pod))
+		case t.Status != api.Succeeded && t.Status != api.Failed:
+			n, _ := api.KeyedMinMember(t.Pod)
+			minMember = max(minMember, n)
 		}
 	}
 	if j.Group != nil {

@@ -290,6 +290,8 @@ func alterations() map[string]func(*v1.Pod) {
 		"old group":  annotate(v1alpha1.AnnotationGroupName, "g1"),
 		"other API":  annotate("scheduling.volcano.sh/group-name", "x"),
 		"min member": annotate(v1alpha1.AnnotationGroupMinMember, "3"),
+		"group key":  annotate(v1alpha1.AnnotationGroupKey, "k"),
+		"key size":   annotate(v1alpha1.AnnotationMinMember, "2"),
 		"condition": func(p *v1.Pod) {
 			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}
 		},

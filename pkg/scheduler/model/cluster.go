@@ -160,6 +160,8 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return groupNotFound(j)
 	case j.Group != nil && j.Group.NotSupported != "":
 		return notSupported(j)
+	case j.Tracking.Conflict != "":
+		return &api.Verdict{Reason: v1alpha1.ReasonGroupConflict, Detail: j.Tracking.Conflict}
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
 	case c.namespaces.terminating[j.Namespace]:

@@ -11,6 +11,12 @@ const (
 	AnnotationGroupName = "scheduling.k8s.io/group-name"
 	// AnnotationGroupMinMember on a pod without a PodGroup is the number of pods of its controller that start together.
 	AnnotationGroupMinMember = "scheduling.k8s.io/group-min-member"
+	// AnnotationGroupKey on pods without a PodGroup makes those with one key, in one namespace and queue, a gang, whoever
+	// their controllers are. AnnotationMinMember is then required.
+	AnnotationGroupKey = GroupName + "/group-key"
+	// AnnotationMinMember is the number of pods with one AnnotationGroupKey that start together. It is the same on all of
+	// them.
+	AnnotationMinMember = GroupName + "/min-member"
 	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
 	LabelQueue = GroupName + "/queue"
 	// LabelDefaultQueue on a namespace names the queue of PodGroups of other APIs there that neither name a queue
@@ -100,6 +106,8 @@ const (
 	// ReasonUnsupportedPodGroupAPI: the pod names a group of another API, such as that of scheduler-plugins or Volcano,
 	// and no PodGroup of this scheduler.
 	ReasonUnsupportedPodGroupAPI = "UnsupportedPodGroupAPI"
+	// ReasonGroupConflict: the pods with one AnnotationGroupKey do not agree about AnnotationMinMember.
+	ReasonGroupConflict = "GroupConflict"
 	// ReasonGangPending: the pod is not one of the minMember pods, and the gang has not started.
 	ReasonGangPending = "GangPending"
 	// ReasonOverShare: the queue or the job already has its share.
