@@ -153,8 +153,8 @@ func (a otherAPI) onlyStatus(namespace, name string) {
 	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
 	a.h.must(err)
 	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == "batch-scheduler" && strings.Contains(strings.ReplaceAll(string(entry.FieldsV1.Raw), `"f:status"`, ""), `"f:spec"`) {
-			a.h.t.Errorf("the scheduler has written more than the status of %s: %s", name, entry.FieldsV1.Raw)
+		if entry.Manager == "batch-scheduler" && strings.Contains(strings.ReplaceAll(entry.FieldsV1.GetRawString(), `"f:status"`, ""), `"f:spec"`) {
+			a.h.t.Errorf("the scheduler has written more than the status of %s: %s", name, entry.FieldsV1.GetRawString())
 		}
 	}
 	if object.GetGeneration() > 1 && a.label != "" {

@@ -32,8 +32,10 @@ func (s GroupSource) String() string {
 // GroupSources are the sources that are enabled besides SourceOwn, which always is.
 type GroupSources struct{ Native, SchedulerPlugins, Volcano bool }
 
-// AllGroupSources are all of them, for clients that do not know the policy.
-var AllGroupSources = GroupSources{Native: true, SchedulerPlugins: true, Volcano: true}
+// AllGroupSources returns all of them, for clients that do not know the policy.
+func AllGroupSources() GroupSources {
+	return GroupSources{Native: true, SchedulerPlugins: true, Volcano: true}
+}
 
 // Has reports whether a source is enabled.
 func (s GroupSources) Has(source GroupSource) bool {

@@ -159,7 +159,7 @@ func IsMember(pod *v1.Pod, group *Group) bool {
 	binding := CommitmentOf(pod)
 	rule := MembershipRule{Groups: oneGroup{group, binding}}
 	if group.Source != SourceOwn {
-		rule.Sources = AllGroupSources
+		rule.Sources = AllGroupSources()
 	}
 	m := MembershipOf(pod, binding, rule)
 	return GroupKey{m.Source, m.Group} == group.Key()

@@ -427,7 +427,7 @@ func (m *machine) compare(t *rapid.T) {
 
 // rebuilt makes a model from the final objects in a random order, and from the record of the operations in flight.
 func (m *machine) rebuilt(seed int64) *model.Cluster {
-	c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", GroupSources: api.AllGroupSources, InFlight: m.c.InFlight()})
+	c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", GroupSources: api.AllGroupSources(), InFlight: m.c.InFlight()})
 	var events []func()
 	for _, uid := range sortedKeys(m.pods) {
 		events = append(events, func() { c.Events().SetPod(m.pods[uid]) })

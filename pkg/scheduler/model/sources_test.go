@@ -68,7 +68,7 @@ func TestMemberOfSources(t *testing.T) {
 	}
 	kubeBatch := func(name string) func(*v1.Pod) { return annotated(v1alpha1.AnnotationGroupName, name) }
 	plugins := func(name string) func(*v1.Pod) { return withLabel(pluginsLabel, name) }
-	all, none := api.AllGroupSources, api.GroupSources{}
+	all, none := api.AllGroupSources(), api.GroupSources{}
 	cases := map[string]struct {
 		pod     *v1.Pod
 		sources api.GroupSources
@@ -107,7 +107,7 @@ func TestMemberOfSources(t *testing.T) {
 }
 
 func newClusterOfSources() *model.Cluster {
-	return model.NewCluster(model.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default", GroupSources: api.AllGroupSources})
+	return model.NewCluster(model.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default", GroupSources: api.AllGroupSources()})
 }
 
 // TestGroupsOfSources applies events of groups of other APIs, and compares where pods count: "pod: job in queue".
@@ -123,6 +123,7 @@ func TestGroupsOfSources(t *testing.T) {
 		given    func(model.Events)
 		want     []string
 		conflict string // reason of the job of p
+		message  string // what it says, unless empty
 	}{
 		"groups of one name in several APIs, and in two namespaces": {
 			given: func(e model.Events) {
@@ -170,6 +171,7 @@ func TestGroupsOfSources(t *testing.T) {
 			},
 			want:     []string{"b: scheduler-plugins/ns/g in q", "p: scheduler-plugins/ns/g in q"},
 			conflict: v1alpha1.ReasonQueueConflict,
+			message:  "the pods of the group name the queues q and r; name one queue with the label scheduling.batch-scheduler.dev/queue on the group",
 		},
 		"pods that no longer name different queues": {
 			given: func(e model.Events) {
@@ -252,6 +254,7 @@ func TestGroupsOfSources(t *testing.T) {
 			},
 			want:     []string{"p: volcano/ns/g in q"},
 			conflict: v1alpha1.ReasonNotSupported,
+			message:  `group "g" of Volcano (scheduling.volcano.sh) asks for what this scheduler does not support: spec.minTaskMember`,
 		},
 		"a group is deleted and created again while a pod runs": {
 			given: func(e model.Events) {
@@ -282,12 +285,15 @@ func TestGroupsOfSources(t *testing.T) {
 				t.Error(diff)
 			}
 			if task := c.Tasks()["uid-p"]; task != nil {
-				reason := ""
+				reason, message := "", ""
 				if v := c.Admissible(task.Job); v != nil {
-					reason = v.Reason
+					reason, message = v.Reason, v.Message(c.Dims())
 				}
 				if reason != tc.conflict {
 					t.Errorf("reason %q, want %q", reason, tc.conflict)
+				}
+				if tc.message != "" && message != tc.message {
+					t.Errorf("message %q, want %q", message, tc.message)
 				}
 			}
 			if err := audit.Model(c); err != nil {

@@ -11,8 +11,8 @@ const (
 	AnnotationGroupName = "scheduling.k8s.io/group-name"
 	// AnnotationGroupMinMember on a pod without a PodGroup is the number of pods of its controller that start together.
 	AnnotationGroupMinMember = "scheduling.k8s.io/group-min-member"
-	// AnnotationGroupKey on pods without a PodGroup makes those with one key, in one namespace and queue, a gang, whoever
-	// their controllers are. AnnotationMinMember is then required.
+	// AnnotationGroupKey on pods without a PodGroup makes those with one key, in one namespace and queue, a gang,
+	// whatever their controllers are. AnnotationMinMember is then required.
 	AnnotationGroupKey = GroupName + "/group-key"
 	// AnnotationMinMember is the number of pods with one AnnotationGroupKey that start together. It is the same on all of
 	// them.
