@@ -98,6 +98,7 @@ type refusal struct {
 	class                      *classState
 	generation                 uint64
 	changed, releasing, queued uint64
+	compared                   uint64 // Backlog.state when the refusal was found to hold last
 }
 
 func newBacklog(nodes *nodeindex.Index) Backlog {

@@ -28,14 +28,15 @@ func (b *Backlog) holds(jc *JobClass, j *api.JobInfo) bool {
 	}
 	b.use(r.class, j)
 	b.follow(r.class, jc)
-	if r.changed == r.class.changed && r.queued == queue.changed && b.sameCapacity(jc, j) {
+	same := r.changed == r.class.changed && r.queued == queue.changed
+	if same && r.compared == b.state {
 		return true
 	}
-	if !b.stillRefused(jc, j, queue) {
+	if !(same && b.sameCapacity(jc, j)) && !b.stillRefused(jc, j, queue) {
 		r.outcome = nil
 		return false
 	}
-	r.changed, r.queued = r.class.changed, queue.changed
+	r.changed, r.queued, r.compared = r.class.changed, queue.changed, b.state
 	return true
 }
 
@@ -101,7 +102,7 @@ func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 	}
 	jc.refusal = refusal{
 		outcome: outcome, class: class, generation: b.generation,
-		changed: class.changed, releasing: class.releasing, queued: queue.changed,
+		changed: class.changed, releasing: class.releasing, queued: queue.changed, compared: b.state,
 	}
 	return true
 }
