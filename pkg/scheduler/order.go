@@ -9,88 +9,33 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
 // queueOrder is the order of the pending jobs of one queue: their number, and the first of them.
 type queueOrder struct {
 	length int32
 	first  []*api.JobInfo
-	parts  []part
-}
-
-// part is a list of jobs, in job order, with the next job to be taken.
-type part struct {
-	next *api.JobInfo
-	rest []*api.JobInfo
-	has  func(*api.JobInfo) bool // which of the list count; nil: all
 }
 
 // orders are those of all queues.
 type orders map[*api.QueueInfo]*queueOrder
 
 // observeOrders returns the first jobs of each queue in the order in which the session, which has just been opened, tries
-// them. The jobs of a job class are in this order already, so that most of them cost nothing.
+// them. Of jobs that have started, only pods above minMember are pending: these are left out.
 func observeOrders(ssn *framework.Session) orders {
-	all, b := orders{}, ssn.Backlog()
-	for _, jc := range b.JobClasses() {
-		all.of(jc.Queue()).add(part{rest: jc.Jobs(), has: func(j *api.JobInfo) bool { return b.JobClass(j) == jc }})
-	}
-	others := map[*api.QueueInfo][]*api.JobInfo{}
-	for _, j := range b.Unclassified() {
-		if !j.Ready() { // else only pods above minMember wait
-			others[j.Queue] = append(others[j.Queue], j)
+	parts := worklist.Pending(ssn)
+	for _, p := range parts {
+		if !p.Equal { // those of a job class have not started
+			p.Jobs = slices.DeleteFunc(p.Jobs, (*api.JobInfo).Ready)
 		}
 	}
-	for q, jobs := range others {
-		slices.SortFunc(jobs, ssn.CompareJobs)
-		all.of(q).add(part{rest: jobs})
-	}
-	for _, o := range all {
-		o.merge(ssn.CompareJobs)
+	parts = slices.DeleteFunc(parts, func(p *worklist.Part) bool { return len(p.Jobs) == 0 })
+	all := orders{}
+	for q, jobs := range worklist.First(ssn, parts, v1alpha1.MaxQueuedJobs) {
+		all[q] = &queueOrder{first: jobs}
 	}
 	return all
-}
-
-func (o *queueOrder) add(p part) {
-	if p.advance() {
-		o.parts = append(o.parts, p)
-	}
-}
-
-// advance takes the next job; it reports false at the end.
-func (p *part) advance() bool {
-	for i, j := range p.rest {
-		if p.has == nil || p.has(j) {
-			p.next, p.rest = j, p.rest[i+1:]
-			return true
-		}
-	}
-	return false
-}
-
-// merge takes the first jobs of all parts.
-func (o *queueOrder) merge(compare func(a, b *api.JobInfo) int) {
-	parts := o.parts
-	byNext := func(a, b part) int { return compare(a.next, b.next) }
-	slices.SortFunc(parts, byNext)
-	for len(parts) > 0 && len(o.first) < v1alpha1.MaxQueuedJobs {
-		p := parts[0]
-		o.first = append(o.first, p.next)
-		parts = parts[1:]
-		if p.advance() {
-			at, _ := slices.BinarySearchFunc(parts, p, byNext)
-			parts = slices.Insert(parts, at, p)
-		}
-	}
-	o.parts = nil
-}
-
-// of returns the order of a queue, and makes it first if there is none.
-func (all orders) of(q *api.QueueInfo) *queueOrder {
-	if all[q] == nil {
-		all[q] = &queueOrder{}
-	}
-	return all[q]
 }
 
 // dropStarted leaves the jobs that have not started in the session, and counts them.

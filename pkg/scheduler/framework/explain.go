@@ -137,10 +137,8 @@ func CountOutcomes(ssn *Session, visit func(o *Outcome, q *api.QueueInfo, jobs i
 			unlike[jc]++
 		}
 	})
-	for _, j := range b.decided {
-		if b.HadJobClass(j) && b.JobClass(j) == nil {
-			unlike[b.pending.record(j).class]++
-		}
+	for _, j := range b.Declassified() {
+		unlike[b.pending.record(j).class]++
 	}
 	for _, jc := range b.used {
 		if n := jc.jobs - unlike[jc]; n > 0 && jc.shown != nil {

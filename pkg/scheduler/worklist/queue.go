@@ -86,6 +86,16 @@ func (q *queue) take() (*api.JobInfo, *Part) {
 	return job, p
 }
 
+// takeFirst takes out the best jobs, at most n.
+func (q *queue) takeFirst(n int) []*api.JobInfo {
+	var jobs []*api.JobInfo
+	for len(jobs) < n && !q.empty() {
+		job, _ := q.take()
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
 // skipAll takes out all refused jobs that are better than a job, or all if it is nil.
 func (q *queue) skipAll(before *api.JobInfo, skipped func([]*api.JobInfo)) {
 	for !q.refused.empty() {

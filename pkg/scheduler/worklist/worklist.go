@@ -56,6 +56,28 @@ func Sorted(ssn *framework.Session, jobs []*api.JobInfo) []*Part {
 	return parts
 }
 
+// Pending returns the jobs that are pending in the session: those of each job class in a part of their own, which costs
+// next to nothing, and the others.
+func Pending(ssn *framework.Session) []*Part {
+	b := ssn.Backlog()
+	parts := Sorted(ssn, slices.Concat(b.Unclassified(), b.Declassified()))
+	for _, jc := range b.JobClasses() {
+		if jobs := b.Jobs(jc); len(jobs) > 0 {
+			parts = append(parts, &Part{Jobs: jobs, Equal: true})
+		}
+	}
+	return parts
+}
+
+// First returns the first jobs of each queue that some parts have, at most n, in job order. It changes the parts.
+func First(ssn *framework.Session, parts []*Part, n int) map[*api.QueueInfo][]*api.JobInfo {
+	first := map[*api.QueueInfo][]*api.JobInfo{}
+	for _, q := range Of(ssn, parts).order {
+		first[q.info] = q.takeFirst(n)
+	}
+	return first
+}
+
 // New returns a list of the given jobs, all of which have a queue.
 func New(ssn *framework.Session, jobs []*api.JobInfo) *List { return Of(ssn, Sorted(ssn, jobs)) }
 

@@ -5,7 +5,6 @@ package allocate
 
 import (
 	"context"
-	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -53,19 +52,17 @@ func refuse(ssn *framework.Session, jc *framework.JobClass, trial *place.Trial, 
 	return !trial.Placed() && ssn.Backlog().SetRefused(jc.Job(), trial.Take())
 }
 
-// pending returns the jobs of the session. The jobs of a job class that is refused as before are in a part of their own:
-// they stay refused, because allocate only ever uses up resources. That does not hold if resources are reserved, since
+// pending returns the jobs of the session. Those of a job class that is refused as before stay refused, because allocate
+// only ever uses up resources. That does not hold if resources are reserved, since
 // each job finds other resources then: all jobs are tried in that case.
 func (r *run) pending() []*worklist.Part {
 	b := r.ssn.Backlog()
 	if b.Reserved() {
 		return worklist.Sorted(r.ssn, r.ssn.Jobs())
 	}
-	parts := worklist.Sorted(r.ssn, slices.Concat(b.Unclassified(), b.Declassified()))
-	for _, jc := range b.JobClasses() {
-		if jobs := b.Jobs(jc); len(jobs) > 0 {
-			parts = append(parts, &worklist.Part{Jobs: jobs, Equal: true, Refused: b.Refused(jc, jobs[0])})
-		}
+	parts := worklist.Pending(r.ssn)
+	for _, p := range parts {
+		p.Refused = p.Equal && r.refusedBefore(p.Jobs[0])
 	}
 	return parts
 }
