@@ -35,6 +35,16 @@ type API struct {
 // All returns the APIs that the scheduler reads. If a source has several, those that come first are preferred.
 func All() []*API { return []*API{nativeV1alpha2(), schedulerPlugins(), volcano()} }
 
+// OfKind returns the API with a kind, or nil.
+func OfKind(kind schema.GroupVersionKind) *API {
+	for _, a := range All() {
+		if a.Resource.GroupVersion().WithKind(a.Kind) == kind {
+			return a
+		}
+	}
+	return nil
+}
+
 // Object is a group of another API.
 type Object struct {
 	*api.Group

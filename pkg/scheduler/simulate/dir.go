@@ -18,7 +18,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -26,6 +25,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // FromDir reads the objects from all .yaml, .yml and .json files of a directory and its subdirectories, or from one
@@ -152,15 +152,12 @@ func jsonDocuments(data []byte) ([][]byte, error) {
 
 // document adds an object, or all objects of a list.
 func (d *decoder) document(serializer *jsonserializer.Serializer, document []byte, at string) error {
-	if asJSON, err := utilyaml.ToJSON(document); err == nil {
-		var is metav1.TypeMeta
-		if json.Unmarshal(asJSON, &is) == nil {
-			if other, readErr := d.objects.otherGroup(asJSON, is.APIVersion, is.Kind, at); other {
-				return readErr
-			}
+	obj, kind, err := serializer.Decode(document, nil, nil)
+	if kind != nil {
+		if a := groupapi.OfKind(*kind); a != nil {
+			return d.objects.otherGroup(a, document, at)
 		}
 	}
-	obj, kind, err := serializer.Decode(document, nil, nil)
 	switch {
 	case runtime.IsNotRegisteredError(err):
 		d.objects.ignored[kind.GroupVersion().String()+" "+kind.Kind]++

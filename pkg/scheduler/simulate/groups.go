@@ -5,7 +5,6 @@ package simulate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/yaml"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
@@ -45,19 +45,13 @@ func (o *Objects) addOtherGroup(a *groupapi.API, obj runtime.Object, from string
 	return o.add(a.Read(u), a.Kind, from)
 }
 
-// otherGroup decodes a document with a PodGroup of another API, and reports whether it is one.
-func (o *Objects) otherGroup(document []byte, apiVersion, kind, at string) (bool, error) {
-	for _, a := range groupapi.All() {
-		if a.Kind != kind || a.Resource.GroupVersion().String() != apiVersion {
-			continue
-		}
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(document, u); err != nil {
-			return true, fmt.Errorf("%s: %w", at, err)
-		}
-		return true, o.addOtherGroup(a, u, at)
+// otherGroup adds the PodGroup of another API that is in a document.
+func (o *Objects) otherGroup(a *groupapi.API, document []byte, at string) error {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(document, u); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
 	}
-	return false, nil
+	return o.addOtherGroup(a, u, at)
 }
 
 // sourceOf returns the source of a group, with a separator; empty for other objects. Groups of different sources may have
