@@ -80,7 +80,9 @@ func (w *Watcher) Enable(ctx context.Context, sources api.GroupSources) {
 		Native: w.enabled.Native || sources.Native, SchedulerPlugins: w.enabled.SchedulerPlugins || sources.SchedulerPlugins,
 		Volcano: w.enabled.Volcano || sources.Volcano,
 	}
+	w.mu.Unlock()
 	w.discover(ctx)
+	w.mu.Lock()
 	var started []*feed
 	for _, f := range w.feeds {
 		started = append(started, f)
@@ -125,39 +127,56 @@ func (w *Watcher) loop(ctx context.Context) {
 		case <-ticker.C():
 		case <-w.ask:
 		}
-		w.mu.Lock()
 		w.discover(ctx)
-		w.mu.Unlock()
 	}
 }
 
-// discover starts and stops informers. The caller holds mu. If the API server does not answer, everything stays as it is.
+// discover asks which APIs are served, and starts and stops informers. If the API server does not answer, everything stays
+// as it is.
 func (w *Watcher) discover(ctx context.Context) {
-	known := map[api.GroupSource]bool{} // whether an API of the source is served
+	w.mu.Lock()
+	enabled := w.enabled
+	w.mu.Unlock()
+	served := w.servedAPIs(enabled) // without the lock: it can take long
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, a := range groupapi.All() {
-		if !w.enabled.Has(a.Source) || known[a.Source] {
+		source, f := a.Source, w.feeds[a.Source]
+		found, known := served[source]
+		switch {
+		case !w.enabled.Has(source):
+			w.remove(source)
+		case !known: // stays as it is
+		case found == nil:
+			w.remove(source)
+		case f == nil || f.api.Resource != found.Resource:
+			w.remove(source)
+			w.start(ctx, found)
+		}
+	}
+}
+
+// servedAPIs returns for each of the sources the API that is served, or nil. It leaves out sources of which that is not
+// known.
+func (w *Watcher) servedAPIs(sources api.GroupSources) map[api.GroupSource]*groupapi.API {
+	apis, unknown := map[api.GroupSource]*groupapi.API{}, map[api.GroupSource]bool{}
+	for _, a := range groupapi.All() {
+		if !sources.Has(a.Source) || unknown[a.Source] || apis[a.Source] != nil {
 			continue
 		}
 		served, err := w.served(a)
-		if err != nil {
+		switch {
+		case err != nil:
 			w.Log.V(2).Info("Discovery failed", "source", a.Source, "err", err)
-			known[a.Source] = true // stays as it is
-			continue
-		}
-		if !served {
-			continue
-		}
-		known[a.Source] = true
-		if f := w.feeds[a.Source]; f == nil || f.api.Resource != a.Resource {
-			w.remove(a.Source)
-			w.start(ctx, a)
+			delete(apis, a.Source)
+			unknown[a.Source] = true
+		case served:
+			apis[a.Source] = a
+		default:
+			apis[a.Source] = nil
 		}
 	}
-	for source := range w.feeds {
-		if !known[source] {
-			w.remove(source)
-		}
-	}
+	return apis
 }
 
 func (w *Watcher) served(a *groupapi.API) (bool, error) {
