@@ -96,7 +96,7 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 	}
 	expect(a, what+" is needed", len(j.Tasks) > 0 || j.Group != nil, true)
 	priority, active := int32(0), false
-	minMember := int32(1)
+	minMember, sizes := int32(1), map[int32]bool{}
 	for _, t := range j.Tasks {
 		if t.Status != api.Succeeded && t.Status != api.Failed && (!active || t.Priority > priority) {
 			priority, active = t.Priority, true
@@ -106,8 +106,11 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 		case j.GroupKey() == "":
 			minMember = max(minMember, api.ShadowMinMember(t.Pod))
 		case t.Status != api.Succeeded && t.Status != api.Failed:
-			n, _ := api.KeyedMinMember(t.Pod)
-			minMember = max(minMember, n)
+			n, ok := api.KeyedMinMember(t.Pod)
+			if minMember = max(minMember, n); !ok {
+				n = 0
+			}
+			sizes[n] = true
 		}
 	}
 	if j.Group != nil {
@@ -118,6 +121,7 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 		}
 	}
 	expect(a, what+" priority", j.Priority, priority)
+	expect(a, what+" has pods that disagree about its size", j.Tracking.Conflict != "", sizes[0] || len(sizes) > 1)
 	if j.Shadow() {
 		expect(a, what+" minMember", j.MinMember, minMember)
 	}
