@@ -77,3 +77,21 @@ func TestReclaimCooldowns(t *testing.T) {
 		})
 	}
 }
+
+// TestNominationsPassToJobsAbove runs a cluster until it is idle in which a job with a higher priority takes the resources
+// that pods were evicted for. In each session a job of the same queue that requests only memory, in which the queue may
+// take more, comes before it.
+func TestNominationsPassToJobsAbove(t *testing.T) {
+	given := []Row{
+		Node("n0", "4cpu 4Gi"), Node("n1", "3cpu 6Gi"), Queue("d", 1), Queue("q", 1), PriorityClass("high", 1),
+		Group("d/preemptor", 1, Pending(1, "1cpu 2Gi"), Class("high")),
+		Group("d/above", 1,
+			Running(1, "1cpu 2Gi", "n0"), Running(1, "1cpu 2Gi", "n0"), Running(1, "1cpu 2Gi", "n1", Priority(2)), Running(1, "1cpu 2Gi", "n1"),
+			Pending(1, "1cpu 2Gi")),
+		Group("d/memory", 1, Pending(1, "1Gi")),
+		Group("q/large", 2, Pending(2, "3cpu", Priority(2)), Class("high")),
+	}
+	if err := (scenario{grace: 1, recreate: true, noReservations: true, overtaking: true}).run(New(t, BuiltIn(t), given, WithConfig(AllActions))); err != nil {
+		t.Error(err)
+	}
+}

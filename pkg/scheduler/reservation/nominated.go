@@ -6,6 +6,7 @@ package reservation
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -27,16 +28,34 @@ func (n *nominations) Execute(ctx context.Context, ssn *framework.Session) error
 
 	// 3. Place the waiting jobs with a strictly higher priority in the same queue first: they may use what is reserved for
 	// nominations without another eviction.
-	for _, job := range jobsAbove(ssn, jobs) {
-		ssn.ActivateReservation(job)
-		for claim := allocator.Claim(job); claim != nil && allocator.Allocate(claim); claim = allocator.Claim(job) {
-		}
-	}
-	ssn.ActivateReservation(nil)
+	inherited := n.placeAbove(allocator, jobs)
 
 	// 4. Place the nominations.
 	n.placeAll(allocator)
+	maps.Copy(n.byJob, inherited)
 	return ctx.Err()
+}
+
+// placeAbove places the jobs above some jobs. Those that wait for victims then have a nomination of their own: otherwise a
+// job that is tried before them in the next session, such as one of their queue that requests other resources, could
+// take what they wait for, and the same pods would be evicted again.
+func (n *nominations) placeAbove(allocator *place.Allocator, jobs []*api.JobInfo) map[api.JobID]*nomination {
+	inherited := map[api.JobID]*nomination{}
+	for _, job := range jobsAbove(n.ssn, jobs) {
+		n.ssn.ActivateReservation(job)
+		before := len(n.held)
+		for claim := allocator.Claim(job); claim != nil && allocator.Allocate(claim); claim = allocator.Claim(job) {
+		}
+		one := &nomination{}
+		for _, d := range n.held[before:] {
+			one.placements = append(one.placements, place.PlacementOf(d))
+		}
+		if one.victims = n.terminatingOn(one.placements); len(one.victims) > 0 {
+			inherited[job.ID] = one
+		}
+	}
+	n.ssn.ActivateReservation(nil)
+	return inherited
 }
 
 // reserve keeps the resources of all nominations, as far as they are there, for their jobs and for jobs above them. It
