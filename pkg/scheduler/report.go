@@ -14,6 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/subgroups"
 )
 
 // reporter turns the results of a session into a report. It keeps what it has reported, so that a
@@ -221,6 +222,9 @@ func appendPodReports(reports []api.PodReport, ssn *framework.Session, j *api.Jo
 	tasks := j.Tasks // in no order; that of waiting tasks matters if some of them are not needed
 	if int32(len(tasks)) != j.Waiting() || needed < len(tasks) {
 		tasks = ssn.WaitingTasks(j)
+		if j.SubGroups != nil {
+			tasks, needed = subgroups.NeededFirst(j, tasks)
+		}
 	}
 	for i, t := range tasks {
 		verdict := outcome.Tasks[t.Signature]

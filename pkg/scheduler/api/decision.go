@@ -101,7 +101,7 @@ func NewClaim(job *JobInfo, tasks []*TaskInfo) *Claim {
 	return c
 }
 
-// Unit is what may be evicted together: one surplus pod, or all the rest of a gang.
+// Unit is what may be evicted together: one surplus pod, a part of a gang that it does not need, or all the rest of a gang.
 type Unit struct {
 	Job   *JobInfo
 	Tasks []*TaskInfo
@@ -118,6 +118,29 @@ func NewUnit(job *JobInfo, tasks []*TaskInfo) Unit {
 		u.Request.Add(t.Request)
 	}
 	return u
+}
+
+// SurplusUnit returns the unit of surplus in which t may be evicted, see JobInfo.SurplusUnit, and whether there is one.
+func SurplusUnit(t *TaskInfo) (Unit, bool) {
+	tasks := t.Job.SurplusUnit(t)
+	if tasks == nil {
+		return Unit{}, false
+	}
+	return NewUnit(t.Job, tasks), true
+}
+
+// HeldOn returns what the unit holds on a node.
+func (u *Unit) HeldOn(n *NodeInfo) Resource {
+	if len(u.Tasks) == 1 {
+		return u.Tasks[0].Request
+	}
+	var sum Resource
+	for _, t := range u.Tasks {
+		if t.Node == n {
+			sum.Add(t.Request)
+		}
+	}
+	return sum
 }
 
 // Vote is a plugin's answer on the eviction of a unit. The zero value is Abstain.

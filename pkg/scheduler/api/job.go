@@ -34,7 +34,10 @@ type JobInfo struct {
 	// Queue is where the job counts: the queue of its name, else the default queue, else nil.
 	Queue *QueueInfo
 
+	// MinMember is how many members must run together, those of subgroups included.
 	MinMember int32
+	// SubGroups is the gang as the root of the tree of its subgroups; nil for most jobs.
+	SubGroups *SubGroup
 	// Priority is that of the group's priority class, else the highest among active members.
 	Priority int32
 	Created  int64 // nanoseconds since 1970
@@ -62,13 +65,12 @@ type JobInfo struct {
 // JobTracking is what package model derives from the members and the group of a job. Other packages read it
 // through the methods of JobInfo.
 type JobTracking struct {
-	Counts [NumStatus]int32 // members by status
-	Gated  int32
-	Lost   int32 // in a holding status, but on no existing node
-	// Disrupted counts failed members that did not fail by themselves, see TaskTracking.
-	Disrupted int32
+	MemberCounts
 
-	Conflict      string      // why pods with a group key do not agree about the size of the gang; empty if they do
+	Conflict string // why pods with a group key do not agree about the size of the gang; empty if they do
+	// InvalidSubGroups says why the subgroups of the group cannot be read; empty if they can.
+	InvalidSubGroups string
+
 	Backoff       string      // why the job must not be tried now; empty if it may be
 	GroupPriority *int32      // of the group's priority class; nil if there is none
 	Commitment    *Commitment // shared by all members whose binds were decided with it
@@ -93,31 +95,36 @@ func (j *JobInfo) Count(s TaskStatus) int32 { return j.Tracking.Counts[s] }
 func (j *JobInfo) Gated() int32 { return j.Tracking.Gated }
 
 // Waiting returns how many members could be placed.
-func (j *JobInfo) Waiting() int32 { return j.Tracking.Counts[Pending] - j.Tracking.Gated }
+func (j *JobInfo) Waiting() int32 { return j.Tracking.Waiting() }
 
 // Holding returns how many members hold resources of existing nodes.
-func (j *JobInfo) Holding() int32 {
-	return j.Tracking.Counts[Allocated] + j.Tracking.Counts[Binding] + j.Tracking.Counts[Bound] + j.Tracking.Counts[Running] - j.Tracking.Lost
-}
+func (j *JobInfo) Holding() int32 { return j.Tracking.Holding() }
 
 // ReadyCount counts members that hold their resources or have succeeded.
-func (j *JobInfo) ReadyCount() int32 { return j.Holding() + j.Tracking.Counts[Succeeded] }
+func (j *JobInfo) ReadyCount() int32 { return j.Tracking.ReadyCount() }
 
 // Ready reports whether the gang has all the members that it needs to start.
-func (j *JobInfo) Ready() bool { return j.ReadyCount() >= j.MinMember }
+func (j *JobInfo) Ready() bool { return j.complete((*MemberCounts).ReadyCount) }
 
 // Pipelined reports whether the gang has all the members that it needs once resources that are being released are free.
-func (j *JobInfo) Pipelined() bool { return j.ReadyCount()+j.Tracking.Counts[Pipelined] >= j.MinMember }
+func (j *JobInfo) Pipelined() bool { return j.complete((*MemberCounts).PipelinedCount) }
+
+// Valid reports whether enough members exist to start the gang.
+func (j *JobInfo) Valid() bool { return j.complete((*MemberCounts).ValidCount) }
+
+// complete reports whether the members that count suffice for the gang and for all its subgroups.
+func (j *JobInfo) complete(count Count) bool {
+	return count(&j.Tracking.MemberCounts) >= j.MinMember && (j.SubGroups == nil || j.SubGroups.Complete(count))
+}
 
 // Degraded reports whether some members hold resources although the gang is not ready.
 func (j *JobInfo) Degraded() bool { return j.Holding() > 0 && !j.Ready() }
 
 // ValidCount counts members that run, have succeeded, or could be placed.
-func (j *JobInfo) ValidCount() int32 {
-	return j.ReadyCount() + j.Tracking.Counts[Pipelined] + j.Waiting()
-}
+func (j *JobInfo) ValidCount() int32 { return j.Tracking.ValidCount() }
 
-// Surplus counts members beyond those that must run together: they may be evicted one by one.
+// Surplus counts members beyond those that must run together. They may be evicted one by one, unless the job has
+// subgroups: SurplusUnit then says which.
 func (j *JobInfo) Surplus() int32 { return max(j.ReadyCount()-j.MinMember, 0) }
 
 // Active counts members that have not ended.
@@ -147,11 +154,11 @@ func (j *JobInfo) Phase() v1alpha1.PodGroupPhase {
 	switch {
 	case len(j.Tasks) == 0 && j.Group != nil && terminal(j.Group.Status.Phase):
 		return j.Group.Status.Phase // the pods were deleted after they had ended
-	case j.Active() == 0 && j.Failures() > 0 && j.Tracking.Counts[Succeeded] < j.MinMember:
+	case j.Active() == 0 && j.Failures() > 0 && !j.complete(succeeded):
 		return v1alpha1.PodGroupFailed
 	case j.Active() == 0 && j.Tracking.Counts[Succeeded] > 0:
 		return v1alpha1.PodGroupFinished
-	case j.Running() > 0 && j.Running()+j.Tracking.Counts[Succeeded] >= j.MinMember:
+	case j.Running() > 0 && j.complete(runningOrSucceeded):
 		return v1alpha1.PodGroupRunning
 	case j.Running() > 0 && !j.Ready(): // else the binds of the other members are in flight
 		return v1alpha1.PodGroupUnknown
@@ -171,9 +178,7 @@ func terminal(phase v1alpha1.PodGroupPhase) bool {
 
 // Running counts members that the API server shows on an existing node: unlike Holding it leaves out
 // binds in flight.
-func (j *JobInfo) Running() int32 {
-	return max(j.Tracking.Counts[Bound]+j.Tracking.Counts[Running]-j.Tracking.Lost, 0)
-}
+func (j *JobInfo) Running() int32 { return j.Tracking.Running() }
 
 // Waits reports whether a session has to place or report on the job: it has pending members,
 // or its group is neither running nor ended.

@@ -62,6 +62,8 @@ type TaskTracking struct {
 	Nominated *NodeInfo
 
 	IndexInJob int
+	// SubGroup is what TaskInfo.SubGroup returns.
+	SubGroup *SubGroup
 
 	// NativeGroup is the namespace/name of the native group that the pod names; empty if it names none, or if native groups
 	// are not read.

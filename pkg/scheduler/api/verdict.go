@@ -25,6 +25,8 @@ type Verdict struct {
 	// NotEnoughPods: of Need pods that must start together Have exist; Gated more wait for a
 	// scheduling gate. ExceedsClusterCapacity: of Need pods that must run together at most Have fit.
 	Need, Have, Gated int32
+	// SubGroup is the subgroup that the verdict is about; NotEnoughPods: it says what the subgroup lacks. Empty for most jobs.
+	SubGroup string
 
 	// NotEnoughResources, ExceedsClusterCapacity and Unschedulable: Missing more pods that ask for Request each must
 	// start together; Startable of them would fit now. Nodes is about one of these pods.
@@ -263,6 +265,12 @@ func (v *Verdict) message(dims *Dimensions) string {
 	switch v.Reason {
 	case v1alpha1.ReasonNotEnoughPods:
 		text := fmt.Sprintf("%d of %d pods that must start together exist", v.Have, v.Need)
+		switch {
+		case v.SubGroup != "" && v.Have >= v.Need:
+			text = v.SubGroup
+		case v.SubGroup != "":
+			text += "; " + v.SubGroup
+		}
 		if v.Gated > 0 {
 			text += fmt.Sprintf("; %d gated", v.Gated)
 		}
@@ -271,7 +279,7 @@ func (v *Verdict) message(dims *Dimensions) string {
 		if v.Missing == 0 {
 			return v.Detail
 		}
-		return v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit(dims) + v.detail()
+		return v.inSubGroup() + v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit(dims) + v.detail()
 	case v1alpha1.ReasonQueueFull:
 		return fmt.Sprintf("queue %s is full: capability %s, allocated %s, needs %s", v.Name,
 			dims.FormatOne(v.Dimension, v.Limit), amountText(v.Dimension, v.Held), amountText(v.Dimension, v.Asked)) + v.detail()
@@ -298,6 +306,14 @@ func (v *Verdict) message(dims *Dimensions) string {
 		}
 	}
 	return v.Detail
+}
+
+// inSubGroup is a prefix of messages about pods of a subgroup.
+func (v *Verdict) inSubGroup() string {
+	if v.SubGroup == "" {
+		return ""
+	}
+	return "subgroup " + v.SubGroup + ": "
 }
 
 func (v *Verdict) overShare(dims *Dimensions) string {

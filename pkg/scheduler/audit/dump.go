@@ -97,6 +97,9 @@ func (d *dumper) dumpTask(b *strings.Builder, t *api.TaskInfo, classes map[*api.
 	if t.Node != nil {
 		node = t.Node.Name
 	}
+	if s := t.SubGroup(); s != nil {
+		job += api.JobID("/" + s.Name)
+	}
 	bind := "-"
 	if t.Tracking.Bind != nil {
 		bind = string(t.Tracking.Bind.Queue) + "/" + string(t.Tracking.Bind.GroupUID)

@@ -35,6 +35,7 @@ func (a *audit) auditJobs() {
 		a.expectResource(what+" releasing", j.Releasing, s.releasing)
 		a.expectResource(what+" requested", j.Requested, s.requested)
 		a.auditJobObject(what, j)
+		a.auditSubGroups(what, j)
 		a.auditDerived(what, j)
 		if j.Queue != nil {
 			q := sum(a.queues, j.Queue)
@@ -75,6 +76,9 @@ func (a *audit) auditJobObject(what string, j *api.JobInfo) {
 		queue, minMember := a.i.DefaultQueue, int32(1)
 		if g != nil {
 			queue, minMember = groups{a}.QueueOf(g), max(g.Spec.MinMember, 1)
+		}
+		if j.SubGroups != nil {
+			minMember = max(minMember, j.SubGroups.Need())
 		}
 		expect(a, what+" queue name", j.QueueName, queue)
 		expect(a, what+" minMember", j.MinMember, minMember)

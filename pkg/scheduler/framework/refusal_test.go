@@ -14,7 +14,7 @@ import (
 // TestEqualVerdicts sets each field of one of two verdicts. Fields that no verdict on a gang with a job class has are not
 // compared.
 func TestEqualVerdicts(t *testing.T) {
-	never := []string{"Gated", "Devices", "Others", "Domain", "Group", "Victims", "Until", "Awaited", "Reservation"}
+	never := []string{"Gated", "Devices", "Others", "Domain", "Group", "Victims", "Until", "Awaited", "Reservation", "SubGroup"}
 	fields := reflect.TypeFor[api.Verdict]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name

@@ -99,15 +99,9 @@ func withOrWithout(tasks []*api.TaskInfo, t *api.TaskInfo, with bool) []*api.Tas
 
 // accountJob adds (sign +1) or subtracts (sign −1) t in the sums of its job and queue.
 func accountJob(j *api.JobInfo, t *api.TaskInfo, sign int32) {
-	j.Tracking.Counts[t.Status] += sign
-	if t.Status == api.Pending && t.Gated {
-		j.Tracking.Gated += sign
-	}
-	if t.Status.Holding() && !t.Holds() {
-		j.Tracking.Lost += sign
-	}
-	if t.Status == api.Failed && t.Tracking.Disrupted {
-		j.Tracking.Disrupted += sign
+	j.Tracking.Add(t, sign)
+	for s := t.SubGroup(); s != nil; s = s.Parent {
+		s.Add(t, sign)
 	}
 	move := (*api.Resource).Add
 	if sign < 0 {

@@ -162,6 +162,8 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return notSupported(j)
 	case j.Tracking.Conflict != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonGroupConflict, Detail: j.Tracking.Conflict}
+	case j.Tracking.InvalidSubGroups != "":
+		return &api.Verdict{Reason: v1alpha1.ReasonInvalidSubGroups, Detail: "spec.subGroups: " + j.Tracking.InvalidSubGroups}
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
 	case c.namespaces.terminating[j.Namespace]:

@@ -34,7 +34,7 @@ func (e Events) Recompute() []*api.JobInfo {
 // PodGroup.
 func (e Events) Gathering() bool {
 	return !slices.ContainsFunc(e.c.jobs.changed, func(j *api.JobInfo) bool {
-		return !(j.GroupName != "" && j.Group == nil) && j.ValidCount() >= j.MinMember
+		return !(j.GroupName != "" && j.Group == nil) && j.Valid()
 	})
 }
 

@@ -64,6 +64,7 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 	}
 	m := api.MembershipOf(t.Pod, commitmentOf(t), api.MembershipRule{DefaultQueue: jt.groups.defaultQueue, Sources: jt.sources, Groups: &jt.groups})
 	if t.Job != nil && t.Job.ID == m.Job {
+		joinSubGroup(t) // its labels may have changed
 		return
 	}
 	jt.leave(t)
@@ -73,6 +74,7 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 	}
 	t.Job, t.Tracking.IndexInJob = j, len(j.Tasks)
 	j.Tasks = append(j.Tasks, t)
+	joinSubGroup(t)
 }
 
 // setNativeGroup records the native group that t names, so that t joins it if it becomes a gang; empty if there is none.
@@ -114,6 +116,7 @@ func (jt *jobTable) leave(t *api.TaskInfo) {
 	j.Tasks[last] = nil
 	j.Tasks = j.Tasks[:last]
 	t.Job = nil
+	joinSubGroup(t)
 	jt.markChanged(j)
 }
 
@@ -229,6 +232,7 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 		}
 	}
 	j.Tracking.GroupPriority = jt.groups.priorityOf(g)
+	jt.readSubGroups(j)
 	jt.enqueue(j)
 	jt.markChanged(j)
 }

@@ -147,7 +147,7 @@ func (jt *jobTable) queueConflict(j *api.JobInfo) *api.Verdict {
 
 // membersElsewhere returns why a native group lacks pods of which some name another scheduler; nil if none do.
 func (jt *jobTable) membersElsewhere(j *api.JobInfo) *api.Verdict {
-	if j.Source != api.SourceNative || j.ValidCount() >= j.MinMember {
+	if j.Source != api.SourceNative || j.Valid() {
 		return nil
 	}
 	elsewhere, all := 0, 0

@@ -15,6 +15,15 @@ func (s *NodeSet) Has(index int) bool {
 	return index/64 < len(s.bits) && s.bits[index/64]&(1<<(index%64)) != 0
 }
 
+// Len returns how many nodes are in the set.
+func (s *NodeSet) Len() int {
+	n := 0
+	for _, word := range s.bits {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
 // Each calls visit for every index in the set, in ascending order.
 func (s *NodeSet) Each(visit func(index int)) {
 	for w, word := range s.bits {

@@ -50,8 +50,8 @@ func (a *Allocator) Allocate(claim *api.Claim) bool {
 	case failure == nil:
 		return a.trial == nil && len(a.waiting(claim.Job)) > 0
 	case a.ssn.JobPipelined(claim.Job):
-		a.explainSurplus(claim)
-		return a.skipClass(claim)
+		a.explainSurplus(claim, failure.Task)
+		return a.skipClass(claim, failure.Task)
 	}
 	a.explainGang(claim, failure)
 	return false
@@ -64,8 +64,11 @@ func (a *Allocator) Try(claim *api.Claim, o Options) bool { return a.try(claim, 
 func (a *Allocator) try(claim *api.Claim, o Options) *Failure {
 	stmt := a.ssn.Statement()
 	if a.ssn.JobPipelined(claim.Job) {
-		if !a.placer.Place(stmt, claim.Tasks[0], o) {
-			return &Failure{Task: claim.Tasks[0]}
+		for _, t := range claim.Tasks {
+			if !a.placer.Place(stmt, t, o) {
+				stmt.Discard()
+				return &Failure{Task: t}
+			}
 		}
 		a.commit(stmt)
 		return nil
@@ -87,10 +90,10 @@ func (a *Allocator) commit(stmt *framework.Statement) {
 	stmt.Commit()
 }
 
-// skipClass leaves out the tasks that are of one class with the surplus task of the claim, which fits nowhere. It
-// reports whether the job has a claim without them.
-func (a *Allocator) skipClass(claim *api.Claim) bool {
-	class := a.ssn.Cluster().ClassOf(claim.Tasks[0])
+// skipClass leaves out the tasks that are of one class with a surplus task of the claim that fits nowhere. It reports
+// whether the job has a claim without them.
+func (a *Allocator) skipClass(claim *api.Claim, failed *api.TaskInfo) bool {
+	class := a.ssn.Cluster().ClassOf(failed)
 	a.jobs[claim.Job] = slices.DeleteFunc(slices.Clone(a.waiting(claim.Job)), func(t *api.TaskInfo) bool {
 		return a.ssn.Cluster().ClassOf(t) == class
 	})

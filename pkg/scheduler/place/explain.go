@@ -16,6 +16,9 @@ func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
 	verdict := a.placer.explain(f.Task, claim.Request, 1)
 	if verdict.Missing > 0 {
 		countMembers(verdict, claim, f)
+		if s := f.Task.SubGroup(); s != nil {
+			verdict.SubGroup = s.Name
+		}
 		a.compareCapacity(verdict, claim.Job)
 	}
 	logNotPlaced(a.ssn.Log, f.Task, verdict)
@@ -61,8 +64,7 @@ func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 }
 
 // explainSurplus records why a task above minMember waits.
-func (a *Allocator) explainSurplus(claim *api.Claim) {
-	task := claim.Tasks[0]
+func (a *Allocator) explainSurplus(claim *api.Claim, task *api.TaskInfo) {
 	missing := int32(0)
 	for _, t := range claim.Job.Tasks {
 		if t.Waiting() && t.Signature == task.Signature {

@@ -25,7 +25,7 @@ type Failure struct {
 // and returns the failure of the first attempt.
 func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
 	failure := p.tryDomains(stmt, claim, tasks, o)
-	if failure != nil && signaturesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks), o) == nil {
+	if failure != nil && claim.Job.SubGroups == nil && signaturesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks), o) == nil {
 		return nil
 	}
 	return failure
@@ -34,6 +34,9 @@ func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.
 // try places tasks in the given order until the gang is complete; nil on success. A class
 // without a node does not stop the others, because the gang may be completed by them.
 func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
+	if job.SubGroups != nil {
+		return trySubGroups(ssn, stmt, job, tasks, place)
+	}
 	start := stmt.Mark()
 	var first *Failure
 	failed := map[*api.EquivalenceClass]bool{}

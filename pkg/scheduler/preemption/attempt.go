@@ -34,7 +34,7 @@ type attempt struct {
 	surplusOnly bool  // do not break gangs
 
 	evicted      []api.Unit // in the order of their eviction
-	rejected     map[*api.TaskInfo]bool
+	rejected     map[unitKey]bool
 	rejectedGang map[*api.JobInfo]bool
 	candidates   map[candidateKey]*candidates
 	set          victimSet
@@ -44,7 +44,7 @@ type attempt struct {
 // reset begins a search without evictions.
 func (a *attempt) reset(maxPriority int32, surplusOnly bool) {
 	a.maxPriority, a.surplusOnly, a.capsRelieved = maxPriority, surplusOnly, false
-	a.evicted, a.rejected, a.rejectedGang = nil, map[*api.TaskInfo]bool{}, map[*api.JobInfo]bool{}
+	a.evicted, a.rejected, a.rejectedGang = nil, map[unitKey]bool{}, map[*api.JobInfo]bool{}
 	a.candidates, a.cache.candidates = a.cache.candidates, nil
 	if a.candidates == nil || maxPriority < math.MaxInt32 || a.domain != nil {
 		a.candidates = map[candidateKey]*candidates{}
@@ -215,10 +215,10 @@ func (a *attempt) fits(t *api.TaskInfo, node *api.NodeInfo) bool {
 	return node.Fits(t, api.Future) && a.ssn.Predicate(t, node, api.Future) == nil
 }
 
-// unitOf returns the unit in which a pod may be evicted now: alone as surplus, or with its gang.
+// unitOf returns the unit in which a pod may be evicted now: as surplus, or with its gang.
 func (a *attempt) unitOf(v *api.TaskInfo) (api.Unit, bool) {
-	if v.Job.Surplus() > 0 && !a.rejected[v] {
-		return api.NewUnit(v.Job, []*api.TaskInfo{v}), true
+	if u, ok := api.SurplusUnit(v); ok && !a.rejected[keyOf(u)] {
+		return u, true
 	}
 	if a.surplusOnly || a.rejectedGang[v.Job] {
 		return api.Unit{}, false
@@ -234,7 +234,7 @@ func (a *attempt) evict(units ...api.Unit) bool {
 			if u.Whole {
 				a.rejectedGang[u.Job] = true
 			} else {
-				a.rejected[u.Tasks[0]] = true
+				a.rejected[keyOf(u)] = true
 			}
 			return false
 		}

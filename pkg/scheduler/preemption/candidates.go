@@ -169,7 +169,7 @@ func (a *attempt) insufficient(list []*api.TaskInfo, victimQueue *api.QueueInfo)
 
 // admitsAsAnyUnit reports whether plugins admit the eviction of a pod, alone or with its gang.
 func (a *attempt) admitsAsAnyUnit(v *api.TaskInfo) bool {
-	if v.Job.Surplus() > 0 && a.admitsCached(api.NewUnit(v.Job, []*api.TaskInfo{v})) {
+	if u, ok := api.SurplusUnit(v); ok && a.admitsCached(u) {
 		return true
 	}
 	return !a.surplusOnly && a.admitsCached(a.evictable.remainingGang(v.Job).unit)
@@ -197,9 +197,9 @@ func (a *attempt) addSurplus(list []*api.TaskInfo, victimQueue *api.QueueInfo) {
 		if s.sufficient() {
 			return
 		}
-		if s.reducesShortfall(v) && v.Job.Surplus() > s.surplusOf(v.Job) && a.isCandidate(v.Job, victimQueue) && !a.rejected[v] {
-			if u := api.NewUnit(v.Job, []*api.TaskInfo{v}); a.admitsCached(u) {
-				s.add(u, v.Request)
+		if s.reducesShortfall(v) && v.Job.Surplus() > s.surplusOf(v.Job) && a.isCandidate(v.Job, victimQueue) {
+			if u, ok := s.surplusUnit(v); ok && !a.rejected[keyOf(u)] && a.admitsCached(u) {
+				s.add(u, u.HeldOn(s.node))
 			}
 		}
 	}

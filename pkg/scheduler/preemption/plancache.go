@@ -20,7 +20,7 @@ type planCache struct {
 	// cacheable is false if results also depend on objects outside of the model, which change without notice.
 	cacheable bool
 
-	surplus    map[*api.TaskInfo]bool       // votes on single pods, before the plan has evicted anything
+	surplus    map[unitKey]bool             // votes on units of surplus, before the plan has evicted anything
 	gangs      map[*api.JobInfo]bool        // votes on remaining gangs, before the plan has evicted anything
 	candidates map[candidateKey]*candidates // of the last attempt
 
@@ -32,7 +32,7 @@ func (p *Planner) cacheFor(claim *api.Claim, rules Rules) *planCache {
 	if c := p.caches[kind]; c != nil && cacheable {
 		return c
 	}
-	c := &planCache{planner: p, kind: kind, cacheable: cacheable, surplus: map[*api.TaskInfo]bool{}, gangs: map[*api.JobInfo]bool{},
+	c := &planCache{planner: p, kind: kind, cacheable: cacheable, surplus: map[unitKey]bool{}, gangs: map[*api.JobInfo]bool{},
 		protected: map[*api.TaskInfo]struct{}{}}
 	p.caches[kind] = c
 	return c
@@ -102,10 +102,19 @@ func (c *planCache) admits(u api.Unit, vote func(api.Unit) bool) bool {
 		}
 		return answer
 	}
-	answer, known := c.surplus[u.Tasks[0]]
+	key := keyOf(u)
+	answer, known := c.surplus[key]
 	if !known {
 		answer = vote(u)
-		c.surplus[u.Tasks[0]] = answer
+		c.surplus[key] = answer
 	}
 	return answer
 }
+
+// unitKey names a unit of surplus: in one state of the model, a pod and a number of pods determine it.
+type unitKey struct {
+	first *api.TaskInfo
+	size  int
+}
+
+func keyOf(u api.Unit) unitKey { return unitKey{u.Tasks[0], len(u.Tasks)} }

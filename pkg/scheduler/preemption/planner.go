@@ -121,14 +121,15 @@ func (p *Planner) hasCandidates(claim *api.Claim, rules Rules) bool {
 	return false
 }
 
-// admitsAnyUnit reports whether the plugins admit any unit of a job: the remaining gang, or one surplus pod.
+// admitsAnyUnit reports whether the plugins admit any unit of a job: the remaining gang, or surplus.
 func (p *Planner) admitsAnyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) bool {
 	gang := p.evictable.remainingGang(j).unit
 	if !rules.SurplusOnly && len(gang.Tasks) > 0 && rules.Admits(claim, gang) {
 		return true
 	}
 	return j.Surplus() > 0 && slices.ContainsFunc(gang.Tasks, func(t *api.TaskInfo) bool {
-		return rules.Admits(claim, api.NewUnit(j, []*api.TaskInfo{t}))
+		u, ok := api.SurplusUnit(t)
+		return ok && rules.Admits(claim, u)
 	})
 }
 

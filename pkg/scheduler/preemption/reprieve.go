@@ -10,7 +10,7 @@ import (
 )
 
 // reprieve revokes evictions that the plan does not need, the last one first. The surplus of a gang that is evicted is
-// not reprieved, because it could not run alone.
+// not reprieved, because it could not run alone; nor is that of a gang that loses a whole part, of which it may be.
 func (a *attempt) reprieve() {
 	placed := map[*api.NodeInfo][]*api.TaskInfo{}
 	everywhere := a.capsRelieved // a reprieve can then affect tasks on any node
@@ -23,7 +23,7 @@ func (a *attempt) reprieve() {
 	for _, u := range slices.Backward(a.evicted) {
 		if broken[u.Job] || !a.fitsBeside(u, placed) || !a.reprieveUnit(u, placed, everywhere) {
 			needed = append(needed, u)
-			broken[u.Job] = broken[u.Job] || u.Whole
+			broken[u.Job] = broken[u.Job] || u.Whole || len(u.Tasks) > 1
 		}
 	}
 	slices.Reverse(needed)

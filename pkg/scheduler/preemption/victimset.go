@@ -56,15 +56,36 @@ func (s *victimSet) remove(i int) {
 	s.units, s.held = slices.Delete(s.units, i, i+1), slices.Delete(s.held, i, i+1)
 }
 
-// surplusOf returns how many single pods of a job are in the set.
+// surplusOf returns how many pods of a job are in the set as surplus.
 func (s *victimSet) surplusOf(j *api.JobInfo) int32 {
 	n := int32(0)
 	for i := range s.units {
 		if s.units[i].Job == j && !s.units[i].Whole {
-			n++
+			n += int32(len(s.units[i].Tasks))
 		}
 	}
 	return n
+}
+
+// surplusUnit returns the unit of surplus in which v may be evicted besides the units of the set, and whether there is one.
+func (s *victimSet) surplusUnit(v *api.TaskInfo) (api.Unit, bool) {
+	u, ok := api.SurplusUnit(v)
+	if !ok || v.Job.SubGroups == nil {
+		return u, ok
+	}
+	all := u.Tasks
+	for i := range s.units {
+		if s.units[i].Job != v.Job {
+			continue
+		}
+		for _, t := range s.units[i].Tasks {
+			if slices.Contains(u.Tasks, t) {
+				return api.Unit{}, false
+			}
+		}
+		all = slices.Concat(all, s.units[i].Tasks)
+	}
+	return u, v.Job.Spares(all)
 }
 
 func (s *victimSet) hasGang(j *api.JobInfo) bool {

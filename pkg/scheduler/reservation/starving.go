@@ -100,8 +100,8 @@ func (s *starvation) firstOf(ssn *framework.Session, jc *framework.JobClass) tim
 // is the same for every scheduler process.
 func waitsSince(ssn *framework.Session, j *api.JobInfo) time.Time {
 	tasks := j.Tasks
-	if need := max(j.MinMember-j.ReadyCount(), 1); need < j.Waiting() {
-		tasks = ssn.WaitingTasks(j)[:need]
+	if need := max(j.MinMember-j.ReadyCount(), 1); need < j.Waiting() || j.SubGroups != nil {
+		tasks = worklist.Needed(j, ssn.WaitingTasks(j))
 	}
 	var last int64
 	for _, t := range tasks {

@@ -110,8 +110,14 @@ func holding(q *api.QueueInfo) api.Resource {
 // checkGangs checks the bound gangs after the session.
 func (r *cycle) checkGangs() {
 	for _, b := range r.binds {
-		if j := r.model.Tasks()[b.uid].Job; j.ReadyCount() < j.MinMember {
+		t := r.model.Tasks()[b.uid]
+		if j := t.Job; !j.Ready() {
 			r.fault("%s is bound, and its gang has %d of %d members", b.Pod, j.ReadyCount(), j.MinMember)
+		}
+		for s := t.SubGroup(); s != nil; s = s.Parent {
+			if !s.Complete((*api.MemberCounts).ReadyCount) {
+				r.fault("%s is bound, and its subgroup %s is incomplete", b.Pod, s.Name)
+			}
 		}
 	}
 }
@@ -119,12 +125,24 @@ func (r *cycle) checkGangs() {
 // checkEvictions checks the gangs that evictions have reduced and that could run before.
 func (r *cycle) checkEvictions() {
 	gone := map[*api.JobInfo]int32{}
+	parts := map[*api.MemberCounts]int32{}
 	for _, t := range r.evicted {
 		gone[t.Job]++
+		for s := t.SubGroup(); s != nil; s = s.Parent {
+			parts[&s.MemberCounts]++
+		}
 	}
 	for j, n := range gone {
 		if ready := j.ReadyCount(); j.Holding() > 0 && ready < j.MinMember && ready+n >= j.MinMember {
 			r.fault("evictions leave %d of the %d members that %s needs", ready, j.MinMember, r.cluster.jobName(j))
+		}
+	}
+	before := func(c *api.MemberCounts) int32 { return c.ReadyCount() + parts[c] }
+	for _, t := range r.evicted {
+		for s := t.SubGroup(); s != nil; s = s.Parent {
+			if s.Holding() > 0 && s.Complete(before) && !s.Complete((*api.MemberCounts).ReadyCount) {
+				r.fault("evictions leave %d members in subgroup %q of %s, which then is incomplete", s.Holding(), s.Name, r.cluster.jobName(t.Job))
+			}
 		}
 	}
 }

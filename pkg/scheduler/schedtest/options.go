@@ -4,6 +4,7 @@
 package schedtest
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -117,6 +118,19 @@ func Class(name string) Part {
 // MinResources sets spec.minResources of a group.
 func MinResources(text string) Part {
 	return groupOption(func(d *declaration) { d.minResources = text })
+}
+
+// SubGroups sets spec.subGroups of a group. Pods name theirs with Label("role", NAME), unless it has a selector.
+func SubGroups(list ...v1alpha1.SubGroup) Part {
+	return groupOption(func(d *declaration) {
+		for _, s := range list {
+			inner := slices.ContainsFunc(list, func(c v1alpha1.SubGroup) bool { return c.Parent == s.Name })
+			if s.Selector == nil && !inner {
+				s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"role": s.Name}}
+			}
+			d.subGroups = append(d.subGroups, s)
+		}
+	})
 }
 
 // In sets the namespace of the pods of a row and their group; the default is "ns".

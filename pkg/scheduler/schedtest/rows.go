@@ -125,6 +125,7 @@ func Group(name string, minMember int32, parts ...Part) Row {
 			ObjectMeta: c.meta(d.namespace, d.name),
 			Spec:       v1alpha1.PodGroupSpec{MinMember: minMember, Queue: d.queue, PriorityClassName: d.class},
 		}
+		group.Spec.SubGroups = d.subGroups
 		if d.minResources != "" {
 			group.Spec.MinResources = c.amounts(row, d.minResources)
 		}
@@ -214,6 +215,7 @@ type declaration struct {
 	all          []PodOption
 	members      []members
 	class        string
+	subGroups    []v1alpha1.SubGroup
 	minResources string
 	groupUID     string
 }

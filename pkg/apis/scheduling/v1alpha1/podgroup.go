@@ -76,6 +76,15 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).matches('^[-+]?[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]{1,2})?$'))",message="every quantity must be a number with at most one suffix, such as 4, 500m, 64Gi or 1e3"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pods'] || k.startsWith('hugepages-') || k.contains('/'))",message="every name must be cpu, memory, ephemeral-storage, pods, hugepages-<size>, or an extended resource with its domain, such as nvidia.com/gpu"
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
+
+	// subGroups are parts of the PodGroup with minima of their own. The PodGroup starts with minMember pods and the minima
+	// of all subgroups, or not at all; no pod above a minimum starts before. They can change at any time, like minMember.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(s, !has(s.parent) || s.parent == '' || self.exists(p, p.name == s.parent))",message="the parent of a subgroup must be the name of another one"
+	SubGroups []SubGroup `json:"subGroups,omitempty"`
 }
 
 // PodGroupPhase is a summary of the state of a PodGroup.

@@ -17,6 +17,8 @@ const (
 	// AnnotationMinMember is the number of pods with one AnnotationGroupKey that start together. It is the same on all of
 	// them.
 	AnnotationMinMember = GroupName + "/min-member"
+	// LabelSubGroup on a pod of a PodGroup names the subgroup that it belongs to.
+	LabelSubGroup = GroupName + "/subgroup"
 	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
 	LabelQueue = GroupName + "/queue"
 	// LabelDefaultQueue on a namespace names the queue of PodGroups of other APIs there that neither name a queue
@@ -59,6 +61,8 @@ const (
 	ReasonQueueConflict = "QueueConflict"
 	// ReasonNotSupported: the PodGroup is of another API and has a field that this scheduler does not support.
 	ReasonNotSupported = "NotSupported"
+	// ReasonInvalidSubGroups: spec.subGroups contradicts itself, for example in a cycle of parents.
+	ReasonInvalidSubGroups = "InvalidSubGroups"
 	// ReasonQueueFull: the PodGroup would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
 	// ReasonExceedsQueueCapability: the PodGroup alone exceeds the capability of its queue.

@@ -12,6 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/subgroups"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
@@ -68,8 +69,12 @@ func hasBestEffort(job *api.JobInfo) bool {
 	return slices.ContainsFunc(job.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.BestEffort() })
 }
 
+// bestEffort returns the best-effort tasks that wait, without those that start only together with other members of a
+// subgroup.
 func bestEffort(ssn *framework.Session, job *api.JobInfo) []*api.TaskInfo {
-	return slices.DeleteFunc(ssn.WaitingTasks(job), func(t *api.TaskInfo) bool { return !t.BestEffort() })
+	return slices.DeleteFunc(ssn.WaitingTasks(job), func(t *api.TaskInfo) bool {
+		return !t.BestEffort() || job.SubGroups != nil && !subgroups.MayStartAlone(t)
+	})
 }
 
 // complete makes the job ready by best-effort tasks, or changes nothing. It returns the tasks

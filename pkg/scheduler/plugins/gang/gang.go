@@ -47,10 +47,12 @@ func (plugin) OnSessionClose(*framework.Session) {}
 // rejectTooFewPods rejects jobs that have fewer usable members than must start together. It blocks only new
 // placements; running members stay.
 func rejectTooFewPods(j *api.JobInfo) *api.Verdict {
-	if have := j.ValidCount(); have < j.MinMember {
-		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: have, Gated: j.Gated()}
+	if j.Valid() {
+		return nil
 	}
-	return nil
+	return &api.Verdict{
+		Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ValidCount(), Gated: j.Gated(), SubGroup: api.LackingPods(j),
+	}
 }
 
 // compareDegraded orders degraded gangs, which hold resources but cannot start, first. Jobs that have not started
@@ -69,8 +71,7 @@ func urgency(j *api.JobInfo) int {
 
 // rejectPartialEviction rejects a victim unit whose eviction would leave its gang running but incomplete.
 func rejectPartialEviction(_ *api.Claim, unit api.Unit) api.Vote {
-	evicted := int32(len(unit.Tasks))
-	if unit.Job.Holding() > evicted && unit.Job.ReadyCount()-evicted < unit.Job.MinMember {
+	if unit.Job.Holding() > int32(len(unit.Tasks)) && !unit.Job.Spares(unit.Tasks) {
 		return api.Reject
 	}
 	return api.Abstain

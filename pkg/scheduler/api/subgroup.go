@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// SubGroup is a part of a gang with a minimum of its own, or the gang itself, which is the root of the tree of its
+// subgroups. It is complete if MinMember of its members count and MinSubGroup of its children are complete. An optional
+// child, which is not among these, has all the members that it needs or none. Package model builds the tree and maintains
+// the counts.
+type SubGroup struct {
+	// Name is that of the specification; of a segment that of its subgroup and the segment's number or label value, such
+	// as workers/3; of the root empty.
+	Name     string
+	Parent   *SubGroup // nil: the root
+	Children []*SubGroup
+
+	MinMember, MinSubGroup int32
+	// SegmentSize is not 0 if the children are segments of so many members. SegmentBy is the label by which they differ.
+	SegmentSize int32
+	SegmentBy   string
+	// Selector selects the members of a leaf by their labels; nil if it has none.
+	Selector labels.Selector
+
+	MemberCounts // of its children too
+
+	number  int64 // of a segment, in the order of the segments
+	removed int32 // members that SubGroup.removable assumes to be gone
+}
+
+// Count is a way to count members.
+type Count func(*MemberCounts) int32
+
+func succeeded(c *MemberCounts) int32          { return c.Counts[Succeeded] }
+func runningOrSucceeded(c *MemberCounts) int32 { return c.Running() + c.Counts[Succeeded] }
+
+// Complete reports whether the subgroup has all the members that it needs, of those that count.
+func (s *SubGroup) Complete(count Count) bool {
+	return s.complete(func(of *SubGroup) int32 { return count(&of.MemberCounts) })
+}
+
+func (s *SubGroup) complete(count func(*SubGroup) int32) bool {
+	if count(s) < s.MinMember {
+		return false
+	}
+	missing := s.MinSubGroup
+	for _, c := range s.Children {
+		if missing <= 0 {
+			break
+		}
+		if c.complete(count) {
+			missing--
+		}
+	}
+	return missing <= 0
+}
+
+// CompleteChildren returns how many children are complete.
+func (s *SubGroup) CompleteChildren(count Count) int32 {
+	n := int32(0)
+	for _, c := range s.Children {
+		if c.Complete(count) {
+			n++
+		}
+	}
+	return n
+}
+
+// Need returns with how many members at least the subgroup can be complete.
+func (s *SubGroup) Need() int32 {
+	if s.SegmentSize > 0 {
+		return max(s.MinMember, s.MinSubGroup*s.SegmentSize)
+	}
+	needs := make([]int32, len(s.Children))
+	for i, c := range s.Children {
+		needs[i] = c.Need()
+	}
+	slices.Sort(needs)
+	sum := int32(0)
+	for _, n := range needs[:min(int(s.MinSubGroup), len(needs))] {
+		sum += n
+	}
+	return max(s.MinMember, sum)
+}
+
+// Lacking returns the first subgroup, in the order of the specification, for which the gang is incomplete; nil if there is
+// none. Of a subgroup that needs any of its children it returns the subgroup.
+func (s *SubGroup) Lacking(count Count) *SubGroup {
+	if s.Complete(count) {
+		return nil
+	}
+	if int(s.MinSubGroup) == len(s.Children) && s.SegmentSize == 0 {
+		for _, c := range s.Children {
+			if lacking := c.Lacking(count); lacking != nil {
+				return lacking
+			}
+		}
+	}
+	return s
+}
+
+// LackingPods says which subgroup of a job has too few pods, and how many it has; empty if none has.
+func LackingPods(j *JobInfo) string {
+	if j.SubGroups == nil {
+		return ""
+	}
+	count := (*MemberCounts).ValidCount
+	s := j.SubGroups.Lacking(count)
+	switch {
+	case s == nil || s.Parent == nil:
+		return ""
+	case s.SegmentSize > 0:
+		return fmt.Sprintf("subgroup %s has %d of %d complete segments of %d %s", s.Name, s.CompleteChildren(count), s.MinSubGroup,
+			s.SegmentSize, plural(int(s.SegmentSize), "pod", "pods"))
+	case len(s.Children) > 0:
+		return fmt.Sprintf("subgroup %s has %d of %d complete subgroups", s.Name, s.CompleteChildren(count), s.MinSubGroup)
+	}
+	return fmt.Sprintf("subgroup %s has %d of %d pods", s.Name, s.ValidCount(), s.MinMember)
+}
+
+// Select returns the leaf with this name, else the first leaf, in the order of the specification, whose selector matches the
+// labels; nil if there is none.
+func (s *SubGroup) Select(name string, set labels.Set) *SubGroup {
+	if name != "" {
+		if named := s.find(func(leaf *SubGroup) bool { return leaf.Name == name }); named != nil {
+			return named
+		}
+	}
+	return s.find(func(leaf *SubGroup) bool { return leaf.Selector != nil && leaf.Selector.Matches(set) })
+}
+
+func (s *SubGroup) find(is func(*SubGroup) bool) *SubGroup {
+	if s.Parent != nil && (s.SegmentSize > 0 || len(s.Children) == 0) {
+		if is(s) {
+			return s
+		}
+		return nil
+	}
+	for _, c := range s.Children {
+		if found := c.find(is); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Segment returns the segment with this number and name. It adds the segment if there is none.
+func (s *SubGroup) Segment(number int64, name string) *SubGroup {
+	segment := &SubGroup{Name: s.Name + "/" + name, Parent: s, MinMember: s.SegmentSize, number: number}
+	at, found := slices.BinarySearchFunc(s.Children, segment, func(a, b *SubGroup) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.Name, b.Name))
+	})
+	if !found {
+		s.Children = slices.Insert(s.Children, at, segment)
+	}
+	return s.Children[at]
+}
+
+// Prune removes a segment that has no members.
+func (s *SubGroup) Prune() {
+	if s.Parent == nil || s.Parent.SegmentSize == 0 || s.members() > 0 {
+		return
+	}
+	s.Parent.Children = slices.DeleteFunc(s.Parent.Children, func(c *SubGroup) bool { return c == s })
+}
+
+// SubGroup returns the subgroup that t counts in: the root if none selects it, nil if its job has none.
+func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
+
+// SurplusUnit returns the members that may be evicted together with t without the rest of the gang: t alone if its subgroup is
+// complete without it, else all members of the smallest part that the gang does not need. Without such a part it returns
+// nil.
+func (j *JobInfo) SurplusUnit(t *TaskInfo) []*TaskInfo {
+	alone := []*TaskInfo{t}
+	switch {
+	case j.Surplus() == 0:
+		return nil
+	case j.SubGroups == nil || j.Spares(alone):
+		return alone
+	}
+	for s := t.SubGroup(); s != nil && s.Parent != nil; s = s.Parent {
+		if unit := j.holdingIn(s); j.Spares(unit) {
+			return unit
+		}
+	}
+	return nil
+}
+
+// Spares reports whether the gang is still ready without some of its members, which hold resources, and has no part that
+// keeps other members although it is incomplete.
+func (j *JobInfo) Spares(tasks []*TaskInfo) bool {
+	if j.ReadyCount()-int32(len(tasks)) < j.MinMember {
+		return false
+	}
+	return j.SubGroups == nil || j.SubGroups.removable(tasks)
+}
+
+// removable is Spares for the root.
+func (s *SubGroup) removable(tasks []*TaskInfo) bool {
+	for _, t := range tasks {
+		t.SubGroup().remove(+1)
+	}
+	rest := func(of *SubGroup) int32 { return of.ReadyCount() - of.removed }
+	removable := s.complete(rest)
+	for _, t := range tasks {
+		for part := t.SubGroup(); part.Parent != nil && removable; part = part.Parent {
+			removable = part.Holding() == part.removed || part.complete(rest)
+		}
+	}
+	for _, t := range tasks {
+		t.SubGroup().remove(-1)
+	}
+	return removable
+}
+
+func (s *SubGroup) remove(n int32) {
+	for ; s != nil; s = s.Parent {
+		s.removed += n
+	}
+}
+
+// holdingIn returns the members of a subgroup that hold resources, by name.
+func (j *JobInfo) holdingIn(s *SubGroup) []*TaskInfo {
+	var tasks []*TaskInfo
+	for _, t := range j.Tasks {
+		if t.Holds() && t.SubGroup().within(s) {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *TaskInfo) int { return CompareAge(a.Created, b.Created, a.Key, b.Key) })
+	return tasks
+}
+
+func (s *SubGroup) within(of *SubGroup) bool {
+	for ; s != nil; s = s.Parent {
+		if s == of {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// indexLabels number the pods, so that their value divided by the size of a segment is the number of the segment. The
+// first is the default.
+var indexLabels = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index"}
+
+// taskSpec is the annotation in which pods of Volcano have the name of their task; most have a label of that name too.
+const taskSpec = "volcano.sh/task-spec"
+
+// readSubGroups builds the tree of the subgroups that the group of a job specifies, and counts the members in it.
+func (jt *jobTable) readSubGroups(j *api.JobInfo) {
+	if (j.Group == nil || len(j.Group.Spec.SubGroups) == 0) && j.SubGroups == nil {
+		return // as for most jobs
+	}
+	for _, t := range j.Tasks {
+		t.Tracking.SubGroup = nil
+	}
+	j.SubGroups, j.Tracking.InvalidSubGroups = nil, ""
+	if j.Group == nil || len(j.Group.Spec.SubGroups) == 0 {
+		return
+	}
+	root, err := newSubGroups(j.Group.Spec.SubGroups)
+	if err != nil {
+		j.Tracking.InvalidSubGroups = err.Error()
+		return
+	}
+	root.MinMember = j.MinMember
+	j.SubGroups, j.MinMember = root, root.Need()
+	for _, t := range j.Tasks {
+		t.Tracking.SubGroup = subGroupOf(root, t.Pod)
+		for s := t.SubGroup(); s != nil; s = s.Parent {
+			s.Add(t, +1)
+		}
+	}
+}
+
+// joinSubGroup moves t, which must be detached, into its subgroup in its job.
+func joinSubGroup(t *api.TaskInfo) {
+	before := t.SubGroup()
+	if t.Job == nil || t.Job.SubGroups == nil {
+		t.Tracking.SubGroup = nil
+	} else {
+		t.Tracking.SubGroup = subGroupOf(t.Job.SubGroups, t.Pod)
+	}
+	if before != nil && before != t.SubGroup() {
+		before.Prune()
+	}
+}
+
+// subGroupOf returns the subgroup of a pod: the one that it names, else the first whose selector matches, else the root. If
+// that is divided into segments, it returns the segment, which it adds if there is none.
+func subGroupOf(root *api.SubGroup, pod *v1.Pod) *api.SubGroup {
+	set := labels.Set(pod.Labels)
+	if value := pod.Annotations[taskSpec]; value != "" && !set.Has(taskSpec) {
+		set = maps.Clone(set)
+		if set == nil {
+			set = labels.Set{}
+		}
+		set[taskSpec] = value
+	}
+	leaf := root.Select(set[v1alpha1.LabelSubGroup], set)
+	switch {
+	case leaf == nil:
+		return root
+	case leaf.SegmentSize == 0:
+		return leaf
+	}
+	number, name, ok := segmentOf(leaf, set)
+	if !ok {
+		return root
+	}
+	return leaf.Segment(number, name)
+}
+
+// segmentOf returns the number of the segment of a pod with these labels, which orders the segments, and its name.
+func segmentOf(leaf *api.SubGroup, set labels.Set) (number int64, name string, ok bool) {
+	value := set[leaf.SegmentBy]
+	if value == "" {
+		return 0, "", false
+	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	if slices.Contains(indexLabels, leaf.SegmentBy) {
+		number /= int64(leaf.SegmentSize)
+		return number, strconv.FormatInt(number, 10), err == nil && number >= 0
+	}
+	if err != nil {
+		number = math.MaxInt64
+	}
+	return number, value, true
+}
+
+// newSubGroups builds the tree. An error describes what users must correct.
+func newSubGroups(specs []v1alpha1.SubGroup) (*api.SubGroup, error) {
+	if len(specs) > v1alpha1.MaxSubGroups {
+		return nil, fmt.Errorf("%d subgroups are too many; at most %d are allowed", len(specs), v1alpha1.MaxSubGroups)
+	}
+	root := &api.SubGroup{}
+	byName := map[string]*api.SubGroup{"": root}
+	for i := range specs {
+		s := &specs[i]
+		if byName[s.Name] != nil {
+			return nil, fmt.Errorf("two subgroups have the name %q", s.Name)
+		}
+		byName[s.Name] = &api.SubGroup{Name: s.Name}
+	}
+	for i := range specs {
+		parent := byName[specs[i].Parent]
+		if parent == nil {
+			return nil, fmt.Errorf("the parent %q of subgroup %q does not exist", specs[i].Parent, specs[i].Name)
+		}
+		s := byName[specs[i].Name]
+		s.Parent, parent.Children = parent, append(parent.Children, s)
+	}
+	for i := range specs {
+		if err := readSubGroup(byName[specs[i].Name], &specs[i]); err != nil {
+			return nil, fmt.Errorf("subgroup %q: %w", specs[i].Name, err)
+		}
+	}
+	root.MinSubGroup = int32(len(root.Children))
+	return root, nil
+}
+
+// readSubGroup reads the fields of a subgroup, whose parent and children are known.
+func readSubGroup(s *api.SubGroup, spec *v1alpha1.SubGroup) (err error) {
+	level := 0
+	for at := s; at.Parent != nil; at = at.Parent {
+		if level++; level > v1alpha1.MaxSubGroupLevels {
+			return fmt.Errorf("its parents form a cycle, or more than %d levels", v1alpha1.MaxSubGroupLevels)
+		}
+	}
+	switch {
+	case len(s.Children) > 0:
+		if spec.Selector != nil || spec.MinMember != nil || spec.SegmentSize > 0 {
+			return fmt.Errorf("it has other subgroups, so it cannot have selector, minMember or segmentSize")
+		}
+		s.MinSubGroup = ptr.Deref(spec.MinSubGroup, int32(len(s.Children)))
+		if int(s.MinSubGroup) > len(s.Children) {
+			return fmt.Errorf("minSubGroup is %d, but it has %d subgroups", s.MinSubGroup, len(s.Children))
+		}
+		return nil
+	case spec.SegmentSize > 0:
+		if spec.MinMember != nil {
+			return fmt.Errorf("it has segments, so it has minSubGroup instead of minMember")
+		}
+		s.MinSubGroup, s.SegmentSize = ptr.Deref(spec.MinSubGroup, 1), spec.SegmentSize
+		s.SegmentBy = cmp.Or(spec.SegmentBy, indexLabels[0])
+	case spec.MinSubGroup != nil:
+		return fmt.Errorf("it has neither segments nor other subgroups, so it has minMember instead of minSubGroup")
+	default:
+		s.MinMember = ptr.Deref(spec.MinMember, 1)
+	}
+	if spec.Selector == nil {
+		return nil
+	}
+	if s.Selector, err = metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
+		return fmt.Errorf("selector: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package subgroups chooses the tasks with which a gang that has subgroups starts and grows.
+//
+// First the subgroups get what they need, as few tasks as possible. A subgroup gets all that it needs or nothing, so
+// that no task above a minimum takes what another subgroup needs. Once the gang has all minima, surplus follows: one task
+// at a time, or one whole segment or optional subgroup.
+package subgroups
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// filler fills the subgroups of one job with tasks.
+type filler struct {
+	waiting map[*api.SubGroup][]*api.TaskInfo // in task order
+	chosen  choice
+	order   Order
+}
+
+// Order is the order in which subgroups are filled that are all needed. A nil Order is that of the specification.
+type Order func(a, b *api.TaskInfo) int
+
+// choice takes tasks. It is a list of tasks, or a statement that places them.
+type choice interface {
+	// take reports whether the choice has a use for t. A task that has been taken is not offered again, unless it is undone.
+	take(t *api.TaskInfo) bool
+	// taken reports whether t is in the choice.
+	taken(t *api.TaskInfo) bool
+	// count returns how many members of the subgroup need no further task: those that are in the choice too.
+	count(s *api.SubGroup) int32
+	// mark returns the present state, and undo goes back to it.
+	mark() int
+	undo(mark int)
+}
+
+func newFiller(tasks []*api.TaskInfo, c choice, order Order) *filler {
+	f := &filler{waiting: map[*api.SubGroup][]*api.TaskInfo{}, chosen: c, order: order}
+	for _, t := range tasks {
+		if t.Waiting() {
+			f.waiting[t.SubGroup()] = append(f.waiting[t.SubGroup()], t)
+		}
+	}
+	return f
+}
+
+// fill takes what the subgroup lacks. It reports false, and takes nothing, if the tasks do not suffice.
+func (f *filler) fill(s *api.SubGroup) bool {
+	if !s.Complete((*api.MemberCounts).ValidCount) {
+		return false
+	}
+	start := f.chosen.mark()
+	missing := s.MinSubGroup
+	for _, c := range f.sorted(s) {
+		if missing <= 0 {
+			break
+		}
+		if f.fill(c) {
+			missing--
+		} else if int(s.MinSubGroup) == len(s.Children) {
+			break // all are needed
+		}
+	}
+	if missing > 0 || !f.fillMembers(s) {
+		f.chosen.undo(start)
+		return false
+	}
+	return true
+}
+
+// fillMembers takes tasks until the subgroup has as many members as it needs: its own in a leaf, else surplus of its
+// children.
+func (f *filler) fillMembers(s *api.SubGroup) bool {
+	if len(s.Children) == 0 {
+		for _, t := range f.waiting[s] {
+			if f.chosen.count(s) >= s.MinMember {
+				break
+			}
+			if !f.chosen.taken(t) {
+				f.chosen.take(t)
+			}
+		}
+		return f.chosen.count(s) >= s.MinMember
+	}
+	for f.chosen.count(s) < s.MinMember {
+		if !f.grow(s, false) {
+			return false
+		}
+	}
+	return true
+}
+
+// sorted returns the children in the order in which they are filled. If any of them suffice, those come first that are
+// complete or need the fewest tasks.
+func (f *filler) sorted(s *api.SubGroup) []*api.SubGroup {
+	if len(s.Children) < 2 {
+		return s.Children
+	}
+	children := slices.Clone(s.Children)
+	if int(s.MinSubGroup) < len(s.Children) || s.SegmentSize > 0 {
+		slices.SortStableFunc(children, func(a, b *api.SubGroup) int { return cmp.Compare(f.lacks(a), f.lacks(b)) })
+		return children
+	}
+	if f.order != nil {
+		first := map[*api.SubGroup]*api.TaskInfo{}
+		for _, c := range children {
+			first[c] = f.firstOf(c)
+		}
+		slices.SortStableFunc(children, func(a, b *api.SubGroup) int {
+			x, y := first[a], first[b]
+			if x == nil || y == nil {
+				return 0
+			}
+			return f.order(x, y)
+		})
+	}
+	return children
+}
+
+// lacks returns how many more members the subgroup needs at least.
+func (f *filler) lacks(s *api.SubGroup) int32 {
+	if s.SegmentSize > 0 && int(s.MinSubGroup) > len(s.Children) {
+		return math.MaxInt32
+	}
+	lacks := make([]int32, len(s.Children))
+	for i, c := range s.Children {
+		lacks[i] = f.lacks(c)
+	}
+	slices.Sort(lacks)
+	sum := int32(0)
+	for _, n := range lacks[:s.MinSubGroup] {
+		sum += n
+	}
+	return max(s.MinMember-f.chosen.count(s), sum, 0)
+}
+
+func (f *filler) firstOf(s *api.SubGroup) *api.TaskInfo {
+	if tasks := f.waiting[s]; len(tasks) > 0 {
+		return tasks[0]
+	}
+	for _, c := range s.Children {
+		if t := f.firstOf(c); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// grow takes the next surplus of the subgroup: one task, or all that an incomplete child needs. The children with the
+// smallest ratio of members that they have to those that they could have come first, tasks of the subgroup itself last.
+// Tasks that request nothing do not count as surplus if skipBestEffort is set.
+func (f *filler) grow(s *api.SubGroup, skipBestEffort bool) bool {
+	children := slices.Clone(s.Children)
+	slices.SortStableFunc(children, func(a, b *api.SubGroup) int { return f.ratio(a).Compare(f.ratio(b)) })
+	for _, c := range children {
+		switch {
+		case !f.complete(c):
+			if c.Waiting() > 0 && f.fill(c) {
+				return true
+			}
+		case f.grow(c, skipBestEffort):
+			return true
+		}
+	}
+	for _, t := range f.waiting[s] {
+		if !f.chosen.taken(t) && !(skipBestEffort && t.BestEffort()) && f.chosen.take(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// ratio returns which part of the members that it could have the subgroup has.
+func (f *filler) ratio(s *api.SubGroup) api.Share {
+	return api.Share{Part: int64(f.chosen.count(s)), Whole: int64(max(s.ValidCount(), 1))}
+}
+
+// complete reports whether the subgroup needs no further task.
+func (f *filler) complete(s *api.SubGroup) bool {
+	if f.chosen.count(s) < s.MinMember {
+		return false
+	}
+	complete := int32(0)
+	for _, c := range s.Children {
+		if complete >= s.MinSubGroup {
+			break
+		}
+		if f.complete(c) {
+			complete++
+		}
+	}
+	return complete >= s.MinSubGroup
+}
