@@ -187,13 +187,13 @@ func (d *drawing) drawJob() {
 	members := 0
 	for range d.upTo(5, "running") {
 		if node := d.drawNodeFor(other); node != "" {
-			parts = append(parts, Running(1, other.String(), node, d.drawPriority()))
+			parts = append(parts, Running(1, other.String(), node, d.drawMember()...))
 			members++
 		}
 	}
 	if n := d.upTo(4, "waiting"); n > 0 || members == 0 {
 		n = max(n, 1)
-		parts = append(parts, Pending(n, request.String(), d.drawPriority()))
+		parts = append(parts, Pending(n, request.String(), d.drawMember()...))
 		members += n
 	}
 	least := 1 + d.upTo(min(members, 4)-1, "min")
@@ -204,8 +204,14 @@ func (d *drawing) drawJob() {
 		parts = append(parts, Class("high")) // whatever the priorities of its members
 		d.overtaking = true
 	}
+	if d.upTo(4, "with subgroups") > 3 {
+		parts = append(parts, randomSubGroups(d.upTo)...)
+	}
 	d.row(Group(name, int32(least), parts...))
 }
+
+// drawMember draws the options of a member.
+func (d *drawing) drawMember() []PodOption { return append(roleOptions(d.upTo), d.drawPriority()) }
 
 func (d *drawing) drawPriority() PodOption {
 	priority := rapid.Int32Range(0, d.priorities).Draw(d.T, "priority")

@@ -12,13 +12,16 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/subgroups"
 )
 
 // TestRandomClusters runs several cycles of random clusters. It asserts that no task waits for which a node has resources,
@@ -65,6 +68,12 @@ func (a missedPlacements) Execute(_ context.Context, ssn *framework.Session) err
 			continue // its placements wait for resources that are being released
 		}
 		tasks := ssn.WaitingTasks(j)
+		if j.SubGroups != nil {
+			if !ssn.JobReady(j) {
+				continue // package subgroups tests which tasks start first
+			}
+			tasks = slices.DeleteFunc(tasks, func(t *api.TaskInfo) bool { return !subgroups.MayStartAlone(t) })
+		}
 		if need := int(j.MinMember - j.ReadyCount()); need > 1 {
 			a.tryGang(ssn, j, tasks, need)
 			continue
@@ -182,7 +191,34 @@ func (r *randomCluster) node() Row {
 func (r *randomCluster) group() Row {
 	r.groups++
 	name := r.oneOf("queue", r.queues...) + "/g" + fmt.Sprint(r.groups)
-	return Group(name, int32(1+r.upTo(4, "min")), r.members(true)...)
+	return Group(name, int32(1+r.upTo(4, "min")), append(r.members(true), randomSubGroups(r.upTo)...)...)
+}
+
+// randomSubGroups draws subgroups of pods by the labels role and replica.
+func randomSubGroups(upTo func(n int, what string) int) []Part {
+	minimum := func() *int32 { return ptr.To(int32(upTo(2, "minimum of a subgroup"))) }
+	x, y := v1alpha1.SubGroup{Name: "x", MinMember: minimum()}, v1alpha1.SubGroup{Name: "y", MinMember: minimum()}
+	switch upTo(7, "subgroups") {
+	case 1:
+		return []Part{SubGroups(x)}
+	case 2:
+		return []Part{SubGroups(x, y)}
+	case 3:
+		return []Part{SubGroups(v1alpha1.SubGroup{Name: "x", SegmentSize: 2, SegmentBy: "replica", MinSubGroup: minimum()}, y)}
+	case 4:
+		x.Parent, y.Parent = "any", "any"
+		return []Part{SubGroups(v1alpha1.SubGroup{Name: "any", MinSubGroup: minimum()}, x, y)}
+	}
+	return nil
+}
+
+// roleOptions draws the labels that randomSubGroups selects by.
+func roleOptions(upTo func(n int, what string) int) []PodOption {
+	options := []PodOption{Label("role", []string{"x", "y", "z"}[upTo(2, "role")])}
+	if replica := upTo(2, "replica"); replica > 0 {
+		options = append(options, Label("replica", fmt.Sprint(replica)))
+	}
+	return options
 }
 
 func (r *randomCluster) other() Row {
@@ -213,22 +249,23 @@ func (r *randomCluster) members(onNodes bool) []Part {
 			kinds = append(kinds, "bound", "running", "releasing", "succeeded", "failed")
 		}
 		kind, node := r.oneOf("kind", kinds...), r.oneOf("node", r.nodes...)
-		priority := Priority(int32(r.upTo(2, "priority")))
+		labels := roleOptions(r.upTo)
+		waiting := append(labels, Priority(int32(r.upTo(2, "priority"))))
 		switch kind {
 		case "pending":
-			parts = append(parts, Pending(count, request, priority))
+			parts = append(parts, Pending(count, request, waiting...))
 		case "gated":
-			parts = append(parts, Gated(count, request, priority))
+			parts = append(parts, Gated(count, request, waiting...))
 		case "bound":
-			parts = append(parts, Bound(count, request, node))
+			parts = append(parts, Bound(count, request, node, labels...))
 		case "running":
-			parts = append(parts, Running(count, request, node))
+			parts = append(parts, Running(count, request, node, labels...))
 		case "releasing":
-			parts = append(parts, Releasing(count, request, node))
+			parts = append(parts, Releasing(count, request, node, labels...))
 		case "succeeded":
-			parts = append(parts, Succeeded(count, request, node))
+			parts = append(parts, Succeeded(count, request, node, labels...))
 		case "failed":
-			parts = append(parts, Failed(count, request, node))
+			parts = append(parts, Failed(count, request, node, labels...))
 		}
 	}
 	return parts
@@ -302,7 +339,7 @@ func (r *randomCluster) change(c *Scenario) {
 	case "ungate":
 		c.Ungate(pod())
 	case "relabel":
-		c.Relabel(pod(), "app", r.oneOf("app", "", "x", "y"))
+		c.Relabel(pod(), r.oneOf("label", "app", "role", "replica"), r.oneOf("value", "", "x", "y"))
 	}
 }
 

@@ -91,7 +91,7 @@ func TestSubGroups(t *testing.T) {
 				role("x", 1, "1cpu"), Pending(2, "1cpu", Label("role", "x"), Label(v1alpha1.LabelSubGroup, "y")))),
 			Want: "a 3",
 		},
-	}.TestBinds(t, )
+	}.TestBinds(t)
 }
 
 // TestSubGroupPods asserts which pods start.
@@ -116,7 +116,7 @@ func TestSubGroupPods(t *testing.T) {
 			       bind q/a-6 n
 			       bind q/a-3 n`,
 		},
-	}.TestTranscripts(t, )
+	}.TestTranscripts(t)
 }
 
 // TestWhySubGroupsWait asserts that messages name the subgroup.
