@@ -183,8 +183,8 @@ func (b *Backlog) Waiting(jc *JobClass) *api.JobInfo {
 	return nil
 }
 
-// isOpen reports whether the job was valid when the session opened.
-func (b *Backlog) isOpen(j *api.JobInfo) bool {
+// IsOpen reports whether the job was valid when the session opened.
+func (b *Backlog) IsOpen(j *api.JobInfo) bool {
 	r := b.pending.record(j)
 	return r != nil && (r.opened == b.session || r.class != nil && r.class.session == b.session)
 }

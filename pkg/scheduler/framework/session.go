@@ -121,7 +121,7 @@ func (ssn *Session) Jobs() []*api.JobInfo {
 	if ssn.jobs == nil {
 		ssn.jobs = make([]*api.JobInfo, 0, ssn.Backlog().Count())
 		for _, j := range ssn.cluster.WaitingJobs() {
-			if ssn.Backlog().isOpen(j) {
+			if ssn.Backlog().IsOpen(j) {
 				ssn.jobs = append(ssn.jobs, j)
 			}
 		}

@@ -122,5 +122,14 @@ func TestProportion(t *testing.T) {
 			),
 			Want: "a 2, b 2",
 		},
+		"the pending pods of a gang count while its other members are being deleted": {
+			Given: Given(
+				Node("n1", "12cpu 4Gi"),
+				Queue("q", 1, NotReclaimable()), Queue("r", 1),
+				Group("q/a", 1, Pending(12, "1cpu")),
+				Group("r/gang", 2, Releasing(1, "1Gi", "n1"), Pending(1, "6cpu")),
+			),
+			Want: "a 6",
+		},
 	}.TestBinds(t)
 }

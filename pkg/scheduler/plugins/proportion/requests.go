@@ -11,7 +11,7 @@ import (
 // sumRequests returns what each queue requests: what its tasks hold, and what is pending in jobs that
 // could start at all. A gang that never fits must not reduce the shares of others. Tasks that are being
 // deleted count until they have ended: controllers replace evicted pods, and what queues deserve must not
-// change with each eviction.
+// change with each eviction. For the same reason the pending pods of a gang count whose other members are being deleted.
 func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	requests := map[*api.QueueInfo]api.Resource{}
 	for _, q := range ssn.Cluster().Queues() {
@@ -27,7 +27,26 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 			requests[j.Queue] = sum
 		}
 	}
+	for j := range reduced(ssn) {
+		if waiting := possible(ssn, j); waiting != nil {
+			sum := requests[j.Queue]
+			sum.Add(waiting)
+			requests[j.Queue] = sum
+		}
+	}
 	return requests
+}
+
+// reduced returns the jobs that lack members only until those that are being deleted are created again, so that they are
+// not in the session.
+func reduced(ssn *framework.Session) map[*api.JobInfo]bool {
+	jobs := map[*api.JobInfo]bool{}
+	ssn.Cluster().EachReleasing(func(t *api.TaskInfo) {
+		if j := t.Job; j != nil && !jobs[j] && j.Waiting() > 0 && !j.Valid() && !ssn.Backlog().IsOpen(j) && ssn.Cluster().Admissible(j) == nil {
+			jobs[j] = true
+		}
+	})
+	return jobs
 }
 
 // addJobClass adds what possible returns for all jobs of a job class: all tasks wait, and have one signature.
