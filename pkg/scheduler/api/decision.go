@@ -120,9 +120,10 @@ func NewUnit(job *JobInfo, tasks []*TaskInfo) Unit {
 	return u
 }
 
-// SurplusUnit returns the unit of surplus in which t may be evicted, see JobInfo.SurplusUnit, and whether there is one.
-func SurplusUnit(t *TaskInfo) (Unit, bool) {
-	tasks := t.Job.SurplusUnit(t)
+// SurplusUnit returns the unit of surplus in which t may be evicted if some members of its job are gone, see
+// JobInfo.SurplusUnit, and whether there is one.
+func SurplusUnit(t *TaskInfo, gone ...*TaskInfo) (Unit, bool) {
+	tasks := t.Job.SurplusUnit(t, gone)
 	if tasks == nil {
 		return Unit{}, false
 	}

@@ -174,19 +174,21 @@ func (s *SubGroup) Prune() {
 // SubGroup returns the subgroup that t counts in: the root if none selects it, nil if its job has none.
 func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
 
-// SurplusUnit returns the members that may be evicted together with t without the rest of the gang: t alone if its subgroup is
-// complete without it, else all members of the smallest part that the gang does not need. Without such a part it returns
-// nil.
-func (j *JobInfo) SurplusUnit(t *TaskInfo) []*TaskInfo {
+// SurplusUnit returns the members that may be evicted together with t without the rest of the gang, if some others are
+// gone: t alone if its subgroup is complete without it, else all members of the smallest part that the gang does not
+// need, with those that are gone. Without such a part it returns nil.
+func (j *JobInfo) SurplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
 	alone := []*TaskInfo{t}
 	switch {
-	case j.Surplus() == 0:
+	case int(j.Surplus()) <= len(gone):
 		return nil
-	case j.SubGroups == nil || j.Spares(alone):
+	case j.SubGroups == nil || j.Spares(append(gone, t)):
 		return alone
 	}
 	for s := t.SubGroup(); s != nil && s.Parent != nil; s = s.Parent {
-		if unit := j.holdingIn(s); j.Spares(unit) {
+		unit := j.holdingIn(s)
+		others := slices.DeleteFunc(slices.Clone(gone), func(t *TaskInfo) bool { return slices.Contains(unit, t) })
+		if j.Spares(slices.Concat(others, unit)) {
 			return unit
 		}
 	}

@@ -74,6 +74,18 @@ func TestSubGroups(t *testing.T) {
 				Group("q/a", 1, append(append(replicas("w", 0, 1, 1, "1cpu"), replicas("w", 1, 3, 2, "1cpu")...), SubGroups(segments("w", 2, 2)))...)),
 			Want: "a 4",
 		},
+		"a further segment of which one pod does not fit does not start": {
+			Given: Given(Node("n", "7cpu"), Queue("q", 1),
+				Group("q/a", 1, SubGroups(segments("w", 2, 1)),
+					Pending(1, "1cpu", Label("role", "w"), Label("replica", "0")), Pending(1, "4cpu", Label("role", "w"), Label("replica", "0")),
+					Pending(1, "1cpu", Label("role", "w"), Label("replica", "1")), Pending(1, "4cpu", Label("role", "w"), Label("replica", "1")))),
+			Want: "a 2",
+		},
+		"a further segment of pods without requests that does not fit does not start": {
+			Given: Given(Node("n", "7cpu 3pods"), Queue("q", 1),
+				Group("q/a", 1, append(replicas("w", 0, 2, 2, ""), SubGroups(segments("w", 2, 1)))...)),
+			Want: "a 2",
+		},
 		"of optional subgroups those start that fit": {
 			Given: Given(Node("n", "4cpu"), Node("g", "2cpu 2gpu"), Queue("q", 1),
 				Group("q/a", 1, SubGroups(v1alpha1.SubGroup{Name: "any", MinSubGroup: ptr.To[int32](1)},
@@ -172,6 +184,17 @@ func TestEvictSubGroups(t *testing.T) {
 			       evict q/a-1 for q/high
 			       evict q/a-2 for q/high
 			       evict q/a-3 for q/high
+			       pipeline q/high-0 n`,
+		},
+		"an optional subgroup with its surplus": {
+			Given: Given(Node("n", "3cpu"), Node("m", "1cpu"), Queue("q", 1),
+				Group("q/a", 1, SubGroups(v1alpha1.SubGroup{Name: "any", MinSubGroup: ptr.To[int32](1)},
+					v1alpha1.SubGroup{Name: "x", Parent: "any", MinMember: ptr.To[int32](2)}, v1alpha1.SubGroup{Name: "y", Parent: "any", MinMember: ptr.To[int32](2)}),
+					run("x", 3), Running(2, "0.5cpu", "m", Label("role", "y"))),
+				Group("q/high", 1, Pending(1, "2cpu", Priority(5)))),
+			Want: `evict q/a-0 for q/high
+			       evict q/a-1 for q/high
+			       evict q/a-2 for q/high
 			       pipeline q/high-0 n`,
 		},
 		"a segment as a whole": {

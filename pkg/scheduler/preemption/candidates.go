@@ -197,7 +197,7 @@ func (a *attempt) addSurplus(list []*api.TaskInfo, victimQueue *api.QueueInfo) {
 		if s.sufficient() {
 			return
 		}
-		if s.reducesShortfall(v) && v.Job.Surplus() > s.surplusOf(v.Job) && a.isCandidate(v.Job, victimQueue) {
+		if s.reducesShortfall(v) && a.isCandidate(v.Job, victimQueue) {
 			if u, ok := s.surplusUnit(v); ok && !a.rejected[keyOf(u)] && a.admitsCached(u) {
 				s.add(u, u.HeldOn(s.node))
 			}
@@ -214,7 +214,6 @@ func (a *attempt) addGangs(list []*api.TaskInfo, victimQueue *api.QueueInfo) {
 		}
 		if s.reducesShortfall(v) && !s.hasGang(v.Job) && a.isCandidate(v.Job, victimQueue) && !a.rejectedGang[v.Job] {
 			if g := a.evictable.remainingGang(v.Job); a.admitsCached(g.unit) {
-				s.removeJob(v.Job)
 				s.add(g.unit, g.heldOn(s.node))
 			}
 		}

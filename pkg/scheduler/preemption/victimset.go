@@ -16,6 +16,8 @@ type victimSet struct {
 	available api.Resource // for the task, without the units
 	units     []api.Unit
 	held      []api.Resource // what each unit holds on the node
+
+	gone []*api.TaskInfo // of surplusUnit
 }
 
 func (s *victimSet) reset(t *api.TaskInfo, node *api.NodeInfo) {
@@ -37,18 +39,15 @@ func (s *victimSet) reducesShortfall(v *api.TaskInfo) bool {
 	return false
 }
 
+// add adds a unit, which replaces those that it contains.
 func (s *victimSet) add(u api.Unit, held api.Resource) {
-	s.units, s.held = append(s.units, u), append(s.held, held)
-	s.available.Add(held)
-}
-
-// removeJob removes all units of a job.
-func (s *victimSet) removeJob(j *api.JobInfo) {
-	for i := len(s.units) - 1; i >= 0; i-- {
-		if s.units[i].Job == j {
+	for i := len(s.units) - 1; i >= 0 && len(u.Tasks) > 1; i-- {
+		if s.units[i].Job == u.Job && slices.Contains(u.Tasks, s.units[i].Tasks[0]) {
 			s.remove(i)
 		}
 	}
+	s.units, s.held = append(s.units, u), append(s.held, held)
+	s.available.Add(held)
 }
 
 func (s *victimSet) remove(i int) {
@@ -56,36 +55,22 @@ func (s *victimSet) remove(i int) {
 	s.units, s.held = slices.Delete(s.units, i, i+1), slices.Delete(s.held, i, i+1)
 }
 
-// surplusOf returns how many pods of a job are in the set as surplus.
-func (s *victimSet) surplusOf(j *api.JobInfo) int32 {
-	n := int32(0)
-	for i := range s.units {
-		if s.units[i].Job == j && !s.units[i].Whole {
-			n += int32(len(s.units[i].Tasks))
-		}
-	}
-	return n
-}
-
-// surplusUnit returns the unit of surplus in which v may be evicted besides the units of the set, and whether there is one.
+// surplusUnit returns the unit of surplus in which v may be evicted besides the units of the set, some of which it may
+// contain, and whether there is one.
 func (s *victimSet) surplusUnit(v *api.TaskInfo) (api.Unit, bool) {
-	u, ok := api.SurplusUnit(v)
-	if !ok || v.Job.SubGroups == nil {
-		return u, ok
+	if v.Job.Surplus() == 0 { // as of most jobs
+		return api.Unit{}, false
 	}
-	all := u.Tasks
+	s.gone = s.gone[:0]
 	for i := range s.units {
-		if s.units[i].Job != v.Job {
-			continue
+		if s.units[i].Job == v.Job && !s.units[i].Whole {
+			s.gone = append(s.gone, s.units[i].Tasks...)
 		}
-		for _, t := range s.units[i].Tasks {
-			if slices.Contains(u.Tasks, t) {
-				return api.Unit{}, false
-			}
-		}
-		all = slices.Concat(all, s.units[i].Tasks)
 	}
-	return u, v.Job.Spares(all)
+	if v.Job.SubGroups != nil && slices.Contains(s.gone, v) {
+		return api.Unit{}, false // with its part
+	}
+	return api.SurplusUnit(v, s.gone...)
 }
 
 func (s *victimSet) hasGang(j *api.JobInfo) bool {
