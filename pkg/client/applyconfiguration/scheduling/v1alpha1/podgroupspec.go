@@ -27,6 +27,9 @@ type PodGroupSpecApplyConfiguration struct {
 	// minResources is the sum of the resources that the gang needs. The scheduler compares it with the capability of the
 	// queue and the total of the cluster before it tries to place the gang; it never replaces the requests of the pods.
 	MinResources *v1.ResourceList `json:"minResources,omitempty"`
+	// subGroups are parts of the PodGroup with minima of their own. The PodGroup starts with minMember pods and the minima
+	// of all subgroups, or not at all; no pod above a minimum starts before. They can change at any time, like minMember.
+	SubGroups []SubGroupApplyConfiguration `json:"subGroups,omitempty"`
 }
 
 // PodGroupSpecApplyConfiguration constructs a declarative configuration of the PodGroupSpec type for use with
@@ -64,5 +67,18 @@ func (b *PodGroupSpecApplyConfiguration) WithPriorityClassName(value string) *Po
 // If called multiple times, the MinResources field is set to the value of the last call.
 func (b *PodGroupSpecApplyConfiguration) WithMinResources(value v1.ResourceList) *PodGroupSpecApplyConfiguration {
 	b.MinResources = &value
+	return b
+}
+
+// WithSubGroups adds the given value to the SubGroups field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SubGroups field.
+func (b *PodGroupSpecApplyConfiguration) WithSubGroups(values ...*SubGroupApplyConfiguration) *PodGroupSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithSubGroups")
+		}
+		b.SubGroups = append(b.SubGroups, *values[i])
+	}
 	return b
 }
