@@ -35,6 +35,10 @@ type SubGroup struct {
 	removed int32 // members that SubGroup.removable assumes to be gone
 }
 
+// VolcanoTaskSpec is the annotation in which pods of Volcano have the name of their task; most have a label of that name
+// too. Selectors of subgroups see it as a label.
+const VolcanoTaskSpec = "volcano.sh/task-spec"
+
 // Count is a way to count members.
 type Count func(*MemberCounts) int32
 

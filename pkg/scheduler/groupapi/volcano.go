@@ -31,13 +31,13 @@ func volcano() *API {
 // matters only whether they are there.
 type volcanoPodGroup struct {
 	Spec struct {
-		MinMember         int32            `json:"minMember"`
-		MinResources      v1.ResourceList  `json:"minResources"`
-		MinTaskMember     map[string]int32 `json:"minTaskMember"`
-		Queue             string           `json:"queue"`
-		PriorityClassName string           `json:"priorityClassName"`
-		NetworkTopology   *struct{}        `json:"networkTopology"`
-		SubGroupPolicy    []struct{}       `json:"subGroupPolicy"`
+		MinMember         int32                   `json:"minMember"`
+		MinResources      v1.ResourceList         `json:"minResources"`
+		MinTaskMember     map[string]int32        `json:"minTaskMember"`
+		Queue             string                  `json:"queue"`
+		PriorityClassName string                  `json:"priorityClassName"`
+		NetworkTopology   *struct{}               `json:"networkTopology"`
+		SubGroupPolicy    []volcanoSubGroupPolicy `json:"subGroupPolicy"`
 	} `json:"spec"`
 	Status volcanoPodGroupStatus `json:"status"`
 }
@@ -87,12 +87,8 @@ func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
 	if spec.Queue != volcanoDefaultQueue {
 		g.Spec.Queue = spec.Queue
 	}
-	switch {
-	case len(spec.MinTaskMember) > 0:
-		g.NotSupported = "spec.minTaskMember"
-	case len(spec.SubGroupPolicy) > 0:
-		g.NotSupported = "spec.subGroupPolicy"
-	case spec.NetworkTopology != nil:
+	g.Spec.SubGroups, g.NotSupported = volcanoSubGroups(spec.MinTaskMember, spec.SubGroupPolicy)
+	if spec.NetworkTopology != nil {
 		g.NotSupported = "spec.networkTopology"
 	}
 	if object.Status.Phase == volcanoCompleted {

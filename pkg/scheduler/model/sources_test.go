@@ -248,13 +248,13 @@ func TestGroupsOfSources(t *testing.T) {
 		"a group with a field that is not supported": {
 			given: func(e model.Events) {
 				g := aGroupOf(api.SourceVolcano, "g", "q", 1)
-				g.NotSupported = "spec.minTaskMember"
+				g.NotSupported = "spec.networkTopology"
 				e.SetGroup(g)
 				e.SetPod(aPod("p", annotated(v1alpha1.AnnotationGroupName, "g")))
 			},
 			want:     []string{"p: volcano/ns/g in q"},
 			conflict: v1alpha1.ReasonNotSupported,
-			message:  `group "g" of Volcano (scheduling.volcano.sh) asks for what this scheduler does not support: spec.minTaskMember`,
+			message:  `group "g" of Volcano (scheduling.volcano.sh) asks for what this scheduler does not support: spec.networkTopology`,
 		},
 		"a group is deleted and created again while a pod runs": {
 			given: func(e model.Events) {

@@ -24,9 +24,6 @@ import (
 // first is the default.
 var indexLabels = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index"}
 
-// taskSpec is the annotation in which pods of Volcano have the name of their task; most have a label of that name too.
-const taskSpec = "volcano.sh/task-spec"
-
 // readSubGroups builds the tree of the subgroups that the group of a job specifies, and counts the members in it.
 func (jt *jobTable) readSubGroups(j *api.JobInfo) {
 	if (j.Group == nil || len(j.Group.Spec.SubGroups) == 0) && j.SubGroups == nil {
@@ -71,12 +68,12 @@ func joinSubGroup(t *api.TaskInfo) {
 // that is divided into segments, it returns the segment, which it adds if there is none.
 func subGroupOf(root *api.SubGroup, pod *v1.Pod) *api.SubGroup {
 	set := labels.Set(pod.Labels)
-	if value := pod.Annotations[taskSpec]; value != "" && !set.Has(taskSpec) {
+	if value := pod.Annotations[api.VolcanoTaskSpec]; value != "" && !set.Has(api.VolcanoTaskSpec) {
 		set = maps.Clone(set)
 		if set == nil {
 			set = labels.Set{}
 		}
-		set[taskSpec] = value
+		set[api.VolcanoTaskSpec] = value
 	}
 	leaf := root.Select(set[v1alpha1.LabelSubGroup], set)
 	switch {

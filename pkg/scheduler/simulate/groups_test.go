@@ -47,7 +47,7 @@ metadata: {name: default}
 		"scheduler-plugins, not enabled": {group("scheduling.x-k8s.io/v1alpha1", "{minMember: 2}") + plugins, "volcano", 0},
 		"volcano":                        {group("scheduling.volcano.sh/v1beta1", "{minMember: 2, queue: default}") + volcano, "volcano", 2},
 		"volcano, not enabled":           {group("scheduling.volcano.sh/v1beta1", "{minMember: 2, queue: default}") + volcano, "own", 0},
-		"volcano, not supported":         {group("scheduling.volcano.sh/v1beta1", "{minTaskMember: {a: 1}}") + volcano, "volcano", 0},
+		"volcano, not supported":         {group("scheduling.volcano.sh/v1beta1", "{networkTopology: {mode: hard}}") + volcano, "volcano", 0},
 		"native":                         {group("scheduling.k8s.io/v1alpha2", "{schedulingPolicy: {gang: {minCount: 2}}}") + native, "native", 2},
 		"two APIs": {
 			group("scheduling.x-k8s.io/v1alpha1", "{minMember: 2}") + "---\n" + group("scheduling.volcano.sh/v1beta1", "{minMember: 3}") + plugins, "volcano, scheduler-plugins", 2,
