@@ -103,7 +103,7 @@ var importRules = []importRule{
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
 			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/plugins/internal/...",
-			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/preemption", "pkg/scheduler/internal/...",
+			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/preemption", "pkg/scheduler/subgroups", "pkg/scheduler/internal/...",
 		},
 		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in a package below",
 	},
@@ -118,7 +118,7 @@ var importRules = []importRule{
 		},
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/framework/...", "pkg/scheduler/nodeindex", "pkg/scheduler/place",
-			"pkg/scheduler/worklist", "pkg/scheduler/preemption",
+			"pkg/scheduler/worklist", "pkg/scheduler/preemption", "pkg/scheduler/subgroups",
 			"pkg/scheduler/internal/...",
 		},
 		because: "what actions are built from depends on no action and no policy",
@@ -126,6 +126,10 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/place/...", "pkg/scheduler/worklist/..."}, never: []string{"pkg/scheduler/preemption/..."},
 		because: "a plan with evictions consists of placements, and not the reverse",
+	},
+	{
+		from: []string{"pkg/scheduler/subgroups"}, only: []string{"pkg/scheduler/api/..."},
+		because: "which tasks a gang needs depends on its members alone",
 	},
 	{
 		from: []string{"examples/..."}, never: []string{"pkg/scheduler/internal/...", "pkg/scheduler/plugins/...", "pkg/scheduler/actions/...", "pkg/scheduler/cache/...", "pkg/scheduler/model/...", "internal/..."},

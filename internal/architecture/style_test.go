@@ -20,7 +20,7 @@ const maxTestFileLines = 800
 // coreDirs hold the decisions: they are typed throughout, and the same input gives the same output.
 var coreDirs = []string{
 	"pkg/scheduler/api/...", "pkg/scheduler/model/...", "pkg/scheduler/nodeindex/...", "pkg/scheduler/framework/...",
-	"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/preemption/...", "pkg/scheduler/internal/...",
+	"pkg/scheduler/place/...", "pkg/scheduler/worklist/...", "pkg/scheduler/preemption/...", "pkg/scheduler/subgroups/...", "pkg/scheduler/internal/...",
 	"pkg/scheduler/reservation/...", "pkg/scheduler/actions/...", "pkg/scheduler/plugins/...",
 }
 

@@ -120,10 +120,10 @@ func NewUnit(job *JobInfo, tasks []*TaskInfo) Unit {
 	return u
 }
 
-// SurplusUnit returns the unit of surplus in which t may be evicted if some members of its job are gone, see
-// JobInfo.SurplusUnit, and whether there is one.
+// SurplusUnit returns the unit of surplus in which t may be evicted if some members of its job are gone, and whether there
+// is one: t alone, or the smallest part of the gang that has t and is not needed.
 func SurplusUnit(t *TaskInfo, gone ...*TaskInfo) (Unit, bool) {
-	tasks := t.Job.SurplusUnit(t, gone)
+	tasks := surplusUnit(t, gone)
 	if tasks == nil {
 		return Unit{}, false
 	}

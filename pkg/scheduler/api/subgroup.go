@@ -178,37 +178,38 @@ func (s *SubGroup) Prune() {
 // SubGroup returns the subgroup that t counts in: the root if none selects it, nil if its job has none.
 func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
 
-// SurplusUnit returns the members that may be evicted together with t without the rest of the gang, if some others are
+// surplusUnit returns the members that may be evicted together with t without the rest of the gang, if some others are
 // gone: t alone if its subgroup is complete without it, else all members of the smallest part that the gang does not
 // need, with those that are gone. Without such a part it returns nil.
-func (j *JobInfo) SurplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
+func surplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
+	j := t.Job
 	alone := []*TaskInfo{t}
 	switch {
 	case int(j.Surplus()) <= len(gone):
 		return nil
-	case j.SubGroups == nil || j.Spares(append(gone, t)):
+	case j.SubGroups == nil || ReadyWithout(j, append(gone, t)):
 		return alone
 	}
 	for s := t.SubGroup(); s != nil && s.Parent != nil; s = s.Parent {
-		unit := j.holdingIn(s)
+		unit := holdingIn(j, s)
 		others := slices.DeleteFunc(slices.Clone(gone), func(t *TaskInfo) bool { return slices.Contains(unit, t) })
-		if j.Spares(slices.Concat(others, unit)) {
+		if ReadyWithout(j, slices.Concat(others, unit)) {
 			return unit
 		}
 	}
 	return nil
 }
 
-// Spares reports whether the gang is still ready without some of its members, which hold resources, and has no part that
+// ReadyWithout reports whether the gang is still ready without some of its members, which hold resources, and has no part that
 // keeps other members although it is incomplete.
-func (j *JobInfo) Spares(tasks []*TaskInfo) bool {
+func ReadyWithout(j *JobInfo, tasks []*TaskInfo) bool {
 	if j.ReadyCount()-int32(len(tasks)) < j.MinMember {
 		return false
 	}
 	return j.SubGroups == nil || j.SubGroups.removable(tasks)
 }
 
-// removable is Spares for the root.
+// removable is ReadyWithout for the root.
 func (s *SubGroup) removable(tasks []*TaskInfo) bool {
 	for _, t := range tasks {
 		t.SubGroup().remove(+1)
@@ -233,7 +234,7 @@ func (s *SubGroup) remove(n int32) {
 }
 
 // holdingIn returns the members of a subgroup that hold resources, by name.
-func (j *JobInfo) holdingIn(s *SubGroup) []*TaskInfo {
+func holdingIn(j *JobInfo, s *SubGroup) []*TaskInfo {
 	var tasks []*TaskInfo
 	for _, t := range j.Tasks {
 		if t.Holds() && t.SubGroup().within(s) {

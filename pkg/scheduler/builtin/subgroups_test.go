@@ -44,7 +44,7 @@ var ray = []Part{
 // TestSubGroups asserts what starts of gangs with subgroups in one cycle: HF17 to HF19 of the design.
 func TestSubGroups(t *testing.T) {
 	Cases{
-		"a gang waits for all its subgroups, whatever room others have": {
+		"a gang waits for all its subgroups, whatever resources others have": {
 			Given: Given(Node("n", "9cpu"), Queue("q", 1), Group("q/ray", 9, ray...)),
 		},
 		"all minima start, then surplus": {
@@ -171,15 +171,15 @@ func TestEvictSubGroups(t *testing.T) {
 	runReplica := func(i int) Part {
 		return Running(2, "1cpu", "n", Label("role", "w"), Label("replica", fmt.Sprint(i)))
 	}
-	taker := Group("q/high", 1, Pending(1, "1cpu", Priority(5)))
+	preemptor := Group("q/high", 1, Pending(1, "1cpu", Priority(5)))
 	Cases{
 		"surplus of a subgroup": {
-			Given: Given(Node("n", "5cpu"), Queue("q", 1), Group("q/a", 4, SubGroups(leaf("x", 2), leaf("y", 2)), run("x", 2), run("y", 3)), taker),
+			Given: Given(Node("n", "5cpu"), Queue("q", 1), Group("q/a", 4, SubGroups(leaf("x", 2), leaf("y", 2)), run("x", 2), run("y", 3)), preemptor),
 			Want: `evict q/a-4 for q/high
 			       pipeline q/high-0 n`,
 		},
 		"a minimum only with the whole gang": {
-			Given: Given(Node("n", "4cpu"), Queue("q", 1), Group("q/a", 1, SubGroups(leaf("x", 2), leaf("y", 2)), run("x", 2), run("y", 2)), taker),
+			Given: Given(Node("n", "4cpu"), Queue("q", 1), Group("q/a", 1, SubGroups(leaf("x", 2), leaf("y", 2)), run("x", 2), run("y", 2)), preemptor),
 			Want: `evict q/a-0 for q/high
 			       evict q/a-1 for q/high
 			       evict q/a-2 for q/high
@@ -198,7 +198,7 @@ func TestEvictSubGroups(t *testing.T) {
 			       pipeline q/high-0 n`,
 		},
 		"a segment as a whole": {
-			Given: Given(Node("n", "6cpu"), Queue("q", 1), Group("q/a", 1, SubGroups(segments("w", 2, 2)), runReplica(0), runReplica(1), runReplica(2)), taker),
+			Given: Given(Node("n", "6cpu"), Queue("q", 1), Group("q/a", 1, SubGroups(segments("w", 2, 2)), runReplica(0), runReplica(1), runReplica(2)), preemptor),
 			Want: `evict q/a-4 for q/high
 			       evict q/a-5 for q/high
 			       pipeline q/high-0 n`,

@@ -46,9 +46,9 @@ func TestRead(t *testing.T) {
 		"scheduler-plugins, unreadable": {
 			schedulerPlugins(), "spec: {minMember: three}", group{rejected: "the object cannot be read"},
 		},
-		"volcano":                {volcano(), "spec: {minMember: 3, queue: q, priorityClassName: c}", group{min: 3, queue: "q", class: "c"}},
-		"volcano, no minimum":    {volcano(), "spec: {minMember: 0, queue: default}", group{min: 1}},
-		"volcano, label first":   {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
+		"volcano":              {volcano(), "spec: {minMember: 3, queue: q, priorityClassName: c}", group{min: 3, queue: "q", class: "c"}},
+		"volcano, no minimum":  {volcano(), "spec: {minMember: 0, queue: default}", group{min: 1}},
+		"volcano, label first": {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
 		"volcano, subgroups": {volcano(), "spec: {subGroupPolicy: [{name: a}]}",
 			group{min: 1, rejected: "spec.subGroupPolicy without exactly one label in matchLabelKeys"}},
 		"volcano, topology":      {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},

@@ -232,7 +232,7 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 		}
 	}
 	j.Tracking.GroupPriority = jt.groups.priorityOf(g)
-	jt.readSubGroups(j)
+	readSubGroups(j)
 	jt.enqueue(j)
 	jt.markChanged(j)
 }

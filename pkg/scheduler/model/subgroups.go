@@ -25,7 +25,7 @@ import (
 var indexLabels = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index"}
 
 // readSubGroups builds the tree of the subgroups that the group of a job specifies, and counts the members in it.
-func (jt *jobTable) readSubGroups(j *api.JobInfo) {
+func readSubGroups(j *api.JobInfo) {
 	if (j.Group == nil || len(j.Group.Spec.SubGroups) == 0) && j.SubGroups == nil {
 		return // as for most jobs
 	}

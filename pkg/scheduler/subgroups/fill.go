@@ -28,7 +28,7 @@ type Order func(a, b *api.TaskInfo) int
 
 // choice takes tasks. It is a list of tasks, or a statement that places them.
 type choice interface {
-	// take reports whether the choice has a use for t. A task that has been taken is not offered again, unless it is undone.
+	// take reports whether the choice has a use for t. A task that has been taken is not passed again, unless it is undone.
 	take(t *api.TaskInfo) bool
 	// taken reports whether t is in the choice.
 	taken(t *api.TaskInfo) bool

@@ -110,24 +110,24 @@ func (l *list) inOrder(others []*api.TaskInfo) []*api.TaskInfo {
 // places is a choice that places the tasks, so that the model counts them.
 type places struct {
 	Placing
-	placed   []*api.TaskInfo
-	most     []*api.TaskInfo // what was placed when most tasks were
-	failed   *api.TaskInfo
-	hopeless map[*api.Signature]bool // since the last undo
+	placed []*api.TaskInfo
+	most   []*api.TaskInfo // what was placed when most tasks were
+	failed *api.TaskInfo
+	unfit  map[*api.Signature]bool // since the last undo
 }
 
 func (p *places) take(t *api.TaskInfo) bool {
-	if p.hopeless[t.Signature] {
+	if p.unfit[t.Signature] {
 		return false
 	}
 	if !p.Place(t) {
 		if p.failed == nil {
 			p.failed = t
 		}
-		if p.hopeless == nil {
-			p.hopeless = map[*api.Signature]bool{}
+		if p.unfit == nil {
+			p.unfit = map[*api.Signature]bool{}
 		}
-		p.hopeless[t.Signature] = true
+		p.unfit[t.Signature] = true
 		return false
 	}
 	p.placed = append(p.placed, t)
@@ -146,5 +146,5 @@ func (p *places) undo(mark int) {
 	}
 	p.Undo(mark)
 	p.placed = slices.DeleteFunc(p.placed, func(t *api.TaskInfo) bool { return t.Status == api.Pending })
-	p.hopeless = nil // what is free again may suffice
+	p.unfit = nil // what is free again may suffice
 }

@@ -152,13 +152,13 @@ func TestNeeded(t *testing.T) {
 // the whole gang can be larger than needed.
 func (g *gang) exact() bool { return g.job.SubGroups.MinMember == 0 }
 
-// slots places a number of tasks.
-type slots struct {
+// capacity is enough for a number of tasks.
+type capacity struct {
 	free   int
 	placed []*api.TaskInfo
 }
 
-func (s *slots) Place(t *api.TaskInfo) bool {
+func (s *capacity) Place(t *api.TaskInfo) bool {
 	if s.free == 0 {
 		return false
 	}
@@ -168,21 +168,21 @@ func (s *slots) Place(t *api.TaskInfo) bool {
 	return true
 }
 
-func (s *slots) Mark() int { return len(s.placed) }
+func (s *capacity) Mark() int { return len(s.placed) }
 
-func (s *slots) Undo(mark int) {
+func (s *capacity) Undo(mark int) {
 	s.free += len(s.placed) - mark
 	setStatus(api.Pending, s.placed[mark:]...)
 	s.placed = s.placed[:mark]
 }
 
-// TestPlace asserts that equal tasks are placed if and only if there are enough slots, and that nothing remains placed
+// TestPlace asserts that equal tasks are placed if and only if the capacity suffices, and that nothing remains placed
 // otherwise.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGang(t)
 		fewest := g.fewest()
-		s := &slots{free: int(g.upTo(10, "slots"))}
+		s := &capacity{free: int(g.upTo(10, "capacity"))}
 		free := s.free
 		ok, failed, _ := subgroups.Place(g.job, g.waiting, s, nil)
 		switch {
@@ -191,7 +191,7 @@ func TestPlace(t *testing.T) {
 		case !ok && len(s.placed) > 0:
 			t.Fatalf("%d tasks remain placed", len(s.placed))
 		case g.exact() && ok != (fewest >= 0 && fewest <= free):
-			t.Fatalf("got %t with %d slots, and it needs %d", ok, free, fewest)
+			t.Fatalf("got %t with a capacity of %d, and it needs %d", ok, free, fewest)
 		case !ok && fewest > free && free == 0 && failed == nil:
 			t.Fatal("no task failed")
 		}
@@ -241,12 +241,12 @@ func TestSurplusUnit(t *testing.T) {
 		for _, task := range g.job.Tasks {
 			var want []*api.TaskInfo
 			for s := (*api.SubGroup)(nil); s != g.job.SubGroups && want == nil; s = parentOf(s, task) {
-				if unit := g.unit(s, task); g.spares(unit) {
+				if unit := g.unit(s, task); g.readyWithout(unit) {
 					want = unit
 				}
 			}
-			if got := g.job.SurplusUnit(task, nil); !slices.Equal(got, want) {
-				t.Fatalf("task %s: got a unit of %d tasks, want %d", task.Key, len(got), len(want))
+			if got, _ := api.SurplusUnit(task); !slices.Equal(got.Tasks, want) {
+				t.Fatalf("task %s: got a unit of %d tasks, want %d", task.Key, len(got.Tasks), len(want))
 			}
 		}
 	})
@@ -277,17 +277,17 @@ func (g *gang) unit(s *api.SubGroup, task *api.TaskInfo) []*api.TaskInfo {
 	return tasks
 }
 
-// spares reports whether the gang is ready without the tasks, and each of their subgroups complete or empty.
-func (g *gang) spares(tasks []*api.TaskInfo) bool {
+// readyWithout reports whether the gang is ready without the tasks, and each of their subgroups complete or empty.
+func (g *gang) readyWithout(tasks []*api.TaskInfo) bool {
 	for _, t := range tasks {
 		count(t, -1)
 		t.Status = api.Releasing
 		count(t, +1)
 	}
-	spares := g.job.Ready()
+	ready := g.job.Ready()
 	for _, t := range tasks {
 		for s := t.SubGroup(); s.Parent != nil; s = s.Parent {
-			spares = spares && (s.Holding() == 0 || s.Complete((*api.MemberCounts).ReadyCount))
+			ready = ready && (s.Holding() == 0 || s.Complete((*api.MemberCounts).ReadyCount))
 		}
 	}
 	for _, t := range tasks {
@@ -295,5 +295,5 @@ func (g *gang) spares(tasks []*api.TaskInfo) bool {
 		t.Status = api.Running
 		count(t, +1)
 	}
-	return spares
+	return ready
 }

@@ -71,7 +71,7 @@ func urgency(j *api.JobInfo) int {
 
 // rejectPartialEviction rejects a victim unit whose eviction would leave its gang running but incomplete.
 func rejectPartialEviction(_ *api.Claim, unit api.Unit) api.Vote {
-	if unit.Job.Holding() > int32(len(unit.Tasks)) && !unit.Job.Spares(unit.Tasks) {
+	if unit.Job.Holding() > int32(len(unit.Tasks)) && !api.ReadyWithout(unit.Job, unit.Tasks) {
 		return api.Reject
 	}
 	return api.Abstain
