@@ -23,7 +23,7 @@ ldflags="-s -w ${LDFLAGS:-}"
 module=github.com/batch-scheduler/batch-scheduler
 package=${!#}
 version=$("$here/version.sh")
-if [[ -n $version && ($package == .* || $package == "$module"/*) && $package != */cmd/localcluster ]]; then
+if [[ -n $version && ($package == .* || $package == "$module"/*) && $package != */cmd/localcluster && $package != */test/operators/* ]]; then
 	ldflags+=" -X $module/internal/version.stamped=$version"
 fi
 

@@ -4,11 +4,8 @@
 package integration
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -49,22 +45,16 @@ func (h *harness) schedulerPlugins() otherAPI {
 	return h.otherAPI("scheduling.x-k8s.io", "v1alpha1", api.LabelSchedulerPluginsGroup)
 }
 
+func (h *harness) volcano() otherAPI {
+	return h.otherAPI("scheduling.volcano.sh", "v1beta1", "")
+}
+
 // applyFiles applies objects of testdata/groups.
 func (h *harness) applyFiles(names ...string) {
 	h.t.Helper()
 	var objects []*unstructured.Unstructured
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("testdata", "groups", name))
-		h.must(err)
-		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-		for {
-			object := &unstructured.Unstructured{}
-			if err = decoder.Decode(object); errors.Is(err, io.EOF) {
-				break
-			}
-			h.must(err)
-			objects = append(objects, object)
-		}
+		objects = append(objects, h.objects(h.read(filepath.Join("testdata", "groups", name)))...)
 	}
 	h.must(cluster.ApplyObjects(h.ctx, h.cluster.RESTConfig(), objects))
 }
@@ -263,7 +253,7 @@ func TestGroupsOfVolcano(t *testing.T) {
 	h.grantSource("volcano")
 	h.do(nodes("n", 2, "4cpu"), queue("small", 1, atMost("2cpu")))
 	h.start(h.sourcePolicy("own", "volcano"))
-	volcano := h.otherAPI("scheduling.volcano.sh", "v1beta1", "")
+	volcano := h.volcano()
 
 	volcano.group(namespace, "train", `{"minMember":3,"minResources":{"cpu":"6"}}`)
 	volcano.group(namespace, "nowhere", `{"minMember":1,"queue":"nowhere"}`)

@@ -5,10 +5,7 @@ package integration
 
 import (
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -31,10 +27,7 @@ import (
 // as two Jobs. With the policy of the sample the Jobs create the pods again, and the JobSet completes. Without it both
 // Jobs and the JobSet fail.
 func TestEvictedJobSetsComeBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
-	controller := buildJobSet(t) // no other case runs meanwhile: parallel ones wait for the end of this part
+	controller := jobSet.build(t) // no other case runs meanwhile: parallel ones wait for the end of this part
 	t.Parallel()
 	for name, test := range map[string]struct {
 		edit  func(job map[string]any)
@@ -136,68 +129,14 @@ func (h *harness) jobsOf(set string) []string {
 	return states
 }
 
-// jobSetModule is the directory of the module that requires the controller.
-const jobSetModule = "../jobset"
+var jobSet = operator{name: "jobset", dir: "../jobset", program: "sigs.k8s.io/jobset", module: "sigs.k8s.io/jobset"}
 
-// buildJobSet builds the controller of JobSet. It skips the test if the modules are not available, because the Go module
-// proxy cannot be reached.
-func buildJobSet(t *testing.T) (binary string) {
-	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "sigs.k8s.io/jobset") // downloads what is missing
-	list.Dir = jobSetModule
-	if output, err := list.CombinedOutput(); err != nil {
-		t.Skipf("the modules of test/jobset are not available: %v: %s", err, output)
-	}
-	binary = filepath.Join(t.TempDir(), "jobset")
-	build := exec.CommandContext(t.Context(), "../../hack/build.sh", "-o", binary, "sigs.k8s.io/jobset")
-	build.Dir = jobSetModule
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the controller of JobSet: %v: %s", err, output)
-	}
-	return binary
-}
-
-// startJobSet installs JobSet from the files of its module, and runs its controller as an administrator. It serves its
-// webhooks on a port of this machine, with a certificate of its own.
+// startJobSet installs JobSet from the files of its module, and runs its controller with its webhooks.
 func (h *harness) startJobSet(binary string) {
 	h.t.Helper()
-	list := exec.CommandContext(h.ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
-	list.Dir = jobSetModule
-	output, err := list.Output()
-	h.must(err)
-	components := filepath.Join(strings.TrimSpace(string(output)), "config", "components")
-	definition, err := os.ReadFile(filepath.Join(components, "crd", "bases", "jobset.x-k8s.io_jobsets.yaml"))
-	h.must(err)
-	webhooks, err := cluster.Render(filepath.Join(components, "webhook"))
-	h.must(err)
-
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free now
-	h.must(err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	h.must(listener.Close())
-	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	h.must(err)
-	h.file("tls.crt", string(certificate))
-	h.file("tls.key", string(key))
-	objects := []*unstructured.Unstructured{parseObject(h, string(definition))}
-	for _, o := range webhooks {
-		if o.GetKind() != "Service" {
-			objects = append(objects, servedLocally(h, o, port, certificate))
-		}
-	}
-	h.must(cluster.ApplyObjects(h.ctx, h.cluster.RESTConfig(), objects))
-
-	controller, err := cluster.StartProcess(cluster.ProcessOptions{
-		Path:   binary,
-		Args:   []string{"--kubeconfig=" + h.cluster.Kubeconfig, "--config=" + h.file("jobset.yaml", fmt.Sprintf(jobSetConfiguration, port, h.dir))},
-		Output: filepath.Join(h.dir, "jobset.log"),
-	})
-	h.must(err)
-	h.t.Cleanup(func() {
-		if err := controller.Stop(waitTimeout); err != nil {
-			h.t.Errorf("stopping the controller of JobSet: %v", err)
-		}
-	})
+	jobSet.install(h, "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml")
+	port := jobSet.webhooks(h, "config", "components", "webhook")
+	jobSet.start(h, binary, "--kubeconfig="+h.cluster.Kubeconfig, "--config="+h.file("jobset.yaml", fmt.Sprintf(jobSetConfiguration, port, h.dir)))
 }
 
 const jobSetConfiguration = `apiVersion: config.jobset.x-k8s.io/v1alpha1

@@ -89,6 +89,7 @@ func controllers() []string {
 		"ttl-after-finished-controller",
 		"replicaset-controller",
 		"deployment-controller",
+		"statefulset-controller",
 		"disruption-controller",
 		"resourceclaim-controller",
 		"pod-garbage-collector-controller",
