@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,17 @@ func documents(t *testing.T) []string {
 	if err != nil || len(docs) < 2 {
 		t.Fatalf("found only %q: %v", docs, err)
 	}
-	return append(append(docs, tutorials(t)...), filepath.Join(root, "README.md"))
+	return slices.Concat(docs, tutorials(t), operatorPages(t), []string{filepath.Join(root, "README.md")})
+}
+
+// operatorPages are the documents about one operator each.
+func operatorPages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob(filepath.Join(root, "docs", "operators", "*.md"))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("found no pages about operators: %v", err)
+	}
+	return docs
 }
 
 func tutorials(t *testing.T) []string {

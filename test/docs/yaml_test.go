@@ -35,6 +35,9 @@ const valuesKind = "values"
 // volcanoKind stands for the kinds of Volcano.
 const volcanoKind = "volcano"
 
+// operatorKind stands for the kinds of operators.
+const operatorKind = "operator"
+
 // texts returns the YAML documents of all blocks. What has actions is a policy, with or without its kind.
 func texts(t *testing.T) []text {
 	t.Helper()
@@ -64,6 +67,10 @@ func texts(t *testing.T) []text {
 			if strings.HasPrefix(head.APIVersion, "scheduling.volcano.sh/") {
 				head.Kind = volcanoKind
 			}
+			switch group, _, _ := strings.Cut(head.APIVersion, "/"); group {
+			case "argoproj.io", "kubeflow.org", "leaderworkerset.x-k8s.io", "ray.io", "sparkoperator.k8s.io", "trainer.kubeflow.org":
+				head.Kind = operatorKind
+			}
 			found = append(found, text{b.at, head.Kind, document})
 		}
 	}
@@ -83,6 +90,7 @@ func TestYAMLIsKnownToItsLastField(t *testing.T) {
 				checkScrape(t, y.text)
 			case valuesKind: // see checkHelm
 			case volcanoKind: // see checkConvert
+			case operatorKind: // see TestOperatorPagesAreTested
 			default:
 				decode(t, y.text)
 			}

@@ -42,7 +42,7 @@ func TestTrainingOperator(t *testing.T) {
 			h.eventually(func() error {
 				return errors.Join(h.waitTogether(pods, 4), test.groups(h).status(namespace, "train", map[string]string{"phase": test.waiting}))
 			})
-			h.makeRoom()
+			h.freeNode()
 			h.eventually(func() error { return h.runTogether(pods, 4) })
 			h.eventually(func() error {
 				return test.groups(h).status(namespace, "train", map[string]string{"phase": "Running", "running": "4"})
@@ -70,7 +70,7 @@ func TestMPIOperator(t *testing.T) {
 
 	const pods = "training.kubeflow.org/job-name=pi"
 	h.eventually(func() error { return h.waitTogether(pods, 3) })
-	h.makeRoom()
+	h.freeNode()
 	h.eventually(func() error {
 		return h.schedulerPlugins().status(namespace, "pi", map[string]string{"phase": "Running", "running": "3"})
 	})
@@ -106,7 +106,7 @@ func TestKubeRay(t *testing.T) {
 			h.applyDocumented("kuberay.md", "raycluster.yaml")
 
 			h.eventually(func() error { return h.waitTogether(pods, 3) })
-			h.makeRoom()
+			h.freeNode()
 			h.eventually(func() error {
 				return test.groups(h).status(namespace, test.group, map[string]string{"phase": "Running", "running": "3"})
 			})
@@ -142,7 +142,7 @@ func TestLeaderWorkerSets(t *testing.T) {
 		}
 		return errors.Join(one, other)
 	})
-	h.makeRoom()
+	h.freeNode()
 	h.eventually(func() error { return errors.Join(h.runTogether(first, 3), h.runTogether(second, 3)) })
 	h.eventually(func() error {
 		return h.hasCondition(schema.GroupVersionResource{Group: "leaderworkerset.x-k8s.io", Version: "v1", Resource: "leaderworkersets"}, "serve", "Available")

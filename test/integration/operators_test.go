@@ -242,8 +242,8 @@ func (h *harness) fillOneOf(count int) {
 	h.eventually(func() error { return h.bound(namespace, "beside-0") })
 }
 
-// makeRoom deletes the pod of fillOneOf.
-func (h *harness) makeRoom() {
+// freeNode deletes the pod of fillOneOf.
+func (h *harness) freeNode() {
 	h.t.Helper()
 	h.must(h.client.CoreV1().Pods(namespace).Delete(h.ctx, "beside-0", metav1.DeleteOptions{}))
 }
