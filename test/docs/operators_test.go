@@ -24,7 +24,7 @@ func TestOperatorPagesAreTested(t *testing.T) {
 				t.Errorf("%s has no section %q", page, section)
 			}
 		}
-		says := strings.Contains(text, "A test runs the controller of") && page != "jobset.md" // which has the sample
+		says := strings.Contains(text, "A test runs the controller") && page != "jobset.md" // which has the sample
 		for _, b := range blocksOf(t, path) {
 			var objects int
 			for _, y := range texts(t) {

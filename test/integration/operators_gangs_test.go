@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
 // TestTrainingOperator: with the controller of training-operator v1 and this scheduler alone, a PyTorchJob starts whole or
@@ -158,3 +161,32 @@ leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 gangSchedulingManagement: {schedulerProvider: volcano}
 `
+
+// TestTrainer: with the controllers of Kubeflow Trainer v2 and JobSet, and this scheduler alone, a TrainJob starts whole or
+// not at all, and completes.
+func TestTrainer(t *testing.T) {
+	operator := operatorAt("trainer", "github.com/kubeflow/trainer/v2")
+	binary, jobSets := operator.build(t), jobSet.build(t)
+	h := newHarness(t, cluster.Options{ControllerManager: true, JobRunTime: time.Second})
+	for _, kind := range []string{"clustertrainingruntimes", "trainingruntimes", "trainjobs"} {
+		operator.install(h, "manifests/base/crds/trainer.kubeflow.org_"+kind+".yaml")
+	}
+	operator.installSchedulerPlugins(h)
+	h.grantSource("scheduler-plugins")
+	h.start(h.sourcePolicy("own", "scheduler-plugins"))
+	h.fillOneOf(3)
+	h.startJobSet(jobSets)
+	operator.start(h, binary, "--kubeconfig="+h.cluster.Kubeconfig)
+	h.applyDocumented("trainer.md", "runtime.yaml")
+
+	const pods = "jobset.sigs.k8s.io/jobset-name=finetune"
+	h.eventually(func() error { return h.waitTogether(pods, 3) })
+	h.freeNode()
+	h.eventually(func() error {
+		return h.hasCondition(schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}, "finetune", "Complete")
+	})
+	h.eventually(func() error {
+		return h.schedulerPlugins().status(namespace, "finetune", map[string]string{"phase": "Finished", "succeeded": "3"})
+	})
+	h.schedulerPlugins().onlyStatus(namespace, "finetune")
+}

@@ -154,7 +154,9 @@ func (h *harness) objects(text string) (objects []*unstructured.Unstructured) {
 			return objects
 		}
 		h.must(err)
-		objects = append(objects, object)
+		if len(object.Object) > 0 { // a file may begin with a licence
+			objects = append(objects, object)
+		}
 	}
 }
 
