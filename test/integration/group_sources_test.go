@@ -370,6 +370,15 @@ func TestNativeGroups(t *testing.T) {
 	h.do(node("n-more", "1cpu"))
 	h.eventually(func() error { return native.scheduledCondition(name, "True/Scheduled", "all 4 pods") })
 	native.onlyStatus(namespace, name)
+	members, err := h.podsWith("batch.kubernetes.io/job-name=train")
+	h.must(err)
+	h.must(h.client.CoreV1().Pods(namespace).Delete(h.ctx, members[0].Name, metav1.DeleteOptions{}))
+	h.eventually(func() error { // the Job creates another one, and the condition stays
+		if _, getErr := h.client.CoreV1().Pods(namespace).Get(h.ctx, members[0].Name, metav1.GetOptions{}); !apierrors.IsNotFound(getErr) {
+			return fmt.Errorf("pod %s still exists: %w", members[0].Name, getErr)
+		}
+		return errors.Join(h.runTogether("batch.kubernetes.io/job-name=train", 4), native.scheduledCondition(name, "True/Scheduled", ""))
+	})
 
 	h.must(native.resource.Namespace(namespace).Delete(h.ctx, name, metav1.DeleteOptions{}))
 	object, err := native.resource.Namespace(namespace).Get(h.ctx, name, metav1.GetOptions{})

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestObjectsOfVolcanoStay: a scheduler that replaces volcano-scheduler counts the pods that run in their PodGroup and its
+// queue, and schedules those that wait, with all objects as they are.
+func TestObjectsOfVolcanoStay(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.applyFiles("volcano.crd.yaml")
+	h.grantSource("volcano")
+	h.do(nodes("n", 3, "1cpu"), queue("research", 1))
+	volcano := h.volcano()
+	named := func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }
+	volcano.group(namespace, "before", `{"minMember":2,"queue":"research"}`)
+	volcano.members(namespace, "before", 2, "1cpu", named)
+	for i := range 2 { // as volcano-scheduler does
+		h.must(h.client.CoreV1().Pods(namespace).Bind(h.ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("before-", i)}, Target: corev1.ObjectReference{Kind: "Node", Name: fmt.Sprint("n", i+1)},
+		}, metav1.CreateOptions{}))
+	}
+	volcano.group(namespace, "after", `{"minMember":2,"queue":"research"}`)
+	volcano.members(namespace, "after", 2, "1cpu", named)
+
+	h.start("--scheduler-name=batch-scheduler,volcano", h.sourcePolicy("own", "volcano"))
+	h.eventually(func() error {
+		return errors.Join(
+			volcano.status(namespace, "before", map[string]string{"phase": "Running", "running": "2"}),
+			h.waits(namespace, "after-0", "Unschedulable", "nodes are available"))
+	})
+	h.eventually(func() error {
+		q, err := h.view.queues.Get("research")
+		if err != nil {
+			return err
+		}
+		return difference("2", q.Status.Allocated.Cpu().String())
+	})
+	h.must(h.client.CoreV1().Pods(namespace).Delete(h.ctx, "before-0", metav1.DeleteOptions{}))
+	h.eventually(func() error {
+		return volcano.status(namespace, "after", map[string]string{"phase": "Running", "running": "2"})
+	})
+	h.must(h.bound(namespace, "after-0", "after-1", "before-1"))
+}
