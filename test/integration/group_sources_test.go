@@ -345,6 +345,22 @@ func (a otherAPI) scheduledCondition(name, want, part string) error {
 	return errors.Join(err, fmt.Errorf("group %s is not %s with message %q: %v", name, want, part, conditions))
 }
 
+// scheduledSince returns since when the condition PodGroupScheduled of a native group is True.
+func (a otherAPI) scheduledSince(name string) string {
+	a.h.t.Helper()
+	a.h.must(a.scheduledCondition(name, "True/Scheduled", ""))
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	a.h.must(err)
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	a.h.must(err)
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "PodGroupScheduled" {
+			return fmt.Sprint(c["lastTransitionTime"])
+		}
+	}
+	return ""
+}
+
 // TestNativeGroups: gangs of Kubernetes' own PodGroups start whole, by the priority of the group, and their condition is
 // written (IN1, IN4). Basic groups change nothing (IN7), and what the scheduler cannot honour keeps the pods waiting
 // (IN5, IN6). A group that is deleted is kept until its pods have ended (IN3).
@@ -372,13 +388,15 @@ func TestNativeGroups(t *testing.T) {
 	native.onlyStatus(namespace, name)
 	members, err := h.podsWith("batch.kubernetes.io/job-name=train")
 	h.must(err)
+	since := native.scheduledSince(name)
 	h.must(h.client.CoreV1().Pods(namespace).Delete(h.ctx, members[0].Name, metav1.DeleteOptions{}))
 	h.eventually(func() error { // the Job creates another one, and the condition stays
 		if _, getErr := h.client.CoreV1().Pods(namespace).Get(h.ctx, members[0].Name, metav1.GetOptions{}); !apierrors.IsNotFound(getErr) {
 			return fmt.Errorf("pod %s still exists: %w", members[0].Name, getErr)
 		}
-		return errors.Join(h.runTogether("batch.kubernetes.io/job-name=train", 4), native.scheduledCondition(name, "True/Scheduled", ""))
+		return h.runTogether("batch.kubernetes.io/job-name=train", 4)
 	})
+	h.must(difference(since, native.scheduledSince(name)))
 
 	h.must(native.resource.Namespace(namespace).Delete(h.ctx, name, metav1.DeleteOptions{}))
 	object, err := native.resource.Namespace(namespace).Get(h.ctx, name, metav1.GetOptions{})
