@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestObjectsOfVolcanoStay: a scheduler that replaces volcano-scheduler counts the pods that run in their PodGroup and its
@@ -49,4 +50,20 @@ func TestObjectsOfVolcanoStay(t *testing.T) {
 		return volcano.status(namespace, "after", map[string]string{"phase": "Running", "running": "2"})
 	})
 	h.must(h.bound(namespace, "after-0", "after-1", "before-1"))
+}
+
+// TestGroupOfVolcanoJob: the PodGroup that the Job controller of Volcano creates names a field that is not supported. Without
+// the field it becomes Inqueue, for which the controller waits: the names of quotas in minResources do not count (IV4).
+func TestGroupOfVolcanoJob(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.applyFiles("volcano.crd.yaml", "volcano-job.yaml")
+	h.grantSource("volcano")
+	h.do(nodes("n", 3, "1cpu"))
+	h.start("--scheduler-name=batch-scheduler,volcano", h.sourcePolicy("own", "volcano"))
+	const name = "simulate-4e395d1b-a53a-4fef-a92a-6d89b9fe7946"
+	volcano := h.volcano()
+	h.eventually(func() error { return volcano.unschedulable(name, "NotSupported") })
+	_, err := volcano.resource.Namespace(namespace).Patch(h.ctx, name, types.MergePatchType, []byte(`{"spec":{"minTaskMember":null}}`), metav1.PatchOptions{})
+	h.must(err)
+	h.eventually(func() error { return volcano.status(namespace, name, map[string]string{"phase": "Inqueue"}) })
 }

@@ -4,6 +4,7 @@
 package groupapi
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,20 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestMinResourcesOfVolcanoJobs: the names of quotas, which the Job controller of Volcano adds, are no resources of nodes.
+func TestMinResourcesOfVolcanoJobs(t *testing.T) {
+	t.Parallel()
+	g := volcano().Read(object(t, `spec: {minMember: 3, minResources: {count/pods: "3", cpu: "3", pods: "3", requests.cpu: "3", limits.memory: 1Gi, example.com/gpu: "1"}}`))
+	var got []string
+	for name, quantity := range g.Spec.MinResources {
+		got = append(got, string(name)+"="+quantity.String())
+	}
+	slices.Sort(got)
+	if want := []string{"cpu=3", "example.com/gpu=1", "pods=3"}; !slices.Equal(got, want) {
+		t.Errorf("minResources are %v, want %v", got, want)
+	}
 }
 
 // TestRead: what a group of each API means.

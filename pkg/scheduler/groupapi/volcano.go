@@ -5,6 +5,7 @@ package groupapi
 
 import (
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +83,7 @@ func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
 	}
 	spec := &object.Spec
 	g := &api.Group{PodGroup: &v1alpha1.PodGroup{Spec: v1alpha1.PodGroupSpec{
-		MinMember: max(spec.MinMember, 1), MinResources: spec.MinResources, PriorityClassName: spec.PriorityClassName,
+		MinMember: max(spec.MinMember, 1), MinResources: withoutQuotas(spec.MinResources), PriorityClassName: spec.PriorityClassName,
 	}}}
 	if spec.Queue != volcanoDefaultQueue {
 		g.Spec.Queue = spec.Queue
@@ -98,6 +99,22 @@ func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
 		}
 	}
 	return g, nil
+}
+
+// withoutQuotas returns the resources that nodes have. The Job controller of Volcano also writes the names that a
+// ResourceQuota has for them, such as requests.cpu and count/pods.
+func withoutQuotas(list v1.ResourceList) v1.ResourceList {
+	if list == nil {
+		return nil
+	}
+	kept := v1.ResourceList{}
+	for name, quantity := range list {
+		text := string(name)
+		if !strings.HasPrefix(text, "requests.") && !strings.HasPrefix(text, "limits.") && !strings.HasPrefix(text, "count/") {
+			kept[name] = quantity
+		}
+	}
+	return kept
 }
 
 // volcanoStatus writes phase, counts and the conditions Scheduled and Unschedulable, of which one is True.
