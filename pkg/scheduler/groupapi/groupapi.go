@@ -29,6 +29,7 @@ type API struct {
 	StatusSubresource bool
 
 	read   func(*unstructured.Unstructured) (*api.Group, error)
+	shown  func(status []byte) (v1alpha1.PodGroupStatus, error)
 	status func(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error)
 }
 
@@ -74,6 +75,16 @@ func (a *API) Read(u *unstructured.Unstructured) *Object {
 		}
 	}
 	return o
+}
+
+// Shown returns what the status of the object shows, in the terms of the PodGroups of this scheduler: the phase, the
+// counts, and the condition Scheduled. What the API has no field for is empty, and so is a status that cannot be read.
+func (o *Object) Shown() v1alpha1.PodGroupStatus {
+	status, err := o.API.shown(o.RawStatus)
+	if err != nil {
+		return v1alpha1.PodGroupStatus{}
+	}
+	return status
 }
 
 // Status returns the fields of the status that the object should show, as JSON; nil if it shows them. Urgent is false if

@@ -25,6 +25,7 @@ func nativeV1alpha2() *API {
 		Kind:              "PodGroup",
 		StatusSubresource: true,
 		read:              readNativeV1alpha2,
+		shown:             nativeShown,
 		status:            nativeStatus,
 	}
 }
@@ -97,4 +98,19 @@ func nativeStatus(shown []byte, want *api.PodGroupReport, now metav1.Time) (next
 		meta.SetStatusCondition(&s.Conditions, condition)
 	})
 	return next, urgent, err
+}
+
+// nativeShown reads the condition. The API has neither a phase nor counts.
+func nativeShown(status []byte) (v1alpha1.PodGroupStatus, error) {
+	var s nativeConditions
+	if err := json.Unmarshal(status, &s); err != nil {
+		return v1alpha1.PodGroupStatus{}, err
+	}
+	var shown v1alpha1.PodGroupStatus
+	if c := meta.FindStatusCondition(s.Conditions, schedulingv1alpha2.PodGroupScheduled); c != nil {
+		condition := *c
+		condition.Type = v1alpha1.ConditionPodGroupScheduled
+		shown.Conditions = []metav1.Condition{condition}
+	}
+	return shown, nil
 }

@@ -24,6 +24,8 @@ type Facts struct {
 	// Group is what is asked about. It is nil when that is a pod without a group, which is then the only
 	// one of Pods.
 	Group *v1alpha1.PodGroup
+	// Other is the group of another API that Group was converted from; nil for a PodGroup of this scheduler.
+	Other *api.Group
 
 	// Pods are the members of the group, by name.
 	Pods []corev1.Pod
