@@ -227,7 +227,7 @@ func TestGroupsOfOperators(t *testing.T) {
 }
 
 // TestGroupsOfOneName: groups of one name in two namespaces, and in two APIs, are counted apart (IP2). A pod that names
-// groups of two APIs is a member of that of this scheduler (IM1).
+// groups of two APIs is a member of that of this scheduler, and has one event (IM1).
 func TestGroupsOfOneName(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.applyFiles("scheduler-plugins.crd.yaml")
@@ -253,6 +253,74 @@ func TestGroupsOfOneName(t *testing.T) {
 		return plugins.status("other", "train", map[string]string{"phase": "Running", "running": "3"})
 	})
 	h.eventually(func() error { return h.bound(namespace) })
+	h.eventually(func() error {
+		return h.event("AmbiguousGroup", "a member of the first, PodGroup both, and not of group train of scheduler-plugins")
+	})
+	if n := h.events("AmbiguousGroup"); n != 1 {
+		t.Errorf("%d events about two gangs, want 1", n)
+	}
+}
+
+// events returns how many events have a reason.
+func (h *harness) events(reason string) (n int) {
+	h.t.Helper()
+	list, err := h.client.EventsV1().Events("").List(h.ctx, metav1.ListOptions{})
+	h.must(err)
+	for i := range list.Items {
+		if list.Items[i].Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGroupCreatedAgain: a group is deleted while its pods run, and created again with another size and queue. The running
+// pods count in their queue, and new pods are a gang of the new group (IM2).
+func TestGroupCreatedAgain(t *testing.T) {
+	h := newHarness(t, cluster.Options{WorkloadAPI: true, FeatureGates: []string{"GangScheduling=true"}})
+	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml")
+	for _, source := range []string{"native", "scheduler-plugins", "volcano"} {
+		h.grantSource(source)
+	}
+	h.do(nodes("n", 2, "8cpu"), queue("q", 1), queue("r", 1))
+	h.start(h.sourcePolicy("own", "native", "scheduler-plugins", "volcano"))
+	for name, groups := range map[string]otherAPI{"plugins": h.schedulerPlugins(), "volcano": h.otherAPI("scheduling.volcano.sh", "v1beta1", "")} {
+		inQueue := func(queue string, from int) func(*corev1.Pod) {
+			return func(p *corev1.Pod) {
+				label("scheduling.batch-scheduler.dev/queue", queue)(p)
+				p.Name += "-" + queue + strings.Repeat("-more", from)
+			}
+		}
+		groups.group(namespace, name, `{"minMember":3}`)
+		groups.members(namespace, name, 3, "1cpu", inQueue("q", 0))
+		h.eventually(func() error {
+			return groups.status(namespace, name, map[string]string{"phase": "Running", "running": "3"})
+		})
+		h.must(groups.resource.Namespace(namespace).Delete(h.ctx, name, metav1.DeleteOptions{}))
+		groups.group(namespace, name, `{"minMember":5}`)
+		groups.members(namespace, name, 4, "1cpu", inQueue("r", 0))
+		h.eventually(func() error { return h.waits(namespace, name+"-0-r", "NotEnoughPods", "4 of 5 pods") })
+		groups.members(namespace, name, 1, "1cpu", inQueue("r", 1))
+		h.eventually(func() error {
+			return groups.status(namespace, name, map[string]string{"phase": "Running", "running": "5"})
+		})
+	}
+	h.eventually(func() error {
+		return errors.Join(h.queueHolds("q", "6"), h.queueHolds("r", "10"))
+	})
+}
+
+// queueHolds compares the cpu that a queue has allocated.
+func (h *harness) queueHolds(name, want string) error {
+	q, err := h.batch.SchedulingV1alpha1().Queues().Get(h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	cpu := q.Status.Allocated[corev1.ResourceCPU]
+	if got := cpu.String(); got != want {
+		return fmt.Errorf("queue %s has allocated %s cpu, want %s", name, got, want)
+	}
+	return nil
 }
 
 // TestGroupsOfVolcano: a group is Inqueue before it has pods, if it could ever start (IV1, IV2). What the scheduler cannot
