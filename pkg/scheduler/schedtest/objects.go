@@ -35,6 +35,7 @@ type objects struct {
 	informers informers.SharedInformerFactory
 	clock     *clocktesting.FakePassiveClock // advances with each created object and each cycle
 	deliver   func(event)                    // to all models
+	dialects  func(title string) *Dialect    // nil if all PodGroups are those of this scheduler
 
 	// Existing objects. Objects are never modified, only replaced.
 	nodes  map[string]*v1.Node
@@ -117,11 +118,6 @@ func (o *objects) setQueue(q *v1alpha1.Queue) {
 	o.queues[q.Name] = q
 	delete(o.missing, "queue "+q.Name)
 	o.enqueue("queue "+q.Name, func(m *model.Cluster) { m.Events().SetQueue(q) })
-}
-
-func (o *objects) setGroup(g *v1alpha1.PodGroup) {
-	o.groups[g.Namespace+"/"+g.Name] = g
-	o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetPodGroup(g) })
 }
 
 func (o *objects) setPod(p *v1.Pod) {
