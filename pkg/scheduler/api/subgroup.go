@@ -196,9 +196,9 @@ func (j *JobInfo) SurplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
 }
 
 // Spares reports whether the gang is still ready without some of its members, which hold resources, and has no part that
-// keeps other members although it is incomplete.
+// keeps other members although it is incomplete. A group that is evicted as a whole spares none.
 func (j *JobInfo) Spares(tasks []*TaskInfo) bool {
-	if j.ReadyCount()-int32(len(tasks)) < j.MinMember {
+	if j.Group.IsWhole() || j.ReadyCount()-int32(len(tasks)) < j.MinMember {
 		return false
 	}
 	return j.SubGroups == nil || j.SubGroups.removable(tasks)

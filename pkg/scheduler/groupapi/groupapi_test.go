@@ -31,7 +31,7 @@ func TestRead(t *testing.T) {
 		min                           int32
 		queue, class, phase, rejected string
 		priority                      int32
-		basic                         bool
+		basic, whole, protected       bool
 	}
 	cases := map[string]struct {
 		api  *API
@@ -46,29 +46,33 @@ func TestRead(t *testing.T) {
 		"scheduler-plugins, unreadable": {
 			schedulerPlugins(), "spec: {minMember: three}", group{rejected: "the object cannot be read"},
 		},
-		"volcano":                {volcano(), "spec: {minMember: 3, queue: q, priorityClassName: c}", group{min: 3, queue: "q", class: "c"}},
-		"volcano, no minimum":    {volcano(), "spec: {minMember: 0, queue: default}", group{min: 1}},
-		"volcano, label first":   {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
-		"volcano, minima":        {volcano(), "spec: {minTaskMember: {a: 1}}", group{min: 1, rejected: "spec.minTaskMember"}},
-		"volcano, subgroups":     {volcano(), "spec: {subGroupPolicy: [{name: a}]}", group{min: 1, rejected: "spec.subGroupPolicy"}},
-		"volcano, topology":      {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
-		"volcano, completed":     {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
-		"volcano, failed":        {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
-		"native":                 {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
-		"native, basic":          {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
-		"native, neither":        {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
-		"native, topology":       {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
-		"native, no topology":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
-		"native, claims":         {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
-		"native, one disruption": {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, rejected: "spec.disruptionMode PodGroup"}},
-		"native, composite":      {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
+		"volcano":                       {volcano(), "spec: {minMember: 3, queue: q, priorityClassName: c}", group{min: 3, queue: "q", class: "c"}},
+		"volcano, no minimum":           {volcano(), "spec: {minMember: 0, queue: default}", group{min: 1}},
+		"volcano, label first":          {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
+		"volcano, minima":               {volcano(), "spec: {minTaskMember: {a: 1}}", group{min: 1, rejected: "spec.minTaskMember"}},
+		"volcano, subgroups":            {volcano(), "spec: {subGroupPolicy: [{name: a}]}", group{min: 1, rejected: "spec.subGroupPolicy"}},
+		"volcano, topology":             {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
+		"volcano, completed":            {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
+		"volcano, failed":               {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
+		"native":                        {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
+		"native, basic":                 {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
+		"native, neither":               {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
+		"native, topology":              {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
+		"native, no topology":           {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
+		"native, claims":                {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
+		"native, one disruption":        {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, whole: true}},
+		"native, basic, one disruption": {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: PodGroup}", group{min: 1, whole: true}},
+		"native, unknown disruption":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: All}", group{min: 2, rejected: "spec.disruptionMode All"}},
+		"volcano, not preemptable":      {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"false\"}}, spec: {minMember: 2}}", group{min: 2, protected: true}},
+		"volcano, preemptable":          {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"true\"}}, spec: {minMember: 2}}", group{min: 2}},
+		"native, composite":             {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := tc.api.Read(object(t, tc.text))
 			got := group{
 				min: g.Spec.MinMember, queue: g.Spec.Queue, class: g.Spec.PriorityClassName, phase: string(g.Group.Status.Phase),
-				rejected: g.NotSupported, basic: g.Basic,
+				rejected: g.NotSupported, basic: g.Basic, whole: g.Whole, protected: g.NonPreemptable,
 			}
 			if g.Priority != nil {
 				got.priority = *g.Priority

@@ -45,7 +45,8 @@ func readNativeV1alpha2(u *unstructured.Unstructured) (*api.Group, error) {
 		g.Spec.MinMember = gang.MinCount
 	}
 	g.NotSupported = nativeNotSupported(u, spec)
-	g.Basic = g.Basic && g.NotSupported == ""
+	g.Whole = spec.DisruptionMode != nil && *spec.DisruptionMode == schedulingv1alpha2.DisruptionModePodGroup
+	g.Basic = g.Basic && g.NotSupported == "" && !g.Whole // pods that start one by one can be evicted as a whole
 	return g, nil
 }
 
@@ -59,7 +60,7 @@ func nativeNotSupported(u *unstructured.Unstructured, spec *schedulingv1alpha2.P
 		return "spec.schedulingConstraints.topology"
 	case len(spec.ResourceClaims) > 0:
 		return "spec.resourceClaims"
-	case spec.DisruptionMode != nil && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePod:
+	case spec.DisruptionMode != nil && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePod && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePodGroup:
 		return "spec.disruptionMode " + string(*spec.DisruptionMode)
 	case parent != "":
 		return "spec.parentCompositePodGroupName"

@@ -73,6 +73,9 @@ const (
 	volcanoScheduled     = "Scheduled"
 	volcanoUnschedulable = "Unschedulable"
 
+	// volcanoPreemptable is an annotation of a group: "false" protects its pods from eviction.
+	volcanoPreemptable = "volcano.sh/preemptable"
+
 	// volcanoDefaultQueue is what the API server fills in for spec.queue.
 	volcanoDefaultQueue = "default"
 )
@@ -97,6 +100,7 @@ func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
 	case spec.NetworkTopology != nil:
 		g.NotSupported = "spec.networkTopology"
 	}
+	g.NonPreemptable = u.GetAnnotations()[volcanoPreemptable] == "false"
 	if object.Status.Phase == volcanoCompleted {
 		g.Status.Phase = v1alpha1.PodGroupFinished
 		if object.Status.Failed > 0 && object.Status.Succeeded < g.Spec.MinMember {
