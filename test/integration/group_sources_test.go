@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
@@ -405,6 +406,11 @@ func (h *harness) native() otherAPI {
 
 // scheduledCondition compares the condition PodGroupScheduled of a native group: "status/reason", and a part of the message.
 func (a otherAPI) scheduledCondition(name, want, part string) error {
+	return a.condition(name, "PodGroupScheduled", want, part)
+}
+
+// condition compares a condition of a native group.
+func (a otherAPI) condition(name, kind, want, part string) error {
 	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -412,11 +418,11 @@ func (a otherAPI) scheduledCondition(name, want, part string) error {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
 		c, ok := c.(map[string]any)
-		if ok && c["type"] == "PodGroupScheduled" && fmt.Sprint(c["status"], "/", c["reason"]) == want && strings.Contains(fmt.Sprint(c["message"]), part) {
+		if ok && c["type"] == kind && fmt.Sprint(c["status"], "/", c["reason"]) == want && strings.Contains(fmt.Sprint(c["message"]), part) {
 			return nil
 		}
 	}
-	return errors.Join(err, fmt.Errorf("group %s is not %s with message %q: %v", name, want, part, conditions))
+	return errors.Join(err, fmt.Errorf("group %s has no condition %s that is %s with message %q: %v", name, kind, want, part, conditions))
 }
 
 // TestNativeGroups: gangs of Kubernetes' own PodGroups start whole, by the priority of the group, and their condition is
@@ -481,6 +487,44 @@ func TestNativeGroups(t *testing.T) {
 	native.members(namespace, "basic", 2, "1cpu")
 	h.eventually(func() error { // one of the two fits
 		return errors.Join(h.bound(namespace, "basic-0", "second-0", "second-1", "second-2"))
+	})
+}
+
+// TestNativeGroupIsEvicted: a native group shows that its gang is evicted (DisruptionTarget), and loses all of its pods with
+// disruptionMode PodGroup. A group of Volcano that is not preemptable stays.
+func TestNativeGroupIsEvicted(t *testing.T) {
+	h := newHarness(t, cluster.Options{WorkloadAPI: true, FeatureGates: []string{"GangScheduling=true", "WorkloadAwarePreemption=true"}})
+	h.applyFiles("volcano.crd.yaml")
+	h.grantSource("native")
+	h.grantSource("volcano")
+	h.do(nodes("n", 1, "4cpu"), priorityClass("high", 5))
+	h.start("--scheduler-conf=" + h.file("policy.yaml", "groupSources: [native, volcano]\n"+evictingPolicy))
+	native, volcano := h.native(), h.otherAPI("scheduling.volcano.sh", "v1beta1", "")
+
+	volcano.group(namespace, "stays", `{"minMember":1}`)
+	_, err := volcano.resource.Namespace(namespace).Patch(h.ctx, "stays", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"volcano.sh/preemptable":"false"}}}`), metav1.PatchOptions{})
+	h.must(err)
+	volcano.members(namespace, "stays", 1, "1cpu")
+	native.group(namespace, "low", `{"schedulingPolicy":{"gang":{"minCount":1}},"disruptionMode":"PodGroup"}`)
+	native.members(namespace, "low", 3, "1cpu", annotated(annotation.TerminateAfter, "1h"))
+	h.eventually(func() error { return h.bound(namespace, "low-0", "low-1", "low-2", "stays-0") })
+	h.eventually(func() error { return native.condition("low", "PodGroupScheduled", "True/Scheduled", "") })
+
+	h.do(gang("new", 1, pods(1, "1cpu", priority("high"))))
+	h.eventually(func() error {
+		return native.condition("low", "DisruptionTarget", "True/PreemptionByScheduler", "the gang (3 pods) is being evicted by preempt for default/new")
+	})
+	h.must(native.condition("low", "PodGroupScheduled", "True/Scheduled", ""))
+	h.eventually(func() error {
+		list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
+		ending := ""
+		for i := range list.Items {
+			if list.Items[i].DeletionTimestamp != nil {
+				ending += list.Items[i].Name + " "
+			}
+		}
+		return errors.Join(err, difference("low-0 low-1 low-2 ", ending))
 	})
 }
 

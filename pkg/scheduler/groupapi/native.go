@@ -27,6 +27,7 @@ func nativeV1alpha2() *API {
 		read:              readNativeV1alpha2,
 		shown:             nativeShown,
 		status:            nativeStatus,
+		disruption:        nativeDisruption,
 	}
 }
 
@@ -99,6 +100,14 @@ func nativeStatus(shown []byte, want *api.PodGroupReport, now metav1.Time) (next
 		meta.SetStatusCondition(&s.Conditions, condition)
 	})
 	return next, urgent, err
+}
+
+// nativeDisruption returns the condition that the preemption of kube-scheduler sets.
+func nativeDisruption(message string, now metav1.Time) metav1.Condition {
+	return metav1.Condition{
+		Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue, Reason: schedulingv1alpha2.PodGroupReasonPreemptionByScheduler,
+		Message: message, LastTransitionTime: now,
+	}
 }
 
 // nativeShown reads the condition. The API has neither a phase nor counts.
