@@ -14,7 +14,7 @@ import (
 
 // reportAmbiguous records an event on a pod that waits and names several gangs, when the pod is new or names others than
 // before.
-func (c *Cache) reportAmbiguous(schedulerNames []string, before, after *v1.Pod) {
+func reportAmbiguous(c *Cache, schedulerNames []string, before, after *v1.Pod) {
 	if before == after || after.Spec.NodeName != "" || ended(after) || !slices.Contains(schedulerNames, after.Spec.SchedulerName) {
 		return
 	}

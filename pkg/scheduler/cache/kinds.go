@@ -69,7 +69,7 @@ func podKind(schedulerNames []string) *kind[*v1.Pod] {
 				c.options.Metrics.PodsBoundByOthers(after.Spec.SchedulerName, 1)
 				c.recorder.NameContested(after)
 			}
-			c.reportAmbiguous(schedulerNames, before, after)
+			reportAmbiguous(c, schedulerNames, before, after)
 		},
 		wakes: func(before, after *v1.Pod) bool { return podWakes(schedulerNames, before, after) },
 		observe: func(c *Cache, pod *v1.Pod, deleted bool) {

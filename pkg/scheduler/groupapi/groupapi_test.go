@@ -4,6 +4,7 @@
 package groupapi
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,39 @@ func TestStatus(t *testing.T) {
 			}
 			if string(next) != tc.next || urgent != tc.urgent {
 				t.Errorf("got urgent %t, %s\nwant urgent %t, %s", urgent, next, tc.urgent, tc.next)
+			}
+		})
+	}
+}
+
+// TestShown: what a status says in the terms of the PodGroups of this scheduler: phase, counts, and the condition.
+func TestShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		api  *API
+		text string
+		want string
+	}{
+		"native, new":                {nativeV1alpha2(), "{}", " 0 0 0"},
+		"native, waiting":            {nativeV1alpha2(), "status: {conditions: [{type: PodGroupScheduled, status: 'False', reason: Unschedulable, message: why}]}", " 0 0 0 False Unschedulable why"},
+		"scheduler-plugins, new":     {schedulerPlugins(), "{}", " 0 0 0"},
+		"scheduler-plugins, waiting": {schedulerPlugins(), "status: {phase: Scheduling}", "Pending 0 0 0"},
+		"scheduler-plugins, running": {schedulerPlugins(), "status: {phase: Running, running: 2, succeeded: 1, failed: 3}", "Running 2 1 3"},
+		"scheduler-plugins, odd":     {schedulerPlugins(), "status: {running: two}", " 0 0 0"},
+		"volcano, waiting":           {volcano(), "status: {phase: Inqueue, conditions: [{type: Unschedulable, status: 'True', reason: QueueFull, message: why}]}", "Pending 0 0 0 False QueueFull why"},
+		"volcano, running": {
+			volcano(), "status: {phase: Running, running: 2, conditions: [{type: Unschedulable, status: 'False', reason: QueueFull}, {type: Scheduled, status: 'True', reason: Scheduled}]}",
+			"Running 2 0 0 True Scheduled ",
+		},
+		"volcano, ended": {volcano(), "status: {phase: Completed, succeeded: 2}", "Finished 0 2 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.api.Read(object(t, tc.text)).Shown()
+			got := fmt.Sprintf("%s %d %d %d", s.Phase, s.Running, s.Succeeded, s.Failed)
+			for _, c := range s.Conditions {
+				got += fmt.Sprintf(" %s %s %s", c.Status, c.Reason, c.Message)
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

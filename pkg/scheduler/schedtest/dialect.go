@@ -8,7 +8,6 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 // Dialect is a way to write gangs. The rows of a scenario declare PodGroups of this scheduler, and a dialect says the same
@@ -25,39 +24,11 @@ func WithDialects(of func(title string) *Dialect) Option {
 	return func(s *settings) { s.dialects = of }
 }
 
-// dialect returns the dialect of a PodGroup.
-func (o *objects) dialect(title string) *Dialect {
-	if o.dialects != nil {
-		if d := o.dialects(title); d != nil {
-			return d
-		}
-	}
-	return &Dialect{
-		Group:  api.OwnGroup,
-		Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) { p.Labels[v1alpha1.LabelPodGroup] = g.Name },
-	}
-}
-
 // join makes the pods of a row members of a PodGroup.
 func (d *declaration) join(o *objects, g *v1alpha1.PodGroup) {
 	dialect := o.dialect(d.title)
 	d.all = append(d.all, Mutate(func(p *v1.Pod) { dialect.Member(p, g, d.title) }))
 	if dialect.Group != nil {
 		d.groupUID = string(g.UID)
-	}
-}
-
-func (o *objects) setGroup(title string, g *v1alpha1.PodGroup) {
-	o.groups[g.Namespace+"/"+g.Name] = g
-	if dialect := o.dialect(title); dialect.Group != nil {
-		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetGroup(dialect.Group(g)) })
-	}
-}
-
-// removeGroup removes a PodGroup from the models.
-func (o *objects) removeGroup(title string, g *v1alpha1.PodGroup) {
-	delete(o.groups, g.Namespace+"/"+g.Name)
-	if dialect := o.dialect(title); dialect.Group != nil {
-		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeleteGroup(dialect.Group(g).Key(), g.UID) })
 	}
 }

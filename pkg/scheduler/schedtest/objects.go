@@ -120,6 +120,34 @@ func (o *objects) setQueue(q *v1alpha1.Queue) {
 	o.enqueue("queue "+q.Name, func(m *model.Cluster) { m.Events().SetQueue(q) })
 }
 
+// dialect returns the dialect of a PodGroup.
+func (o *objects) dialect(title string) *Dialect {
+	if o.dialects != nil {
+		if d := o.dialects(title); d != nil {
+			return d
+		}
+	}
+	return &Dialect{
+		Group:  api.OwnGroup,
+		Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) { p.Labels[v1alpha1.LabelPodGroup] = g.Name },
+	}
+}
+
+func (o *objects) setGroup(title string, g *v1alpha1.PodGroup) {
+	o.groups[g.Namespace+"/"+g.Name] = g
+	if dialect := o.dialect(title); dialect.Group != nil {
+		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetGroup(dialect.Group(g)) })
+	}
+}
+
+// removeGroup removes a PodGroup from the models.
+func (o *objects) removeGroup(title string, g *v1alpha1.PodGroup) {
+	delete(o.groups, g.Namespace+"/"+g.Name)
+	if dialect := o.dialect(title); dialect.Group != nil {
+		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeleteGroup(dialect.Group(g).Key(), g.UID) })
+	}
+}
+
 func (o *objects) setPod(p *v1.Pod) {
 	o.pods[p.UID] = p
 	o.enqueue("pod "+string(p.UID), func(m *model.Cluster) { m.Events().SetPod(p) })

@@ -126,6 +126,7 @@ func TestWanted(t *testing.T) {
 		"D9/arriving":               "0 evicted, 0 bound, 0 pipelined", // cycles of the whole scheduler
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
 		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
+		"IS1/sources":               "0 evicted, 0 bound, 0 pipelined", // each source binds all pods
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}
 	got := map[string]string{}

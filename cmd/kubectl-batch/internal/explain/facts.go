@@ -117,3 +117,28 @@ func podScheduled(p *corev1.Pod) *corev1.PodCondition {
 	}
 	return nil
 }
+
+// isMember reports whether a pod counts in the group.
+func (f *Facts) isMember(pod *corev1.Pod) bool {
+	if f.Other != nil {
+		return api.IsMember(pod, f.Other)
+	}
+	return api.IsMember(pod, api.OwnGroup(f.Group))
+}
+
+// groupName returns namespace/name of the group, with the API if that is another one.
+func (f *Facts) groupName() string {
+	name := f.Group.Namespace + "/" + f.Group.Name
+	if f.Other != nil {
+		name += " of " + f.Other.Key().Reference().API
+	}
+	return name
+}
+
+// source returns the source of the group.
+func (f *Facts) source() api.GroupSource {
+	if f.Other == nil {
+		return api.SourceOwn
+	}
+	return f.Other.Source
+}

@@ -62,9 +62,9 @@ func (r Reader) Group(ctx context.Context, name string) (*Facts, error) {
 	}
 	f.Group, f.Pods, ownErr = r.Members(ctx, name)
 	reading.Wait()
-	other, err := r.choose(name, ownErr, others, otherErr)
+	other, err := choose(r.Source, name, ownErr, others, otherErr)
 	if err == nil && other != nil {
-		err = r.ofAnotherAPI(ctx, f, other, ownErr == nil)
+		err = readOther(ctx, r, f, other, ownErr == nil)
 	}
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, missing, err := r.groupOf(ctx, pod)
+	f, missing, err := groupOf(ctx, r, pod)
 	if f != nil || err != nil {
 		return f, err
 	}

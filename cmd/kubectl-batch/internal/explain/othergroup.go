@@ -22,18 +22,18 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
-// choose returns which of the groups of a name is asked about; nil for that of this scheduler. ownErr is why there is no
+// choose returns which of the groups of a name is asked about, of a source if that is not nil; nil for that of this scheduler. ownErr is why there is no
 // PodGroup of this scheduler, otherErr what kept the reader from reading another API.
-func (r Reader) choose(name string, ownErr error, others []othergroups.Group, otherErr error) (*othergroups.Group, error) {
-	if r.Source != nil {
-		at := slices.IndexFunc(others, func(g othergroups.Group) bool { return g.Source == *r.Source })
+func choose(source *api.GroupSource, name string, ownErr error, others []othergroups.Group, otherErr error) (*othergroups.Group, error) {
+	if source != nil {
+		at := slices.IndexFunc(others, func(g othergroups.Group) bool { return g.Source == *source })
 		switch {
-		case *r.Source == api.SourceOwn:
+		case *source == api.SourceOwn:
 			return nil, ownErr
 		case at >= 0:
 			return &others[at], nil
 		}
-		return nil, cmp.Or(otherErr, notFound(*r.Source, name))
+		return nil, cmp.Or(otherErr, notFound(*source, name))
 	}
 	var found []string
 	if ownErr == nil {
@@ -62,8 +62,8 @@ func notFound(source api.GroupSource, name string) error {
 	return apierrors.NewNotFound(v1alpha1.Resource("podgroups"), name)
 }
 
-// ofAnotherAPI reads the members of a group of another API, and derives from them what its status has no field for.
-func (r Reader) ofAnotherAPI(ctx context.Context, f *Facts, g *othergroups.Group, ownExists bool) error {
+// readOther reads the members of a group of another API, and derives from them what its status has no field for.
+func readOther(ctx context.Context, r Reader, f *Facts, g *othergroups.Group, ownExists bool) error {
 	selector := ""
 	if g.Source == api.SourceSchedulerPlugins {
 		selector = labels.Set{api.LabelSchedulerPluginsGroup: g.Name}.String()
@@ -81,14 +81,14 @@ func (r Reader) ofAnotherAPI(ctx context.Context, f *Facts, g *othergroups.Group
 	})
 	f.Group.Status = g.Shown()
 	if f.Group.Spec.Queue == "" {
-		f.Group.Spec.Queue = r.queueOfMembers(ctx, f.Pods)
+		f.Group.Spec.Queue = queueOfMembers(ctx, r, f.Pods)
 	}
 	deriveStatus(f)
 	return nil
 }
 
 // queueOfMembers returns the queue of a group that names none; empty for the default queue.
-func (r Reader) queueOfMembers(ctx context.Context, pods []corev1.Pod) string {
+func queueOfMembers(ctx context.Context, r Reader, pods []corev1.Pod) string {
 	for i := range pods {
 		if bound := api.CommitmentOf(&pods[i]); bound != nil {
 			return string(bound.Queue)
@@ -152,7 +152,7 @@ func lastBound(pods []corev1.Pod) metav1.Time {
 
 // groupOf reads about the group in which a pod counts; nil if it counts in none. missing is the name of the group that the
 // pod names first, if it does not exist or is not the one for which the pod was bound.
-func (r Reader) groupOf(ctx context.Context, pod *corev1.Pod) (f *Facts, missing string, err error) {
+func groupOf(ctx context.Context, r Reader, pod *corev1.Pod) (f *Facts, missing string, err error) {
 	for _, key := range api.GroupsNamedBy(pod) {
 		_, name, _ := strings.Cut(key.Name, "/")
 		one := r
@@ -169,31 +169,6 @@ func (r Reader) groupOf(ctx context.Context, pod *corev1.Pod) (f *Facts, missing
 		}
 	}
 	return nil, missing, nil
-}
-
-// isMember reports whether a pod counts in the group.
-func (f *Facts) isMember(pod *corev1.Pod) bool {
-	if f.Other != nil {
-		return api.IsMember(pod, f.Other)
-	}
-	return api.IsMember(pod, api.OwnGroup(f.Group))
-}
-
-// groupName returns namespace/name of the group, with the API if that is another one.
-func (f *Facts) groupName() string {
-	name := f.Group.Namespace + "/" + f.Group.Name
-	if f.Other != nil {
-		name += " of " + f.Other.Key().Reference().API
-	}
-	return name
-}
-
-// source returns the source of the group.
-func (f *Facts) source() api.GroupSource {
-	if f.Other == nil {
-		return api.SourceOwn
-	}
-	return f.Other.Source
 }
 
 const (

@@ -36,8 +36,8 @@ type Group struct {
 // Read converts an object of an API.
 func Read(a *groupapi.API, raw *unstructured.Unstructured) Group { return Group{a.Read(raw), raw} }
 
-// Served returns the APIs that the API server serves, one for each source at most. Everyone who is authenticated may ask
-// for that. Without it, a user who may not read an API could not be told from an API that does not exist.
+// Served returns the APIs that the API server serves, one for each source at most. All authenticated users may ask for
+// that. Without it, an API that a user may not read would look like one that does not exist.
 func (r Reader) Served(ctx context.Context) ([]*groupapi.API, error) {
 	if r.Discovery == nil {
 		return nil, nil

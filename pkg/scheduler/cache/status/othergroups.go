@@ -6,16 +6,13 @@ package status
 import (
 	"context"
 	"encoding/json"
-	"time"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/apicall"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
@@ -65,24 +62,6 @@ func (w *otherGroups) patch(want api.PodGroupReport) (*patch, bool) {
 		}
 	}
 	return p, true
-}
-
-// MarkDisruption sets the condition of a PodGroup of another API whose pods are about to be evicted, if its API has such a
-// condition, and returns when it is written.
-func (w *Writers) MarkDisruption(ctx context.Context, podGroup v1.ObjectReference, message string) error {
-	of := groupapi.OfKind(podGroup.GroupVersionKind())
-	if of == nil {
-		return nil
-	}
-	patch, err := of.Disruption(podGroup.UID, message, metav1.NewTime(w.Clock.Now().Truncate(time.Second)))
-	if err != nil || patch == nil {
-		return err
-	}
-	call, cancel := context.WithTimeout(ctx, apicall.Timeout)
-	defer cancel()
-	_, err = w.Dynamic.Resource(of.Resource).Namespace(podGroup.Namespace).
-		Patch(call, podGroup.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	return err
 }
 
 func (w *otherGroups) send(ctx context.Context, shown *groupapi.Object, status []byte) (string, error) {
