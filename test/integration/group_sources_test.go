@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/localcluster/annotation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/test/cluster"
@@ -217,7 +218,7 @@ func TestGroupsOfOperators(t *testing.T) {
 }
 
 // TestGroupsOfOneName: groups of one name in two namespaces, and in two APIs, are counted apart (IP2). A pod that names
-// groups of two APIs is a member of that of this scheduler (IM1).
+// groups of two APIs is a member of that of this scheduler, and has one event (IM1).
 func TestGroupsOfOneName(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.applyFiles("scheduler-plugins.crd.yaml")
@@ -243,6 +244,74 @@ func TestGroupsOfOneName(t *testing.T) {
 		return plugins.status("other", "train", map[string]string{"phase": "Running", "running": "3"})
 	})
 	h.eventually(func() error { return h.bound(namespace) })
+	h.eventually(func() error {
+		return h.event("AmbiguousGroup", "a member of the first, PodGroup both, and not of group train of scheduler-plugins")
+	})
+	if n := h.events("AmbiguousGroup"); n != 1 {
+		t.Errorf("%d events about two gangs, want 1", n)
+	}
+}
+
+// events returns how many events have a reason.
+func (h *harness) events(reason string) (n int) {
+	h.t.Helper()
+	list, err := h.client.EventsV1().Events("").List(h.ctx, metav1.ListOptions{})
+	h.must(err)
+	for i := range list.Items {
+		if list.Items[i].Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGroupCreatedAgain: a group is deleted while its pods run, and created again with another size and queue. The running
+// pods count in their queue, and new pods are a gang of the new group (IM2).
+func TestGroupCreatedAgain(t *testing.T) {
+	h := newHarness(t, cluster.Options{WorkloadAPI: true, FeatureGates: []string{"GangScheduling=true"}})
+	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml")
+	for _, source := range []string{"native", "scheduler-plugins", "volcano"} {
+		h.grantSource(source)
+	}
+	h.do(nodes("n", 2, "8cpu"), queue("q", 1), queue("r", 1))
+	h.start(h.sourcePolicy("own", "native", "scheduler-plugins", "volcano"))
+	for name, groups := range map[string]otherAPI{"plugins": h.schedulerPlugins(), "volcano": h.otherAPI("scheduling.volcano.sh", "v1beta1", "")} {
+		inQueue := func(queue string, from int) func(*corev1.Pod) {
+			return func(p *corev1.Pod) {
+				label("scheduling.batch-scheduler.dev/queue", queue)(p)
+				p.Name += "-" + queue + strings.Repeat("-more", from)
+			}
+		}
+		groups.group(namespace, name, `{"minMember":3}`)
+		groups.members(namespace, name, 3, "1cpu", inQueue("q", 0))
+		h.eventually(func() error {
+			return groups.status(namespace, name, map[string]string{"phase": "Running", "running": "3"})
+		})
+		h.must(groups.resource.Namespace(namespace).Delete(h.ctx, name, metav1.DeleteOptions{}))
+		groups.group(namespace, name, `{"minMember":5}`)
+		groups.members(namespace, name, 4, "1cpu", inQueue("r", 0))
+		h.eventually(func() error { return h.waits(namespace, name+"-0-r", "NotEnoughPods", "4 of 5 pods") })
+		groups.members(namespace, name, 1, "1cpu", inQueue("r", 1))
+		h.eventually(func() error {
+			return groups.status(namespace, name, map[string]string{"phase": "Running", "running": "5"})
+		})
+	}
+	h.eventually(func() error {
+		return errors.Join(h.queueHolds("q", "6"), h.queueHolds("r", "10"))
+	})
+}
+
+// queueHolds compares the cpu that a queue has allocated.
+func (h *harness) queueHolds(name, want string) error {
+	q, err := h.batch.SchedulingV1alpha1().Queues().Get(h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	cpu := q.Status.Allocated[corev1.ResourceCPU]
+	if got := cpu.String(); got != want {
+		return fmt.Errorf("queue %s has allocated %s cpu, want %s", name, got, want)
+	}
+	return nil
 }
 
 // TestGroupsOfVolcano: a group is Inqueue before it has pods, if it could ever start (IV1, IV2). What the scheduler cannot
@@ -331,6 +400,11 @@ func (h *harness) native() otherAPI {
 
 // scheduledCondition compares the condition PodGroupScheduled of a native group: "status/reason", and a part of the message.
 func (a otherAPI) scheduledCondition(name, want, part string) error {
+	return a.condition(name, "PodGroupScheduled", want, part)
+}
+
+// condition compares a condition of a native group.
+func (a otherAPI) condition(name, kind, want, part string) error {
 	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -338,11 +412,11 @@ func (a otherAPI) scheduledCondition(name, want, part string) error {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
 		c, ok := c.(map[string]any)
-		if ok && c["type"] == "PodGroupScheduled" && fmt.Sprint(c["status"], "/", c["reason"]) == want && strings.Contains(fmt.Sprint(c["message"]), part) {
+		if ok && c["type"] == kind && fmt.Sprint(c["status"], "/", c["reason"]) == want && strings.Contains(fmt.Sprint(c["message"]), part) {
 			return nil
 		}
 	}
-	return errors.Join(err, fmt.Errorf("group %s is not %s with message %q: %v", name, want, part, conditions))
+	return errors.Join(err, fmt.Errorf("group %s has no condition %s that is %s with message %q: %v", name, kind, want, part, conditions))
 }
 
 // scheduledSince returns since when the condition PodGroupScheduled of a native group is True.
@@ -434,6 +508,44 @@ func TestNativeGroups(t *testing.T) {
 	native.members(namespace, "basic", 2, "1cpu")
 	h.eventually(func() error { // one of the two fits
 		return errors.Join(h.bound(namespace, "basic-0", "second-0", "second-1", "second-2"))
+	})
+}
+
+// TestNativeGroupIsEvicted: a native group shows that its gang is evicted (DisruptionTarget), and loses all of its pods with
+// disruptionMode PodGroup. A group of Volcano that is not preemptable stays.
+func TestNativeGroupIsEvicted(t *testing.T) {
+	h := newHarness(t, cluster.Options{WorkloadAPI: true, FeatureGates: []string{"GangScheduling=true", "WorkloadAwarePreemption=true"}})
+	h.applyFiles("volcano.crd.yaml")
+	h.grantSource("native")
+	h.grantSource("volcano")
+	h.do(nodes("n", 1, "4cpu"), priorityClass("high", 5))
+	h.start("--scheduler-conf=" + h.file("policy.yaml", "groupSources: [native, volcano]\n"+evictingPolicy))
+	native, volcano := h.native(), h.otherAPI("scheduling.volcano.sh", "v1beta1", "")
+
+	volcano.group(namespace, "stays", `{"minMember":1}`)
+	_, err := volcano.resource.Namespace(namespace).Patch(h.ctx, "stays", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"volcano.sh/preemptable":"false"}}}`), metav1.PatchOptions{})
+	h.must(err)
+	volcano.members(namespace, "stays", 1, "1cpu")
+	native.group(namespace, "low", `{"schedulingPolicy":{"gang":{"minCount":1}},"disruptionMode":"PodGroup"}`)
+	native.members(namespace, "low", 3, "1cpu", annotated(annotation.TerminateAfter, "1h"))
+	h.eventually(func() error { return h.bound(namespace, "low-0", "low-1", "low-2", "stays-0") })
+	h.eventually(func() error { return native.condition("low", "PodGroupScheduled", "True/Scheduled", "") })
+
+	h.do(gang("new", 1, pods(1, "1cpu", priority("high"))))
+	h.eventually(func() error {
+		return native.condition("low", "DisruptionTarget", "True/PreemptionByScheduler", "the gang (3 pods) is being evicted by preempt for default/new")
+	})
+	h.must(native.condition("low", "PodGroupScheduled", "True/Scheduled", ""))
+	h.eventually(func() error {
+		list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
+		ending := ""
+		for i := range list.Items {
+			if list.Items[i].DeletionTimestamp != nil {
+				ending += list.Items[i].Name + " "
+			}
+		}
+		return errors.Join(err, difference("low-0 low-1 low-2 ", ending))
 	})
 }
 

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ a pod, cancel deletes nothing and reports an error.`,
 			reader := explain.Reader{Core: connected.core, Batch: connected.batch, Namespace: namespace, Fresh: true}
 			group, pods, err := reader.Members(cmd.Context(), args[0])
 			if err != nil {
-				return advised(err, namespace)
+				return cmp.Or(ofAnotherAPI(cmd.Context(), connected, err, namespace, args[0]), advised(err, namespace))
 			}
 			owners, err := gang.OwnersOf(group, pods)
 			if err != nil {
@@ -88,4 +89,16 @@ type deleter func(ctx context.Context, name string, options metav1.DeleteOptions
 func remove(ctx context.Context, del deleter, o gang.Object) error {
 	background := metav1.DeletePropagationBackground
 	return del(ctx, o.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.UID)), PropagationPolicy: &background})
+}
+
+// ofAnotherAPI returns an error if a PodGroup that was not found exists in another API, else nil.
+func ofAnotherAPI(ctx context.Context, connected clients, err error, namespace, name string) error {
+	if !apierrors.IsNotFound(err) {
+		return nil
+	}
+	if others, _ := connected.other.Find(ctx, namespace, name); len(others) > 0 { // what cannot be read is not found
+		return fmt.Errorf("PodGroup %q is one of %s, and cancel deletes only those of %s; delete the object that has created it",
+			name, others[0].API.Resource.Group, v1alpha1.GroupName)
+	}
+	return nil
 }

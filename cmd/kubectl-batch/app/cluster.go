@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/othergroups"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 )
 
@@ -32,6 +34,7 @@ type cluster interface {
 type clients struct {
 	core  kubernetes.Interface
 	batch versioned.Interface
+	other othergroups.Reader
 }
 
 // configured is the cluster that flags and kubeconfig name.
@@ -59,13 +62,17 @@ func (c *configured) connect() (clients, error) {
 	if err != nil {
 		return clients{}, fmt.Errorf("creating a client of the API server: %w", err)
 	}
+	other, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return clients{}, fmt.Errorf("creating a client of the API server: %w", err)
+	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return clients{}, fmt.Errorf("creating a client of the API server: %w", err)
 	}
-	return clients{core, batch}, nil
+	return clients{core, batch, othergroups.Reader{Dynamic: other, Discovery: core.Discovery()}}, nil
 }
 
 // object looks the kind up in what the API server serves, as kubectl does. Discovery knows no context, so object returns

@@ -76,14 +76,6 @@ func completeFirst(c cluster, list names) cobra.CompletionFunc {
 	}
 }
 
-func groupNames(ctx context.Context, c cluster) ([]string, error) {
-	connected, namespace, err := open(c)
-	if err != nil {
-		return nil, err
-	}
-	return namesOf(connected.batch.SchedulingV1alpha1().PodGroups(namespace).List(ctx, fromCache()))
-}
-
 func queueNames(ctx context.Context, c cluster) ([]string, error) {
 	connected, err := c.connect()
 	if err != nil {

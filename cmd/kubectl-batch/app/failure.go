@@ -45,7 +45,7 @@ const unserved = "could not find the requested resource"
 
 // listing returns the command that lists the objects of the resource that an error is about.
 func listing(about *metav1.StatusDetails) string {
-	if about.Group != v1alpha1.GroupName {
+	if about.Group != v1alpha1.GroupName && about.Kind != "podgroups" {
 		return "kubectl get " + about.Kind
 	}
 	return "kubectl batch get " + about.Kind

@@ -29,6 +29,7 @@ type getOptions struct {
 	output     string
 	selector   string
 	sortBy     string
+	source     sourceFlag // of PodGroups
 }
 
 func newGetCommand(c cluster) *cobra.Command {
@@ -62,8 +63,13 @@ func newGetGroupsCommand(c cluster, o *getOptions) *cobra.Command {
 		Long: `podgroups lists the PodGroups of a namespace. RUN is the number of pods with a
 node, PEND the number of pods without, MIN the number of pods that must start
 together. -o wide adds the message of the scheduler, the position in the order
-of the queue, and the last eviction.`,
+of the queue, and the last eviction.
+
+PodGroups of other APIs are listed too, if the API server serves them and you
+may read them. SOURCE is the API, as in groupSources of the policy; it is shown
+if there are several, and with -o wide. "-" is what an API has no field for.`,
 		Example: `  kubectl batch get podgroups
+  kubectl batch get podgroups --source volcano
   kubectl batch get podgroups -A -o wide
   kubectl batch get podgroups train --watch`,
 		ValidArgsFunction: complete(c, groupNames),
@@ -75,34 +81,36 @@ of the queue, and the last eviction.`,
 			if o.all {
 				namespace = metav1.NamespaceAll
 			}
-			groups := connected.batch.SchedulingV1alpha1().PodGroups(namespace)
-			table := show.Groups
-			if o.output == "wide" {
-				table = positioned(queuesByName(cmd.Context(), connected))
+			parts, err := groupParts(cmd, connected, namespace, &o.source)
+			if err != nil {
+				return err
 			}
-			return lister[v1alpha1.PodGroup, *v1alpha1.PodGroup]{
+			return lister[show.Group, *show.Group]{
 				kind: "PodGroup", resource: v1alpha1.Resource("podgroups"), namespace: namespace,
-				table: table, watch: groups.Watch,
-				list: func(ctx context.Context, options metav1.ListOptions) ([]v1alpha1.PodGroup, string, error) {
-					list, err := groups.List(ctx, options)
-					if err != nil {
-						return nil, "", err
-					}
-					return list.Items, list.ResourceVersion, nil
-				},
+				table: groupTable(cmd.Context(), connected, *o, len(parts) > 1), parts: parts,
 			}.run(cmd, c, *o, args)
 		},
 	}
+	o.source.addTo(cmd)
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the PodGroups of all namespaces")
 	return cmd
 }
 
-// positioned returns a function that shows PodGroups with their positions in the queues: in the first table only, because
-// the queues are as old as that.
-func positioned(queues map[string]*v1alpha1.Queue) func([]v1alpha1.PodGroup, show.Options) text.Table {
-	return func(list []v1alpha1.PodGroup, o show.Options) text.Table {
-		o.Queues, queues = queues, nil
-		return show.Groups(list, o)
+// groupTable returns a function that shows PodGroups. Whether it shows their sources depends on the first table. So do the
+// positions in the queues, which are as old as that.
+func groupTable(ctx context.Context, connected clients, o getOptions, several bool) func([]show.Group, show.Options) text.Table {
+	var queues map[string]*v1alpha1.Queue
+	if o.output == formatWide {
+		queues = queuesByName(ctx, connected)
+	}
+	first, sources := true, o.output == formatWide || o.watch && several
+	return func(list []show.Group, options show.Options) text.Table {
+		if first {
+			sources = sources || show.SeveralSources(list)
+		}
+		options.Sources, options.Queues = sources, queues
+		first, queues = false, nil
+		return show.Groups(list, options)
 	}
 }
 
@@ -137,14 +145,14 @@ resources of each Queue; "kubectl batch top queues" shows them as bars.`,
 			}
 			queues := connected.batch.SchedulingV1alpha1().Queues()
 			return lister[v1alpha1.Queue, *v1alpha1.Queue]{
-				kind: "Queue", resource: v1alpha1.Resource("queues"), table: show.Queues, watch: queues.Watch,
-				list: func(ctx context.Context, options metav1.ListOptions) ([]v1alpha1.Queue, string, error) {
+				kind: "Queue", resource: v1alpha1.Resource("queues"), table: show.Queues,
+				parts: []part[v1alpha1.Queue]{partOf(func(ctx context.Context, options metav1.ListOptions) ([]v1alpha1.Queue, string, error) {
 					list, err := queues.List(ctx, options)
 					if err != nil {
 						return nil, "", err
 					}
 					return list.Items, list.ResourceVersion, nil
-				},
+				}, queues.Watch, func(q v1alpha1.Queue) v1alpha1.Queue { return q })},
 			}.run(cmd, c, *o, args)
 		},
 	}

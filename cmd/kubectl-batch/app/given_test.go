@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/othergroups"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	batchfake "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/fake"
 )
@@ -28,10 +31,13 @@ import (
 type pretended struct {
 	core  *fake.Clientset
 	batch *batchfake.Clientset
+	other *dynamicfake.FakeDynamicClient // has groups of other APIs, of which none is served at first
 }
 
 func (p *pretended) namespace() (string, error) { return "team", nil }
-func (p *pretended) connect() (clients, error)  { return clients{p.core, p.batch}, nil }
+func (p *pretended) connect() (clients, error) {
+	return clients{p.core, p.batch, othergroups.Reader{Dynamic: p.other, Discovery: p.core.Discovery()}}, nil
+}
 
 // object serves Jobs alone.
 func (p *pretended) object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
@@ -85,6 +91,7 @@ func newPretended() *pretended {
 		),
 	}
 	p.batch.PrependReactor("list", "*", p.selectByName)
+	p.other = otherGroups()
 	return p
 }
 
@@ -122,7 +129,7 @@ func run(t *testing.T, c cluster, input string, args ...string) string {
 // writes returns what was written, in order.
 func (p *pretended) writes() []string {
 	var list []string
-	for _, action := range append(p.core.Actions(), p.batch.Actions()...) {
+	for _, action := range slices.Concat(p.core.Actions(), p.batch.Actions(), p.other.Actions()) {
 		switch action.GetVerb() {
 		case "get", "list", "watch":
 			continue

@@ -4,12 +4,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,9 +39,30 @@ type lister[T any, P interface {
 	kind      string
 	resource  schema.GroupResource
 	namespace string // empty for all, and for what has none
-	list      func(context.Context, metav1.ListOptions) (objects []T, version string, err error)
-	watch     watchFunc
+	parts     []part[T]
 	table     func([]T, show.Options) text.Table
+}
+
+// part is an API from which objects are listed.
+type part[T any] struct {
+	list  func(context.Context, metav1.ListOptions) (objects []T, version string, err error) // without version: not to be watched
+	watch watchFunc
+	// object converts an object of the watch.
+	object func(runtime.Object) (T, bool)
+}
+
+// partOf returns an API with a client of its own. E is the type that it watches, which as converts.
+func partOf[E any, T any, P interface {
+	*E
+	runtime.Object
+}](list func(context.Context, metav1.ListOptions) ([]T, string, error), watch watchFunc, as func(E) T) part[T] {
+	return part[T]{list: list, watch: watch, object: func(o runtime.Object) (converted T, ok bool) {
+		object, ok := o.(P)
+		if ok {
+			converted = as(*object)
+		}
+		return converted, ok
+	}}
 }
 
 // run lists the named objects, or all, and then their changes if that is asked for.
@@ -47,7 +70,7 @@ func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []s
 	if err := o.check(names); err != nil {
 		return err
 	}
-	objects, version, err := l.read(cmd.Context(), names, o.selector)
+	objects, versions, err := l.read(cmd.Context(), names, o.selector)
 	if err != nil {
 		return advised(err, l.namespace)
 	}
@@ -66,7 +89,7 @@ func (l lister[T, P]) run(cmd *cobra.Command, c cluster, o getOptions, names []s
 	if err = show(objects); err != nil || !o.watch {
 		return err
 	}
-	return advised(l.follow(cmd.Context(), version, names, o.selector, show), l.namespace)
+	return advised(l.follow(cmd.Context(), versions, names, o.selector, show), l.namespace)
 }
 
 func (o getOptions) check(names []string) error {
@@ -87,44 +110,72 @@ func (o getOptions) check(names []string) error {
 	return nil
 }
 
-// read lists the named objects, or those that the selector selects, by namespace and name.
-func (l lister[T, P]) read(ctx context.Context, names []string, selector string) (objects []T, version string, err error) {
-	if len(names) == 0 {
-		objects, version, err = l.list(ctx, metav1.ListOptions{LabelSelector: selector})
+// read lists the named objects, or those that the selector selects, by namespace and name, with a version of each part.
+func (l lister[T, P]) read(ctx context.Context, names []string, selector string) (objects []T, versions []string, err error) {
+	selections := []metav1.ListOptions{{LabelSelector: selector}}
+	if len(names) > 0 {
+		selections = nil
 	}
 	for _, name := range names {
-		var found []T
-		found, version, err = l.list(ctx, named(name))
-		if err == nil && len(found) == 0 {
-			err = apierrors.NewNotFound(l.resource, name)
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		objects = append(objects, found...)
+		selections = append(selections, named(name))
 	}
-	slices.SortFunc(objects, func(a, b T) int {
+	versions = make([]string, len(l.parts))
+	for i, selection := range selections {
+		before := len(objects)
+		for p := range l.parts {
+			found, version, err := l.parts[p].list(ctx, selection)
+			if err != nil {
+				return nil, nil, err
+			}
+			objects, versions[p] = append(objects, found...), version
+		}
+		if len(names) > 0 && len(objects) == before {
+			return nil, nil, apierrors.NewNotFound(l.resource, names[i])
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b T) int {
 		return strings.Compare(P(&a).GetNamespace()+"/"+P(&a).GetName(), P(&b).GetNamespace()+"/"+P(&b).GetName())
 	})
-	return objects, version, err
+	return objects, versions, nil
 }
 
 func named(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
-// follow shows each change after a version until the context ends.
-func (l lister[T, P]) follow(ctx context.Context, version string, names []string, selector string, show func([]T) error) error {
+// follow shows each change after the versions until the context ends.
+func (l lister[T, P]) follow(ctx context.Context, versions []string, names []string, selector string, show func([]T) error) error {
 	selection := metav1.ListOptions{LabelSelector: selector}
 	if len(names) == 1 {
 		selection = named(names[0])
 	}
-	return follow(ctx, version, selection, l.watch, func(event watch.Event) error {
-		if object, ok := event.Object.(P); ok {
-			return show([]T{*object})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var showing sync.Mutex
+	ended, running := make(chan error, len(l.parts)), 0
+	for i, p := range l.parts {
+		if versions[i] == "" {
+			continue
 		}
-		return nil
-	})
+		running++
+		go func() {
+			ended <- follow(ctx, versions[i], selection, p.watch, func(event watch.Event) error {
+				object, ok := p.object(event.Object)
+				if !ok {
+					return nil
+				}
+				showing.Lock()
+				defer showing.Unlock()
+				return show([]T{object})
+			})
+		}()
+	}
+	var first error
+	for range running {
+		first = cmp.Or(first, <-ended)
+		stop() // a watch ends by an error or with the context
+	}
+	return first
 }
 
 // watchFunc starts a watch.
@@ -197,9 +248,7 @@ func (l lister[T, P]) columns(out io.Writer, format string) (func([]T) error, er
 	return func(objects []T) error {
 		list := &unstructured.UnstructuredList{}
 		for i := range objects {
-			object := P(&objects[i])
-			object.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(l.kind))
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(l.document(&objects[i]))
 			if err != nil {
 				return err
 			}
@@ -218,8 +267,7 @@ func (l lister[T, P]) documents(out io.Writer, format string, single bool) (func
 	return func(objects []T) error {
 		list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
 		for i := range objects {
-			object := P(&objects[i])
-			object.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(l.kind))
+			object := l.document(&objects[i])
 			if single {
 				if err = printer.PrintObj(object, out); err != nil {
 					return err
@@ -233,6 +281,23 @@ func (l lister[T, P]) documents(out io.Writer, format string, single bool) (func
 		single = true
 		return printer.PrintObj(list, out)
 	}, nil
+}
+
+// document returns what is printed for programs.
+func (l lister[T, P]) document(object *T) runtime.Object {
+	printed := asDocument(P(object))
+	if printed.GetObjectKind().GroupVersionKind().Empty() {
+		printed.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(l.kind))
+	}
+	return printed
+}
+
+// asDocument returns the object of the API server for an object that is converted from it.
+func asDocument(object runtime.Object) runtime.Object {
+	if converted, ok := object.(interface{ Document() runtime.Object }); ok {
+		return converted.Document()
+	}
+	return object
 }
 
 func shown(resource schema.GroupResource) string { return resource.Resource }

@@ -32,7 +32,7 @@ func sortObjects[T any, P interface {
 	list := make([]keyed, len(objects))
 	found := len(objects) == 0
 	for i := range objects {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(P(&objects[i]))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(asDocument(P(&objects[i])))
 		if err != nil {
 			return err
 		}

@@ -65,14 +65,25 @@ type Group struct {
 	Priority *int32
 	// Basic groups are no gangs: their pods count as if they named no group.
 	Basic bool
+	// Whole groups lose all of their pods or none: no pod is evicted as surplus.
+	Whole bool
+	// NonPreemptable groups are never victims.
+	NonPreemptable bool
 }
+
+// IsWhole reports whether the group, which may be nil, loses all of its pods or none.
+func (g *Group) IsWhole() bool { return g != nil && g.Whole }
+
+// IsNonPreemptable reports whether the group, which may be nil, is never a victim.
+func (g *Group) IsNonPreemptable() bool { return g != nil && g.NonPreemptable }
 
 // OwnGroup returns a PodGroup of this scheduler as a Group.
 func OwnGroup(g *v1alpha1.PodGroup) *Group { return &Group{PodGroup: g} }
 
 // EqualGroups reports whether two versions of a group mean the same for scheduling.
 func EqualGroups(a, b *Group) bool {
-	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && ptr.Equal(a.Priority, b.Priority) &&
+	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && a.Whole == b.Whole && a.NonPreemptable == b.NonPreemptable &&
+		ptr.Equal(a.Priority, b.Priority) &&
 		equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 

@@ -124,8 +124,13 @@ func (j *JobInfo) Degraded() bool { return j.Holding() > 0 && !j.Ready() }
 func (j *JobInfo) ValidCount() int32 { return j.Tracking.ValidCount() }
 
 // Surplus counts members beyond those that must run together. They may be evicted one by one, unless the job has
-// subgroups: see SurplusUnit.
-func (j *JobInfo) Surplus() int32 { return max(j.ReadyCount()-j.MinMember, 0) }
+// subgroups: see SurplusUnit. A group that is evicted as a whole has none.
+func (j *JobInfo) Surplus() int32 {
+	if j.Group.IsWhole() {
+		return 0
+	}
+	return max(j.ReadyCount()-j.MinMember, 0)
+}
 
 // Active counts members that have not ended.
 func (j *JobInfo) Active() int32 {

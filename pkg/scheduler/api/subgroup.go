@@ -201,9 +201,9 @@ func surplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
 }
 
 // ReadyWithout reports whether the gang is still ready without some of its members, which hold resources, and has no part that
-// keeps other members although it is incomplete.
+// keeps other members although it is incomplete. It never is if the group is evicted as a whole.
 func ReadyWithout(j *JobInfo, tasks []*TaskInfo) bool {
-	if j.ReadyCount()-int32(len(tasks)) < j.MinMember {
+	if j.Group.IsWhole() || j.ReadyCount()-int32(len(tasks)) < j.MinMember {
 		return false
 	}
 	return j.SubGroups == nil || j.SubGroups.removable(tasks)

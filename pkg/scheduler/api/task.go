@@ -65,9 +65,12 @@ type TaskTracking struct {
 	// SubGroup is what TaskInfo.SubGroup returns.
 	SubGroup *SubGroup
 
-	// NativeGroup is the namespace/name of the native group that the pod names; empty if it names none, or if native groups
-	// are not read.
+	// NativeGroup is the namespace/name of the native group that the pod names; empty if it names none or counts in it, or
+	// if native groups are not read.
 	NativeGroup string
+
+	// QueueLabel is the queue that the pod names, if groups of other APIs are read.
+	QueueLabel QueueID
 
 	// Class is the equivalence class as of ClassAt.
 	Class   *EquivalenceClass

@@ -198,6 +198,12 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	if a.i.GroupSources.Native {
 		native = api.NativeGroupOf(t.Pod)
 	}
+	if t.Job != nil && t.Job.ID == (api.GroupKey{Source: api.SourceNative, Name: native}).JobID() {
+		native = ""
+	}
+	if a.i.GroupSources.Any() {
+		expect(a, what+" queue label", t.Tracking.QueueLabel, api.QueueID(t.Pod.Labels[v1alpha1.LabelQueue]))
+	}
 	expect(a, what+" native group", t.Tracking.NativeGroup, native)
 	expect(a, what+" is known by its native group", a.i.NativeTasks[native][t.ID] == t, native != "")
 	if !slices.Contains(a.i.SchedulerNames, t.Pod.Spec.SchedulerName) {

@@ -100,6 +100,7 @@ func (c *Cache) victimJobs(decisions []api.Decision) map[string]*evict.Job {
 		}
 		if j.Group != nil {
 			job.PodGroup = events.Reference(j.Group)
+			job.Announced = j.Source == api.SourceNative
 		}
 		jobs[string(j.ID)] = job
 	}

@@ -58,9 +58,8 @@ func (e objectEvent[T]) apply(c *Cache) {
 		return
 	}
 	if e.kind.changed != nil {
-		if before, ok := c.observed[key].(objectEvent[T]); ok {
-			e.kind.changed(c, before.obj, e.obj)
-		}
+		before, _ := c.observed[key].(objectEvent[T])
+		e.kind.changed(c, before.obj, e.obj)
 	}
 	c.observed[key] = e
 	e.kind.set(c, e.obj)

@@ -31,7 +31,8 @@ type kind[T object] struct {
 	set    func(*Cache, T)
 	remove func(*Cache, T)
 
-	// changed is called in the scheduling goroutine before a later state of an object is applied. It may be nil.
+	// changed is called in the scheduling goroutine before a state of an object is applied. before is nil for a new object,
+	// and after itself if the model is built again. It may be nil.
 	changed func(c *Cache, before, after T)
 
 	// wakes reports whether a change could let a task be placed, so that a cycle is due. before is
@@ -68,6 +69,7 @@ func podKind(schedulerNames []string) *kind[*v1.Pod] {
 				c.options.Metrics.PodsBoundByOthers(after.Spec.SchedulerName, 1)
 				c.recorder.NameContested(after)
 			}
+			reportAmbiguous(c, schedulerNames, before, after)
 		},
 		wakes: func(before, after *v1.Pod) bool { return podWakes(schedulerNames, before, after) },
 		observe: func(c *Cache, pod *v1.Pod, deleted bool) {
@@ -102,7 +104,7 @@ func podWakes(schedulerNames []string, before, after *v1.Pod) bool {
 // contested reports whether another client has bound a pod that this scheduler should schedule. The binds of this scheduler
 // carry a commitment.
 func contested(schedulerNames []string, before, after *v1.Pod) bool {
-	return before.Spec.NodeName == "" && after.Spec.NodeName != "" && api.CommitmentOf(after) == nil &&
+	return before != nil && before.Spec.NodeName == "" && after.Spec.NodeName != "" && api.CommitmentOf(after) == nil &&
 		slices.Contains(schedulerNames, after.Spec.SchedulerName)
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -28,8 +29,11 @@ type API struct {
 	// StatusSubresource is false if the status is written with the object itself.
 	StatusSubresource bool
 
-	read   func(*unstructured.Unstructured) (*api.Group, error)
-	status func(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error)
+	read  func(*unstructured.Unstructured) (*api.Group, error)
+	shown func(status []byte) (v1alpha1.PodGroupStatus, error)
+	// disruption returns the condition of a group that is about to be evicted; it is nil if the API has none.
+	disruption func(message string, now metav1.Time) metav1.Condition
+	status     func(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error)
 }
 
 // All returns the APIs that the scheduler reads. If a source has several, those that come first are preferred.
@@ -76,10 +80,30 @@ func (a *API) Read(u *unstructured.Unstructured) *Object {
 	return o
 }
 
+// Shown returns what the status of the object shows, in the terms of the PodGroups of this scheduler: the phase, the
+// counts, and the condition Scheduled. What the API has no field for is empty, and so is a status that cannot be read.
+func (o *Object) Shown() v1alpha1.PodGroupStatus {
+	status, err := o.API.shown(o.RawStatus)
+	if err != nil {
+		return v1alpha1.PodGroupStatus{}
+	}
+	return status
+}
+
 // Status returns the fields of the status that the object should show, as JSON; nil if it shows them. Urgent is false if
 // only numbers differ.
 func (o *Object) Status(want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error) {
 	return o.API.status(o.RawStatus, want, now)
+}
+
+// Disruption returns a strategic merge patch of the status that says that a group is about to be evicted; nil if the API has
+// no condition for that.
+func (a *API) Disruption(uid types.UID, message string, now metav1.Time) ([]byte, error) {
+	if a.disruption == nil {
+		return nil, nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"uid": uid}, "status": map[string]any{"conditions": []metav1.Condition{a.disruption(message, now)}}}
+	return json.Marshal(patch)
 }
 
 // decode converts an object to its type.

@@ -4,6 +4,7 @@
 package groupapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestRead(t *testing.T) {
 		min                           int32
 		queue, class, phase, rejected string
 		priority                      int32
-		basic                         bool
+		basic, whole, protected       bool
 	}
 	cases := map[string]struct {
 		api  *API
@@ -66,24 +67,28 @@ func TestRead(t *testing.T) {
 		"volcano, label first": {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
 		"volcano, subgroups": {volcano(), "spec: {subGroupPolicy: [{name: a}]}",
 			group{min: 1, rejected: "spec.subGroupPolicy without exactly one label in matchLabelKeys"}},
-		"volcano, topology":      {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
-		"volcano, completed":     {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
-		"volcano, failed":        {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
-		"native":                 {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
-		"native, basic":          {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
-		"native, neither":        {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
-		"native, topology":       {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
-		"native, no topology":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
-		"native, claims":         {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
-		"native, one disruption": {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, rejected: "spec.disruptionMode PodGroup"}},
-		"native, composite":      {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
+		"volcano, topology":             {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
+		"volcano, completed":            {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
+		"volcano, failed":               {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
+		"native":                        {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
+		"native, basic":                 {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
+		"native, neither":               {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
+		"native, topology":              {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
+		"native, no topology":           {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
+		"native, claims":                {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
+		"native, one disruption":        {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, whole: true}},
+		"native, basic, one disruption": {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: PodGroup}", group{min: 1, whole: true}},
+		"native, unknown disruption":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: All}", group{min: 2, rejected: "spec.disruptionMode All"}},
+		"volcano, not preemptable":      {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"false\"}}, spec: {minMember: 2}}", group{min: 2, protected: true}},
+		"volcano, preemptable":          {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"true\"}}, spec: {minMember: 2}}", group{min: 2}},
+		"native, composite":             {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := tc.api.Read(object(t, tc.text))
 			got := group{
 				min: g.Spec.MinMember, queue: g.Spec.Queue, class: g.Spec.PriorityClassName, phase: string(g.Group.Status.Phase),
-				rejected: g.NotSupported, basic: g.Basic,
+				rejected: g.NotSupported, basic: g.Basic, whole: g.Whole, protected: g.NonPreemptable,
 			}
 			if g.Priority != nil {
 				got.priority = *g.Priority
@@ -170,6 +175,39 @@ func TestStatus(t *testing.T) {
 			}
 			if string(next) != tc.next || urgent != tc.urgent {
 				t.Errorf("got urgent %t, %s\nwant urgent %t, %s", urgent, next, tc.urgent, tc.next)
+			}
+		})
+	}
+}
+
+// TestShown: what a status says in the terms of the PodGroups of this scheduler: phase, counts, and the condition.
+func TestShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		api  *API
+		text string
+		want string
+	}{
+		"native, new":                {nativeV1alpha2(), "{}", " 0 0 0"},
+		"native, waiting":            {nativeV1alpha2(), "status: {conditions: [{type: PodGroupScheduled, status: 'False', reason: Unschedulable, message: why}]}", " 0 0 0 False Unschedulable why"},
+		"scheduler-plugins, new":     {schedulerPlugins(), "{}", " 0 0 0"},
+		"scheduler-plugins, waiting": {schedulerPlugins(), "status: {phase: Scheduling}", "Pending 0 0 0"},
+		"scheduler-plugins, running": {schedulerPlugins(), "status: {phase: Running, running: 2, succeeded: 1, failed: 3}", "Running 2 1 3"},
+		"scheduler-plugins, odd":     {schedulerPlugins(), "status: {running: two}", " 0 0 0"},
+		"volcano, waiting":           {volcano(), "status: {phase: Inqueue, conditions: [{type: Unschedulable, status: 'True', reason: QueueFull, message: why}]}", "Pending 0 0 0 False QueueFull why"},
+		"volcano, running": {
+			volcano(), "status: {phase: Running, running: 2, conditions: [{type: Unschedulable, status: 'False', reason: QueueFull}, {type: Scheduled, status: 'True', reason: Scheduled}]}",
+			"Running 2 0 0 True Scheduled ",
+		},
+		"volcano, ended": {volcano(), "status: {phase: Completed, succeeded: 2}", "Finished 0 2 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.api.Read(object(t, tc.text)).Shown()
+			got := fmt.Sprintf("%s %d %d %d", s.Phase, s.Running, s.Succeeded, s.Failed)
+			for _, c := range s.Conditions {
+				got += fmt.Sprintf(" %s %s %s", c.Status, c.Reason, c.Message)
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -25,7 +25,9 @@ func nativeV1alpha2() *API {
 		Kind:              "PodGroup",
 		StatusSubresource: true,
 		read:              readNativeV1alpha2,
+		shown:             nativeShown,
 		status:            nativeStatus,
+		disruption:        nativeDisruption,
 	}
 }
 
@@ -44,7 +46,8 @@ func readNativeV1alpha2(u *unstructured.Unstructured) (*api.Group, error) {
 		g.Spec.MinMember = gang.MinCount
 	}
 	g.NotSupported = nativeNotSupported(u, spec)
-	g.Basic = g.Basic && g.NotSupported == ""
+	g.Whole = spec.DisruptionMode != nil && *spec.DisruptionMode == schedulingv1alpha2.DisruptionModePodGroup
+	g.Basic = g.Basic && g.NotSupported == "" && !g.Whole // pods that start one by one can be evicted as a whole
 	return g, nil
 }
 
@@ -58,7 +61,7 @@ func nativeNotSupported(u *unstructured.Unstructured, spec *schedulingv1alpha2.P
 		return "spec.schedulingConstraints.topology"
 	case len(spec.ResourceClaims) > 0:
 		return "spec.resourceClaims"
-	case spec.DisruptionMode != nil && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePod:
+	case spec.DisruptionMode != nil && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePod && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePodGroup:
 		return "spec.disruptionMode " + string(*spec.DisruptionMode)
 	case parent != "":
 		return "spec.parentCompositePodGroupName"
@@ -97,4 +100,27 @@ func nativeStatus(shown []byte, want *api.PodGroupReport, now metav1.Time) (next
 		meta.SetStatusCondition(&s.Conditions, condition)
 	})
 	return next, urgent, err
+}
+
+// nativeDisruption returns the condition that the preemption of kube-scheduler sets.
+func nativeDisruption(message string, now metav1.Time) metav1.Condition {
+	return metav1.Condition{
+		Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue, Reason: schedulingv1alpha2.PodGroupReasonPreemptionByScheduler,
+		Message: message, LastTransitionTime: now,
+	}
+}
+
+// nativeShown reads the condition. The API has neither a phase nor counts.
+func nativeShown(status []byte) (v1alpha1.PodGroupStatus, error) {
+	var s nativeConditions
+	if err := json.Unmarshal(status, &s); err != nil {
+		return v1alpha1.PodGroupStatus{}, err
+	}
+	var shown v1alpha1.PodGroupStatus
+	if c := meta.FindStatusCondition(s.Conditions, schedulingv1alpha2.PodGroupScheduled); c != nil {
+		condition := *c
+		condition.Type = v1alpha1.ConditionPodGroupScheduled
+		shown.Conditions = []metav1.Condition{condition}
+	}
+	return shown, nil
 }

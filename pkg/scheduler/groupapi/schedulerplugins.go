@@ -4,6 +4,8 @@
 package groupapi
 
 import (
+	"encoding/json"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +24,7 @@ func schedulerPlugins() *API {
 		Kind:              "PodGroup",
 		StatusSubresource: true,
 		read:              readSchedulerPlugins,
+		shown:             schedulerPluginsShown,
 		status:            schedulerPluginsStatus,
 	}
 }
@@ -95,4 +98,25 @@ func pluginsPhase(want *api.PodGroupReport) string {
 		return pluginsPending
 	}
 	return pluginsScheduling
+}
+
+// schedulerPluginsShown reads phase and counts. The API has no condition.
+func schedulerPluginsShown(status []byte) (v1alpha1.PodGroupStatus, error) {
+	var s pluginsStatus
+	err := json.Unmarshal(status, &s)
+	shown := v1alpha1.PodGroupStatus{Running: s.Running, Succeeded: s.Succeeded, Failed: s.Failed}
+	switch s.Phase {
+	case "":
+	case pluginsRunning:
+		shown.Phase = v1alpha1.PodGroupRunning
+	case pluginsUnknown:
+		shown.Phase = v1alpha1.PodGroupUnknown
+	case pluginsFinished:
+		shown.Phase = v1alpha1.PodGroupFinished
+	case pluginsFailed:
+		shown.Phase = v1alpha1.PodGroupFailed
+	default:
+		shown.Phase = v1alpha1.PodGroupPending
+	}
+	return shown, err
 }

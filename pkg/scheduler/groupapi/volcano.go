@@ -4,6 +4,7 @@
 package groupapi
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ func volcano() *API {
 		Resource: schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
 		Kind:     "PodGroup",
 		read:     readVolcano,
+		shown:    volcanoShown,
 		status:   volcanoStatus,
 	}
 }
@@ -72,6 +74,9 @@ const (
 	volcanoScheduled     = "Scheduled"
 	volcanoUnschedulable = "Unschedulable"
 
+	// volcanoPreemptable is an annotation of a group: "false" protects its pods from eviction.
+	volcanoPreemptable = "volcano.sh/preemptable"
+
 	// volcanoDefaultQueue is what the API server fills in for spec.queue.
 	volcanoDefaultQueue = "default"
 )
@@ -92,6 +97,7 @@ func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
 	if spec.NetworkTopology != nil {
 		g.NotSupported = "spec.networkTopology"
 	}
+	g.NonPreemptable = u.GetAnnotations()[volcanoPreemptable] == "false"
 	if object.Status.Phase == volcanoCompleted {
 		g.Status.Phase = v1alpha1.PodGroupFinished
 		if object.Status.Failed > 0 && object.Status.Succeeded < g.Spec.MinMember {
@@ -115,6 +121,37 @@ func withoutQuotas(list v1.ResourceList) v1.ResourceList {
 		}
 	}
 	return kept
+}
+
+// volcanoShown reads phase, counts, and which of the conditions Scheduled and Unschedulable is True.
+func volcanoShown(status []byte) (v1alpha1.PodGroupStatus, error) {
+	var s volcanoPodGroupStatus
+	err := json.Unmarshal(status, &s)
+	shown := v1alpha1.PodGroupStatus{Running: s.Running, Succeeded: s.Succeeded, Failed: s.Failed}
+	switch s.Phase {
+	case "":
+	case volcanoRunning:
+		shown.Phase = v1alpha1.PodGroupRunning
+	case volcanoUnknown:
+		shown.Phase = v1alpha1.PodGroupUnknown
+	case volcanoCompleted:
+		shown.Phase = v1alpha1.PodGroupFinished
+	default: // Pending and Inqueue
+		shown.Phase = v1alpha1.PodGroupPending
+	}
+	for _, c := range s.Conditions {
+		if c.Status != string(metav1.ConditionTrue) || c.Type != volcanoScheduled && c.Type != volcanoUnschedulable {
+			continue
+		}
+		is := metav1.ConditionFalse
+		if c.Type == volcanoScheduled {
+			is = metav1.ConditionTrue
+		}
+		shown.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionPodGroupScheduled, Status: is, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+		}}
+	}
+	return shown, err
 }
 
 // volcanoStatus writes phase, counts and the conditions Scheduled and Unschedulable, of which one is True.

@@ -20,6 +20,9 @@ type groupTable struct {
 
 var _ api.Groups = (*groupTable)(nil)
 
+// GroupsOf returns the groups of all sources.
+func GroupsOf(c *Cluster) api.Groups { return &c.jobs.groups }
+
 func newGroupTable(defaultQueue api.QueueID) groupTable {
 	return groupTable{
 		defaultQueue: defaultQueue,

@@ -23,7 +23,7 @@ type Inspection struct {
 	Groups          api.Groups
 	GroupsByUID     map[types.UID]*api.Group
 	GroupsByKey     map[api.GroupKey]*api.Group
-	NativeTasks     map[string]map[api.TaskID]*api.TaskInfo // by the namespace/name of the native group that they name
+	NativeTasks     map[string]map[api.TaskID]*api.TaskInfo // by the namespace/name of the native group that they name and do not count in
 	PriorityClasses map[string]int32
 	OrphanedJobs    map[types.UID]map[api.JobID]*api.JobInfo // by UID of the deleted group
 	ChangedJobs     []*api.JobInfo                           // since the last Recompute

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -26,7 +27,7 @@ type jobTable struct {
 	queues   map[api.QueueID]*api.QueueInfo
 	groups   groupTable
 	orphaned map[types.UID]map[api.JobID]*api.JobInfo // jobs of members whose group was deleted, by its UID
-	native   map[string]map[api.TaskID]*api.TaskInfo  // of all schedulers, by the namespace/name of the native group that they name
+	native   map[string]map[api.TaskID]*api.TaskInfo  // of all schedulers, by the namespace/name of the native group that they name and do not count in
 	changed  []*api.JobInfo                           // since the last Recompute
 	waiting  waitingJobs
 
@@ -55,9 +56,21 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 
 // join moves t, which must be detached, into the job that api.MembershipOf names.
 func (jt *jobTable) join(t *api.TaskInfo) {
-	if jt.sources.Native {
-		jt.setNativeGroup(t, api.NativeGroupOf(t.Pod))
+	if jt.sources.Any() {
+		t.Tracking.QueueLabel = api.QueueID(t.Pod.Labels[v1alpha1.LabelQueue])
 	}
+	jt.assign(t)
+	if !jt.sources.Native {
+		return
+	}
+	name := api.NativeGroupOf(t.Pod)
+	if t.Job != nil && t.Job.Source == api.SourceNative && t.Job.GroupName == name {
+		name = ""
+	}
+	jt.setNativeGroup(t, name)
+}
+
+func (jt *jobTable) assign(t *api.TaskInfo) {
 	if !slices.Contains(jt.schedulerNames, t.Pod.Spec.SchedulerName) {
 		jt.leave(t)
 		return
@@ -77,7 +90,8 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 	joinSubGroup(t)
 }
 
-// setNativeGroup records the native group that t names, so that t joins it if it becomes a gang; empty if there is none.
+// setNativeGroup records the native group that t names and does not count in, so that t joins it if it becomes a gang; empty
+// if there is none.
 func (jt *jobTable) setNativeGroup(t *api.TaskInfo, name string) {
 	before := t.Tracking.NativeGroup
 	if before == name {

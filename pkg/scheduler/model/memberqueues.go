@@ -52,18 +52,43 @@ func (e Events) resolveQueues() {
 		if !namesNoQueue(g) {
 			continue
 		}
-		now := e.queueOfMembers(g)
+		if j.Group != g {
+			j = jobs.ofGroup(g.Key())
+		}
+		now := e.queueOfMembers(j, g)
 		before := memberQueue{queue: jobs.groups.QueueOf(g), other: jobs.groups.members[g.UID].other}
 		if now == before {
 			continue
 		}
 		jobs.groups.members[g.UID] = now
-		jobs.markChanged(jobs.ofGroup(g.Key()))
+		jobs.markChanged(j)
 		e.c.generations.Model++
 		if now.queue != before.queue {
-			jobs.readGroup(jobs.ofGroup(g.Key()), g)
-			e.rejoin(g.Key(), g.UID)
+			jobs.readGroup(j, g)
+			e.rejoinBound(j, g.UID)
 		}
+	}
+}
+
+// rejoinBound applies the membership rule again to the tasks that a change of the queue of a group may affect: those that
+// were bound for the group, as members of its job or of orphaned ones.
+func (e Events) rejoinBound(j *api.JobInfo, uid types.UID) {
+	var bound []*api.TaskInfo
+	collect := func(tasks []*api.TaskInfo) {
+		for _, t := range tasks {
+			if commitmentOf(t) != nil {
+				bound = append(bound, t)
+			}
+		}
+	}
+	collect(j.Tasks)
+	for _, orphaned := range e.c.jobs.orphaned[uid] {
+		collect(orphaned.Tasks)
+	}
+	for _, t := range bound {
+		e.c.detach(t)
+		e.c.jobs.join(t)
+		e.c.attach(t)
 	}
 }
 
@@ -79,21 +104,21 @@ func (jt *jobTable) namespacesChanged() {
 	}
 }
 
-// queueOfMembers derives the queue of a group that names none.
-func (e Events) queueOfMembers(g *api.Group) memberQueue {
+// queueOfMembers derives the queue of a group that names none, whose job is j.
+func (e Events) queueOfMembers(j *api.JobInfo, g *api.Group) memberQueue {
 	bound, named := queueNames{}, queueNames{}
 	jobs := &e.c.jobs
 	add := func(j *api.JobInfo) {
+		var last *api.Commitment // of tasks whose binds were decided together
 		for _, t := range j.Tasks {
-			if binding := commitmentOf(t); binding != nil && binding.GroupUID == g.UID {
+			if binding := commitmentOf(t); binding != nil && binding != last && binding.GroupUID == g.UID {
 				bound.add(binding.Queue)
+				last = binding
 			}
-			named.add(api.QueueID(t.Pod.Labels[v1alpha1.LabelQueue]))
+			named.add(t.Tracking.QueueLabel)
 		}
 	}
-	if j := jobs.byID[g.Key().JobID()]; j != nil {
-		add(j)
-	}
+	add(j)
 	for _, j := range jobs.orphaned[g.UID] {
 		if j.Namespace == g.Namespace { // else the commitment is forged
 			add(j)
@@ -150,7 +175,7 @@ func (jt *jobTable) membersElsewhere(j *api.JobInfo) *api.Verdict {
 	if j.Source != api.SourceNative || j.Valid() {
 		return nil
 	}
-	elsewhere, all := 0, 0
+	elsewhere, all := 0, int(j.Active())
 	for _, t := range jt.native[j.GroupName] {
 		if t.Status.Ended() {
 			continue

@@ -85,9 +85,7 @@ func (o changes) Relabel(pod, key, value string) {
 func (o changes) DeleteGroup(name string) {
 	o.t.Helper()
 	g := o.group(name)
-	key := g.Namespace + "/" + g.Name
-	delete(o.groups, key)
-	o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeletePodGroup(key, g.UID) })
+	o.removeGroup(name, g)
 }
 
 // DeleteNode removes a node; its pods stay.

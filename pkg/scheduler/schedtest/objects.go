@@ -35,6 +35,7 @@ type objects struct {
 	informers informers.SharedInformerFactory
 	clock     *clocktesting.FakePassiveClock // advances with each created object and each cycle
 	deliver   func(event)                    // to all models
+	dialects  func(title string) *Dialect    // nil if all PodGroups are those of this scheduler
 
 	// Existing objects. Objects are never modified, only replaced.
 	nodes  map[string]*v1.Node
@@ -119,9 +120,32 @@ func (o *objects) setQueue(q *v1alpha1.Queue) {
 	o.enqueue("queue "+q.Name, func(m *model.Cluster) { m.Events().SetQueue(q) })
 }
 
-func (o *objects) setGroup(g *v1alpha1.PodGroup) {
+// dialect returns the dialect of a PodGroup.
+func (o *objects) dialect(title string) *Dialect {
+	if o.dialects != nil {
+		if d := o.dialects(title); d != nil {
+			return d
+		}
+	}
+	return &Dialect{
+		Group:  api.OwnGroup,
+		Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) { p.Labels[v1alpha1.LabelPodGroup] = g.Name },
+	}
+}
+
+func (o *objects) setGroup(title string, g *v1alpha1.PodGroup) {
 	o.groups[g.Namespace+"/"+g.Name] = g
-	o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetPodGroup(g) })
+	if dialect := o.dialect(title); dialect.Group != nil {
+		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetGroup(dialect.Group(g)) })
+	}
+}
+
+// removeGroup removes a PodGroup from the models.
+func (o *objects) removeGroup(title string, g *v1alpha1.PodGroup) {
+	delete(o.groups, g.Namespace+"/"+g.Name)
+	if dialect := o.dialect(title); dialect.Group != nil {
+		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeleteGroup(dialect.Group(g).Key(), g.UID) })
+	}
 }
 
 func (o *objects) setPod(p *v1.Pod) {

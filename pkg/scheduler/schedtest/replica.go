@@ -34,10 +34,10 @@ type replicas struct {
 	random                         *rand.Rand
 }
 
-func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, seed int64) replicas {
+func newReplicas(t T, registry *framework.Registry, policy *conf.Configuration, handle framework.Handle, cluster model.Options, seed int64) replicas {
 	t.Helper()
 	replicaOf := func(title string, sessions bool) *replica {
-		r := &replica{title: title, log: logr.Discard(), cooldowns: map[api.JobID]cooldown{}, model: model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: defaultQueue})}
+		r := &replica{title: title, log: logr.Discard(), cooldowns: map[api.JobID]cooldown{}, model: model.NewCluster(cluster)}
 		if sessions {
 			profile, err := registry.NewProfile(policy, handle)
 			if err != nil {

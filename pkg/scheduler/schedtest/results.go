@@ -145,6 +145,11 @@ func (s *Scenario) createAgain(former *v1.Pod, name string) {
 	p := former.DeepCopy()
 	p.ObjectMeta = s.meta(former.Namespace, former.Name)
 	p.Labels, p.OwnerReferences = former.Labels, former.OwnerReferences
+	for _, key := range []string{v1alpha1.AnnotationGroupName, v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember} {
+		if value, annotated := former.Annotations[key]; annotated {
+			p.Annotations[key] = value
+		}
+	}
 	p.Spec.NodeName, p.Status = "", v1.PodStatus{Phase: v1.PodPending}
 	s.name(p, name)
 	s.setPod(p)

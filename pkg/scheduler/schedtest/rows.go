@@ -130,9 +130,8 @@ func Group(name string, minMember int32, parts ...Part) Row {
 			group.Spec.MinResources = c.amounts(row, d.minResources)
 		}
 		c.names[d.namespace+"/"+d.name] = name
-		c.setGroup(group)
-		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
-		d.groupUID = string(group.UID)
+		c.setGroup(name, group)
+		d.join(c.objects, group)
 		c.addMembers(row, d)
 	}
 }
@@ -146,8 +145,7 @@ func More(name string, parts ...Part) Row {
 		if group == nil {
 			c.t.Fatalf("%s: no such group; declare it with Group above", row)
 		}
-		d.all = append(d.all, Label(v1alpha1.LabelPodGroup, d.name))
-		d.groupUID = string(group.UID)
+		d.join(c.objects, group)
 		c.addMembers(row, d)
 	}
 }

@@ -11,8 +11,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 const (
@@ -49,6 +51,7 @@ type settings struct {
 	seed            int64
 	skipConvergence bool
 	log             logr.Logger
+	dialects        func(title string) *Dialect
 }
 
 // WithConfig replaces the built-in configuration by a policy in YAML.
@@ -77,7 +80,12 @@ func New(t T, registry *framework.Registry, given []Row, options ...Option) *Sce
 	}
 	s := &Scenario{deletedPods: map[string]*v1.Pod{}, skipConvergence: set.skipConvergence}
 	s.objects = newObjects(t, func(e event) { s.replicas.enqueue(e) })
-	s.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: s.informers, Clock: s.clock, GangGrace: time.Minute}, set.seed)
+	s.dialects = set.dialects
+	cluster := model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: defaultQueue}
+	if s.dialects != nil {
+		cluster.GroupSources = api.AllGroupSources()
+	}
+	s.replicas = newReplicas(t, registry, policy, framework.Handle{Informers: s.informers, Clock: s.clock, GangGrace: time.Minute}, cluster, set.seed)
 	s.replicas.ordered.log = set.log
 	s.setNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
 	s.Add(given...)

@@ -16,8 +16,9 @@ import (
 // cost is the cost of each step of a cycle.
 type cost struct {
 	times       map[string]time.Duration
-	allocations map[string]uint64 // on the heap
-	processor   time.Duration     // of all steps and threads; excludes the time of other processes
+	allocations map[string]uint64  // on the heap
+	processor   time.Duration      // of all steps and threads; excludes the time of other processes
+	values      map[string]float64 // figures of units that are no sum over steps, by step
 }
 
 func newCost() cost {
@@ -61,10 +62,12 @@ const (
 	milliseconds unit = iota
 	microseconds
 	allocations
+	ratio         // of two times; a value
+	bytesPerGroup // a value
 )
 
 func (u unit) name(divided bool) string {
-	name := [...]string{"ms", "µs", "allocations"}[u]
+	name := [...]string{"ms", "µs", "allocations", "times", "bytes/group"}[u]
 	if divided {
 		name += "/pod"
 	}
@@ -73,6 +76,9 @@ func (u unit) name(divided bool) string {
 
 // of returns the sum over some steps, over all steps if none is named.
 func (u unit) of(t cost, steps []string) float64 {
+	if u == ratio || u == bytesPerGroup {
+		return t.values[steps[0]]
+	}
 	sum := 0.0
 	for step, d := range t.times {
 		if len(steps) > 0 && !slices.Contains(steps, step) {

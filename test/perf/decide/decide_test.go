@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40)})
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -71,6 +71,7 @@ func TestSizes(t *testing.T) {
 		"D9/starving":           {10, 200, 400},
 		"D9/arriving":           {2, 0, 200},
 		"simulate":              {50, 0, 500},
+		"IS1/sources":           {20, 0, 200},
 		"D6/00040-nodes":        {40, 0, 400},
 	}
 	got := map[string]sizes{}
@@ -125,6 +126,7 @@ func TestWanted(t *testing.T) {
 		"D9/arriving":               "0 evicted, 0 bound, 0 pipelined", // cycles of the whole scheduler
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
 		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
+		"IS1/sources":               "0 evicted, 0 bound, 0 pipelined", // each source binds all pods
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}
 	got := map[string]string{}

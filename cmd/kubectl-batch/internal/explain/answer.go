@@ -16,7 +16,8 @@ import (
 type Answer struct {
 	Namespace string `json:"namespace"`
 	PodGroup  string `json:"podGroup,omitempty"`
-	Pod       string `json:"pod,omitempty"` // of a pod without a PodGroup
+	Source    string `json:"source,omitempty"` // of the PodGroup, as in groupSources of the policy
+	Pod       string `json:"pod,omitempty"`    // of a pod without a PodGroup
 	Queue     string `json:"queue"`
 
 	Phase        string       `json:"phase,omitempty"`
@@ -70,6 +71,7 @@ func NewAnswer(f *Facts) Answer {
 	a.Pods = PodCounts{Running: c.running, Pending: c.waiting, Succeeded: c.succeeded, Failed: c.failed}
 	var v verdict
 	if g := f.Group; g != nil {
+		a.Source = f.source().String()
 		a.Namespace, a.PodGroup, a.MinMember, a.Phase = g.Namespace, g.Name, max(g.Spec.MinMember, 1), string(g.Status.Phase)
 		if f.isPending() {
 			since := f.waitingSince()

@@ -25,7 +25,7 @@ const schedulingDelay = 10 * time.Second
 func (f *Facts) Text() string {
 	var s textWriter
 	if f.Group != nil {
-		s.add("PodGroup", f.Group.Namespace+"/"+f.Group.Name+", in "+f.queueText())
+		s.add("PodGroup", f.groupName()+", in "+f.queueText())
 		s.add("Phase", f.phase())
 		f.groupReason().write(&s)
 		s.add("Position", show.Position(f.Group, f.Queue))
@@ -82,6 +82,8 @@ func (f *Facts) groupReason() verdict {
 		return v
 	}
 	switch {
+	case f.Other != nil && f.Other.Basic:
+		return verdict{reason: "none", message: "the group has the policy basic, so its pods are no gang and count as if they named no group", advice: adviceBasic}
 	case g.Status.Phase == "" && condition == nil:
 		return f.notLookedAt(g.CreationTimestamp, "PodGroup")
 	case g.Status.Phase == v1alpha1.PodGroupFinished:
@@ -90,6 +92,9 @@ func (f *Facts) groupReason() verdict {
 		return verdict{reason: "none yet", message: "the scheduler has not set a condition yet"}
 	}
 	v := verdict{condition.Reason, condition.Message, messageAdvice(condition.Reason, condition.Message)}
+	if f.Other != nil && condition.Status == metav1.ConditionFalse { // the reason is that of a pod
+		v.advice = podAdvice(condition.Reason, condition.Message)
+	}
 	if pending := count(f.Pods).waiting; condition.Status == metav1.ConditionTrue && pending > 0 {
 		v.advice = text.Count(pending, "pod above minMember is", "pods above minMember are") + " pending; Members shows why. The gang itself has its nodes."
 	}
@@ -126,7 +131,14 @@ func (f *Facts) notLookedAt(created metav1.Time, what string) verdict {
 	if f.Now.Sub(created.Time) <= schedulingDelay {
 		return verdict{reason: "none yet", message: "the scheduler has not processed the " + what + " yet"}
 	}
-	return verdict{reason: "none", message: "no scheduler seems to run: the " + what + " was created " + f.age(created) + " ago and has not been processed", advice: adviceWithoutScheduler}
+	return verdict{reason: "none", message: "no scheduler seems to run: the " + what + " was created " + f.age(created) + " ago and has not been processed", advice: f.adviceNotProcessed()}
+}
+
+func (f *Facts) adviceNotProcessed() string {
+	if f.Other != nil {
+		return adviceNoneReadsIt
+	}
+	return adviceWithoutScheduler
 }
 
 func (f *Facts) queueText() string {

@@ -24,6 +24,8 @@ type Facts struct {
 	// Group is what is asked about. It is nil when that is a pod without a group, which is then the only
 	// one of Pods.
 	Group *v1alpha1.PodGroup
+	// Other is the group of another API that Group was converted from; nil for a PodGroup of this scheduler.
+	Other *api.Group
 
 	// Pods are the members of the group, by name.
 	Pods []corev1.Pod
@@ -114,4 +116,29 @@ func podScheduled(p *corev1.Pod) *corev1.PodCondition {
 		}
 	}
 	return nil
+}
+
+// isMember reports whether a pod counts in the group.
+func (f *Facts) isMember(pod *corev1.Pod) bool {
+	if f.Other != nil {
+		return api.IsMember(pod, f.Other)
+	}
+	return api.IsMember(pod, api.OwnGroup(f.Group))
+}
+
+// groupName returns namespace/name of the group, with the API if that is another one.
+func (f *Facts) groupName() string {
+	name := f.Group.Namespace + "/" + f.Group.Name
+	if f.Other != nil {
+		name += " of " + f.Other.Key().Reference().API
+	}
+	return name
+}
+
+// source returns the source of the group.
+func (f *Facts) source() api.GroupSource {
+	if f.Other == nil {
+		return api.SourceOwn
+	}
+	return f.Other.Source
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/othergroups"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -31,8 +32,12 @@ const podsAsked = 2
 type Reader struct {
 	Core      kubernetes.Interface
 	Batch     versioned.Interface
+	Other     othergroups.Reader
 	Namespace string
 	Now       func() time.Time
+
+	// Source is where groups are looked for; nil for everywhere.
+	Source *api.GroupSource
 
 	// Fresh has pods read from etcd. Without it they are what the API server has in its cache, which costs least
 	// and is new enough for a person to read.
@@ -42,14 +47,26 @@ type Reader struct {
 	AllEvents bool
 }
 
-// Group reads what there is about a group. The error is the API server's if there is no such group.
+// Group reads what there is about a group. The error is the API server's if there is no such group, and another one if
+// several APIs have a group of this name.
 func (r Reader) Group(ctx context.Context, name string) (*Facts, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	f, about := &Facts{Now: r.Now()}, r.eventReader()
 	about.read(ctx, "PodGroup", name)
-	var err error
-	if f.Group, f.Pods, err = r.Members(ctx, name); err != nil {
+	var others []othergroups.Group
+	var otherErr, ownErr error
+	var reading sync.WaitGroup
+	if r.Source == nil || *r.Source != api.SourceOwn {
+		reading.Go(func() { others, otherErr = r.Other.Find(ctx, r.Namespace, name) })
+	}
+	f.Group, f.Pods, ownErr = r.Members(ctx, name)
+	reading.Wait()
+	other, err := choose(r.Source, name, ownErr, others, otherErr)
+	if err == nil && other != nil {
+		err = readOther(ctx, r, f, other, ownErr == nil)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return f, r.rest(ctx, f, about)
@@ -84,17 +101,13 @@ func (r Reader) Pod(ctx context.Context, name string) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := api.GroupNameOf(pod)
-	if group != "" {
-		f, err := r.Group(ctx, group)
-		orphaned := err == nil && holds(pod) && !api.IsMember(pod, api.OwnGroup(f.Group)) // a new PodGroup has the name
-		if !orphaned && !apierrors.IsNotFound(err) {
-			return f, err
-		}
+	f, missing, err := groupOf(ctx, r, pod)
+	if f != nil || err != nil {
+		return f, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	f := &Facts{Now: r.Now(), Pods: []corev1.Pod{*pod}, MissingGroup: group}
+	f = &Facts{Now: r.Now(), Pods: []corev1.Pod{*pod}, MissingGroup: missing}
 	return f, r.rest(ctx, f, r.eventReader())
 }
 

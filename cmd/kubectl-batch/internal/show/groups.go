@@ -5,15 +5,19 @@
 package show
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // Width is how wide a terminal is taken to be.
@@ -28,6 +32,8 @@ type Options struct {
 	Namespaces bool
 	// Watch makes the columns wide enough for the usual values, because the rows of later changes use the same columns.
 	Watch bool
+	// Sources adds a column with the source of PodGroups.
+	Sources bool
 	// Queues are the queues by name, for the positions of PodGroups; nil if they could not be read.
 	Queues map[string]*v1alpha1.Queue
 }
@@ -35,8 +41,28 @@ type Options struct {
 // DefaultQueue is the queue of PodGroups that name none, unless a flag of the scheduler sets another one.
 const DefaultQueue = "default"
 
+// Group is a PodGroup of any API.
+type Group struct {
+	v1alpha1.PodGroup
+	Source api.GroupSource
+	Raw    *unstructured.Unstructured // the object of another API; nil for a PodGroup of this scheduler
+}
+
+// Document returns the object as the API server has it.
+func (g *Group) Document() runtime.Object {
+	if g.Raw != nil {
+		return g.Raw
+	}
+	return &g.PodGroup
+}
+
+// SeveralSources reports whether the PodGroups are those of several APIs.
+func SeveralSources(list []Group) bool {
+	return slices.ContainsFunc(list, func(g Group) bool { return g.Source != list[0].Source })
+}
+
 // Groups returns a table with a row for each PodGroup.
-func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
+func Groups(list []Group, o Options) text.Table {
 	t := text.Table{
 		Titles: []string{"NAME", "QUEUE", "PHASE", "RUN", "PEND", "MIN", "REASON", "AGE"},
 		Right:  []bool{false, false, false, true, true, true, false, false},
@@ -44,25 +70,46 @@ func Groups(list []v1alpha1.PodGroup, o Options) text.Table {
 	for i := range list {
 		g := &list[i]
 		row := text.Row{Cells: []string{
-			g.Name, dash(g.Spec.Queue), dash(string(g.Status.Phase)),
-			strconv.Itoa(int(g.Status.Running)), strconv.Itoa(int(g.Status.Pending)), strconv.Itoa(int(g.Spec.MinMember)),
+			g.Name, dash(g.Spec.Queue), dash(string(g.Status.Phase)), g.running(), g.pending(), strconv.Itoa(int(g.Spec.MinMember)),
 			"-", duration.HumanDuration(o.Now.Sub(g.CreationTimestamp.Time)),
 		}}
-		if c := scheduledCondition(g); c != nil {
+		if c := scheduledCondition(&g.PodGroup); c != nil {
 			row.Cells[6] = c.Reason
 			if o.Wide {
-				row.Note = c.Message + positionNote(g, o.Queues) + evictedNote(g)
+				row.Note = c.Message + positionNote(&g.PodGroup, o.Queues) + evictedNote(&g.PodGroup)
 			}
 		}
+		if o.Sources {
+			row.Cells = slices.Insert(row.Cells, 1, g.Source.String())
+		}
 		if o.Namespaces {
-			row.Cells = append([]string{g.Namespace}, row.Cells...)
+			row.Cells = slices.Insert(row.Cells, 0, g.Namespace)
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	if o.Sources {
+		t.Titles, t.Right = slices.Insert(t.Titles, 1, "SOURCE"), slices.Insert(t.Right, 1, false)
+	}
 	if o.Namespaces {
-		t.Titles, t.Right = append([]string{"NAMESPACE"}, t.Titles...), append([]bool{false}, t.Right...)
+		t.Titles, t.Right = slices.Insert(t.Titles, 0, "NAMESPACE"), slices.Insert(t.Right, 0, false)
 	}
 	return o.widened(t)
+}
+
+// running returns how many pods run, as far as the API has a field for it.
+func (g *Group) running() string {
+	if g.Source == api.SourceNative {
+		return "-"
+	}
+	return strconv.Itoa(int(g.Status.Running))
+}
+
+// pending returns how many pods are pending, as far as the API has a field for it.
+func (g *Group) pending() string {
+	if g.Source != api.SourceOwn {
+		return "-"
+	}
+	return strconv.Itoa(int(g.Status.Pending))
 }
 
 // Queues returns a table with a row for each Queue and the number of PodGroups by phase.
@@ -95,6 +142,7 @@ func (o Options) widened(t text.Table) text.Table {
 	}
 	usual := map[string]int{
 		"NAMESPACE": 12, "NAME": 12, "QUEUE": 10, "PHASE": len(v1alpha1.PodGroupFinished), "REASON": len(v1alpha1.ReasonNotEnoughResources), "AGE": 4,
+		"SOURCE": len(api.SourceSchedulerPlugins),
 	}
 	for _, title := range t.Titles {
 		t.Least = append(t.Least, usual[title])

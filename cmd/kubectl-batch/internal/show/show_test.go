@@ -18,6 +18,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/test/golden"
 )
 
@@ -35,18 +36,29 @@ func group(namespace, name, queue string, minMember, run, wait int32, phase v1al
 	return g
 }
 
-func groups() []v1alpha1.PodGroup {
+func groups() []show.Group {
 	victim := group("team-b", "victim", "research", 4, 0, 0, "Pending", "NotEnoughPods", "0 of 4 pods that must start together exist")
 	victim.Status.Conditions = append(victim.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionEvicted, Status: metav1.ConditionTrue, Reason: v1alpha1.EvictedByReclaim,
 		Message: "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)",
 	})
-	return []v1alpha1.PodGroup{
-		group("team-a", "train", "research", 8, 0, 8, "Pending", "NotEnoughResources", "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"),
-		group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "the 1 pod that must start has a node"),
-		group("team-b", "new", "research", 64, 0, 0, "", "", ""),
-		victim,
+	own := func(g v1alpha1.PodGroup) show.Group { return show.Group{PodGroup: g} }
+	return []show.Group{
+		own(group("team-a", "train", "research", 8, 0, 8, "Pending", "NotEnoughResources", "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector")),
+		own(group("team-a", "evaluate", "", 1, 4, 0, "Running", "Scheduled", "the 1 pod that must start has a node")),
+		own(group("team-b", "new", "research", 64, 0, 0, "", "", "")),
+		own(victim),
 	}
+}
+
+// groupsOfAPIs are groups of one name in all APIs.
+func groupsOfAPIs() []show.Group {
+	var list []show.Group
+	for _, source := range api.AllSources() {
+		g := group("team-a", "train", "research", 2, 2, 1, "Running", "Scheduled", "all 2 pods that must start together have nodes")
+		list = append(list, show.Group{PodGroup: g, Source: source})
+	}
+	return list
 }
 
 func queue(name string, weight int32, guarantee, deserved, allocated, limit corev1.ResourceList) v1alpha1.Queue {
@@ -91,6 +103,7 @@ func TestGolden(t *testing.T) {
 		"groups":                table(show.Groups(groups()[:2], narrow)),
 		"groups-wide":           table(show.Groups(groups(), show.Options{Now: noon(), Wide: true, Namespaces: true})),
 		"groups-all-namespaces": table(show.Groups(groups(), show.Options{Now: noon(), Namespaces: true})),
+		"groups-sources":        table(show.Groups(groupsOfAPIs(), show.Options{Now: noon(), Sources: true})),
 		"groups-watched":        table(show.Groups(groups()[:2], show.Options{Now: noon(), Watch: true})),
 		"queues":                table(show.Queues(queues(), narrow)),
 		"queues-long-names":     table(show.Queues(append(queues(), queue("engineering-gpu", 1, nil, nil, nil, nil)), narrow)),

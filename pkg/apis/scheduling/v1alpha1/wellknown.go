@@ -100,6 +100,9 @@ const (
 // scheduler.
 const EventNameContested = "NameContested"
 
+// EventAmbiguousGroup is the reason of the event on a pod that names two gangs.
+const EventAmbiguousGroup = "AmbiguousGroup"
+
 // EventEvictionEndsJob is the reason of the event on a Job (batch/v1) that fails because its pods were evicted.
 const EventEvictionEndsJob = "EvictionEndsJob"
 

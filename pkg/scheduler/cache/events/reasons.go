@@ -107,6 +107,17 @@ func (r *Recorder) NameContested(pod *v1.Pod) {
 	})
 }
 
+// AmbiguousGroup records that a pod names several gangs, of which it counts in the first: one event per two gangs of a
+// namespace, because it usually concerns all of their pods.
+func (r *Recorder) AmbiguousGroup(pod *v1.Pod, first, other string) {
+	r.addPodGroup(event{
+		regarding: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		kind:      v1.EventTypeWarning, reason: v1alpha1.EventAmbiguousGroup, action: "Scheduling",
+		note: fmt.Sprintf("The pod names two gangs. It is a member of the first, %s, and not of %s: remove the name of one of them", first, other),
+		key:  strings.Join([]string{v1alpha1.EventAmbiguousGroup, pod.Namespace, first, other}, "/"),
+	})
+}
+
 // Reference returns the reference by which events name a PodGroup.
 func Reference(g *api.Group) *v1.ObjectReference {
 	return &v1.ObjectReference{

@@ -55,6 +55,14 @@ type PodGroupEvictionSink interface {
 	PodGroupEvicted(podGroup v1.ObjectReference, condition metav1.Condition)
 }
 
+// StatusSink records evictions in the status of PodGroups.
+type StatusSink interface {
+	PodGroupEvictionSink
+	// MarkDisruption is called before the pods of a whole gang are evicted, if its API has a condition for that. It returns
+	// when the condition is written.
+	MarkDisruption(ctx context.Context, podGroup v1.ObjectReference, message string) error
+}
+
 // Metrics receives measurements and must return at once.
 type Metrics interface {
 	// Eviction is called when an eviction has been made, or refused.
@@ -69,7 +77,7 @@ type Options struct {
 	Workers int // how many requests of all plans are sent at the same time
 	Handler Handler
 	Events  EventSink
-	Status  PodGroupEvictionSink
+	Status  StatusSink
 	Metrics Metrics
 	Clock   clock.WithTicker
 	Log     logr.Logger

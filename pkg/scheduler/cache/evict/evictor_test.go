@@ -57,8 +57,11 @@ type noEvents struct{}
 
 func (noEvents) PodEvicted(v1.ObjectReference, api.EvictionCause, string) {}
 func (noEvents) PodGroupEvicted(v1.ObjectReference, metav1.Condition)     {}
-func (noEvents) PodsPreempted(v1.ObjectReference, int, string, string)    {}
-func (noEvents) JobEnded(v1.ObjectReference, string, string)              {}
+func (noEvents) MarkDisruption(context.Context, v1.ObjectReference, string) error {
+	return nil
+}
+func (noEvents) PodsPreempted(v1.ObjectReference, int, string, string) {}
+func (noEvents) JobEnded(v1.ObjectReference, string, string)           {}
 
 type noMetrics struct{}
 

@@ -39,6 +39,8 @@ type job struct {
 	begun   bool       // it is being evicted
 	evicted int        // victims
 	refused bool       // one of its evictions was refused, so the victims that are not sent yet stay
+	marking bool       // its PodGroup is being marked, see mark
+	marked  chan struct{}
 }
 
 func newExecution(ctx context.Context, e *Evictor, p *Plan) *execution {
@@ -46,7 +48,7 @@ func newExecution(ctx context.Context, e *Evictor, p *Plan) *execution {
 	x.unlock()
 	for begin := 0; begin < len(p.Victims); {
 		victims := p.nextJob(begin)
-		x.jobs = append(x.jobs, &job{victims: victims})
+		x.jobs = append(x.jobs, &job{victims: victims, marked: make(chan struct{})})
 		begin += len(victims)
 	}
 	return x
@@ -227,6 +229,7 @@ func (x *execution) needed(victims int) bool {
 // evict evicts one victim of a job. It reports false if the eviction is refused, which stops the plan.
 func (x *execution) evict(j *job, victim *Victim) bool {
 	calls := context.WithoutCancel(x.ctx)
+	x.mark(calls, j)
 	x.annotate(calls, victim, x.plan.Preemptor)
 	err := x.Evictor.evict(calls, victim)
 	if err == nil {

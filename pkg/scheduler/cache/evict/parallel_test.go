@@ -78,6 +78,9 @@ type parallel struct {
 type noStatus struct{}
 
 func (noStatus) PodGroupEvicted(v1.ObjectReference, metav1.Condition) {}
+func (noStatus) MarkDisruption(context.Context, v1.ObjectReference, string) error {
+	return nil
+}
 
 func newParallel(workers int) *parallel {
 	p := &parallel{apiServer: newAPIServer(), outcomes: &outcomes{}}

@@ -37,6 +37,8 @@ type Job struct {
 	PodGroup *v1.ObjectReference
 	Queue    string
 	Priority int32
+	// Announced gangs show that they are about to be evicted: those of an API that has a condition for that.
+	Announced bool
 	// Missing is how many pods the gang lacks after the plan; not positive if it continues to run.
 	Missing int32
 	// Frees is what the pods of the job in the plan request, as text.

@@ -4,6 +4,7 @@
 package evict
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -45,6 +46,28 @@ func (e *Evictor) report(p *Plan, victims []*Victim, evicted int) {
 	e.Metrics.PodGroupEvicted(job.Queue, cause.String(), gang)
 	e.Events.PodGroupEvicted(*job.PodGroup, condition)
 	e.Status.PodGroupEvicted(*job.PodGroup, condition)
+}
+
+// mark returns when the PodGroup of a gang shows that the gang is about to be evicted. A failure is logged only.
+func (x *execution) mark(ctx context.Context, j *job) {
+	of := x.plan.Jobs[j.victims[0].Job]
+	if of == nil || !of.Announced || of.Missing <= 0 {
+		return
+	}
+	x.lock()
+	first := !j.marking
+	j.marking = true
+	x.unlock()
+	if !first {
+		<-j.marked
+		return
+	}
+	defer close(j.marked)
+	message := fmt.Sprintf("the gang (%s) is being evicted by %s for %s (queue %s, priority %d)",
+		countPods(len(j.victims)), action(j.victims[0].Cause), x.plan.Preemptor, x.plan.Queue, x.plan.Priority)
+	if err := x.Status.MarkDisruption(ctx, *of.PodGroup, message); err != nil {
+		x.Log.V(2).Info("Status update failed", "object", klog.KRef(of.Namespace, of.Name), "preemptor", x.plan.Preemptor, "err", err)
+	}
 }
 
 // message is what the owner of the evicted pods reads.

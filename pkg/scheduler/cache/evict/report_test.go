@@ -44,6 +44,8 @@ func (r *reports) PodGroupEvicted(g v1.ObjectReference, c metav1.Condition) {
 	r.note("%s %s=%s %s: %s", g.Name, c.Type, c.Status, c.Reason, c.Message)
 }
 
+func (*reports) MarkDisruption(context.Context, v1.ObjectReference, string) error { return nil }
+
 func (r *reports) JobEnded(job v1.ObjectReference, preemptor, reason string) {
 	r.note("%s %s/%s ends for %s: %s", job.Kind, job.Namespace, job.Name, preemptor, reason)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/apicall"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // evictions are the Evicted conditions of PodGroups that this process has evicted pods of. What an earlier process has
@@ -50,6 +51,24 @@ func (w *Writers) PodGroupEvicted(podGroup v1.ObjectReference, condition metav1.
 	w.evicted.known[podGroup.UID] = &eviction{podGroup: podGroup, condition: condition, notRunning: ok && !last.value.Scheduled}
 	w.evicted.mu.Unlock()
 	w.podGroups.enqueue(podGroup.UID)
+}
+
+// MarkDisruption sets the condition of a PodGroup of another API whose pods are about to be evicted, if its API has such a
+// condition, and returns when it is written.
+func (w *Writers) MarkDisruption(ctx context.Context, podGroup v1.ObjectReference, message string) error {
+	of := groupapi.OfKind(podGroup.GroupVersionKind())
+	if of == nil {
+		return nil
+	}
+	patch, err := of.Disruption(podGroup.UID, message, metav1.NewTime(w.Clock.Now().Truncate(time.Second)))
+	if err != nil || patch == nil {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, apicall.Timeout)
+	defer cancel()
+	_, err = w.Dynamic.Resource(of.Resource).Namespace(podGroup.Namespace).
+		Patch(call, podGroup.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // observe takes the report of a cycle into account.

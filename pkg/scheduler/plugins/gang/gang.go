@@ -69,7 +69,8 @@ func urgency(j *api.JobInfo) int {
 	return 2
 }
 
-// rejectPartialEviction rejects a victim unit whose eviction would leave its gang running but incomplete.
+// rejectPartialEviction rejects a victim unit whose eviction would leave its gang running but incomplete, or a part of a
+// group that is evicted as a whole.
 func rejectPartialEviction(_ *api.Claim, unit api.Unit) api.Vote {
 	if unit.Job.Holding() > int32(len(unit.Tasks)) && !api.ReadyWithout(unit.Job, unit.Tasks) {
 		return api.Reject

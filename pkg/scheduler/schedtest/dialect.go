@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schedtest
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Dialect is a way to write gangs. The rows of a scenario declare PodGroups of this scheduler, and a dialect says the same
+// with objects of another API, or with pods alone.
+type Dialect struct {
+	// Group translates a PodGroup. It is nil if the dialect has no such objects.
+	Group func(*v1alpha1.PodGroup) *api.Group
+	// Member has a pod name a PodGroup. title is the spelling in the rows.
+	Member func(pod *v1.Pod, group *v1alpha1.PodGroup, title string)
+}
+
+// WithDialects writes each PodGroup in the dialect that a function returns for its title; nil is that of this scheduler.
+func WithDialects(of func(title string) *Dialect) Option {
+	return func(s *settings) { s.dialects = of }
+}
+
+// join makes the pods of a row members of a PodGroup.
+func (d *declaration) join(o *objects, g *v1alpha1.PodGroup) {
+	dialect := o.dialect(d.title)
+	d.all = append(d.all, Mutate(func(p *v1.Pod) { dialect.Member(p, g, d.title) }))
+	if dialect.Group != nil {
+		d.groupUID = string(g.UID)
+	}
+}
