@@ -69,6 +69,11 @@ type TaskTracking struct {
 	// are not read.
 	NativeGroup string
 
+	// Owner is the object whose rule applies to the pod, shared with its other pods; nil if there is none. OwnerGone is set
+	// if it does not exist.
+	Owner     *OwnerRef
+	OwnerGone bool
+
 	// Class is the equivalence class as of ClassAt.
 	Class   *EquivalenceClass
 	ClassAt ClassVersion
