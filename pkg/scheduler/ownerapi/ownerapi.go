@@ -41,6 +41,18 @@ func All() []*API {
 	return append(append(all, kubeflowJobs()...), job())
 }
 
+// Reads reports whether there is a rule about objects of a kind.
+func Reads(kind schema.GroupVersionKind) bool {
+	for _, a := range All() {
+		for _, r := range a.Resources {
+			if r.GroupVersion().WithKind(a.Kind) == kind {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Rules are the rules of the kinds that a policy lists. They implement api.OwnerRules.
 type Rules struct{ apis []*API }
 
