@@ -159,7 +159,7 @@ func (d *decoder) document(serializer *jsonserializer.Serializer, document []byt
 			return d.objects.otherGroup(a, document, at)
 		}
 		if runtime.IsNotRegisteredError(err) && ownerapi.Reads(*kind) {
-			return d.objects.owner(document, at)
+			return addOwner(d.objects, document, at)
 		}
 	}
 	switch {

@@ -25,7 +25,7 @@ import (
 type owner struct{ *unstructured.Unstructured }
 
 // AddOwners lists the objects of a cluster that make gangs of their pods, of the kinds that it serves. It lists a kind once.
-func (o *Objects) AddOwners(ctx context.Context, client dynamic.Interface, grouping api.Grouping) error {
+func AddOwners(ctx context.Context, o *Objects, client dynamic.Interface, grouping api.Grouping) error {
 	for _, a := range ownerapi.RulesOf(grouping).APIs() {
 		for _, version := range a.Resources {
 			if o.ownersListed[a.Kind] {
@@ -47,8 +47,8 @@ func (o *Objects) AddOwners(ctx context.Context, client dynamic.Interface, group
 	return nil
 }
 
-// owner adds the object that is in a document.
-func (o *Objects) owner(document []byte, at string) error {
+// addOwner adds the object that is in a document.
+func addOwner(o *Objects, document []byte, at string) error {
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(document, u); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
@@ -56,39 +56,47 @@ func (o *Objects) owner(document []byte, at string) error {
 	return o.add(&owner{u}, u.GetKind(), at)
 }
 
-// setOwner delivers an object to the model if the policy makes gangs of its pods.
-func (r *run) setOwner(u *unstructured.Unstructured) {
-	for _, a := range r.rules.APIs() {
+// owners delivers to a model the objects that make gangs of their pods.
+type owners struct {
+	rules   *ownerapi.Rules // nil if the policy makes no such gangs
+	cluster *model.Cluster
+	warned  map[api.OwnerRef]bool
+}
+
+// set delivers an object if the policy makes gangs of its pods.
+func (o *owners) set(u *unstructured.Unstructured) {
+	for _, a := range o.rules.APIs() {
 		if a.Kind == u.GetKind() {
-			model.Owners(r.cluster).Set(a.Read(u))
+			model.Owners(o.cluster).Set(a.Read(u))
 		}
 	}
 }
 
 // setJob does the same for a Job.
-func (r *run) setJob(job *batchv1.Job) {
-	if r.rules == nil {
+func (o *owners) setJob(job *batchv1.Job) {
+	if o.rules == nil {
 		return
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {
-		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("Job %s: %v", nameOf(job), err))
-		return
+		return // it has been decoded from the same content
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetKind("Job")
-	r.setOwner(u)
+	o.set(u)
 }
 
-// dropMissingOwners tells the model that no other objects exist than those that were read.
-func (r *run) dropMissingOwners() {
-	missing, _ := model.Owners(r.cluster).Missing()
+// dropMissing tells the model that no other objects exist than those that were read, and returns a warning for each that pods
+// name.
+func (o *owners) dropMissing() []string {
+	missing, _ := model.Owners(o.cluster).Missing()
+	var warnings []string
 	for _, ref := range missing {
-		model.Owners(r.cluster).Gone(ref)
-		warning := fmt.Sprintf("%s %s/%s is not among the objects, and its pods start one by one", ref.Kind, ref.Namespace, ref.Name)
-		if !r.warned[warning] {
-			r.warned[warning] = true
-			r.result.Warnings = append(r.result.Warnings, warning)
+		model.Owners(o.cluster).Gone(ref)
+		if !o.warned[ref] {
+			o.warned[ref] = true
+			warnings = append(warnings, fmt.Sprintf("%s %s/%s is not among the objects, and its pods start one by one", ref.Kind, ref.Namespace, ref.Name))
 		}
 	}
+	return warnings
 }

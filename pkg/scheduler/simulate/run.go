@@ -78,8 +78,7 @@ type run struct {
 	snapshot *Snapshot
 	cluster  *model.Cluster
 	sources  api.GroupSources
-	rules    *ownerapi.Rules // nil if no kind of owners makes gangs
-	warned   map[string]bool // about owners
+	owners   owners
 	profile  *framework.Profile
 	last     *framework.Session
 	result   *Result
@@ -120,7 +119,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	}
 	r := &run{
 		snapshot: s, profile: profile, cluster: model.NewCluster(options),
-		sources: p.GroupSources, rules: rules, warned: map[string]bool{},
+		sources: p.GroupSources,
 
 		held: map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
 		budgets: map[*policyv1.PodDisruptionBudget]int32{}, failures: newJobFailures(s.rules),
@@ -128,6 +127,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 			Configuration: p.Name, Totals: []Total{}, Queues: []Queue{}, Bound: []Binding{}, Evicted: []Eviction{}, Waiting: []Waiting{}, Warnings: []string{},
 		},
 	}
+	r.owners = owners{rules, r.cluster, map[api.OwnerRef]bool{}}
 	for _, warning := range p.Warnings {
 		r.result.Warnings = append(r.result.Warnings, warning.String())
 	}
@@ -136,7 +136,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 		r.notify(obj)
 	}
 	r.countDevices(factory)
-	r.dropMissingOwners()
+	r.result.Warnings = append(r.result.Warnings, r.owners.dropMissing()...)
 	r.cluster.Events().Recompute()
 	return r, nil
 }
@@ -157,9 +157,9 @@ func (r *run) notify(obj Object) {
 			r.cluster.Events().SetGroup(obj.Group)
 		}
 	case *owner:
-		r.setOwner(obj.Unstructured)
+		r.owners.set(obj.Unstructured)
 	case *batchv1.Job:
-		r.setJob(obj)
+		r.owners.setJob(obj)
 	case *v1.Node:
 		r.cluster.Events().SetNode(obj)
 	case *policyv1.PodDisruptionBudget:
