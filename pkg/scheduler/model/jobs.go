@@ -77,6 +77,7 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 	if j == nil {
 		j = jt.create(m, t)
 	}
+	jt.readOwner(j, &m)
 	t.Job, t.Tracking.IndexInJob = j, len(j.Tasks)
 	j.Tasks = append(j.Tasks, t)
 	joinSubGroup(t)

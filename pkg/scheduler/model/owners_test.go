@@ -153,6 +153,16 @@ func TestGangsOfOwners(t *testing.T) {
 			},
 			want: []string{"a: owned/ns/default/u/stage-0/, 5 of ns/o"},
 		},
+		"an owner whose size changes while its job has no pods": {
+			given: func(e model.Events, owners model.OwnerEvents) {
+				owners.Set(anOwner("o", "u", 2))
+				e.SetPod(aPod("b", ofOwner("o", "u")))
+				e.DeletePod("uid-b")
+				owners.Set(anOwner("o", "u", 5))
+				e.SetPod(aPod("a", ofOwner("o", "u")))
+			},
+			want: []string{"a: owned/ns/default/u/stage-0/, 5 of ns/o"},
+		},
 		"an owner that makes no gang any more": {
 			given: func(e model.Events, owners model.OwnerEvents) {
 				owners.Set(anOwner("o", "u", 2))
