@@ -339,3 +339,56 @@ func TestUnreadableOwners(t *testing.T) {
 	h.members("orphan", 1, "n", set.ofJobSet("workers", "0"))
 	h.eventually(func() error { return h.boundOf("orphan-", 1) })
 }
+
+// TestGroupingWithoutRestart: a kind is enabled by a reload of the policy, and its pods are a gang from then on. Other kinds
+// start as before: with "job: basic" the pods of a Job one by one (IG8), and those of basic native groups too.
+func TestGroupingWithoutRestart(t *testing.T) {
+	h := newHarness(t, controllers)
+	h.serveOwners("PyTorchJob", "SparkApplication")
+	h.grantGrouping("kubeflow", "sparkapplication", "job")
+	for _, name := range []string{"torch", "spark", "kueue", "jobs", "indexed"} {
+		h.do(node(name, "2cpu"))
+	}
+	metrics, args := h.newScraper()
+	h.start(append(args, h.groupingPolicy("{kinds: [job], job: basic}"))...)
+	torch := h.owner("PyTorchJob", "torch", `{pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`)
+	h.members("torch-worker", 1, "torch", torch.controls)
+	h.eventually(func() error { return h.boundOf("torch-", 1) })
+	onNode := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: name} }
+	}
+	h.do(batchJob("plain", 3, "1cpu", onNode("jobs")))
+	h.eventually(func() error { return h.boundOf("plain-", 2) })
+
+	h.replace("policy.yaml", groupingOf("{kinds: [kubeflow, sparkapplication, kueue, job], job: indexed}"))
+	h.eventually(func() error { return h.reloads(metrics, "success", 1) })
+	h.must(h.boundOf("torch-", 1)) // it runs on
+	h.members("torch-more", 2, "torch", torch.controls)
+	h.eventually(func() error { return h.waits(namespace, "torch-more-0", "Unschedulable", "2 more pods") })
+	h.must(h.boundOf("torch-", 1))
+	h.resize("torch", "3")
+	h.eventually(func() error { return h.boundOf("torch-", 3) })
+
+	h.owner("SparkApplication", "pi", `{executor: {instances: 3}}`)
+	executor := withLabels(map[string]string{"spark-role": "executor", "spark-app-selector": "spark-1", "sparkoperator.k8s.io/app-name": "pi"})
+	h.do(node("driver", "1cpu"))
+	h.members("pi-driver", 1, "driver", label("spark-role", "driver"))
+	h.eventually(func() error { return h.boundOf("pi-driver-", 1) })
+	driver, err := h.client.CoreV1().Pods(namespace).Get(h.ctx, "pi-driver-0", metav1.GetOptions{})
+	h.must(err)
+	h.members("pi-exec", 3, "spark", controlledBy("v1", "Pod", driver.Name), func(p *corev1.Pod) { p.OwnerReferences[0].UID = driver.UID }, executor)
+	h.eventually(func() error { return h.waits(namespace, "pi-exec-0", "Unschedulable", "3 more pods") })
+	h.members("group", 3, "kueue", label("kueue.x-k8s.io/pod-group-name", "g"), annotated("kueue.x-k8s.io/pod-group-total-count", "3"))
+	h.eventually(func() error { return h.waits(namespace, "group-0", "Unschedulable", "3 more pods") })
+	h.do(indexedJob("index", 4, "1.5cpu")) // three nodes have cpu for such a pod
+	h.eventually(func() error { return h.allWait("index-", 4, "Unschedulable", "4 more pods") })
+	h.must(h.boundOf("index-", 0))
+	h.do(node("more", "2cpu"))
+	h.eventually(func() error { return h.boundOf("index-", 4) })
+	h.must(h.boundOf("pi-exec-", 0))
+	h.must(h.boundOf("group-", 0))
+	h.resize("spark", "5")
+	h.resize("kueue", "5")
+	h.eventually(func() error { return h.boundOf("pi-exec-", 3) })
+	h.eventually(func() error { return h.boundOf("group-", 3) })
+}

@@ -133,6 +133,17 @@ func TestGangsOfOwners(t *testing.T) {
 			},
 			want: []string{"a: owned/ns/default/v/stage-0/, 3 of ns/o", "b: shadow/ns/uid-job/default, 1 of ns/job"},
 		},
+		"another owner of the same name": {
+			given: func(e model.Events, owners model.OwnerEvents) {
+				owners.Set(anOwner("o", "u", 2))
+				e.SetPod(aPod("a", ofOwner("o", "u")))
+				e.SetPod(aPod("b", ofOwner("o", "")))
+				owners.Set(anOwner("o", "v", 3))
+			},
+			want:    []string{"a: " + unknown, "b: owned/ns/default/v/stage-0/, 3 of ns/o"},
+			reason:  v1alpha1.ReasonOwnerUnknown,
+			missing: []api.OwnerRef{ref},
+		},
 		"an owner that is deleted": {
 			given: func(e model.Events, owners model.OwnerEvents) {
 				owners.Set(anOwner("o", "u", 2))
