@@ -64,7 +64,7 @@ var importRules = []importRule{
 		because: "how PodGroups of other APIs are read is the same for the cache, for simulations and for the kubectl plugin",
 	},
 	{
-		from: []string{"pkg/scheduler/ownerapi/..."}, only: []string{"pkg/scheduler/api/..."},
+		from: []string{"pkg/scheduler/ownerapi/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/..."},
 		because: "which pods of an owner are a gang is the same for the cache and for simulations",
 	},
 	{

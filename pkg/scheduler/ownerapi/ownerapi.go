@@ -9,6 +9,7 @@ package ownerapi
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -92,7 +94,8 @@ func (r *Rules) OwnerOf(pod *v1.Pod) (api.OwnerRef, bool) {
 	return api.OwnerRef{}, false
 }
 
-// Read converts an object to what the scheduler keeps of it.
+// Read converts an object to what the scheduler keeps of it. An annotation with the size of the gang takes precedence over the
+// rule if the object makes one gang alone.
 func (a *API) Read(u *unstructured.Unstructured) *api.Owner {
 	o := &api.Owner{Kind: a.Kind, ObjectMeta: metav1.ObjectMeta{
 		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
@@ -103,6 +106,9 @@ func (a *API) Read(u *unstructured.Unstructured) *api.Owner {
 	}
 	for i := range o.Gangs {
 		o.Gangs[i].MinMember = max(o.Gangs[i].MinMember, 1)
+	}
+	if n, err := strconv.ParseInt(u.GetAnnotations()[v1alpha1.AnnotationMinMember], 10, 32); err == nil && n > 0 && len(o.Gangs) == 1 {
+		o.Gangs[0].MinMember = int32(n)
 	}
 	return o
 }

@@ -68,7 +68,7 @@ type feed struct {
 	resource schema.GroupVersionResource
 	informer toolscache.SharedIndexInformer
 	synced   toolscache.DoneChecker
-	denied   chan struct{} // closed when a list is forbidden
+	failed   chan struct{} // closed when a list or a watch fails
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
@@ -82,7 +82,7 @@ func New(o Options) *Watcher {
 }
 
 // Enable adds rules, and returns when the objects are known of the kinds that are served. It does not wait for kinds that are
-// not served or that the scheduler must not read. The informers stop with ctx.
+// not served or that cannot be read: their pods wait. The informers stop with ctx.
 func (w *Watcher) Enable(ctx context.Context, rules *ownerapi.Rules) {
 	if rules == nil {
 		return
@@ -104,7 +104,7 @@ func (w *Watcher) Enable(ctx context.Context, rules *ownerapi.Rules) {
 	for _, f := range started {
 		select {
 		case <-f.synced.Done():
-		case <-f.denied:
+		case <-f.failed:
 		case <-f.stopped:
 		case <-ctx.Done():
 		}
@@ -197,7 +197,7 @@ func (w *Watcher) served(a *ownerapi.API) (schema.GroupVersionResource, bool) {
 
 // start starts the informer of a kind. The caller holds changing.
 func (w *Watcher) start(ctx context.Context, f *feed) {
-	f.denied, f.stopped = make(chan struct{}), make(chan struct{})
+	f.failed, f.stopped = make(chan struct{}), make(chan struct{})
 	f.informer = dynamicinformer.NewFilteredDynamicInformer(w.Dynamic, f.resource, metav1.NamespaceAll, 0, toolscache.Indexers{}, nil).Informer()
 	log := w.Log.WithValues("kind", f.api.Kind, "apiVersion", f.resource.GroupVersion())
 	if err := w.prepare(f); err != nil {
@@ -229,12 +229,10 @@ func (w *Watcher) prepare(f *feed) error {
 	var once sync.Once
 	resource := f.resource.GroupResource().String()
 	err = f.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *toolscache.Reflector, err error) {
+		once.Do(func() { close(f.failed) })
 		if apierrors.IsNotFound(err) { // the kind is gone
 			w.askNow()
 			return
-		}
-		if apierrors.IsForbidden(err) {
-			once.Do(func() { close(f.denied) })
 		}
 		w.Failed(ctx, resource, err)
 	})

@@ -198,6 +198,13 @@ func TestLookups(t *testing.T) {
 			time.Sleep(firstLookup)
 			s.expect(t, "after the first lookup", "added s of 2")
 		},
+		"a kind that cannot be converted": func(t *testing.T, s *apis, ctx context.Context) {
+			s.refuse("list", apierrors.NewInternalError(errors.New("conversion webhook failed")))
+			s.watcher.Enable(ctx, jobSets) // returns
+			s.watcher.Resolve([]api.OwnerRef{ref("s", "")})
+			time.Sleep(time.Minute)
+			s.expect(t, "a minute later", "failed jobsets.jobset.x-k8s.io")
+		},
 		"a kind that the scheduler must not read, and may later": func(t *testing.T, s *apis, ctx context.Context) {
 			allow := s.refuse("list", apierrors.NewForbidden(schema.GroupResource{Resource: "jobsets"}, "", nil))
 			s.watcher.Enable(ctx, jobSets)
