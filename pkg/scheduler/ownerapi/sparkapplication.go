@@ -22,10 +22,12 @@ const (
 	sparkApplication  = "spark-app-selector" // different in each run
 )
 
-// sparkBatch is the setting of how many executors a driver creates at once, and its least default.
+// Settings of Spark.
 const (
-	sparkBatch        = "spark.kubernetes.allocation.batch.size"
-	sparkBatchDefault = 5
+	sparkDynamic      = "spark.dynamicAllocation.enabled"
+	sparkMinExecutors = "spark.dynamicAllocation.minExecutors"
+	sparkBatch        = "spark.kubernetes.allocation.batch.size" // how many executors a driver creates at once
+	sparkBatchDefault = 5                                        // the least default of all versions
 )
 
 // sparkApplicationSpec are the fields of a SparkApplication that decide about gangs.
@@ -60,15 +62,27 @@ func sparkApplications() *API {
 			if err != nil {
 				return nil, err
 			}
-			n := atLeastZero(spec.Executor.Instances, 1)
-			if d := spec.DynamicAllocation; d != nil && d.Enabled {
-				n = atLeastZero(d.MinExecutors, 1)
-			}
-			batch := int32(sparkBatchDefault)
-			if set, err := strconv.ParseInt(spec.Conf[sparkBatch], 10, 32); err == nil && set > 0 {
-				batch = int32(set)
-			}
-			return []api.OwnerGang{{KeyLabels: []string{sparkApplication}, MinMember: min(n, batch)}}, nil
+			n := min(spec.executors(), spec.number(sparkBatch, sparkBatchDefault))
+			return []api.OwnerGang{{KeyLabels: []string{sparkApplication}, MinMember: n}}, nil
 		},
 	}
+}
+
+// executors returns how many executors the application needs. Dynamic allocation can be set in two ways.
+func (s *sparkApplicationSpec) executors() int32 {
+	switch d := s.DynamicAllocation; {
+	case d != nil && d.Enabled:
+		return atLeastZero(d.MinExecutors, 1)
+	case s.Conf[sparkDynamic] == "true":
+		return s.number(sparkMinExecutors, 1)
+	}
+	return atLeastZero(s.Executor.Instances, 1)
+}
+
+// number returns a positive number of the settings, or what it is by default.
+func (s *sparkApplicationSpec) number(key string, byDefault int32) int32 {
+	if n, err := strconv.ParseInt(s.Conf[key], 10, 32); err == nil && n > 0 {
+		return int32(n)
+	}
+	return byDefault
 }
