@@ -38,7 +38,7 @@ func Model(c *model.Cluster) error {
 	a.auditNodes()
 	a.auditSignatures()
 	a.auditGroups()
-	a.auditOwners()
+	auditOwners(a)
 	a.auditBudgets()
 	return a.err()
 }
@@ -210,8 +210,8 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	if t.Tracking.Bind != nil {
 		commitment = t.Tracking.Bind
 	}
-	a.taskOwner(what, t)
-	m := api.MembershipOf(t.Pod, commitment, a.rule())
+	taskOwner(a, what, t)
+	m := api.MembershipOf(t.Pod, commitment, ruleOf(a))
 	if t.Job == nil || t.Job.ID != m.Job || a.c.Jobs()[m.Job] != t.Job {
 		a.report(what + ": should be a member of the registered job " + string(m.Job))
 		return

@@ -26,8 +26,8 @@ func (o owners) Owner(ref api.OwnerRef) *api.Owner {
 // Gone implements api.Owners.
 func (o owners) Gone(pod *v1.Pod) bool { return o.a.c.Tasks()[api.TaskID(pod.UID)].Tracking.OwnerGone }
 
-// rule returns the rule that assigns the tasks of the model to their jobs.
-func (a *audit) rule() api.MembershipRule {
+// ruleOf returns the rule that assigns the tasks of the model to their jobs.
+func ruleOf(a *audit) api.MembershipRule {
 	rule := api.MembershipRule{DefaultQueue: a.i.DefaultQueue, Sources: a.i.GroupSources, Groups: groups{a}, KueueGroups: a.i.KueueGroups}
 	if a.i.OwnerRules != nil {
 		rule.Owners = owners{a.i.OwnerRules, a}
@@ -36,7 +36,7 @@ func (a *audit) rule() api.MembershipRule {
 }
 
 // taskOwner checks what is recorded about the object that a task of the scheduler names.
-func (a *audit) taskOwner(what string, t *api.TaskInfo) {
+func taskOwner(a *audit, what string, t *api.TaskInfo) {
 	var ref api.OwnerRef
 	found := false
 	if a.i.OwnerRules != nil {
@@ -58,7 +58,7 @@ func (a *audit) taskOwner(what string, t *api.TaskInfo) {
 }
 
 // auditOwners checks the records of objects that make gangs of their pods.
-func (a *audit) auditOwners() {
+func auditOwners(a *audit) {
 	for ref, tasks := range a.i.OwnedTasks {
 		expect(a, "owner "+ref.Name+" has tasks", len(tasks) > 0, true)
 		for id, t := range tasks {
