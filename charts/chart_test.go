@@ -40,6 +40,9 @@ func TestTheChartIsTheSameAsConfig(t *testing.T) {
 		"with group sources": {"groupSources: [native, scheduler-plugins, volcano]", []string{
 			"../config/default", "../config/groupsources/native", "../config/groupsources/scheduler-plugins", "../config/groupsources/volcano",
 		}},
+		"with grouping": {"grouping: [jobset, kueue, trainjob, mpijob]", []string{
+			"../config/default", "../config/grouping/jobset", "../config/grouping/trainjob", "../config/grouping/mpijob",
+		}},
 		"as a dependency": {"global: {color: red}", []string{"../config/default"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ header=hack/boilerplate.go.txt
 rm -rf pkg/client
 find pkg/apis -name 'zz_generated.*' -delete
 rm -f config/crd/scheduling.batch-scheduler.dev_*.yaml
-rm -rf charts/batch-scheduler/crds charts/batch-scheduler/templates/{rbac,admission,groupsources}
+rm -rf charts/batch-scheduler/crds charts/batch-scheduler/templates/{rbac,admission,groupsources,grouping}
 
 go tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$types" "$config"
 
@@ -73,7 +73,7 @@ go run ./hack/reference api >docs/reference/scheduling-v1alpha1.md
 
 # The namespace of the chart is that of the release.
 chart=charts/batch-scheduler
-mkdir "$chart/crds" "$chart/templates/rbac" "$chart/templates/admission" "$chart/templates/groupsources"
+mkdir "$chart/crds" "$chart/templates/rbac" "$chart/templates/admission" "$chart"/templates/{groupsources,grouping}
 cp config/crd/scheduling.batch-scheduler.dev_*.yaml "$chart/crds"
 for file in config/{rbac,admission}/*.yaml; do
 	if [[ $file == */kustomization.yaml ]]; then
@@ -85,10 +85,12 @@ for file in config/{rbac,admission}/*.yaml; do
 		[[ $file == config/rbac/* ]] || echo '{{- end }}'
 	} >"$chart/templates/${file#config/}"
 done
-for dir in config/groupsources/*/; do
+for dir in config/groupsources/*/ config/grouping/*/; do
 	source=$(basename "$dir")
+	directory=$(basename "$(dirname "$dir")")
+	value=${directory/groupsources/groupSources}
 	{
-		echo "{{- if has \"$source\" .Values.groupSources }}"
+		echo "{{- if has \"$source\" .Values.$value }}"
 		first=yes
 		for file in "$dir"*.yaml; do
 			[[ $file == */kustomization.yaml ]] && continue
@@ -97,5 +99,5 @@ for dir in config/groupsources/*/; do
 			sed 's/batch-scheduler-system/{{ .Release.Namespace }}/g' "$file"
 		done
 		echo '{{- end }}'
-	} >"$chart/templates/groupsources/$source.yaml"
+	} >"$chart/templates/$directory/$source.yaml"
 done

@@ -92,6 +92,12 @@ func walk(prefix string, v reflect.Value, comments map[string]string) ([]member,
 			}
 		case reflect.Map:
 			m.Type = "map"
+		case reflect.Struct:
+			m.Type = "object"
+			var err error
+			if below, err = walk(m.Path+".", value, comments); err != nil {
+				return nil, err
+			}
 		case reflect.Pointer:
 			def, err := json.Marshal(value.Interface())
 			if err != nil {
@@ -99,7 +105,7 @@ func walk(prefix string, v reflect.Value, comments map[string]string) ([]member,
 			}
 			m.Type, m.Default = strings.ToLower(f.Type.Elem().Name()), strings.Trim(string(def), `"`)
 		default:
-			m.Type = f.Type.Kind().String()
+			m.Type, m.Default = f.Type.Kind().String(), fmt.Sprint(value.Interface())
 		}
 		list = append(append(list, m), below...)
 	}

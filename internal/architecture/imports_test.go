@@ -64,6 +64,10 @@ var importRules = []importRule{
 		because: "how PodGroups of other APIs are read is the same for the cache, for simulations and for the kubectl plugin",
 	},
 	{
+		from: []string{"pkg/scheduler/ownerapi/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/..."},
+		because: "which pods of an owner are a gang is the same for the cache and for simulations",
+	},
+	{
 		from: []string{"pkg/scheduler/model/..."}, only: []string{"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/model/..."},
 		because: "the model consists of the types of api and depends on nothing else",
 	},
@@ -155,7 +159,7 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/simulate/..."},
 		only: []string{
 			"internal/jobfailure", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
-			"pkg/scheduler/framework/...", "pkg/scheduler/groupapi", "pkg/scheduler/internal/devices", "pkg/scheduler/model",
+			"pkg/scheduler/framework/...", "pkg/scheduler/groupapi", "pkg/scheduler/internal/devices", "pkg/scheduler/model", "pkg/scheduler/ownerapi",
 		},
 		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
 	},

@@ -23,6 +23,7 @@
 //	  status        writes the status of PodGroups, Queues and pods
 //	  events        records Kubernetes events
 //	  groups        watches the PodGroups of other APIs
+//	  owners        watches the objects that make gangs of their pods
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
 //	reservation   policies that always run: nominations, starvation reservations, degraded gangs
@@ -35,6 +36,7 @@
 //	conf          the policy file
 //	metrics       what is measured
 //	groupapi      reads and writes the PodGroups of other APIs
+//	ownerapi      the rules by which objects of operators make gangs of their pods
 //	api           tasks, jobs, nodes, queues, resource vectors, decisions, reasons
 //
 // Imports run downwards only; a test in internal/architecture holds that. An action or plugin knows

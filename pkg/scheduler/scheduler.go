@@ -43,7 +43,7 @@ type Options struct {
 
 	Kube     kubernetes.Interface
 	Batch    versioned.Interface
-	Dynamic  dynamic.Interface // for PodGroups of other APIs; may be nil if the configuration has no such source
+	Dynamic  dynamic.Interface // for PodGroups of other APIs and owners of pods; may be nil if no configuration needs them
 	Config   *conf.Configuration
 	Registry *framework.Registry
 	Metrics  *metrics.Metrics
@@ -77,8 +77,9 @@ type Scheduler struct {
 
 // activation is what a new configuration puts in force.
 type activation struct {
-	profile *framework.Profile
-	sources api.GroupSources
+	profile  *framework.Profile
+	sources  api.GroupSources
+	grouping api.Grouping
 }
 
 // New returns a scheduler. Nothing runs before Start.
@@ -100,6 +101,7 @@ func New(options Options) (*Scheduler, error) {
 		Batch:          options.Batch,
 		Dynamic:        options.Dynamic,
 		GroupSources:   options.Config.GroupSources,
+		Grouping:       options.Config.Grouping,
 		Informers:      s.informers,
 		BindWorkers:    options.BindWorkers,
 		Metrics:        options.Metrics,
@@ -143,7 +145,8 @@ func (s *Scheduler) SetConfiguration(ctx context.Context, config *conf.Configura
 		return err
 	}
 	s.cache.EnableGroupSources(ctx, config.GroupSources)
-	s.next.Store(&activation{profile, config.GroupSources})
+	s.cache.EnableGrouping(ctx, config.Grouping)
+	s.next.Store(&activation{profile, config.GroupSources, config.Grouping})
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -215,6 +218,7 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	if next := s.next.Swap(nil); next != nil {
 		s.profile, s.decided = next.profile, 0
 		s.cache.UseGroupSources(next.sources)
+		s.cache.UseGrouping(next.grouping)
 	}
 
 	// 2. Apply the events since the last cycle. If the model has not changed, this cycle would decide

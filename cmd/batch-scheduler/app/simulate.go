@@ -193,6 +193,9 @@ func (s *simulation) read(ctx context.Context, policies []simulate.Policy, print
 		if err = objects.AddOtherGroups(ctx, api.dynamic, policy.GroupSources); err != nil {
 			return nil, err
 		}
+		if err = simulate.AddOwners(ctx, objects, api.dynamic, policy.Grouping); err != nil {
+			return nil, err
+		}
 	}
 	if s.objects == "" {
 		return objects, nil

@@ -18,8 +18,8 @@ import (
 type TaskID types.UID
 
 // JobID names a job: "group/<namespace>/<name>" for the members of a PodGroup, "<source>/<namespace>/<name>" for
-// those of a PodGroup of another API, and a "keyed/…", "shadow/…", "orphaned/…" or "unsupported/…" id for jobs that
-// have none (see Membership).
+// those of a PodGroup of another API, and a "keyed/…", "owned/…", "unknown/…", "shadow/…", "orphaned/…" or
+// "unsupported/…" id for jobs that have none (see Membership).
 type JobID string
 
 // QueueID is the name of a Queue; queues are cluster scoped.
@@ -38,6 +38,8 @@ type Membership struct {
 	MinMember int32
 	// Unsupported is the group of another API that the pod names, which keeps it from being placed; nil if it names none.
 	Unsupported *GroupReference
+	// Owner is the object that makes a gang of the pods of the job; nil if there is none.
+	Owner *JobOwner
 }
 
 // Commitment is what the scheduler's Binding writes on a bound pod: from then on it decides where the pod
@@ -66,6 +68,8 @@ type MembershipRule struct {
 	DefaultQueue QueueID // of pods that name none
 	Sources      GroupSources
 	Groups       Groups
+	Owners       Owners // nil if no kind of owners makes gangs
+	KueueGroups  bool   // the labels of Kueue's groups of pods count as group keys
 }
 
 // Groups are the groups that exist.
@@ -88,10 +92,11 @@ type Groups interface {
 //  4. the label scheduling.x-k8s.io/pod-group, if the source scheduler-plugins is enabled;
 //  5. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano: a group of Volcano if that source is enabled and
 //     there is no PodGroup of this scheduler with this name;
-//  6. the annotation scheduling.batch-scheduler.dev/group-key: one job per key and queue;
+//  6. the annotation scheduling.batch-scheduler.dev/group-key, or that of Kueue if it is enabled: one job per key and queue;
 //  7. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
 //     gang starts alone;
-//  8. one shadow job per controller owner and queue, else one per pod.
+//  8. the rule of an owner, if its kind is enabled and the pod has no annotation scheduling.k8s.io/group-min-member;
+//  9. one shadow job per controller owner and queue, else one per pod.
 func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Membership {
 	if binding != nil && binding.GroupUID != "" {
 		if g := rule.Groups.GroupWithUID(binding.GroupUID); g != nil && g.Namespace == pod.Namespace && !g.Basic && rule.Groups.QueueOf(g) == binding.Queue {
@@ -112,7 +117,7 @@ func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Members
 	if queue == "" {
 		queue = rule.DefaultQueue
 	}
-	if key := pod.Annotations[v1alpha1.AnnotationGroupKey]; key != "" {
+	if key := rule.groupKeyOf(pod); key != "" {
 		n, _ := KeyedMinMember(pod)
 		return Membership{Job: JobID(keyedPrefix + pod.Namespace + "/" + string(queue) + "/" + key), Queue: queue, MinMember: n}
 	}
@@ -120,6 +125,11 @@ func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Members
 		if group := unsupportedGroup(pod, rule.Sources); group != nil {
 			id := JobID("unsupported/" + pod.Namespace + "/" + group.Field + "/" + group.Name + "/" + string(queue))
 			return Membership{Job: id, Queue: queue, MinMember: ShadowMinMember(pod), Unsupported: group}
+		}
+	}
+	if pod.Annotations[v1alpha1.AnnotationGroupMinMember] == "" {
+		if m, found := rule.ofOwner(pod, queue); found {
+			return m
 		}
 	}
 	return Membership{Job: shadowJob(pod, queue), Queue: queue, MinMember: ShadowMinMember(pod)}
@@ -232,9 +242,40 @@ func (j *JobInfo) GroupKey() string {
 	return strings.SplitN(rest, "/", 3)[2] // after namespace and queue
 }
 
+// How the pods of a group of Kueue name their group, and how many pods it has.
+const (
+	LabelKueueGroup          = "kueue.x-k8s.io/pod-group-name"
+	AnnotationKueueGroupSize = "kueue.x-k8s.io/pod-group-total-count"
+)
+
+// groupKeyOf returns the group key of a pod; empty if it has none.
+func (rule *MembershipRule) groupKeyOf(pod *v1.Pod) string {
+	if key := pod.Annotations[v1alpha1.AnnotationGroupKey]; key != "" || !rule.KueueGroups {
+		return key
+	}
+	return pod.Labels[LabelKueueGroup]
+}
+
+// GroupKeyFields returns the field that gives a pod its group key, such as "annotation K", and the annotation with the size
+// of the gang.
+func GroupKeyFields(pod *v1.Pod) (key, size string) {
+	if usesKueueGroup(pod) {
+		return "label " + LabelKueueGroup, AnnotationKueueGroupSize
+	}
+	return "annotation " + v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember
+}
+
+func usesKueueGroup(pod *v1.Pod) bool {
+	return pod.Annotations[v1alpha1.AnnotationGroupKey] == "" && pod.Labels[LabelKueueGroup] != ""
+}
+
 // KeyedMinMember returns the gang size that a pod with a group key names, and whether it names one; 1 if it does not.
 func KeyedMinMember(pod *v1.Pod) (n int32, ok bool) {
-	parsed, err := strconv.ParseInt(pod.Annotations[v1alpha1.AnnotationMinMember], 10, 32)
+	size := v1alpha1.AnnotationMinMember
+	if usesKueueGroup(pod) {
+		size = AnnotationKueueGroupSize
+	}
+	parsed, err := strconv.ParseInt(pod.Annotations[size], 10, 32)
 	if err != nil || parsed < 1 {
 		return 1, false
 	}

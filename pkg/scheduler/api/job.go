@@ -28,6 +28,8 @@ type JobInfo struct {
 	// Unsupported is the group of another API that the members of a shadow name; nil if they name none. They are not
 	// placed, and what they request does not count.
 	Unsupported *GroupReference
+	// Owner is the object that makes a gang of the members of a shadow; nil if there is none.
+	Owner *JobOwner
 
 	// QueueName is the queue that the job asks for.
 	QueueName QueueID
@@ -55,7 +57,7 @@ type JobInfo struct {
 	Allocated Resource
 	// Releasing sums members that are being deleted.
 	Releasing Resource
-	// Requested sums members that are pending and not gated; zero for a job with an Unsupported group.
+	// Requested sums members that are pending and not gated; zero for a job with an Unsupported group or an unknown owner.
 	Requested Resource
 
 	// Tracking is maintained by package model.

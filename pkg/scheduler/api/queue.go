@@ -23,7 +23,7 @@ type QueueInfo struct {
 	Allocated Resource
 	// Releasing sums members that are being deleted: the cap still counts them.
 	Releasing Resource
-	// Requested sums members that are pending and not gated, without those of jobs with an Unsupported group.
+	// Requested sums members that are pending and not gated, without those of jobs with an Unsupported group or an unknown owner.
 	Requested Resource
 	// Reserved is what a session reserves of the caps for single jobs of the queue.
 	Reserved Resource

@@ -72,6 +72,11 @@ type TaskTracking struct {
 	// QueueLabel is the queue that the pod names, if groups of other APIs are read.
 	QueueLabel QueueID
 
+	// Owner is the object whose rule applies to the pod, shared with its other pods; nil if there is none. OwnerGone is set
+	// if it does not exist.
+	Owner     *OwnerRef
+	OwnerGone bool
+
 	// Class is the equivalence class as of ClassAt.
 	Class   *EquivalenceClass
 	ClassAt ClassVersion

@@ -59,6 +59,6 @@ func (g groups) QueueOf(group *api.Group) api.QueueID {
 
 // names reports whether a pod that was not bound for a group is a member of the group.
 func (g groups) names(t *api.TaskInfo, group *api.Group) bool {
-	m := api.MembershipOf(t.Pod, nil, api.MembershipRule{Sources: g.a.i.GroupSources, Groups: g})
+	m := api.MembershipOf(t.Pod, nil, ruleOf(g.a))
 	return api.GroupKey{Source: m.Source, Name: m.Group} == group.Key()
 }

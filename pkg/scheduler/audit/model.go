@@ -38,6 +38,7 @@ func Model(c *model.Cluster) error {
 	a.auditNodes()
 	a.auditSignatures()
 	a.auditGroups()
+	auditOwners(a)
 	a.auditBudgets()
 	return a.err()
 }
@@ -208,13 +209,15 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	expect(a, what+" is known by its native group", a.i.NativeTasks[native][t.ID] == t, native != "")
 	if !slices.Contains(a.i.SchedulerNames, t.Pod.Spec.SchedulerName) {
 		expect(a, what+" is foreign and has no job", t.Job, nil)
+		expect(a, what+" is foreign and names no owner", t.Tracking.Owner, nil)
 		return
 	}
 	commitment := api.CommitmentOf(t.Pod)
 	if t.Tracking.Bind != nil {
 		commitment = t.Tracking.Bind
 	}
-	m := api.MembershipOf(t.Pod, commitment, api.MembershipRule{DefaultQueue: a.i.DefaultQueue, Sources: a.i.GroupSources, Groups: groups{a}})
+	taskOwner(a, what, t)
+	m := api.MembershipOf(t.Pod, commitment, ruleOf(a))
 	if t.Job == nil || t.Job.ID != m.Job || a.c.Jobs()[m.Job] != t.Job {
 		a.report(what + ": should be a member of the registered job " + string(m.Job))
 		return
@@ -222,8 +225,12 @@ func (a *audit) taskJob(what string, t *api.TaskInfo) {
 	expect(a, what+" group of its job", t.Job.GroupName, m.Group)
 	expect(a, what+" source of its job", t.Job.Source, m.Source)
 	expect(a, what+" unsupported group of its job", ptr.Deref(t.Job.Unsupported, api.GroupReference{}), ptr.Deref(m.Unsupported, api.GroupReference{}))
+	expect(a, what+" owner of its job", ptr.Deref(t.Job.Owner, api.JobOwner{}), ptr.Deref(m.Owner, api.JobOwner{}))
 	if m.Group == "" {
 		expect(a, what+" queue of its job", t.Job.QueueName, m.Queue)
+	}
+	if m.Owner != nil {
+		expect(a, what+" minMember of its job", t.Job.MinMember, m.MinMember)
 	}
 	if t.Tracking.IndexInJob >= len(t.Job.Tasks) || t.Job.Tasks[t.Tracking.IndexInJob] != t {
 		a.report(what + ": its job does not list it at its index")
@@ -284,7 +291,7 @@ func (a *audit) addToJob(t *api.TaskInfo) {
 	case api.Pending:
 		if t.Gated {
 			s.gated++
-		} else if t.Job.Unsupported == nil {
+		} else if t.Job.Unsupported == nil && !t.Job.Owner.Missing() {
 			s.requested.Add(t.Request)
 		}
 	}

@@ -106,7 +106,7 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 			priority, active = t.Priority, true
 		}
 		switch {
-		case j.OrphanedGroup() != "":
+		case j.OrphanedGroup() != "" || j.Owner != nil:
 		case j.GroupKey() == "":
 			minMember = max(minMember, api.ShadowMinMember(t.Pod))
 		case t.Status != api.Succeeded && t.Status != api.Failed:
@@ -126,7 +126,7 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 	}
 	expect(a, what+" priority", j.Priority, priority)
 	expect(a, what+" has pods that disagree about its size", j.Tracking.Conflict != "", sizes[0] || len(sizes) > 1)
-	if j.Shadow() {
+	if j.Shadow() && j.Owner == nil {
 		expect(a, what+" minMember", j.MinMember, minMember)
 	}
 	var phase v1alpha1.PodGroupPhase

@@ -28,6 +28,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/groups"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/status"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/ownerapi"
 )
 
 // Options are the parts of a Cache. All are required, except where a default is named.
@@ -44,6 +45,8 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// GroupSources are the other APIs whose PodGroups are read, until UseGroupSources.
 	GroupSources api.GroupSources
+	// Grouping are the kinds of objects that make gangs of their pods, until UseGrouping.
+	Grouping api.Grouping
 	// Informers are shared with the plugins and must not be started before New.
 	Informers informers.SharedInformerFactory
 
@@ -98,6 +101,7 @@ type Cache struct {
 
 	groupInformers externalversions.SharedInformerFactory
 	groups         *groups.Watcher // of other APIs; nil if there is no client for them
+	owners         *ownerFeed
 	sources        []*source
 	failures       *watchFailures
 	trimmer        *trimmer
@@ -146,6 +150,7 @@ func New(o Options) (*Cache, error) {
 	for _, name := range o.SchedulerNames {
 		o.Metrics.PodsBoundByOthers(name, 0)
 	}
+	c.owners = newOwnerFeed(c)
 	c.model = c.emptyModel(nil)
 	c.groups = newGroups(c)
 	c.wireEffects()
@@ -187,12 +192,17 @@ func (c *Cache) yieldToAll(ctx context.Context, atMost time.Duration) {
 
 // emptyModel returns a model without objects that takes over a record of operations in flight.
 func (c *Cache) emptyModel(inFlight *model.InFlight) *model.Cluster {
-	return model.NewCluster(model.Options{
+	o := model.Options{
 		SchedulerNames: c.options.SchedulerNames,
 		DefaultQueue:   api.QueueID(c.options.DefaultQueue),
 		GroupSources:   c.groupSources,
+		KueueGroups:    c.owners.grouping.Kinds.Has(api.KindKueue),
 		InFlight:       inFlight,
-	})
+	}
+	if rules := ownerapi.RulesOf(c.owners.grouping); rules != nil {
+		o.OwnerRules = rules
+	}
+	return model.NewCluster(o)
 }
 
 // Model returns the model, which Rebuild replaces. Only the scheduling goroutine may use it.
@@ -223,6 +233,7 @@ func (c *Cache) Apply() int {
 		}
 	}
 	c.devices.requestFrom(c.model.Dims())
+	c.owners.resolve()
 	if len(batch) > 0 {
 		c.options.Metrics.EventsApplied(c.options.Clock.Since(since))
 	}
@@ -285,6 +296,20 @@ func (c *Cache) UseGroupSources(sources api.GroupSources) {
 	c.Rebuild()
 	if c.groups != nil {
 		c.groups.Keep(sources)
+	}
+}
+
+// EnableGrouping starts the informers of the objects that make gangs of their pods, and returns when they have synced. The
+// model makes the gangs from UseGrouping on.
+func (c *Cache) EnableGrouping(ctx context.Context, grouping api.Grouping) {
+	c.owners.enable(ctx, grouping)
+}
+
+// UseGrouping builds the model with other rules for gangs, if they are others than before. Only the scheduling goroutine may
+// call it.
+func (c *Cache) UseGrouping(grouping api.Grouping) {
+	if c.owners.use(grouping) {
+		c.Rebuild()
 	}
 }
 

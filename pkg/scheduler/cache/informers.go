@@ -175,6 +175,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 	if !c.synced.Load() {
 		c.EnableGroupSources(ctx, c.options.GroupSources)
+		c.EnableGrouping(ctx, c.options.Grouping)
 	}
 	c.synced.Store(true)
 	c.wakeUp()

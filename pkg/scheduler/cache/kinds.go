@@ -50,6 +50,7 @@ const (
 	rankPriorityClass
 	rankQueue
 	rankPodGroup
+	rankOwner
 	rankDeviceResources // not an object: what device classes provide
 	rankNodeDevices     // nor this one: the devices of a node
 	rankNode

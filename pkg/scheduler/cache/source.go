@@ -18,6 +18,7 @@ import (
 type source struct {
 	name     string // the resource, as kubectl names it
 	custom   bool   // the resource is defined by this project
+	role     string // the directory with the ClusterRole that allows to read it; config/default if empty
 	log      logr.Logger
 	failures *watchFailures // of all sources
 	metrics  Metrics
@@ -64,6 +65,9 @@ func (s *source) hint(err error) string {
 	case apierrors.IsNotFound(err) && s.custom:
 		return "the custom resources are not installed: kubectl apply -k config/crd"
 	case apierrors.IsForbidden(err):
+		if s.role != "" {
+			return "the scheduler has no ClusterRole that allows it; pods of these objects wait: kubectl apply -k the directory of the kind in " + s.role
+		}
 		return "the scheduler's ClusterRole does not allow it, or the API server has just been started and has not read it yet: kubectl apply -k config/default"
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not accept the credentials: check --kubeconfig or the service account"

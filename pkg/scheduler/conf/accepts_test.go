@@ -228,3 +228,31 @@ func TestGroupSources(t *testing.T) {
 		})
 	}
 }
+
+func TestGrouping(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given string
+		want  api.Grouping
+	}{
+		"absent":          {"", api.Grouping{}},
+		"without a value": {"grouping:", api.Grouping{}},
+		"without kinds":   {"grouping: {kinds: []}", api.Grouping{}},
+		"a kind":          {"grouping: {kinds: [jobset]}", api.Grouping{Kinds: api.KindJobSet}},
+		"Jobs":            {"grouping: {kinds: [job, raycluster]}", api.Grouping{Kinds: api.KindJob | api.KindRayCluster}},
+		"indexed Jobs":    {"grouping: {kinds: [job], job: indexed}", api.Grouping{Kinds: api.KindJob, IndexedJobs: true}},
+		"all": {"grouping: {kinds: [job, jobset, kubeflow, kueue, leaderworkerset, mpijob, raycluster, sparkapplication, trainjob], job: basic}", api.Grouping{
+			Kinds: api.KindJob | api.KindJobSet | api.KindKubeflow | api.KindKueue | api.KindLeaderWorkerSet | api.KindMPIJob | api.KindRayCluster |
+				api.KindSparkApplication | api.KindTrainJob,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, err := conf.Parse("f", []byte("actions: allocate\n"+tc.given), testCatalog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Grouping != tc.want {
+				t.Errorf("got %+v, want %+v", got.Grouping, tc.want)
+			}
+		})
+	}
+}

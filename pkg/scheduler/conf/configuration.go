@@ -31,6 +31,9 @@ type Configuration struct {
 
 	// GroupSources are the APIs whose PodGroups are read besides those of this scheduler.
 	GroupSources api.GroupSources
+
+	// Grouping are the kinds of objects that make gangs of their pods.
+	Grouping api.Grouping
 }
 
 // Tier is a list of plugins that the scheduler calls as one group, in this order.
@@ -74,7 +77,10 @@ const (
 
 // newConfiguration converts an object whose defaults are set.
 func newConfiguration(object *v1alpha1.SchedulerConfiguration) *Configuration {
-	c := &Configuration{Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration, GroupSources: groupSources(object.GroupSources)}
+	c := &Configuration{
+		Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration,
+		GroupSources: groupSources(object.GroupSources), Grouping: grouping(&object.Grouping),
+	}
 	for _, tier := range object.Tiers {
 		var plugins []Plugin
 		for _, p := range tier.Plugins {

@@ -75,6 +75,7 @@ func Parse(source string, data []byte, catalog Catalog) (*Configuration, []Warni
 	r.invalid(validation.ValidateSchedulerConfiguration(object))
 	r.invalid(catalog.validate(object))
 	r.invalid(validateGroupSources(object.GroupSources))
+	r.invalid(validateGrouping(&object.Grouping))
 
 	c := newConfiguration(object)
 	r.adviseOnActions(object, c, catalog)

@@ -234,6 +234,26 @@ f:4: groupSources[1]: Invalid value: "vulcano": no such source of PodGroups; did
 f:5: groupSources[2]: Invalid value: "kai": no such source of PodGroups; known sources: native, own, scheduler-plugins, volcano
 f:6: groupSources[3]: Duplicate value: "own"`,
 		},
+		"kinds of grouping that are unknown or listed twice": {
+			given: "actions: allocate\ngrouping:\n  kinds:\n  - jobset\n  - jobsets\n  - deployment\n  - jobset\n  kind: jobset",
+			want: `
+f:5: grouping.kinds[1]: Invalid value: "jobsets": no such kind of objects; did you mean "jobset"?
+f:6: grouping.kinds[2]: Invalid value: "deployment": no such kind of objects; known kinds: job, jobset, kubeflow, kueue, leaderworkerset, mpijob, raycluster, sparkapplication, trainjob
+f:7: grouping.kinds[3]: Duplicate value: "jobset"
+f:8: grouping.kind: Forbidden: no such field; did you mean "kinds"?`,
+		},
+		"a mode of Jobs that does not exist": {
+			given: "actions: allocate\ngrouping:\n  kinds: [job]\n  job: indexd",
+			want:  `f:4: grouping.job: Invalid value: "indexd": no such value; did you mean "indexed"?`,
+		},
+		"a mode of Jobs without Jobs": {
+			given: "actions: allocate\ngrouping:\n  kinds: [jobset]\n  job: indexed",
+			want:  `f:4: grouping.job: Invalid value: "indexed": has no effect unless kinds contains "job"`,
+		},
+		"grouping that is a list": {
+			given: "actions: allocate\ngrouping: [jobset]",
+			want:  "f:2: grouping: Invalid value: must be a mapping of keys to values, not a list",
+		},
 		"a source that is no list": {
 			given: "actions: allocate\ngroupSources: volcano",
 			want:  `f:2: groupSources: Invalid value: must be a list, not the single value "volcano"`,

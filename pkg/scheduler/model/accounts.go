@@ -118,7 +118,7 @@ func accountJob(j *api.JobInfo, t *api.TaskInfo, sign int32) {
 		if j.Queue != nil {
 			move(&j.Queue.Releasing, t.Request)
 		}
-	case t.Waiting() && j.Unsupported == nil:
+	case t.Waiting() && j.Unsupported == nil && !j.Owner.Missing():
 		move(&j.Requested, t.Request)
 		if j.Queue != nil {
 			move(&j.Queue.Requested, t.Request)

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,6 +18,8 @@ type Options struct {
 	SchedulerNames []string    // pods with one of these in spec.schedulerName are scheduled
 	DefaultQueue   api.QueueID // the queue of groups and pods that name none
 	GroupSources   api.GroupSources
+	OwnerRules     api.OwnerRules // nil if no kind of owners makes gangs
+	KueueGroups    bool           // the labels of Kueue's groups of pods count as group keys
 	// InFlight is the record of the model that this one replaces; nil if there was none.
 	InFlight *InFlight
 }
@@ -151,11 +154,13 @@ func (c *Cluster) EachReleasing(visit func(*api.TaskInfo)) {
 func (c *Cluster) BudgetsAllow(u api.Unit) bool { return c.budgets.allow(u) }
 
 // Admissible returns why no task of the job can be placed whatever plugins answer: its group is of another API, its
-// group or queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
+// owner was not read, its group or queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
 func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	switch {
 	case j.Unsupported != nil:
 		return &api.Verdict{Reason: v1alpha1.ReasonUnsupportedPodGroupAPI, Group: j.Unsupported}
+	case j.Owner.Missing():
+		return ownerUnknown(j)
 	case j.GroupName != "" && j.Group == nil:
 		return groupNotFound(j)
 	case j.Group != nil && j.Group.NotSupported != "":
@@ -180,6 +185,16 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 // notSupported names the field of the group that the scheduler cannot honour.
 func notSupported(j *api.JobInfo) *api.Verdict {
 	return &api.Verdict{Reason: v1alpha1.ReasonNotSupported, Group: j.Group.Key().Reference(), Detail: j.Group.NotSupported}
+}
+
+// ownerUnknown names the object that was not read.
+func ownerUnknown(j *api.JobInfo) *api.Verdict {
+	detail := j.Owner.Problem
+	if detail == "" {
+		detail = "it was not read yet, or the scheduler lacks the permission"
+	}
+	return &api.Verdict{Reason: v1alpha1.ReasonOwnerUnknown, Detail: fmt.Sprintf(
+		"it is not known how many pods %s %q starts together: %s", j.Owner.Kind, j.Owner.Name, detail)}
 }
 
 // groupNotFound names the annotation of kube-batch if all members name their group by it.

@@ -40,6 +40,9 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 		"set other":       m.setOtherGroup,
 		"delete other":    m.deleteOtherGroup,
 		"delete group":    m.deleteGroup,
+		"set owner":       m.setOwner,
+		"delete owner":    m.deleteOwner,
+		"owner gone":      m.ownerGone,
 		"set queue":       m.setQueue,
 		"delete queue":    m.deleteQueue,
 		"priority class":  m.priorityClass,
@@ -66,6 +69,7 @@ type machine struct {
 	queues     map[string]*v1alpha1.Queue
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*v1.Namespace
+	owners     map[string]*api.Owner // by name
 	devices    map[string]v1.ResourceList
 	classes    []v1.ResourceName // the resources that device classes provide
 	inFlight   map[api.TaskID]bool
@@ -74,7 +78,8 @@ type machine struct {
 
 func newMachine() *machine {
 	return &machine{
-		c:          newClusterOfSources(),
+		c:          newClusterOfOwners(),
+		owners:     map[string]*api.Owner{},
 		others:     map[string]*api.Group{},
 		pods:       map[types.UID]*v1.Pod{},
 		nodes:      map[string]*v1.Node{},
@@ -140,6 +145,13 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 		"ours native":  boundBy("q1", "native-g0.0", "n1"),
 		"other API 2":  annotated("scheduling.volcano.sh/group-name", "y"),
 		"queue":        withLabel(v1alpha1.LabelQueue, "q1"),
+		"owner 0":      ofOwner("o0", "o0.0"),
+		"owner 0 by":   ofOwner("o0", ""),
+		"owner 1":      ofOwner("o1", "o1.1"),
+		"stage":        withLabel(stageLabel, "stage-1"),
+		"attempt":      withLabel(attemptLabel, "1"),
+		"kueue":        withLabel("kueue.x-k8s.io/pod-group-name", "k"),
+		"kueue 2":      annotated("kueue.x-k8s.io/pod-group-total-count", "2"),
 		"red":          withLabel("color", "red"),
 		"min member":   annotated(v1alpha1.AnnotationGroupMinMember, "3"),
 		"group key":    annotated(v1alpha1.AnnotationGroupKey, "k"),
@@ -276,6 +288,40 @@ func (m *machine) deleteOtherGroup(t *rapid.T) {
 		delete(m.others, id)
 	}
 	m.event(func() { m.c.Events().DeleteGroup(g.Key(), g.UID) })
+}
+
+func drawOwner(t *rapid.T, sizes ...int32) *api.Owner {
+	name := one(t, "owner", "o0", "o1")
+	return anOwner(name, name+"."+one(t, "incarnation", "0", "1"), sizes...)
+}
+
+func (m *machine) setOwner(t *rapid.T) {
+	o := drawOwner(t, int32(rapid.IntRange(1, 3).Draw(t, "min")), 2)
+	if maybe(t, "one stage") {
+		o.Gangs = o.Gangs[:1]
+	}
+	if maybe(t, "malformed") {
+		o.Problem = one(t, "problem", "", "one", "two")
+	}
+	m.owners[o.Name] = o
+	m.event(func() { model.Owners(m.c).Set(o) })
+}
+
+func (m *machine) deleteOwner(t *rapid.T) {
+	o := drawOwner(t)
+	if known := m.owners[o.Name]; known != nil && known.UID == o.UID {
+		delete(m.owners, o.Name)
+	}
+	m.event(func() { model.Owners(m.c).Delete(o.Key(), o.UID) })
+}
+
+func (m *machine) ownerGone(t *rapid.T) {
+	o := drawOwner(t)
+	ref := api.OwnerRef{OwnerKey: o.Key(), UID: o.UID}
+	if maybe(t, "by name") {
+		ref.UID = ""
+	}
+	m.event(func() { model.Owners(m.c).Gone(ref) })
 }
 
 func (m *machine) setQueue(t *rapid.T) {
@@ -427,10 +473,18 @@ func (m *machine) compare(t *rapid.T) {
 
 // rebuilt makes a model from the final objects in a random order, and from the record of the operations in flight.
 func (m *machine) rebuilt(seed int64) *model.Cluster {
-	c := model.NewCluster(model.Options{SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", GroupSources: api.AllGroupSources(), InFlight: m.c.InFlight()})
+	c := model.NewCluster(model.Options{
+		SchedulerNames: []string{ourScheduler}, DefaultQueue: "default", GroupSources: api.AllGroupSources(), InFlight: m.c.InFlight(),
+		OwnerRules: labelRules{}, KueueGroups: true,
+	})
 	var events []func()
-	for _, uid := range sortedKeys(m.pods) {
-		events = append(events, func() { c.Events().SetPod(m.pods[uid]) })
+	for _, uid := range sortedKeys(m.pods) { // that an owner is gone counts for the pods that existed by then
+		if task := m.c.Tasks()[api.TaskID(uid)]; task.Tracking.OwnerGone {
+			c.Events().SetPod(m.pods[uid])
+			model.Owners(c).Gone(*task.Tracking.Owner)
+		} else {
+			events = append(events, func() { c.Events().SetPod(m.pods[uid]) })
+		}
 	}
 	for _, name := range sortedKeys(m.nodes) {
 		events = append(events, func() { c.Events().SetNode(m.nodes[name]) })
@@ -444,6 +498,9 @@ func (m *machine) rebuilt(seed int64) *model.Cluster {
 	}
 	for _, id := range sortedKeys(m.others) {
 		events = append(events, func() { c.Events().SetGroup(m.others[id]) })
+	}
+	for _, name := range sortedKeys(m.owners) {
+		events = append(events, func() { model.Owners(c).Set(m.owners[name]) })
 	}
 	for _, name := range sortedKeys(m.queues) {
 		events = append(events, func() { c.Events().SetQueue(m.queues[name]) })

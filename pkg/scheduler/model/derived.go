@@ -5,10 +5,10 @@ package model
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -42,17 +42,23 @@ func shadowKey(t *api.TaskInfo) string {
 // updateShadow derives what a PodGroup would specify from the members, independent of their order.
 func updateShadow(j *api.JobInfo) {
 	key := j.GroupKey()
-	j.MinMember, j.Created, j.Key = 1, 0, ""
+	j.Created, j.Key = 0, ""
+	if j.Owner == nil {
+		j.MinMember = 1
+	}
 	for _, t := range j.Tasks {
 		if owner := shadowKey(t); j.Key == "" || owner < j.Key {
 			j.Key = owner
 		}
-		if j.OrphanedGroup() == "" && key == "" {
+		if j.OrphanedGroup() == "" && key == "" && j.Owner == nil {
 			j.MinMember = max(j.MinMember, api.ShadowMinMember(t.Pod))
 		}
 		if j.Created == 0 || t.Created < j.Created {
 			j.Created = t.Created
 		}
+	}
+	if j.Owner != nil {
+		j.Key = j.Namespace + "/" + j.Owner.Name
 	}
 	if key != "" {
 		j.Key = j.Namespace + "/" + key
@@ -63,15 +69,18 @@ func updateShadow(j *api.JobInfo) {
 // updateKeyed derives the size of a gang whose pods have a group key. Pods that have ended do not count.
 func updateKeyed(j *api.JobInfo) {
 	var least, most int32
-	var without string // the first pod without a valid size, by name
+	var first, without *api.TaskInfo // the first pod, and the first one without a valid size, by name
 	for _, t := range j.Tasks {
 		if t.Status.Ended() {
 			continue
 		}
+		if first == nil || t.Key < first.Key {
+			first = t
+		}
 		n, ok := api.KeyedMinMember(t.Pod)
 		switch {
-		case !ok && (without == "" || t.Key < without):
-			without = t.Key
+		case !ok && (without == nil || t.Key < without.Key):
+			without = t
 		case ok && least == 0:
 			least, most = n, n
 		case ok:
@@ -80,11 +89,11 @@ func updateKeyed(j *api.JobInfo) {
 	}
 	j.MinMember, j.Tracking.Conflict = max(most, 1), ""
 	switch {
-	case without != "":
-		j.Tracking.Conflict = fmt.Sprintf("pod %s has the annotation %s, so it needs a positive number in %s",
-			without, v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember)
+	case without != nil:
+		key, size := api.GroupKeyFields(without.Pod)
+		j.Tracking.Conflict = fmt.Sprintf("pod %s has the %s, so it needs a positive number in %s", without.Key, key, size)
 	case least != most:
-		j.Tracking.Conflict = fmt.Sprintf("pods with one %s name different sizes in %s: %d and %d",
-			v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember, least, most)
+		key, size := api.GroupKeyFields(first.Pod)
+		j.Tracking.Conflict = fmt.Sprintf("pods with one %s name different sizes in %s: %d and %d", key[strings.Index(key, " ")+1:], size, least, most)
 	}
 }

@@ -111,6 +111,9 @@ func (e Events) DeletePod(uid types.UID) {
 	c.nodes.removeNominated(t)
 	c.jobs.leave(t)
 	c.jobs.setNativeGroup(t, "")
+	if c.jobs.owners != nil {
+		c.jobs.owners.forget(t)
+	}
 	node := t.Node
 	c.signatures.release(t.Signature)
 	delete(c.evictions.blocked, t)

@@ -24,6 +24,11 @@ type Inspection struct {
 	GroupsByUID     map[types.UID]*api.Group
 	GroupsByKey     map[api.GroupKey]*api.Group
 	NativeTasks     map[string]map[api.TaskID]*api.TaskInfo // by the namespace/name of the native group that they name and do not count in
+	OwnerRules      api.OwnerRules                          // nil if no kind of owners makes gangs; then the next three are nil
+	Owners          map[api.OwnerKey]*api.Owner
+	OwnedTasks      map[api.OwnerRef]map[api.TaskID]*api.TaskInfo // by the object that they name
+	MissingOwners   map[api.OwnerRef]bool
+	KueueGroups     bool
 	PriorityClasses map[string]int32
 	OrphanedJobs    map[types.UID]map[api.JobID]*api.JobInfo // by UID of the deleted group
 	ChangedJobs     []*api.JobInfo                           // since the last Recompute
@@ -63,6 +68,7 @@ func Inspect(c *Cluster) Inspection {
 		NativeTasks:          c.jobs.native,
 		GroupsByUID:          c.jobs.groups.byUID,
 		GroupsByKey:          c.jobs.groups.byKey,
+		KueueGroups:          c.jobs.kueueGroups,
 		PriorityClasses:      c.jobs.groups.priorities,
 		OrphanedJobs:         c.jobs.orphaned,
 		ChangedJobs:          c.jobs.changed,
@@ -77,6 +83,15 @@ func Inspect(c *Cluster) Inspection {
 		UnconfirmedEvictions: c.budgets.unconfirmed,
 		RestoredBinds:        c.inFlight.binds,
 		RestoredEvictions:    c.inFlight.evictions,
+	}
+	if ot := c.jobs.owners; ot != nil {
+		i.OwnerRules, i.Owners, i.MissingOwners = ot.rules, ot.byKey, ot.missing
+		i.OwnedTasks = map[api.OwnerRef]map[api.TaskID]*api.TaskInfo{}
+		for _, byUID := range ot.tasks {
+			for _, of := range byUID {
+				i.OwnedTasks[of.ref] = of.tasks
+			}
+		}
 	}
 	for key, term := range terms.byKey {
 		i.TermReferences[key] = term.refs

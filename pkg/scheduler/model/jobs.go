@@ -19,6 +19,8 @@ import (
 type jobTable struct {
 	schedulerNames []string
 	sources        api.GroupSources
+	owners         *ownerTable // nil if no kind of owners makes gangs
+	kueueGroups    bool
 	dims           *api.Dimensions
 	generations    *api.Generations
 	inFlight       *InFlight
@@ -42,6 +44,8 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 	return jobTable{
 		schedulerNames: o.SchedulerNames,
 		sources:        o.GroupSources,
+		owners:         newOwnerTable(o.OwnerRules),
+		kueueGroups:    o.KueueGroups,
 		dims:           dims,
 		generations:    generations,
 		inFlight:       o.InFlight,
@@ -75,9 +79,10 @@ func (jt *jobTable) assign(t *api.TaskInfo) {
 		jt.leave(t)
 		return
 	}
-	m := api.MembershipOf(t.Pod, commitmentOf(t), api.MembershipRule{DefaultQueue: jt.groups.defaultQueue, Sources: jt.sources, Groups: &jt.groups})
+	m := api.MembershipOf(t.Pod, commitmentOf(t), jt.rule(t))
 	if t.Job != nil && t.Job.ID == m.Job {
 		joinSubGroup(t) // its labels may have changed
+		jt.readOwner(t.Job, &m)
 		return
 	}
 	jt.leave(t)
@@ -85,9 +90,33 @@ func (jt *jobTable) assign(t *api.TaskInfo) {
 	if j == nil {
 		j = jt.create(m, t)
 	}
+	jt.readOwner(j, &m)
 	t.Job, t.Tracking.IndexInJob = j, len(j.Tasks)
 	j.Tasks = append(j.Tasks, t)
 	joinSubGroup(t)
+}
+
+// rule returns the rule that assigns t to its job.
+func (jt *jobTable) rule(t *api.TaskInfo) api.MembershipRule {
+	rule := api.MembershipRule{DefaultQueue: jt.groups.defaultQueue, Sources: jt.sources, Groups: &jt.groups, KueueGroups: jt.kueueGroups}
+	if jt.owners != nil {
+		jt.owners.name(t)
+		rule.Owners = jt.owners
+	}
+	return rule
+}
+
+// readOwner updates j from what its owner says now.
+func (jt *jobTable) readOwner(j *api.JobInfo, m *api.Membership) {
+	if m.Owner == nil || j.MinMember == m.MinMember && *j.Owner == *m.Owner {
+		return
+	}
+	j.MinMember, j.Owner = m.MinMember, m.Owner
+	jt.generations.Model++
+	if j.Holding() > 0 {
+		jt.generations.Placement++
+	}
+	jt.markChanged(j)
 }
 
 // setNativeGroup records the native group that t names and does not count in, so that t joins it if it becomes a gang; empty
@@ -147,7 +176,7 @@ func (jt *jobTable) create(m api.Membership, t *api.TaskInfo) *api.JobInfo {
 	j.Key = shadowKey(t)
 	j.MinMember = m.MinMember
 	j.QueueName = m.Queue
-	j.Unsupported = m.Unsupported
+	j.Unsupported, j.Owner = m.Unsupported, m.Owner
 	if uid := j.OrphanedGroup(); uid != "" {
 		if jt.orphaned[uid] == nil {
 			jt.orphaned[uid] = map[api.JobID]*api.JobInfo{}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/ownerapi"
 )
 
 // FromDir reads the objects from all .yaml, .yml and .json files of a directory and its subdirectories, or from one
@@ -156,6 +157,9 @@ func (d *decoder) document(serializer *jsonserializer.Serializer, document []byt
 	if kind != nil {
 		if a := groupapi.OfKind(*kind); a != nil {
 			return d.objects.otherGroup(a, document, at)
+		}
+		if runtime.IsNotRegisteredError(err) && ownerapi.Reads(*kind) {
+			return addOwner(d.objects, document, at)
 		}
 	}
 	switch {

@@ -74,6 +74,7 @@ func (r *run) applyDecisions() (changed bool) {
 	if r.result.Cycles == 1 && r.endDeletions() {
 		changed = true
 	}
+	r.result.Warnings = append(r.result.Warnings, r.owners.dropMissing()...) // of pods that were created again
 	r.cluster.Events().Recompute()
 	return changed
 }

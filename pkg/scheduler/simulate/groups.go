@@ -54,11 +54,14 @@ func (o *Objects) otherGroup(a *groupapi.API, document []byte, at string) error 
 	return o.addOtherGroup(a, u, at)
 }
 
-// sourceOf returns the source of a group, with a separator; empty for other objects. Groups of different sources may have
-// the same name.
+// sourceOf returns the source of a group, or the kind of an owner, with a separator; empty for other objects. Groups of
+// different sources and owners of different kinds may have the same name.
 func sourceOf(obj Object) string {
-	if g, ok := obj.(*groupapi.Object); ok {
-		return g.Source.String() + ":"
+	switch obj := obj.(type) {
+	case *groupapi.Object:
+		return obj.Source.String() + ":"
+	case *owner:
+		return obj.GetKind() + ":"
 	}
 	return ""
 }

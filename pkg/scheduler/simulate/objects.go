@@ -49,6 +49,7 @@ func kinds() []kind {
 		{&v1alpha1.Queue{}, false},
 		{&v1alpha1.PodGroup{}, true},
 		{&groupapi.Object{}, true},
+		{&owner{}, true},
 		{&v1.Node{}, false},
 		{&policyv1.PodDisruptionBudget{}, true},
 		{&v1.Pod{}, true},
@@ -77,9 +78,10 @@ type Objects struct {
 	// ignored counts objects that do not affect scheduling, by apiVersion and kind.
 	ignored map[string]int
 	// rules are Jobs of a cluster, by namespace and name, see readFailureRules.
-	rules    map[string]*batchv1.Job
-	listed   map[api.GroupSource]bool // sources whose groups were listed
-	progress Progress
+	rules        map[string]*batchv1.Job
+	listed       map[api.GroupSource]bool // sources whose groups were listed
+	ownersListed map[string]bool          // kinds whose objects were listed
+	progress     Progress
 }
 
 type objectKey struct {
@@ -96,8 +98,8 @@ type entry struct {
 func newObjects(progress Progress) *Objects {
 	o := &Objects{
 		kinds: map[reflect.Type]kind{}, ranks: map[reflect.Type]int{}, entries: map[objectKey]entry{}, ignored: map[string]int{},
-		rules:    map[string]*batchv1.Job{},
-		listed:   map[api.GroupSource]bool{},
+		rules:  map[string]*batchv1.Job{},
+		listed: map[api.GroupSource]bool{}, ownersListed: map[string]bool{},
 		progress: progress,
 	}
 	for i, k := range kinds() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/devices"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/ownerapi"
 )
 
 // Policy is a configuration to simulate.
@@ -76,6 +78,7 @@ type run struct {
 	snapshot *Snapshot
 	cluster  *model.Cluster
 	sources  api.GroupSources
+	owners   owners
 	profile  *framework.Profile
 	last     *framework.Session
 	result   *Result
@@ -107,11 +110,15 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	options := model.Options{
+		SchedulerNames: o.SchedulerNames, DefaultQueue: api.QueueID(o.DefaultQueue), GroupSources: p.GroupSources, KueueGroups: p.Grouping.Kinds.Has(api.KindKueue),
+	}
+	rules := ownerapi.RulesOf(p.Grouping)
+	if rules != nil {
+		options.OwnerRules = rules
+	}
 	r := &run{
-		snapshot: s, profile: profile,
-		cluster: model.NewCluster(model.Options{
-			SchedulerNames: o.SchedulerNames, DefaultQueue: api.QueueID(o.DefaultQueue), GroupSources: p.GroupSources,
-		}),
+		snapshot: s, profile: profile, cluster: model.NewCluster(options),
 		sources: p.GroupSources,
 
 		held: map[types.UID][]api.ExternalReservation{}, again: map[types.UID]bool{}, lost: map[string]*v1.Pod{},
@@ -120,6 +127,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 			Configuration: p.Name, Totals: []Total{}, Queues: []Queue{}, Bound: []Binding{}, Evicted: []Eviction{}, Waiting: []Waiting{}, Warnings: []string{},
 		},
 	}
+	r.owners = owners{rules, r.cluster, map[api.OwnerRef]bool{}}
 	for _, warning := range p.Warnings {
 		r.result.Warnings = append(r.result.Warnings, warning.String())
 	}
@@ -128,6 +136,7 @@ func (s *Snapshot) newRun(p Policy, o Options) (*run, error) {
 		r.notify(obj)
 	}
 	r.countDevices(factory)
+	r.result.Warnings = append(r.result.Warnings, r.owners.dropMissing()...)
 	r.cluster.Events().Recompute()
 	return r, nil
 }
@@ -147,6 +156,10 @@ func (r *run) notify(obj Object) {
 		if r.sources.Has(obj.Source) {
 			r.cluster.Events().SetGroup(obj.Group)
 		}
+	case *owner:
+		r.owners.set(obj.Unstructured)
+	case *batchv1.Job:
+		r.owners.setJob(obj)
 	case *v1.Node:
 		r.cluster.Events().SetNode(obj)
 	case *policyv1.PodDisruptionBudget:

@@ -52,6 +52,8 @@ func advice(reason string) string {
 		return "Correct spec.subGroups of the PodGroup. The message names the subgroup."
 	case v1alpha1.ReasonGroupConflict:
 		return "Set the annotation " + v1alpha1.AnnotationMinMember + " to the same number on all pods with this " + v1alpha1.AnnotationGroupKey + "."
+	case v1alpha1.ReasonOwnerUnknown:
+		return "Usually no action is required: it starts when the scheduler has read the object. If it stays, ask an administrator to grant the scheduler the permission to read objects of this kind."
 	case v1alpha1.ReasonGangPending:
 		return "Check the reason of the PodGroup: this pod is not one of the minMember pods and starts after them."
 	case v1alpha1.ReasonOverShare:

@@ -230,6 +230,7 @@ func cases() map[string]*explain.Facts {
 		"pod-too-large":  facts(nil, []corev1.Pod{pod("notebook", waiting("Unschedulable", "needs 1 more pod of 64 cpu; 0/3 nodes are available: 3 Insufficient cpu; would not fit the empty nodes"))}, nil),
 		"pod-no-group":   facts(nil, []corev1.Pod{pod("notebook", waiting("GroupNotFound", `PodGroup "trane" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
 		"pod-other-api":  facts(nil, []corev1.Pod{pod("notebook", waiting("UnsupportedPodGroupAPI", `the label scheduling.x-k8s.io/pod-group names group "train" of scheduler-plugins (scheduling.x-k8s.io), which this scheduler does not support; create a PodGroup of scheduling.batch-scheduler.dev and name it with the label scheduling.batch-scheduler.dev/pod-group`))}, nil),
+		"pod-owner":      facts(nil, []corev1.Pod{pod("train-0", waiting("OwnerUnknown", `it is not known how many pods JobSet "train" starts together: it was not read yet, or the scheduler lacks the permission`))}, nil),
 		"pod-running":    facts(nil, []corev1.Pod{pod("notebook", running)}, research()),
 		"pod-orphaned":   orphaned(facts(nil, []corev1.Pod{pod("train-0", running, boundFor("research"))}, research()), "train"),
 		"pod-foreign":    facts(nil, []corev1.Pod{foreign("notebook")}, nil),

@@ -13,6 +13,9 @@ import (
 // DefaultStarvationAfter is the default of SchedulerConfiguration.StarvationAfter.
 const DefaultStarvationAfter = 5 * time.Minute
 
+// GroupingBasicJobs is the default of Grouping.Job: the pods of all Jobs start one by one.
+const GroupingBasicJobs = "basic"
+
 // SetDefaults_SchedulerConfiguration sets the fields that the file omits, those of its plugins included, and removes the
 // spaces around the names of actions.
 func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
@@ -24,6 +27,9 @@ func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 	}
 	if c.StarvationAfter == nil {
 		c.StarvationAfter = &metav1.Duration{Duration: DefaultStarvationAfter}
+	}
+	if c.Grouping.Job == "" {
+		c.Grouping.Job = GroupingBasicJobs
 	}
 	for i, name := range c.Actions {
 		c.Actions[i] = strings.TrimSpace(name)

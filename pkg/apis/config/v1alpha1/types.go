@@ -34,6 +34,24 @@ type SchedulerConfiguration struct {
 	// no meaning.
 	// +optional
 	GroupSources []string `json:"groupSources,omitempty"`
+
+	// grouping makes gangs of pods without a PodGroup by the objects that create them.
+	// +optional
+	Grouping Grouping `json:"grouping,omitzero"`
+}
+
+// Grouping selects the objects that make gangs of their pods.
+type Grouping struct {
+	// kinds of objects: job, jobset, kubeflow (PyTorchJob, TFJob, XGBoostJob and JAXJob), kueue (its groups of pods),
+	// leaderworkerset, mpijob, raycluster, sparkapplication, and trainjob. The default is none. The scheduler needs the
+	// permission to read them. The order has no meaning.
+	// +optional
+	Kinds []string `json:"kinds,omitempty"`
+
+	// job is how the pods of Jobs start if kinds contains job: indexed makes a gang of each indexed Job with as many
+	// completions as parallelism, and with basic the pods of all Jobs start one by one.
+	// +optional
+	Job string `json:"job,omitempty"`
 }
 
 // Tier is a group of plugins. The plugins of a tier vote together on evictions; the next tier votes only if all of them

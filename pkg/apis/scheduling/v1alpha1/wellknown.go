@@ -115,6 +115,8 @@ const (
 	ReasonUnsupportedPodGroupAPI = "UnsupportedPodGroupAPI"
 	// ReasonGroupConflict: the pods with one AnnotationGroupKey do not agree about AnnotationMinMember.
 	ReasonGroupConflict = "GroupConflict"
+	// ReasonOwnerUnknown: the policy makes a gang of the pods of an object that the scheduler has not read.
+	ReasonOwnerUnknown = "OwnerUnknown"
 	// ReasonGangPending: the pod is not one of the minMember pods, and the gang has not started.
 	ReasonGangPending = "GangPending"
 	// ReasonOverShare: the queue or the job already has its share.
