@@ -194,17 +194,14 @@ func (p *plan) over(q *api.QueueInfo, held api.Resource, d int) bool {
 }
 
 // borrowed reports whether a queue had more than it deserves, of a dimension that the plan requests,
-// before it lost the last of its units: a pod, or all of a job that has none left. Plans do not record
+// before it lost the last of its units: a pod, or all of a job or of a subgroup that has none left. Plans do not record
 // which was the last, so one that could have been is enough.
 func (p *plan) borrowed(q *api.QueueInfo) bool {
 	for _, last := range p.victims {
 		if last.Job.Queue != q {
 			continue
 		}
-		held := q.Allocated.Plus(last.Request)
-		if last.Job.Holding() == 0 {
-			held = q.Allocated.Minus(p.gained[last.Job])
-		}
+		held := q.Allocated.Plus(p.lastUnit(last))
 		for d, n := range p.gained[p.preemptor] {
 			if n > 0 && p.over(q, held, d) {
 				return true
@@ -212,6 +209,25 @@ func (p *plan) borrowed(q *api.QueueInfo) bool {
 		}
 	}
 	return false
+}
+
+// lastUnit returns what the largest unit held that a victim could have been evicted in.
+func (p *plan) lastUnit(last *api.TaskInfo) api.Resource {
+	if last.Job.Holding() == 0 {
+		return api.Resource{}.Minus(p.gained[last.Job])
+	}
+	held := last.Request.Clone()
+	for s := last.SubGroup(); s != nil && s.Holding() == 0; s = s.Parent {
+		held = nil
+		for _, v := range p.victims {
+			for at := v.SubGroup(); at != nil; at = at.Parent {
+				if at == s {
+					held.Add(v.Request)
+				}
+			}
+		}
+	}
+	return held
 }
 
 // divided reports whether a plugin divides the cluster between queues.

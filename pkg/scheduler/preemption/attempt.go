@@ -247,7 +247,7 @@ func (a *attempt) evict(units ...api.Unit) bool {
 }
 
 func (a *attempt) admits(u api.Unit) bool {
-	if !a.rules.Admits(a.claim, u) {
+	if !isComplete(u) || !a.rules.Admits(a.claim, u) {
 		return false
 	}
 	if a.ssn.Cluster().BudgetsAllow(u) {

@@ -95,6 +95,11 @@ func (e *evictable) remainingGang(j *api.JobInfo) *gang {
 	return g
 }
 
+// isComplete reports whether a unit that stands for all that is left of a gang contains all of it. It does not while some
+// members must not be evicted, for example because an eviction of theirs was refused: then the others are surplus, if
+// anything, and the shares count for each of them.
+func isComplete(u api.Unit) bool { return !u.Whole || int32(len(u.Tasks)) == u.Job.Holding() }
+
 // inQueue returns the evictable pods of a queue, cheapest first: by the priority of their jobs, surplus before gangs.
 func inQueue(q *api.QueueInfo) []*api.TaskInfo {
 	var list []*api.TaskInfo

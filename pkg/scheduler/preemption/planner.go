@@ -124,7 +124,7 @@ func (p *Planner) hasCandidates(claim *api.Claim, rules Rules) bool {
 // admitsAnyUnit reports whether the plugins admit any unit of a job: the remaining gang, or surplus.
 func (p *Planner) admitsAnyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) bool {
 	gang := p.evictable.remainingGang(j).unit
-	if !rules.SurplusOnly && len(gang.Tasks) > 0 && rules.Admits(claim, gang) {
+	if !rules.SurplusOnly && len(gang.Tasks) > 0 && isComplete(gang) && rules.Admits(claim, gang) {
 		return true
 	}
 	return j.Surplus() > 0 && slices.ContainsFunc(gang.Tasks, func(t *api.TaskInfo) bool {

@@ -151,28 +151,73 @@ func (f *filler) firstOf(s *api.SubGroup) *api.TaskInfo {
 	return nil
 }
 
-// grow takes the next surplus of the subgroup: one task, or all that an incomplete child needs. The children with the
-// smallest ratio of members that they have to those that they could have come first, tasks of the subgroup itself last.
-// Tasks that request nothing do not count as surplus if skipBestEffort is set.
+// grow takes the next surplus of the subgroup: one task, or all that an incomplete child needs. The tasks with the highest
+// priority come first, as in jobs without subgroups: otherwise pods that were evicted for others of their job would
+// come before these. Of equal ones, the children with the smallest ratio of members that they have to those that they
+// could have come first, and tasks of the subgroup itself last. Tasks that request nothing do not count as surplus if
+// skipBestEffort is set.
 func (f *filler) grow(s *api.SubGroup, skipBestEffort bool) bool {
-	children := slices.Clone(s.Children)
-	slices.SortStableFunc(children, func(a, b *api.SubGroup) int { return f.ratio(a).Compare(f.ratio(b)) })
-	for _, c := range children {
-		switch {
-		case !f.complete(c):
-			if c.Waiting() > 0 && f.fill(c) {
+	type part struct {
+		child    *api.SubGroup // nil: the subgroup itself
+		priority int32
+	}
+	var parts []part
+	for _, c := range s.Children {
+		if t := f.highest(c); t != nil {
+			parts = append(parts, part{c, t.Priority})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return f.ratio(a.child).Compare(f.ratio(b.child)) })
+	if t := f.next(s); t != nil {
+		parts = append(parts, part{nil, t.Priority})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.priority, a.priority) })
+	for _, p := range parts {
+		switch c := p.child; {
+		case c == nil:
+			if f.growOwn(s, skipBestEffort) {
 				return true
 			}
-		case f.grow(c, skipBestEffort):
+		case f.complete(c):
+			if f.grow(c, skipBestEffort) {
+				return true
+			}
+		case f.fill(c):
 			return true
 		}
 	}
+	return false
+}
+
+// growOwn takes the next task of the subgroup itself.
+func (f *filler) growOwn(s *api.SubGroup, skipBestEffort bool) bool {
 	for _, t := range f.waiting[s] {
 		if !f.chosen.taken(t) && !(skipBestEffort && t.BestEffort()) && f.chosen.take(t) {
 			return true
 		}
 	}
 	return false
+}
+
+// next returns the first task of the subgroup itself that is left; nil if there is none.
+func (f *filler) next(s *api.SubGroup) *api.TaskInfo {
+	for _, t := range f.waiting[s] {
+		if !f.chosen.taken(t) {
+			return t
+		}
+	}
+	return nil
+}
+
+// highest returns a task that is left in the subgroup, or in its children, with the highest priority there.
+func (f *filler) highest(s *api.SubGroup) *api.TaskInfo {
+	highest := f.next(s)
+	for _, c := range s.Children {
+		if t := f.highest(c); t != nil && (highest == nil || t.Priority > highest.Priority) {
+			highest = t
+		}
+	}
+	return highest
 }
 
 // ratio returns which part of the members that it could have the subgroup has.

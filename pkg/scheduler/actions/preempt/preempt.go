@@ -52,8 +52,8 @@ func preempt(ssn *framework.Session, planner *preemption.Planner, claim *api.Cla
 		Cause:        api.Preempted,
 		VictimQueues: func() []*api.QueueInfo { return own },
 		IsCandidate: func(j *api.JobInfo) bool {
-			// Pods without a PodGroup are no victims of other jobs of the same priority.
-			return j.Queue == job.Queue && (j != job || surplus) && !(j.Shadow() && j.Priority == job.Priority && j != job)
+			// Pods that are in no gang are no victims of other jobs of the same priority.
+			return j.Queue == job.Queue && (j != job || surplus) && !(isPlain(j) && j.Priority == job.Priority && j != job)
 		},
 		Admits:      ssn.Preemptable,
 		Validate:    ssn.ValidatePlan,
@@ -64,3 +64,6 @@ func preempt(ssn *framework.Session, planner *preemption.Planner, claim *api.Cla
 	}
 	return ok
 }
+
+// isPlain reports whether the job consists of pods without PodGroup, group key and owner that would make them a gang.
+func isPlain(j *api.JobInfo) bool { return j.Shadow() && j.GroupKey() == "" && j.Owner == nil }
