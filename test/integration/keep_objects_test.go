@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestObjectsOfVolcanoStay: a scheduler that replaces volcano-scheduler counts the pods that run in their PodGroup and its
@@ -52,8 +51,9 @@ func TestObjectsOfVolcanoStay(t *testing.T) {
 	h.must(h.bound(namespace, "after-0", "after-1", "before-1"))
 }
 
-// TestGroupOfVolcanoJob: the PodGroup that the Job controller of Volcano creates names a field that is not supported. Without
-// the field it becomes Inqueue, for which the controller waits: the names of quotas in minResources do not count (IV4).
+// TestGroupOfVolcanoJob: the PodGroup that the Job controller of Volcano creates becomes Inqueue, for which the controller
+// waits: the names of quotas in minResources do not count (IV4). Its pods, as the controller creates them then, start
+// with the minimum of their task.
 func TestGroupOfVolcanoJob(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.applyFiles("volcano.crd.yaml", "volcano-job.yaml")
@@ -62,8 +62,19 @@ func TestGroupOfVolcanoJob(t *testing.T) {
 	h.start("--scheduler-name=batch-scheduler,volcano", h.sourcePolicy("own", "volcano"))
 	const name = "simulate-4e395d1b-a53a-4fef-a92a-6d89b9fe7946"
 	volcano := h.volcano()
-	h.eventually(func() error { return volcano.unschedulable(name, "NotSupported") })
-	_, err := volcano.resource.Namespace(namespace).Patch(h.ctx, name, types.MergePatchType, []byte(`{"spec":{"minTaskMember":null}}`), metav1.PatchOptions{})
-	h.must(err)
 	h.eventually(func() error { return volcano.status(namespace, name, map[string]string{"phase": "Inqueue"}) })
+	for i := range 3 {
+		pod := volcano.member(namespace, fmt.Sprint("simulate-main-", i), name, "1cpu")
+		pod.Labels = map[string]string{"volcano.sh/job-name": "simulate", "volcano.sh/task-index": fmt.Sprint(i)}
+		pod.Annotations["volcano.sh/task-spec"] = "main"
+		pod.Spec.SchedulerName = "volcano"
+		_, err := h.client.CoreV1().Pods(namespace).Create(h.ctx, pod, metav1.CreateOptions{})
+		h.must(err)
+		if i == 1 {
+			h.eventually(func() error {
+				return h.waits(namespace, "simulate-main-0", "NotEnoughPods", "2 of 3 pods that must start together exist; subgroup main has 2 of 3 pods")
+			})
+		}
+	}
+	h.eventually(func() error { return h.bound(namespace, "simulate-main-0", "simulate-main-1", "simulate-main-2") })
 }

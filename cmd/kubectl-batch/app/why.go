@@ -18,15 +18,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
-func newWhyCommand(c cluster) *cobra.Command {
-	var allEvents, verbose bool
-	var output string
-	var source sourceFlag
-	cmd := &cobra.Command{
-		Use:     "why PODGROUP | KIND/NAME",
-		Aliases: []string{"explain"},
-		Short:   "Explain why a PodGroup is pending, and what unblocks it",
-		Long: `why explains the state of a PodGroup, or of a pod without a PodGroup: the reason
+// The help of why.
+const (
+	whyLong = `why explains the state of a PodGroup, or of a pod without a PodGroup: the reason
 and message of the scheduler, the node with the smallest shortfall, advice, the
 position in the order of the queue, the last eviction, pods with another reason,
 and the history. It only reads. "explain" is an alias.
@@ -35,15 +29,29 @@ Instead of the PodGroup you can name a pod of it, or an object of any kind whose
 pod templates name it, such as a Job, a JobSet or a StatefulSet.
 
 The PodGroup can be one of another API, such as Volcano. If several APIs have
-one of this name, name the API with --source or in the kind.`,
-		Example: `  kubectl batch why train                 # a PodGroup
+one of this name, name the API with --source or in the kind.`
+
+	whyExample = `  kubectl batch why train                 # a PodGroup
   kubectl batch why job/train             # the PodGroup of a Job
   kubectl batch explain train             # the same
   kubectl batch why train --events        # wait until all events are read
   kubectl batch why train -n research     # in another namespace
   kubectl batch why train -o json         # for programs
   kubectl batch why pod/notebook          # a pod without a PodGroup
-  kubectl batch why train --source volcano`,
+  kubectl batch why train --source volcano`
+)
+
+func newWhyCommand(c cluster) *cobra.Command {
+	var allEvents, verbose bool
+	var output string
+	var source sourceFlag
+	cmd := &cobra.Command{
+		Use:     "why PODGROUP | KIND/NAME",
+		Aliases: []string{"explain"},
+		Short:   "Explain why a PodGroup is pending, and what unblocks it",
+		Long:    whyLong,
+		Example: whyExample,
+
 		ValidArgsFunction: completeFirst(c, groupNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,9 +19,18 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// indexLabels number the pods, so that their value divided by the size of a segment is the number of the segment. The
-// first is the default.
-var indexLabels = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index"}
+// completionIndex is the label by which pods differ in segments if the subgroup names none.
+const completionIndex = "batch.kubernetes.io/job-completion-index"
+
+// numbersPods reports whether a label numbers the pods, so that its value divided by the size of a segment is the number of
+// the segment.
+func numbersPods(label string) bool {
+	switch label {
+	case completionIndex, "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index":
+		return true
+	}
+	return false
+}
 
 // readSubGroups builds the tree of the subgroups that the group of a job specifies, and counts the members in it.
 func readSubGroups(j *api.JobInfo) {
@@ -96,7 +104,7 @@ func segmentOf(leaf *api.SubGroup, set labels.Set) (number int64, name string, o
 		return 0, "", false
 	}
 	number, err := strconv.ParseInt(value, 10, 64)
-	if slices.Contains(indexLabels, leaf.SegmentBy) {
+	if numbersPods(leaf.SegmentBy) {
 		number /= int64(leaf.SegmentSize)
 		return number, strconv.FormatInt(number, 10), err == nil && number >= 0
 	}
@@ -160,7 +168,7 @@ func readSubGroup(s *api.SubGroup, spec *v1alpha1.SubGroup) (err error) {
 			return fmt.Errorf("it has segments, so it has minSubGroup instead of minMember")
 		}
 		s.MinSubGroup, s.SegmentSize = ptr.Deref(spec.MinSubGroup, 1), spec.SegmentSize
-		s.SegmentBy = cmp.Or(spec.SegmentBy, indexLabels[0])
+		s.SegmentBy = cmp.Or(spec.SegmentBy, completionIndex)
 	case spec.MinSubGroup != nil:
 		return fmt.Errorf("it has neither segments nor other subgroups, so it has minMember instead of minSubGroup")
 	default:

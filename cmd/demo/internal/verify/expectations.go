@@ -38,7 +38,7 @@ func Samples() Expectations {
 	return Expectations{
 		Namespace: "batch-samples",
 		Gangs: []string{
-			"homework-1", "homework-2", "homework-3", "render", "simulation", "sweep", "tests", "train-early", "train-late",
+			"homework-1", "homework-2", "homework-3", "ray", "render", "simulation", "sweep", "tests", "train-early", "train-late",
 		},
 		Infeasible:  []Infeasible{{Group: "too-big", Resource: "nvidia.com/gpu"}},
 		Orders:      []Order{{First: "train-early", Then: "train-late"}},

@@ -36,14 +36,14 @@ func TestSamplesTellTheStory(t *testing.T) {
 	for _, i := range story.Infeasible {
 		groups = append(groups, i.Group)
 	}
-	const handmade = "train-early" // all other groups have a Job of their name
+	const handmade, roles = "train-early", "ray" // all other groups have a Job of their name
 	want := map[string][]string{
 		"Namespace":  {story.Namespace},
 		"Queue":      without(story.Queues, "default"), // is in config/default
 		"PodGroup":   without(groups),
 		"Deployment": story.Deployments,
 		"Pod":        append(slices.Clone(story.Pods), handmade+"-0", handmade+"-1"),
-		"Job":        without(append(groups, story.Jobs...), handmade),
+		"Job":        without(append(groups, append(story.Jobs, roles+"-head", roles+"-cpu-worker", roles+"-gpu-worker")...), handmade, roles),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects (-story +samples):\n%s", diff)
