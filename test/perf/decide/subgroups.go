@@ -12,7 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
-// segmentPods is how many pods start together in a segment.
+// segmentPods is the number of pods of a segment.
 const segmentPods = 10
 
 // subGroups are one gang of so many segments: all of them must start, or only the first one.
