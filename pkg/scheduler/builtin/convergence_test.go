@@ -95,3 +95,19 @@ func TestNominationsPassToJobsAbove(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBlockedMembersKeepGangsWhole asserts that reclaim takes the surplus of a gang pod by pod, as far as its queue is above
+// what it deserves, while a member of it must not be evicted: the others are not the whole gang.
+func TestBlockedMembersKeepGangsWhole(t *testing.T) {
+	c := New(t, BuiltIn(t), []Row{
+		Node("n0", "4cpu 4Gi 2gpu"), Node("n1", "4cpu 4Gi 2gpu"), Queue("q", 1), Queue("r", 1),
+		Group("q/large", 1, Pending(1, "1cpu 2gpu")),
+		Group("r/gang", 1, Running(2, "1cpu 1gpu", "n0"), Running(1, "1cpu 1gpu", "n1")),
+	}, WithConfig(AllActions))
+	c.Cycle() // evicts r/gang-2
+	c.FailEvictions("r/gang-2")
+	c.BlockEviction("r/gang-2")
+	if got := c.Cycle(); got != "" {
+		t.Errorf("got\n%s\nwant nothing", got)
+	}
+}
