@@ -29,6 +29,13 @@ func (a *Allocator) Claim(job *api.JobInfo) *api.Claim {
 	return worklist.Claim(a.ssn, job, a.waiting(job))
 }
 
+// ClaimOf returns the next claim of the job among some of its tasks; nil if they are not enough for one.
+func (a *Allocator) ClaimOf(job *api.JobInfo, tasks []*api.TaskInfo) *api.Claim {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *api.TaskInfo) bool { return !t.Waiting() })
+	slices.SortFunc(tasks, a.ssn.CompareTasks)
+	return worklist.Claim(a.ssn, job, tasks)
+}
+
 // waiting returns what is left to be placed of a job. The first task of it still waits.
 func (a *Allocator) waiting(job *api.JobInfo) []*api.TaskInfo {
 	tasks, known := a.jobs[job]

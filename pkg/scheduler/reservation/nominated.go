@@ -177,8 +177,12 @@ func (n *nominations) place(allocator *place.Allocator, one *nomination) (bound 
 // placeUpTo places up to so many tasks of a job: on idle resources of any node, else on the given nodes, else wherever
 // there will be resources.
 func placeUpTo(allocator *place.Allocator, job *api.JobInfo, tasks int, nodes map[*api.TaskInfo]*api.NodeInfo) {
+	planned := plannedTasks(job, nodes)
 	for before := job.Waiting(); before-job.Waiting() < int32(tasks); {
-		claim := allocator.Claim(job)
+		claim := allocator.ClaimOf(job, planned)
+		if claim == nil {
+			claim = allocator.Claim(job)
+		}
 		if claim == nil ||
 			!allocator.Try(claim, place.Options{IdleOnly: true}) &&
 				!allocator.Try(claim, place.Options{Nodes: nodes}) &&
@@ -186,4 +190,13 @@ func placeUpTo(allocator *place.Allocator, job *api.JobInfo, tasks int, nodes ma
 			return
 		}
 	}
+}
+
+// plannedTasks returns the tasks with a planned node of a job with subgroups, in no order. Which of its tasks come next
+// depends on what its subgroups have, which can have changed since the plan. Other jobs have one task order.
+func plannedTasks(job *api.JobInfo, nodes map[*api.TaskInfo]*api.NodeInfo) []*api.TaskInfo {
+	if job.SubGroups == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(nodes))
 }
