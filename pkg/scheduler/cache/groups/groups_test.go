@@ -17,20 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/fakediscovery"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // apis is a fake API server with one PodGroup of Volcano, in virtual time.
 type apis struct {
-	discovery *fake.Clientset
+	discovery fakediscovery.Discovery
 	watcher   *Watcher
 
 	mu   sync.Mutex
@@ -38,7 +36,7 @@ type apis struct {
 }
 
 func newAPIs() *apis {
-	s := &apis{discovery: fake.NewClientset()}
+	s := &apis{}
 	kinds := map[schema.GroupVersionResource]string{}
 	for _, a := range groupapi.All() {
 		kinds[a.Resource] = "PodGroupList"
@@ -49,7 +47,7 @@ func newAPIs() *apis {
 	}}
 	s.watcher = New(Options{
 		Dynamic:   dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, group),
-		Discovery: discovery.ServerResourcesInterface(s.discovery.Discovery()),
+		Discovery: &s.discovery,
 		Handler: toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { s.record("added " + obj.(*groupapi.Object).Name) },
 			DeleteFunc: func(obj any) { s.record("deleted " + obj.(*groupapi.Object).Name) },
@@ -76,9 +74,6 @@ func (s *apis) take() []string {
 	return seen
 }
 
-// serve sets the APIs that are served.
-func (s *apis) serve(list ...*metav1.APIResourceList) { s.discovery.Resources = list }
-
 var volcano = &metav1.APIResourceList{GroupVersion: "scheduling.volcano.sh/v1beta1", APIResources: []metav1.APIResource{{Name: "podgroups"}}}
 
 func (s *apis) expect(t *testing.T, what string, want ...string) {
@@ -102,27 +97,25 @@ func TestAPIsComeAndGo(t *testing.T) {
 
 		s.watcher.Enable(ctx, sources)
 		s.expect(t, "the API is not served")
-		s.serve(volcano)
+		s.discovery.Serve(volcano)
 		time.Sleep(askEvery + time.Second)
 		s.expect(t, "the API is served a minute later", "added g")
-		s.discovery.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, errors.New("no answer")
-		})
-		s.serve()
+		s.discovery.Before(func() error { return errors.New("no answer") })
+		s.discovery.Serve()
 		time.Sleep(askEvery)
 		s.expect(t, "the API server does not answer")
-		s.discovery.ReactionChain = s.discovery.ReactionChain[1:]
+		s.discovery.Before(nil)
 		time.Sleep(askEvery)
 		s.expect(t, "the API is gone", "deleted g")
-		s.serve(volcano)
+		s.discovery.Serve(volcano)
 		s.watcher.Enable(ctx, sources)
 		s.expect(t, "the source is enabled again", "added g")
 		s.watcher.Keep(api.GroupSources{})
 		s.expect(t, "the source is not needed any more", "deleted g")
-		s.discovery.ClearActions()
+		s.discovery.TakeAsked()
 		time.Sleep(3 * askEvery)
-		if asked := s.discovery.Actions(); len(asked) > 0 {
-			t.Errorf("no source is enabled, and the API server was asked: %v", asked)
+		if asked := s.discovery.TakeAsked(); asked > 0 {
+			t.Errorf("no source is enabled, and the API server was asked %d times", asked)
 		}
 	})
 }
@@ -131,12 +124,12 @@ func TestAPIsComeAndGo(t *testing.T) {
 func TestNoSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIs()
-		s.serve(volcano)
+		s.discovery.Serve(volcano)
 		s.watcher.Enable(t.Context(), api.GroupSources{})
 		time.Sleep(3 * askEvery)
 		s.expect(t, "no source")
-		if asked := s.discovery.Actions(); len(asked) > 0 {
-			t.Errorf("the API server was asked: %v", asked)
+		if asked := s.discovery.TakeAsked(); asked > 0 {
+			t.Errorf("the API server was asked %d times", asked)
 		}
 	})
 }
@@ -145,16 +138,16 @@ func TestNoSource(t *testing.T) {
 func TestDiscoveryDoesNotDelayReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIs()
-		s.serve(volcano)
+		s.discovery.Serve(volcano)
 		ctx, stop := context.WithCancel(t.Context())
 		defer synctest.Wait()
 		defer stop()
 		s.watcher.Enable(ctx, api.GroupSources{Volcano: true})
 		s.expect(t, "enabled", "added g")
 		answer := make(chan struct{})
-		s.discovery.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		s.discovery.Before(func() error {
 			<-answer
-			return false, nil, nil
+			return nil
 		})
 		time.Sleep(askEvery + time.Second)
 		read := make(chan struct{})

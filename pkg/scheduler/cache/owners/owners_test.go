@@ -20,14 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/fakediscovery"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/ownerapi"
 )
 
@@ -40,16 +39,17 @@ var (
 
 // apis is a fake API server with JobSet s, in virtual time.
 type apis struct {
-	discovery *fake.Clientset
+	discovery fakediscovery.Discovery
 	dynamic   *dynamicfake.FakeDynamicClient
 	watcher   *Watcher
 
-	mu   sync.Mutex
-	seen []string
+	mu      sync.Mutex
+	seen    []string
+	refused map[string]error // by verb
 }
 
 func newAPIs() *apis {
-	s := &apis{discovery: fake.NewClientset()}
+	s := &apis{refused: map[string]error{}}
 	kinds := map[schema.GroupVersionResource]string{}
 	for _, a := range ownerapi.All() {
 		for _, r := range a.Resources {
@@ -61,8 +61,14 @@ func newAPIs() *apis {
 		"spec": map[string]any{"replicatedJobs": []any{map[string]any{"name": "w", "replicas": int64(2), "template": map[string]any{}}}},
 	}}
 	s.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, set)
+	s.dynamic.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err := s.refused[a.GetVerb()]
+		return err != nil, nil, err
+	})
 	s.watcher = New(Options{
-		Dynamic: s.dynamic, Discovery: discovery.ServerResourcesInterface(s.discovery.Discovery()),
+		Dynamic: s.dynamic, Discovery: &s.discovery,
 		Handler: toolscache.ResourceEventHandlerFuncs{
 			AddFunc: func(obj any) {
 				o := obj.(*api.Owner)
@@ -82,8 +88,6 @@ func (s *apis) record(what string) {
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, what)
 }
-
-func (s *apis) serve(list ...*metav1.APIResourceList) { s.discovery.Resources = list }
 
 // expect compares what was seen since the last call.
 func (s *apis) expect(t *testing.T, what string, want ...string) {
@@ -107,8 +111,14 @@ func (s *apis) run(t *testing.T, test func(ctx context.Context)) {
 
 // refuse has the requests with a verb for objects fail, until the function that it returns is called.
 func (s *apis) refuse(verb string, err error) (stop func()) {
-	s.dynamic.PrependReactor(verb, "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-	return func() { s.dynamic.ReactionChain = s.dynamic.ReactionChain[1:] }
+	s.setRefused(verb, err)
+	return func() { s.setRefused(verb, nil) }
+}
+
+func (s *apis) setRefused(verb string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused[verb] = err
 }
 
 func ref(name, uid string) api.OwnerRef {
@@ -122,29 +132,27 @@ func TestKindsComeAndGo(t *testing.T) {
 		s.run(t, func(ctx context.Context) {
 			s.watcher.Enable(ctx, jobSets)
 			s.expect(t, "the kind is not served")
-			s.serve(jobSetsServed)
+			s.discovery.Serve(jobSetsServed)
 			time.Sleep(askEvery + time.Second)
 			s.expect(t, "the kind is served a minute later", "added s of 2")
-			s.discovery.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, errors.New("no answer")
-			})
-			s.serve()
+			s.discovery.Before(func() error { return errors.New("no answer") })
+			s.discovery.Serve()
 			time.Sleep(askEvery)
 			s.expect(t, "the API server does not answer")
-			s.discovery.ReactionChain = s.discovery.ReactionChain[1:]
+			s.discovery.Before(nil)
 			time.Sleep(askEvery)
 			s.expect(t, "the kind is gone", "deleted s")
-			s.serve(jobSetsServed)
+			s.discovery.Serve(jobSetsServed)
 			s.watcher.Enable(ctx, clusters)
 			s.expect(t, "another kind is enabled besides", "added s of 2")
 			s.watcher.Keep(clusters)
 			s.expect(t, "the kind is not listed any more", "deleted s")
 			s.watcher.Keep(nil)
 			synctest.Wait()
-			s.discovery.ClearActions()
+			s.discovery.TakeAsked()
 			time.Sleep(3 * askEvery)
-			if asked := s.discovery.Actions(); len(asked) > 0 {
-				t.Errorf("no kind is listed, and the API server was asked: %v", asked)
+			if asked := s.discovery.TakeAsked(); asked > 0 {
+				t.Errorf("no kind is listed, and the API server was asked %d times", asked)
 			}
 		})
 	})
@@ -184,16 +192,16 @@ func TestLookups(t *testing.T) {
 			s.expect(t, "an answer", "gone other ")
 		},
 		"a kind that is not served": func(t *testing.T, s *apis, ctx context.Context) {
-			s.serve()
+			s.discovery.Serve()
 			s.watcher.Enable(ctx, jobSets)
 			s.watcher.Resolve([]api.OwnerRef{ref("s", "")})
 			time.Sleep(firstLookup)
 			s.expect(t, "after the first lookup", "gone s ")
 		},
 		"a kind that is served since the last question": func(t *testing.T, s *apis, ctx context.Context) {
-			s.serve()
+			s.discovery.Serve()
 			s.watcher.Enable(ctx, jobSets)
-			s.serve(jobSetsServed)
+			s.discovery.Serve(jobSetsServed)
 			s.watcher.Resolve([]api.OwnerRef{ref("s", "")})
 			time.Sleep(firstLookup)
 			s.expect(t, "after the first lookup", "added s of 2")
@@ -233,7 +241,7 @@ func TestLookups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newAPIs()
-				s.serve(jobSetsServed)
+				s.discovery.Serve(jobSetsServed)
 				s.run(t, func(ctx context.Context) { test(t, s, ctx) })
 			})
 		})
@@ -244,11 +252,11 @@ func TestLookups(t *testing.T) {
 func TestNoKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIs()
-		s.serve(jobSetsServed)
+		s.discovery.Serve(jobSetsServed)
 		s.watcher.Enable(t.Context(), ownerapi.RulesOf(api.Grouping{Kinds: api.KindJob | api.KindKueue}))
 		time.Sleep(3 * askEvery)
 		s.expect(t, "no rule")
-		if asked := len(s.discovery.Actions()) + len(s.dynamic.Actions()); asked > 0 {
+		if asked := s.discovery.TakeAsked() + len(s.dynamic.Actions()); asked > 0 {
 			t.Errorf("%d requests were sent", asked)
 		}
 	})
