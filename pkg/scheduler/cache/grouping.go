@@ -25,21 +25,13 @@ func newOwnerFeed(c *Cache) *ownerFeed {
 		return f
 	}
 	f.watcher = owners.New(owners.Options{
-		Dynamic: c.options.Dynamic, Discovery: c.options.Kube.Discovery(), Handler: handler(c, ownerKind()),
+		Options: kindOptions(c, handler(c, ownerKind()), "config/grouping"),
 		Gone: func(ref api.OwnerRef) {
 			c.queue.add(ownerGone{ref: ref})
 			c.wakeUp()
 		},
-		Failed: func(ctx context.Context, resource string, err error) { ownerWatchFailed(ctx, c, resource, err) },
-		Clock:  c.options.Clock, Log: c.log,
 	})
 	return f
-}
-
-// ownerWatchFailed records that a list or a watch of objects that make gangs has failed.
-func ownerWatchFailed(ctx context.Context, c *Cache, resource string, err error) {
-	s := &source{name: resource, role: "config/grouping", log: c.log.WithValues("resource", resource), failures: c.failures, metrics: c.options.Metrics}
-	s.failed(ctx, nil, err)
 }
 
 // resolve has the objects looked up that pods wait for. Only the scheduling goroutine may call it.

@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/kindwatch"
 )
 
 // source is one informer that feeds the model or that plugins read.
@@ -73,4 +75,16 @@ func (s *source) hint(err error) string {
 		return "the API server does not accept the credentials: check --kubeconfig or the service account"
 	}
 	return ""
+}
+
+// kindOptions returns the parts of a watcher of kinds that the API server need not serve. The role is that of their sources.
+func kindOptions(c *Cache, handler toolscache.ResourceEventHandler, role string) kindwatch.Options {
+	return kindwatch.Options{
+		Dynamic: c.options.Dynamic, Discovery: c.options.Kube.Discovery(), Handler: handler,
+		Failed: func(ctx context.Context, resource string, err error) {
+			s := &source{name: resource, role: role, log: c.log.WithValues("resource", resource), failures: c.failures, metrics: c.options.Metrics}
+			s.failed(ctx, nil, err)
+		},
+		Clock: c.options.Clock, Log: c.log,
+	}
 }

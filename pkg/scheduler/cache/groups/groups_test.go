@@ -5,12 +5,9 @@ package groups
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,140 +23,45 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
-// apis is a fake API server with one PodGroup of Volcano, in virtual time.
-type apis struct {
-	discovery fakediscovery.Discovery
-	watcher   *Watcher
-
-	mu   sync.Mutex
-	seen []string // events, and questions about APIs
-}
-
-func newAPIs() *apis {
-	s := &apis{}
-	kinds := map[schema.GroupVersionResource]string{}
-	for _, a := range groupapi.All() {
-		kinds[a.Resource] = "PodGroupList"
-	}
-	group := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
-		"metadata": map[string]any{"namespace": "ns", "name": "g", "uid": "u"}, "spec": map[string]any{"minMember": int64(2)},
-	}}
-	s.watcher = New(Options{
-		Dynamic:   dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, group),
-		Discovery: &s.discovery,
-		Handler: toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { s.record("added " + obj.(*groupapi.Object).Name) },
-			DeleteFunc: func(obj any) { s.record("deleted " + obj.(*groupapi.Object).Name) },
-		},
-		Failed: func(context.Context, string, error) { s.record("failed") },
-		Clock:  clock.RealClock{}, Log: logr.Discard(),
-	})
-	return s
-}
-
-func (s *apis) record(what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen = append(s.seen, what)
-}
-
-// take returns what was recorded since the last call.
-func (s *apis) take() []string {
-	synctest.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen := s.seen
-	s.seen = nil
-	return seen
-}
-
-var volcano = &metav1.APIResourceList{GroupVersion: "scheduling.volcano.sh/v1beta1", APIResources: []metav1.APIResource{{Name: "podgroups"}}}
-
-func (s *apis) expect(t *testing.T, what string, want ...string) {
-	t.Helper()
-	if got := s.take(); !slices.Equal(got, want) {
-		t.Errorf("%s: %q, want %q", what, got, want)
-	}
-	known := s.watcher.Get(api.SourceVolcano, "ns", "g") != nil
-	if len(want) > 0 && known != (want[len(want)-1] == "added g") {
-		t.Errorf("%s: the group is known: %v", what, known)
-	}
-}
-
-// TestAPIsComeAndGo runs a watcher while an API appears, disappears, and is not needed any more.
-func TestAPIsComeAndGo(t *testing.T) {
+// TestSources asserts that the groups of the enabled sources are known as groupapi reads them, and no others.
+func TestSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, sources := newAPIs(), api.GroupSources{Volcano: true}
 		ctx, stop := context.WithCancel(t.Context())
 		defer synctest.Wait()
 		defer stop()
-
-		s.watcher.Enable(ctx, sources)
-		s.expect(t, "the API is not served")
-		s.discovery.Serve(volcano)
-		time.Sleep(askEvery + time.Second)
-		s.expect(t, "the API is served a minute later", "added g")
-		s.discovery.Before(func() error { return errors.New("no answer") })
-		s.discovery.Serve()
-		time.Sleep(askEvery)
-		s.expect(t, "the API server does not answer")
-		s.discovery.Before(nil)
-		time.Sleep(askEvery)
-		s.expect(t, "the API is gone", "deleted g")
-		s.discovery.Serve(volcano)
-		s.watcher.Enable(ctx, sources)
-		s.expect(t, "the source is enabled again", "added g")
-		s.watcher.Keep(api.GroupSources{})
-		s.expect(t, "the source is not needed any more", "deleted g")
-		s.discovery.TakeAsked()
-		time.Sleep(3 * askEvery)
-		if asked := s.discovery.TakeAsked(); asked > 0 {
-			t.Errorf("no source is enabled, and the API server was asked %d times", asked)
+		kinds, lists, objects := map[schema.GroupVersionResource]string{}, []*metav1.APIResourceList{}, []runtime.Object{}
+		for _, a := range groupapi.All() {
+			kinds[a.Resource] = "PodGroupList"
+			version := a.Resource.GroupVersion().String()
+			lists = append(lists, &metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{{Name: a.Resource.Resource}}})
+			objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": version, "kind": a.Kind, "metadata": map[string]any{"namespace": "ns", "name": "g"},
+				"spec": map[string]any{"minMember": int64(2), "schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(2)}}},
+			}})
 		}
-	})
-}
-
-// TestNoSource asserts that a watcher without other sources sends no request.
-func TestNoSource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAPIs()
-		s.discovery.Serve(volcano)
-		s.watcher.Enable(t.Context(), api.GroupSources{})
-		time.Sleep(3 * askEvery)
-		s.expect(t, "no source")
-		if asked := s.discovery.TakeAsked(); asked > 0 {
-			t.Errorf("the API server was asked %d times", asked)
-		}
-	})
-}
-
-// TestDiscoveryDoesNotDelayReaders asserts that groups can be read while the API server does not answer a discovery.
-func TestDiscoveryDoesNotDelayReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAPIs()
-		s.discovery.Serve(volcano)
-		ctx, stop := context.WithCancel(t.Context())
-		defer synctest.Wait()
-		defer stop()
-		s.watcher.Enable(ctx, api.GroupSources{Volcano: true})
-		s.expect(t, "enabled", "added g")
-		answer := make(chan struct{})
-		s.discovery.Before(func() error {
-			<-answer
-			return nil
+		var discovery fakediscovery.Discovery
+		discovery.Serve(lists...)
+		w := New(Options{
+			Dynamic:   dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...),
+			Discovery: &discovery, Handler: toolscache.ResourceEventHandlerFuncs{}, Clock: clock.RealClock{}, Log: logr.Discard(),
 		})
-		time.Sleep(askEvery + time.Second)
-		read := make(chan struct{})
-		go func() {
-			defer close(read)
-			s.watcher.Get(api.SourceVolcano, "ns", "g")
-		}()
-		select {
-		case <-read:
-		case <-time.After(time.Hour):
-			t.Error("the group cannot be read")
+		known := func() (names []string) {
+			synctest.Wait()
+			for _, source := range api.AllSources()[1:] {
+				if g := w.Get(source, "ns", "g"); g != nil && g.Source == source && g.Spec.MinMember == 2 {
+					names = append(names, source.String())
+				}
+			}
+			return names
 		}
-		close(answer)
+		w.Enable(ctx, api.GroupSources{Native: true, Volcano: true})
+		if got, want := known(), []string{"native", "volcano"}; !slices.Equal(got, want) {
+			t.Errorf("got groups of %q, want %q", got, want)
+		}
+		w.Enable(ctx, api.GroupSources{SchedulerPlugins: true})
+		w.Keep(api.GroupSources{SchedulerPlugins: true, Volcano: true})
+		if got, want := known(), []string{"scheduler-plugins", "volcano"}; !slices.Equal(got, want) {
+			t.Errorf("got groups of %q, want %q", got, want)
+		}
 	})
 }

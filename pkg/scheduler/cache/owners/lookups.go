@@ -11,9 +11,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/kindwatch"
 )
 
 // An object that pods name is looked up firstLookup after it is missing, because an informer shows most objects before, and
@@ -25,7 +25,8 @@ const (
 
 // lookups are the objects that pods name and that no informer has shown.
 type lookups struct {
-	w      *Watcher
+	kinds  *kindwatch.Watcher
+	gone   func(api.OwnerRef)
 	signal chan struct{}
 
 	mu   sync.Mutex
@@ -37,8 +38,8 @@ type lookup struct {
 	pause time.Duration // after the next lookup
 }
 
-func newLookups(w *Watcher) *lookups {
-	return &lookups{w: w, signal: make(chan struct{}, 1), refs: map[api.OwnerRef]*lookup{}}
+func newLookups(kinds *kindwatch.Watcher, gone func(api.OwnerRef)) *lookups {
+	return &lookups{kinds: kinds, gone: gone, signal: make(chan struct{}, 1), refs: map[api.OwnerRef]*lookup{}}
 }
 
 func (l *lookups) set(refs []api.OwnerRef) {
@@ -48,7 +49,7 @@ func (l *lookups) set(refs []api.OwnerRef) {
 	l.refs = make(map[api.OwnerRef]*lookup, len(refs))
 	for _, ref := range refs {
 		if l.refs[ref] = before[ref]; l.refs[ref] == nil {
-			l.refs[ref] = &lookup{due: l.w.Clock.Now().Add(firstLookup), pause: 2 * firstLookup}
+			l.refs[ref] = &lookup{due: l.kinds.Clock.Now().Add(firstLookup), pause: 2 * firstLookup}
 		}
 	}
 	select {
@@ -67,7 +68,7 @@ func (l *lookups) run(ctx context.Context) {
 		if len(due) > 0 {
 			continue
 		}
-		timer := l.w.Clock.NewTimer(next)
+		timer := l.kinds.Clock.NewTimer(next)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -83,7 +84,7 @@ func (l *lookups) run(ctx context.Context) {
 func (l *lookups) next() (due []api.OwnerRef, after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.w.Clock.Now()
+	now := l.kinds.Clock.Now()
 	after = time.Hour
 	for ref, at := range l.refs {
 		if wait := at.due.Sub(now); wait > 0 {
@@ -99,23 +100,23 @@ func (l *lookups) next() (due []api.OwnerRef, after time.Duration) {
 
 // find reports an object as gone if the API server says so. If the object exists, its informer is going to show it.
 func (l *lookups) find(ctx context.Context, ref api.OwnerRef) {
-	a, f := l.w.find(ref.Kind)
+	kind, feed := l.kinds.Find(ref.Kind)
 	switch {
-	case ctx.Err() != nil || a == nil:
-	case f == nil:
-		switch served, known := l.w.served(a); {
-		case known && served.Resource == "":
-			l.w.Gone(ref)
-		case known: // since the last discovery
-			l.w.askNow()
+	case ctx.Err() != nil || kind == nil:
+	case feed == nil:
+		switch served, known := l.kinds.Served(kind); {
+		case known && served == nil:
+			l.gone(ref)
+		case known: // since the last question
+			l.kinds.AskNow()
 		}
-	case !toolscache.IsDone(f.synced): // the list has failed, and the informer repeats it
+	case !feed.Synced(): // the list has failed, and the informer repeats it
 	default:
-		found, err := l.w.Dynamic.Resource(f.resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		found, err := l.kinds.Dynamic.Resource(feed.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && !ref.Names(found.GetUID()) {
-			l.w.Gone(ref)
+			l.gone(ref)
 		} else if err != nil {
-			l.w.Log.V(2).Info("Lookup of an owner failed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "err", err)
+			l.kinds.Log.V(2).Info("Lookup of an owner failed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "err", err)
 		}
 	}
 }

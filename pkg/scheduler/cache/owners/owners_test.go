@@ -27,12 +27,12 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/fakediscovery"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/kindwatch"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/ownerapi"
 )
 
 var (
-	jobSets  = ownerapi.RulesOf(api.Grouping{Kinds: api.KindJobSet})
-	clusters = ownerapi.RulesOf(api.Grouping{Kinds: api.KindRayCluster})
+	jobSets = ownerapi.RulesOf(api.Grouping{Kinds: api.KindJobSet})
 
 	jobSetsServed = &metav1.APIResourceList{GroupVersion: "jobset.x-k8s.io/v1alpha2", APIResources: []metav1.APIResource{{Name: "jobsets"}}}
 )
@@ -68,17 +68,23 @@ func newAPIs() *apis {
 		return err != nil, nil, err
 	})
 	s.watcher = New(Options{
-		Dynamic: s.dynamic, Discovery: &s.discovery,
-		Handler: toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(obj any) {
-				o := obj.(*api.Owner)
-				s.record(fmt.Sprintf("added %s of %d", o.Name, o.Gangs[0].MinMember))
+		Options: kindwatch.Options{
+			Dynamic: s.dynamic, Discovery: &s.discovery,
+			Handler: toolscache.ResourceEventHandlerFuncs{
+				AddFunc: func(obj any) {
+					o := obj.(*api.Owner)
+					if len(o.Gangs) == 0 {
+						s.record("added " + o.Name + " without gangs")
+						return
+					}
+					s.record(fmt.Sprintf("added %s of %d", o.Name, o.Gangs[0].MinMember))
+				},
+				DeleteFunc: func(obj any) { s.record("deleted " + obj.(*api.Owner).Name) },
 			},
-			DeleteFunc: func(obj any) { s.record("deleted " + obj.(*api.Owner).Name) },
+			Failed: func(_ context.Context, resource string, _ error) { s.record("failed " + resource) },
+			Clock:  clock.RealClock{}, Log: logr.Discard(),
 		},
-		Gone:   func(ref api.OwnerRef) { s.record("gone " + ref.Name + " " + string(ref.UID)) },
-		Failed: func(_ context.Context, resource string, _ error) { s.record("failed " + resource) },
-		Clock:  clock.RealClock{}, Log: logr.Discard(),
+		Gone: func(ref api.OwnerRef) { s.record("gone " + ref.Name + " " + string(ref.UID)) },
 	})
 	return s
 }
@@ -125,35 +131,18 @@ func ref(name, uid string) api.OwnerRef {
 	return api.OwnerRef{OwnerKey: api.OwnerKey{Kind: "JobSet", Namespace: "ns", Name: name}, UID: types.UID(uid)}
 }
 
-// TestKindsComeAndGo runs a watcher while a kind appears, disappears, and is not needed any more.
-func TestKindsComeAndGo(t *testing.T) {
+// TestRulesChange asserts that another rule about a kind reads the objects again.
+func TestRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIs()
+		s.discovery.Serve(jobSetsServed)
 		s.run(t, func(ctx context.Context) {
-			s.watcher.Enable(ctx, jobSets)
-			s.expect(t, "the kind is not served")
-			s.discovery.Serve(jobSetsServed)
-			time.Sleep(askEvery + time.Second)
-			s.expect(t, "the kind is served a minute later", "added s of 2")
-			s.discovery.Before(func() error { return errors.New("no answer") })
-			s.discovery.Serve()
-			time.Sleep(askEvery)
-			s.expect(t, "the API server does not answer")
-			s.discovery.Before(nil)
-			time.Sleep(askEvery)
-			s.expect(t, "the kind is gone", "deleted s")
-			s.discovery.Serve(jobSetsServed)
-			s.watcher.Enable(ctx, clusters)
-			s.expect(t, "another kind is enabled besides", "added s of 2")
-			s.watcher.Keep(clusters)
-			s.expect(t, "the kind is not listed any more", "deleted s")
+			s.watcher.Enable(ctx, ownerapi.RulesOf(api.Grouping{Kinds: api.KindTrainJob}))
+			s.expect(t, "JobSets of TrainJobs", "added s without gangs")
+			s.watcher.Keep(jobSets)
+			s.expect(t, "all JobSets", "deleted s", "added s of 2")
 			s.watcher.Keep(nil)
-			synctest.Wait()
-			s.discovery.TakeAsked()
-			time.Sleep(3 * askEvery)
-			if asked := s.discovery.TakeAsked(); asked > 0 {
-				t.Errorf("no kind is listed, and the API server was asked %d times", asked)
-			}
+			s.expect(t, "none", "deleted s")
 		})
 	})
 }
@@ -254,7 +243,7 @@ func TestNoKind(t *testing.T) {
 		s := newAPIs()
 		s.discovery.Serve(jobSetsServed)
 		s.watcher.Enable(t.Context(), ownerapi.RulesOf(api.Grouping{Kinds: api.KindJob | api.KindKueue}))
-		time.Sleep(3 * askEvery)
+		time.Sleep(3 * kindwatch.AskEvery)
 		s.expect(t, "no rule")
 		if asked := s.discovery.TakeAsked() + len(s.dynamic.Actions()); asked > 0 {
 			t.Errorf("%d requests were sent", asked)
