@@ -47,11 +47,12 @@ func runningOrSucceeded(c *MemberCounts) int32 { return c.Running() + c.Counts[S
 
 // Complete reports whether the subgroup has all the members that it needs, of those that count.
 func (s *SubGroup) Complete(count Count) bool {
-	return s.complete(func(of *SubGroup) int32 { return count(&of.MemberCounts) })
+	return s.CompleteWith(func(of *SubGroup) int32 { return count(&of.MemberCounts) })
 }
 
-func (s *SubGroup) complete(count func(*SubGroup) int32) bool {
-	if count(s) < s.MinMember {
+// CompleteWith is Complete with a number of members for each subgroup.
+func (s *SubGroup) CompleteWith(members func(*SubGroup) int32) bool {
+	if members(s) < s.MinMember {
 		return false
 	}
 	missing := s.MinSubGroup
@@ -59,7 +60,7 @@ func (s *SubGroup) complete(count func(*SubGroup) int32) bool {
 		if missing <= 0 {
 			break
 		}
-		if c.complete(count) {
+		if c.CompleteWith(members) {
 			missing--
 		}
 	}
@@ -78,20 +79,24 @@ func (s *SubGroup) CompleteChildren(count Count) int32 {
 }
 
 // Need returns with how many members at least the subgroup can be complete.
-func (s *SubGroup) Need() int32 {
-	if s.SegmentSize > 0 {
-		return max(s.MinMember, s.MinSubGroup*s.SegmentSize)
+func (s *SubGroup) Need() int32 { return s.Lacks(func(*SubGroup) int32 { return 0 }) }
+
+// Lacks returns how many more members the subgroup needs at least, with a number of members for each subgroup. Segments
+// that do not exist lack all their members.
+func (s *SubGroup) Lacks(members func(*SubGroup) int32) int32 {
+	lacks := make([]int32, 0, max(len(s.Children), int(s.MinSubGroup)))
+	for _, c := range s.Children {
+		lacks = append(lacks, c.Lacks(members))
 	}
-	needs := make([]int32, len(s.Children))
-	for i, c := range s.Children {
-		needs[i] = c.Need()
+	for len(lacks) < int(s.MinSubGroup) {
+		lacks = append(lacks, s.SegmentSize)
 	}
-	slices.Sort(needs)
+	slices.Sort(lacks)
 	sum := int32(0)
-	for _, n := range needs[:min(int(s.MinSubGroup), len(needs))] {
+	for _, n := range lacks[:s.MinSubGroup] {
 		sum += n
 	}
-	return max(s.MinMember, sum)
+	return max(s.MinMember-members(s), sum, 0)
 }
 
 // Lacking returns the first subgroup, in the order of the specification, for which the gang is incomplete; nil if there is
@@ -215,10 +220,10 @@ func (s *SubGroup) removable(tasks []*TaskInfo) bool {
 		t.SubGroup().remove(+1)
 	}
 	rest := func(of *SubGroup) int32 { return of.ReadyCount() - of.removed }
-	removable := s.complete(rest)
+	removable := s.CompleteWith(rest)
 	for _, t := range tasks {
 		for part := t.SubGroup(); part.Parent != nil && removable; part = part.Parent {
-			removable = part.Holding() == part.removed || part.complete(rest)
+			removable = part.Holding() == part.removed || part.CompleteWith(rest)
 		}
 	}
 	for _, t := range tasks {

@@ -10,7 +10,6 @@ package subgroups
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -103,7 +102,7 @@ func (f *filler) sorted(s *api.SubGroup) []*api.SubGroup {
 	}
 	children := slices.Clone(s.Children)
 	if int(s.MinSubGroup) < len(s.Children) || s.SegmentSize > 0 {
-		slices.SortStableFunc(children, func(a, b *api.SubGroup) int { return cmp.Compare(f.lacks(a), f.lacks(b)) })
+		slices.SortStableFunc(children, func(a, b *api.SubGroup) int { return cmp.Compare(a.Lacks(f.chosen.count), b.Lacks(f.chosen.count)) })
 		return children
 	}
 	if f.order != nil {
@@ -120,23 +119,6 @@ func (f *filler) sorted(s *api.SubGroup) []*api.SubGroup {
 		})
 	}
 	return children
-}
-
-// lacks returns how many more members the subgroup needs at least.
-func (f *filler) lacks(s *api.SubGroup) int32 {
-	if s.SegmentSize > 0 && int(s.MinSubGroup) > len(s.Children) {
-		return math.MaxInt32
-	}
-	lacks := make([]int32, len(s.Children))
-	for i, c := range s.Children {
-		lacks[i] = f.lacks(c)
-	}
-	slices.Sort(lacks)
-	sum := int32(0)
-	for _, n := range lacks[:s.MinSubGroup] {
-		sum += n
-	}
-	return max(s.MinMember-f.chosen.count(s), sum, 0)
 }
 
 func (f *filler) firstOf(s *api.SubGroup) *api.TaskInfo {
@@ -178,7 +160,7 @@ func (f *filler) grow(s *api.SubGroup, skipBestEffort bool) bool {
 			if f.growOwn(s, skipBestEffort) {
 				return true
 			}
-		case f.complete(c):
+		case c.CompleteWith(f.chosen.count):
 			if f.grow(c, skipBestEffort) {
 				return true
 			}
@@ -223,21 +205,4 @@ func (f *filler) highest(s *api.SubGroup) *api.TaskInfo {
 // ratio returns which part of the members that it could have the subgroup has.
 func (f *filler) ratio(s *api.SubGroup) api.Share {
 	return api.Share{Part: int64(f.chosen.count(s)), Whole: int64(max(s.ValidCount(), 1))}
-}
-
-// complete reports whether the subgroup needs no further task.
-func (f *filler) complete(s *api.SubGroup) bool {
-	if f.chosen.count(s) < s.MinMember {
-		return false
-	}
-	complete := int32(0)
-	for _, c := range s.Children {
-		if complete >= s.MinSubGroup {
-			break
-		}
-		if f.complete(c) {
-			complete++
-		}
-	}
-	return complete >= s.MinSubGroup
 }

@@ -20,12 +20,12 @@ func Needed(job *api.JobInfo, tasks []*api.TaskInfo) []*api.TaskInfo {
 // NeededFirst returns the tasks with those that Needed returns first, and how many these are. In a gang for which the tasks do
 // not suffice all are needed.
 func NeededFirst(job *api.JobInfo, tasks []*api.TaskInfo) (sorted []*api.TaskInfo, needed int) {
-	first := Needed(job, tasks)
-	if len(first) == 0 {
+	l := newList()
+	if !newFiller(tasks, l, nil).fill(job.SubGroups) || len(l.tasks) == 0 {
 		return tasks, len(tasks)
 	}
-	rest := slices.DeleteFunc(slices.Clone(tasks), func(t *api.TaskInfo) bool { return slices.Contains(first, t) })
-	return slices.Concat(first, rest), len(first)
+	rest := slices.DeleteFunc(slices.Clone(tasks), func(t *api.TaskInfo) bool { return l.has[t] })
+	return slices.Concat(l.inOrder(tasks), rest), len(l.tasks)
 }
 
 // Surplus returns those of the tasks that may start next in a gang that has all its minima: one task that requests

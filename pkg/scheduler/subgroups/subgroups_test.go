@@ -33,7 +33,9 @@ func drawGang(t *rapid.T) *gang {
 	}
 	root.MinSubGroup = int32(len(root.Children))
 	g.addMembers(root, 2)
-	root.MinMember = g.upTo(6, "minMember")
+	if g.upTo(1, "minimum of the whole") > 0 {
+		root.MinMember = g.upTo(6, "minMember")
+	}
 	g.job.MinMember = root.Need()
 	return g
 }
@@ -41,6 +43,7 @@ func drawGang(t *rapid.T) *gang {
 func (g *gang) drawSubGroup(parent *api.SubGroup, name string, levels int) {
 	s := &api.SubGroup{Name: name, Parent: parent}
 	parent.Children = append(parent.Children, s)
+	before := len(g.job.Tasks)
 	switch kind := g.upTo(4, "kind"); {
 	case kind == 4:
 		s.SegmentSize, s.MinSubGroup = 2, g.upTo(2, "segments")
@@ -54,8 +57,11 @@ func (g *gang) drawSubGroup(parent *api.SubGroup, name string, levels int) {
 		}
 		s.MinSubGroup = g.upTo(int(n), "minSubGroup")
 	default:
-		s.MinMember = g.upTo(3, "minMember")
 		g.addMembers(s, 3)
+		s.MinMember = g.upTo(len(g.job.Tasks)-before, "minMember")
+		if g.upTo(9, "too few members") > 8 {
+			s.MinMember++
+		}
 	}
 }
 

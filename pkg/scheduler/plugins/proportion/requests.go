@@ -20,19 +20,18 @@ func sumRequests(ssn *framework.Session) map[*api.QueueInfo]api.Resource {
 	for _, jc := range ssn.Backlog().JobClasses() {
 		addJobClass(ssn, jc, requests)
 	}
-	for _, j := range ssn.Backlog().Unclassified() {
+	add := func(j *api.JobInfo) {
 		if waiting := possible(ssn, j); waiting != nil {
 			sum := requests[j.Queue]
 			sum.Add(waiting)
 			requests[j.Queue] = sum
 		}
 	}
+	for _, j := range ssn.Backlog().Unclassified() {
+		add(j)
+	}
 	for j := range reduced(ssn) {
-		if waiting := possible(ssn, j); waiting != nil {
-			sum := requests[j.Queue]
-			sum.Add(waiting)
-			requests[j.Queue] = sum
-		}
+		add(j)
 	}
 	return requests
 }
