@@ -117,16 +117,23 @@ func TestSubGroupPods(t *testing.T) {
 			       bind q/a-4 n
 			       bind q/a-5 n`,
 		},
+		"surplus with a higher priority comes first": {
+			Given: Given(Node("n", "3cpu"), Queue("q", 1),
+				Group("q/a", 2, SubGroups(leaf("x", 1), leaf("y", 1)), Pending(4, "1cpu", Label("role", "x")),
+					Pending(2, "1cpu", Label("role", "y"), Priority(1)))),
+			Want: `bind q/a-0 n
+			       bind q/a-4 n
+			       bind q/a-5 n`,
+		},
 		"surplus goes to the subgroup with the smallest ratio": {
-			Given: Given(Node("n", "7cpu"), Queue("q", 1),
+			Given: Given(Node("n", "6cpu"), Queue("q", 1),
 				Group("q/a", 4, SubGroups(leaf("x", 3), leaf("y", 1)), role("x", 4, "1cpu"), role("y", 4, "1cpu"))),
 			Want: `bind q/a-0 n
 			       bind q/a-1 n
 			       bind q/a-2 n
 			       bind q/a-4 n
 			       bind q/a-5 n
-			       bind q/a-6 n
-			       bind q/a-3 n`,
+			       bind q/a-6 n`,
 		},
 	}.TestTranscripts(t)
 }
@@ -204,4 +211,22 @@ func TestEvictSubGroups(t *testing.T) {
 			       pipeline q/high-0 n`,
 		},
 	}.TestTranscripts(t, WithConfig(AllActions))
+}
+
+// TestPlannedSurplus asserts that surplus for which pods were evicted keeps its place, although a pod of another subgroup,
+// which has a smaller part of its pods, is created before they have ended.
+func TestPlannedSurplus(t *testing.T) {
+	c := New(t, BuiltIn(t), Given(
+		Node("n", "5cpu"), Queue("q", 1), PriorityClass("high", 1),
+		Group("q/a", 1, Class("high"), SubGroups(leaf("x", 1), leaf("y", 1)),
+			Running(2, "1cpu", "n", Label("role", "x")), Running(1, "1cpu", "n", Label("role", "y")), role("x", 1, "1cpu")),
+		Group("q/low", 1, Running(2, "1cpu", "n")),
+	), WithConfig(AllActions))
+	if got, want := c.Cycle(), "evict q/low-1 for q/a\npipeline q/a-3 n"; got != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+	c.Add(More("q/a", role("y", 1, "1cpu")))
+	if got, want := c.Cycle(), "pipeline q/a-3 n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 }
