@@ -30,6 +30,7 @@
 //	preemption    the search for victims; with place and worklist, what actions are built from
 //	place         the best node for a task
 //	worklist      the order in which actions take jobs
+//	subgroups     which tasks a gang with subgroups needs, and which come next
 //	framework     Session, Statement and the extension points between actions and plugins
 //	nodeindex     per session: which nodes fit a task, and why the others do not
 //	model         the live model: events in, in-flight binds and evictions

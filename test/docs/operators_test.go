@@ -19,7 +19,10 @@ func TestOperatorPagesAreTested(t *testing.T) {
 	for _, path := range operatorPages(t) {
 		page := filepath.Base(path)
 		text := strings.Join(strings.Fields(strings.Join(lines(t, path), "\n")), " ")
-		for _, section := range []string{"## What to set", "## What happens", "## What does not work"} {
+		for _, section := range []string{"## What to set", "## What happens", "## Without group objects", "## What does not work"} {
+			if section == "## Without group objects" && page == "argo-workflows.md" {
+				continue // its pods have no object with a size
+			}
 			if !strings.Contains(text, section) {
 				t.Errorf("%s has no section %q", page, section)
 			}
