@@ -70,6 +70,10 @@ type JobTracking struct {
 	MemberCounts
 
 	Conflict string // why pods with a group key do not agree about the size of the gang; empty if they do
+	// OtherQueue is a queue that some pods name besides QueueName, if the group is of another API and names none. QueueStale
+	// is set if it, or QueueName, may have changed since it was derived.
+	OtherQueue QueueID
+	QueueStale bool
 	// InvalidSubGroups says why the subgroups of the group cannot be read; empty if they can.
 	InvalidSubGroups string
 

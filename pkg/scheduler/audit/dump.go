@@ -84,8 +84,8 @@ func (d *dumper) dumpJob(b *strings.Builder, j *api.JobInfo) {
 		ids = append(ids, t.ID)
 	}
 	slices.Sort(ids)
-	fmt.Fprintf(b, "job %s key=%s group=%s/%s queue=%s in=%s min=%d resources=%s priority=%d created=%d counts=%d gated=%d lost=%d disrupted=%d allocated=%s releasing=%s requested=%s tasks=%s\n",
-		j.ID, j.Key, j.GroupName, j.GroupUID(), j.QueueName, queue, j.MinMember, amounts(d.c, j.MinResources),
+	fmt.Fprintf(b, "job %s key=%s group=%s/%s queue=%s other=%s in=%s min=%d resources=%s priority=%d created=%d counts=%d gated=%d lost=%d disrupted=%d allocated=%s releasing=%s requested=%s tasks=%s\n",
+		j.ID, j.Key, j.GroupName, j.GroupUID(), j.QueueName, j.Tracking.OtherQueue, queue, j.MinMember, amounts(d.c, j.MinResources),
 		j.Priority, j.Created, j.Tracking.Counts, j.Tracking.Gated, j.Tracking.Lost, j.Tracking.Disrupted, amounts(d.c, j.Allocated), amounts(d.c, j.Releasing), amounts(d.c, j.Requested), ids)
 }
 

@@ -88,6 +88,13 @@ func (a *audit) auditJobObject(what string, j *api.JobInfo) {
 		q = a.c.Queues()[a.i.DefaultQueue]
 	}
 	expect(a, what+" counts in queue", j.Queue, q)
+	if shared := j.Tracking.Commitment; shared != nil {
+		now := api.Commitment{GroupUID: j.GroupUID()}
+		if q != nil {
+			now.Queue = q.ID
+		}
+		expect(a, what+" records with its binds", *shared, now)
+	}
 	uid := j.OrphanedGroup()
 	expect(a, what+" is known as orphaned", uid != "" && a.i.OrphanedJobs[uid][j.ID] == j, uid != "")
 }

@@ -176,7 +176,7 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	case j.Tracking.Backoff != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonClaimsNotReady, Detail: j.Tracking.Backoff}
 	}
-	if v := c.jobs.queueConflict(j); v != nil {
+	if v := queueConflict(j); v != nil {
 		return v
 	}
 	return c.jobs.membersElsewhere(j)

@@ -73,12 +73,12 @@ func (f *InFlight) nodeOf(t *api.TaskInfo) string {
 // currentCommitment returns where members of j count whose binds are decided now. All of them share the result until
 // the group or the queue of the job changes.
 func currentCommitment(j *api.JobInfo) *api.Commitment {
-	now := api.Commitment{GroupUID: j.GroupUID()}
-	if j.Queue != nil {
-		now.Queue = j.Queue.ID
-	}
-	if shared := j.Tracking.Commitment; shared == nil || *shared != now {
-		j.Tracking.Commitment = new(now) // &now would allocate in every call
+	if j.Tracking.Commitment == nil {
+		now := &api.Commitment{GroupUID: j.GroupUID()}
+		if j.Queue != nil {
+			now.Queue = j.Queue.ID
+		}
+		j.Tracking.Commitment = now
 	}
 	return j.Tracking.Commitment
 }

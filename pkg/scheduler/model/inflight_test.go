@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
@@ -97,5 +98,30 @@ func TestCommitRecordsAllBeforeItChangesSums(t *testing.T) {
 	}
 	if diff := cmp.Diff([]api.TaskID{"uid-pending-a", "uid-pending-b"}, sortedKeys(recorded.Binds())); diff != "" {
 		t.Errorf("binds (-want +got):\n%s", diff)
+	}
+}
+
+// TestBindsNameTheGroupThatExists replaces a group by another of its name between two binds: the second is recorded for the
+// new one.
+func TestBindsNameTheGroupThatExists(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster()
+	c.Events().SetQueue(aQueue("default"))
+	c.Events().SetNode(aNode("n", "cpu", "4"))
+	g := aGroup("g", "default", 1)
+	var got []types.UID
+	for _, pod := range []string{"a", "b"} {
+		g = g.DeepCopy()
+		g.UID = types.UID("group-of-" + pod)
+		c.Events().SetGroup(api.OwnGroup(g))
+		c.Events().SetPod(aPod(pod, inGroup("g")))
+		c.Events().Recompute()
+		task := c.Tasks()[api.TaskID("uid-"+pod)]
+		task.Node = c.Node("n")
+		c.Ledger().AssumePod(task)
+		got = append(got, task.Tracking.Bind.GroupUID)
+	}
+	if diff := cmp.Diff([]types.UID{"group-of-a", "group-of-b"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -64,6 +64,9 @@ func (jt *jobTable) join(t *api.TaskInfo) {
 		t.Tracking.QueueLabel = api.QueueID(t.Pod.Labels[v1alpha1.LabelQueue])
 	}
 	jt.assign(t)
+	if t.Job != nil {
+		t.Job.Tracking.QueueStale = true
+	}
 	if !jt.sources.Native {
 		return
 	}
@@ -160,6 +163,7 @@ func (jt *jobTable) leave(t *api.TaskInfo) {
 	j.Tasks = j.Tasks[:last]
 	t.Job = nil
 	joinSubGroup(t)
+	j.Tracking.QueueStale = true
 	jt.markChanged(j)
 }
 
@@ -264,7 +268,7 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 	if j.Holding() > 0 {
 		jt.generations.Placement++
 	}
-	j.Group = g
+	j.Group, j.Tracking.Commitment = g, nil
 	j.MinMember, j.QueueName, j.MinResources, j.Created = 1, jt.groups.defaultQueue, nil, 0
 	if g != nil {
 		j.MinMember = max(g.Spec.MinMember, 1)
@@ -275,6 +279,7 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 		}
 	}
 	j.Tracking.GroupPriority = jt.groups.priorityOf(g)
+	j.Tracking.QueueStale = true
 	readSubGroups(j)
 	jt.enqueue(j)
 	jt.markChanged(j)

@@ -45,6 +45,10 @@ func (e Events) resolveQueues() {
 	}
 	for i := 0; i < len(jobs.changed); i++ { // rejoin appends jobs
 		j := jobs.changed[i]
+		if !j.Tracking.QueueStale { // only counts have changed
+			continue
+		}
+		j.Tracking.QueueStale, j.Tracking.OtherQueue = false, ""
 		g := j.Group
 		if g == nil {
 			g = jobs.groups.byUID[j.OrphanedGroup()]
@@ -56,6 +60,7 @@ func (e Events) resolveQueues() {
 			j = jobs.ofGroup(g.Key())
 		}
 		now := e.queueOfMembers(j, g)
+		j.Tracking.OtherQueue = now.other
 		before := memberQueue{queue: jobs.groups.QueueOf(g), other: jobs.groups.members[g.UID].other}
 		if now == before {
 			continue
@@ -99,7 +104,9 @@ func (jt *jobTable) namespacesChanged() {
 	}
 	for _, g := range jt.groups.byUID {
 		if namesNoQueue(g) {
-			jt.markChanged(jt.ofGroup(g.Key()))
+			j := jt.ofGroup(g.Key())
+			j.Tracking.QueueStale = true
+			jt.markChanged(j)
 		}
 	}
 }
@@ -158,16 +165,13 @@ func (n *queueNames) add(name api.QueueID) {
 }
 
 // queueConflict returns why no pod of a group starts whose pods name different queues; nil if they do not.
-func (jt *jobTable) queueConflict(j *api.JobInfo) *api.Verdict {
-	if !namesNoQueue(j.Group) {
-		return nil
-	}
-	of := jt.groups.members[j.Group.UID]
-	if of.other == "" {
+func queueConflict(j *api.JobInfo) *api.Verdict {
+	other := j.Tracking.OtherQueue
+	if other == "" {
 		return nil
 	}
 	return &api.Verdict{Reason: v1alpha1.ReasonQueueConflict, Detail: fmt.Sprintf(
-		"the pods of the group name the queues %s and %s; name one queue with the label %s on the group", min(of.queue, of.other), max(of.queue, of.other), v1alpha1.LabelQueue)}
+		"the pods of the group name the queues %s and %s; name one queue with the label %s on the group", min(j.QueueName, other), max(j.QueueName, other), v1alpha1.LabelQueue)}
 }
 
 // membersElsewhere returns why a native group lacks pods of which some name another scheduler; nil if none do.

@@ -27,6 +27,7 @@ func (jt *jobTable) enqueue(j *api.JobInfo) {
 		countGroup(old, j.Tracking.CountedPhase, -1)
 		delete(old.Jobs, j.ID)
 	}
+	j.Tracking.Commitment = nil
 	if j.Queue = q; q != nil {
 		q.Allocated.Add(j.Allocated)
 		q.Releasing.Add(j.Releasing)

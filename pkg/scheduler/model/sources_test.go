@@ -173,6 +173,16 @@ func TestGroupsOfSources(t *testing.T) {
 			conflict: v1alpha1.ReasonQueueConflict,
 			message:  "the pods of the group name the queues q and r; name one queue with the label scheduling.batch-scheduler.dev/queue on the group",
 		},
+		"a queue that the group names later, instead of the different ones of its pods": {
+			given: func(e model.Events) {
+				e.SetGroup(aGroupOf(api.SourceSchedulerPlugins, "g", "", 2))
+				e.SetPod(aPod("p", plugins, queue("r")))
+				e.SetPod(aPod("b", plugins, queue("q")))
+				e.Recompute()
+				e.SetGroup(aGroupOf(api.SourceSchedulerPlugins, "g", "r", 2))
+			},
+			want: []string{"b: scheduler-plugins/ns/g in r", "p: scheduler-plugins/ns/g in r"},
+		},
 		"pods that no longer name different queues": {
 			given: func(e model.Events) {
 				e.SetGroup(aGroupOf(api.SourceSchedulerPlugins, "g", "", 2))
