@@ -58,6 +58,9 @@ type Verdict struct {
 	// Borrowed: OverShare applies because the job was evicted from what its queue had borrowed, and not because the queue
 	// cannot borrow.
 	Borrowed bool
+	// Yielding: it applies because another job of the queue does so, which was evicted for that reason and waits for
+	// resources. Borrowed is then true.
+	Yielding bool
 
 	// Preempting: Victims pods are being evicted for the job; by Until the last of them should
 	// have ended, zero if the API server has not shown it yet.
@@ -318,7 +321,10 @@ func (v *Verdict) inSubGroup() string {
 
 func (v *Verdict) overShare(dims *Dimensions) string {
 	text := fmt.Sprintf("queue %s cannot borrow (spec.reclaimable is false)", v.Name)
-	if v.Borrowed {
+	switch {
+	case v.Yielding:
+		text = fmt.Sprintf("queue %s does not borrow while another of its gangs, which was evicted and may not borrow, waits for terminating pods", v.Name)
+	case v.Borrowed:
 		text = fmt.Sprintf("evicted because queue %s had borrowed resources that other queues deserve; starts again only within what the queue deserves", v.Name)
 	}
 	if v.Dimension >= 0 {

@@ -4,8 +4,10 @@
 package builtin_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
@@ -93,6 +95,47 @@ func TestNominationsPassToJobsAbove(t *testing.T) {
 	}
 	if err := (scenario{grace: 1, recreate: true, noReservations: true, overtaking: true}).run(New(t, BuiltIn(t), given, WithConfig(AllActions))); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestQueueDoesNotBorrowWhatAJobWaitsFor evicts for a job that must not borrow, while another job of its queue could borrow
+// what is free. If that did so, the queue would hold too much for the first one, whose victims would have been evicted in
+// vain.
+func TestQueueDoesNotBorrowWhatAJobWaitsFor(t *testing.T) {
+	c := New(t, BuiltIn(t), []Row{
+		Node("n0", "4cpu"), Node("n1", "4cpu"), Queue("b", 1), Queue("r", 2),
+		Group("b/returned", 1, Running(2, "2cpu", "n0"), Pending(1, "2cpu")),
+		Group("b/ends", 4, Running(4, "1cpu", "n1")),
+		Group("r/three", 1, Pending(1, "3cpu")),
+	}, WithConfig(AllActions))
+	steps := []struct {
+		before func()
+		want   []string
+		waits  string
+	}{
+		{before: func() {}, want: []string{"evict b/returned-0 for r/three", "evict b/returned-1 for r/three", "pipeline r/three-0 n0"}},
+		{
+			before: func() {
+				c.FinishEvictions()
+				c.Delete("b/ends-0", "b/ends-1", "b/ends-2", "b/ends-3")
+				c.Add(Group("r/four", 1, Running(4, "1cpu", "n1")), Group("b/small", 1, Pending(1, "1cpu")))
+			},
+			want: []string{"bind r/three-0 n0", "evict r/four-2 for b/returned", "evict r/four-3 for b/returned", "pipeline b/returned-2 n1"},
+			waits: "waits b/small OverShare: queue b does not borrow while another of its gangs, which was evicted and may not borrow, " +
+				"waits for terminating pods: deserved 2667m cpu, allocated 2, needs 1",
+		},
+		{before: func() { c.FinishEvictions() }, want: []string{"bind b/returned-2 n1", "bind b/small-0 n0"}},
+	}
+	for i, step := range steps {
+		step.before()
+		if diff := cmp.Diff(strings.Join(step.want, "\n"), c.Cycle()); diff != "" {
+			t.Errorf("cycle %d:\n%s", i, diff)
+		}
+		if step.waits != "" && !strings.Contains(c.Waits(), step.waits) {
+			t.Errorf("cycle %d: %s", i, c.Waits())
+		}
+		c.ConfirmBinds()
+		c.Start()
 	}
 }
 

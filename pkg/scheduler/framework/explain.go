@@ -24,7 +24,19 @@ type explanations struct {
 	memory    *memory
 	number    uint64         // of the session
 	explained []*api.JobInfo // those with an outcome of their own
+	yielding  map[*api.JobInfo]bool
 }
+
+// SetYielding records that a job must not borrow because another job of its queue waits for what it may have.
+func (x *explanations) SetYielding(j *api.JobInfo) {
+	if x.yielding == nil {
+		x.yielding = map[*api.JobInfo]bool{}
+	}
+	x.yielding[j] = true
+}
+
+// Yielding reports whether SetYielding was called for the job in this session.
+func (x *explanations) Yielding(j *api.JobInfo) bool { return x.yielding[j] }
 
 // Explain records why a job waits; the latest explanation counts.
 func (x *explanations) Explain(j *api.JobInfo, verdict *api.Verdict) {

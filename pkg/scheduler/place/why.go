@@ -75,7 +75,7 @@ func (p *Placer) explainCap(t *api.TaskInfo, request api.Resource) *api.Verdict 
 		}
 		return v
 	case d < 0:
-		return p.explainShare(q, request)
+		return p.explainShare(j, request)
 	}
 	v := &api.Verdict{
 		Reason:    v1alpha1.ReasonQueueFull,
@@ -91,10 +91,11 @@ func (p *Placer) explainCap(t *api.TaskInfo, request api.Resource) *api.Verdict 
 	return v
 }
 
-// explainShare words that a job would exceed what its queue deserves: the queue cannot borrow, or the job had to return
-// what the queue had borrowed.
-func (p *Placer) explainShare(q *api.QueueInfo, request api.Resource) *api.Verdict {
-	v := &api.Verdict{Reason: v1alpha1.ReasonOverShare, Name: string(q.ID), Borrowed: q.Reclaimable, Dimension: -1}
+// explainShare words that a job would exceed what its queue deserves: the queue cannot borrow, the job had to return
+// what the queue had borrowed, or another job did and waits.
+func (p *Placer) explainShare(j *api.JobInfo, request api.Resource) *api.Verdict {
+	q := j.Queue
+	v := &api.Verdict{Reason: v1alpha1.ReasonOverShare, Name: string(q.ID), Borrowed: q.Reclaimable, Yielding: p.ssn.Yielding(j), Dimension: -1}
 	deserved, dims := p.ssn.Deserved(q), p.ssn.Cluster().Dims()
 	for d, n := range request {
 		if n > 0 && dims.Shared(d) && api.InParts(d, q.Allocated.At(d)+n) > deserved.At(d) {

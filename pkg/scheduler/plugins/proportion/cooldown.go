@@ -29,6 +29,20 @@ func (s *shares) inCooldown(j *api.JobInfo) bool {
 	return found && !s.expired(d)
 }
 
+// recordWaiting records what a job in cooldown waits for. Its queue does not borrow that for other jobs meanwhile: the job
+// starts only within what the queue deserves, so pods would have been evicted for it in vain.
+func (s *shares) recordWaiting(decisions []api.Decision, _ bool) {
+	if len(s.cooldowns)+len(s.recorded) == 0 {
+		return
+	}
+	for _, d := range decisions {
+		if d.Kind == api.Pipeline && s.inCooldown(d.Task.Job) {
+			q := d.Task.Job.Queue
+			s.waiting[q] = s.waiting[q].Plus(d.Task.Request)
+		}
+	}
+}
+
 // recordReclaim begins the cooldown of jobs that a committed statement evicts for a claim that is entitled to it. Of
 // several statements of a session the first one counts.
 func (s *shares) recordReclaim(decisions []api.Decision, _ bool) {

@@ -45,7 +45,7 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	s := &shares{
 		Rules: p.rules, ssn: ssn, dims: ssn.Cluster().Dims(), cooldowns: p.cooldowns, before: p.last,
-		recorded: map[api.JobID]cooldown{}, largest: map[*api.QueueInfo]api.Resource{},
+		recorded: map[api.JobID]cooldown{}, waiting: map[*api.QueueInfo]api.Resource{}, largest: map[*api.QueueInfo]api.Resource{},
 	}
 	p.open = s
 	ssn.AddJobValidFn(Name, s.minResourcesPossible)
@@ -56,6 +56,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddReclaimableFn(Name, s.reclaimable)
 	if ssn.Enabled(conf.Reclaimable) { // else other plugins permit evictions, by rules of their own
 		ssn.AddCommittedFn(Name, s.recordReclaim)
+		ssn.AddCommittedFn(Name, s.recordWaiting)
 	}
 	ssn.AddValidatePlanFn(Name, s.validatePlan)
 	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
@@ -77,7 +78,8 @@ type shares struct {
 	before   map[*api.QueueInfo]api.Resource // in the session before
 
 	cooldowns map[api.JobID]cooldown
-	recorded  map[api.JobID]cooldown // began in this session
+	recorded  map[api.JobID]cooldown          // began in this session
+	waiting   map[*api.QueueInfo]api.Resource // see recordWaiting
 
 	largest map[*api.QueueInfo]api.Resource // see largestJob
 
@@ -163,17 +165,23 @@ func (s *shares) overused(q *api.QueueInfo, claim *api.Claim) bool {
 }
 
 // allocatable holds a queue to its capability, and one that is not reclaimable also to what it
-// deserves, because no other queue could take back what it borrows. The same holds for a job in cooldown.
+// deserves, because no other queue could take back what it borrows. The same holds for a job in cooldown, and for others
+// of its queue while it waits for what it may have.
 func (s *shares) allocatable(j *api.JobInfo, request api.Resource, when api.When) bool {
 	q := j.Queue
 	if q.CapAllows(request, when) >= 0 {
 		return false
 	}
-	if q.Reclaimable && !s.inCooldown(j) {
+	mayBorrow := q.Reclaimable && !s.inCooldown(j)
+	waiting := s.waiting[q]
+	if mayBorrow && waiting == nil {
 		return true
 	}
 	for d, n := range request {
-		if n > 0 && s.dims.Shared(d) && api.InParts(d, s.Held(q).At(d)+n) > s.deserved[q].At(d) {
+		if n > 0 && s.dims.Shared(d) && api.InParts(d, s.Held(q).At(d)+n) > s.deserved[q].At(d) && !(mayBorrow && waiting.At(d) == 0) {
+			if mayBorrow {
+				s.ssn.SetYielding(j)
+			}
 			return false
 		}
 	}
