@@ -185,7 +185,7 @@ func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
 
 // surplusUnit returns the members that may be evicted together with t without the rest of the gang, if some others are
 // gone: t alone if its subgroup is complete without it, else all members of the smallest part that the gang does not
-// need, with those that are gone. Without such a part it returns nil.
+// need, with those that are gone. Without such a part it returns nil, also if a member of the part must not be evicted.
 func surplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
 	j := t.Job
 	alone := []*TaskInfo{t}
@@ -197,6 +197,9 @@ func surplusUnit(t *TaskInfo, gone []*TaskInfo) []*TaskInfo {
 	}
 	for s := t.SubGroup(); s != nil && s.Parent != nil; s = s.Parent {
 		unit := holdingIn(j, s)
+		if slices.ContainsFunc(unit, func(t *TaskInfo) bool { return !t.Evictable() }) {
+			return nil
+		}
 		others := slices.DeleteFunc(slices.Clone(gone), func(t *TaskInfo) bool { return slices.Contains(unit, t) })
 		if ReadyWithout(j, slices.Concat(others, unit)) {
 			return unit

@@ -36,6 +36,8 @@ func Plan(ssn Session, decisions []api.Decision) (entitled bool, err error) {
 	switch {
 	case len(p.victims) == 0:
 		return false, nil
+	case slices.ContainsFunc(p.victims, func(t *api.TaskInfo) bool { return t.Tracking.EvictionBlocked || t.Tracking.NodeBound }):
+		return false, p.fault("includes pods that must not be evicted")
 	case p.victims[0].Job.Queue == p.preemptor.Queue:
 		return false, p.auditJobs()
 	case !p.divided() || p.queuesRise():

@@ -213,6 +213,21 @@ func TestEvictSubGroups(t *testing.T) {
 	}.TestTranscripts(t, WithConfig(AllActions))
 }
 
+// TestBlockedSegments asserts that a segment of which a pod must not be evicted is no surplus: another one is evicted.
+func TestBlockedSegments(t *testing.T) {
+	running := func(i int) Part {
+		return Running(2, "1cpu", "n", Label("role", "w"), Label("replica", fmt.Sprint(i)))
+	}
+	c := New(t, BuiltIn(t), Given(Node("n", "6cpu"), Queue("q", 1), Group("q/a", 1, SubGroups(segments("w", 2, 2)), running(0), running(1), running(2))),
+		WithConfig(AllActions))
+	c.Cycle()
+	c.BlockEviction("q/a-4")
+	c.Add(Group("q/high", 1, Pending(1, "1cpu", Priority(5))))
+	if got, want := c.Cycle(), "evict q/a-2 for q/high\nevict q/a-3 for q/high\npipeline q/high-0 n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestPlannedSurplus asserts that surplus for which pods were evicted keeps its place, although a pod of another subgroup,
 // which has a smaller part of its pods, is created before they have ended.
 func TestPlannedSurplus(t *testing.T) {
