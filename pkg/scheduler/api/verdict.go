@@ -55,6 +55,9 @@ type Verdict struct {
 	// OnePod: a pod alone exceeds what it may request: it requests Asked of Dimension, and the capability of the queue is
 	// Limit, or for ExceedsClusterCapacity what the largest suitable node has.
 	OnePod bool
+	// Expected: the gang would fit, but not what spec.minResources requests besides its pods. NotEnoughResources: Asked of
+	// Dimension, of which nodes have Held available.
+	Expected bool
 	// Borrowed: OverShare applies because the job was evicted from what its queue had borrowed, and not because the queue
 	// cannot borrow.
 	Borrowed bool
@@ -279,7 +282,11 @@ func (v *Verdict) message(dims *Dimensions) string {
 		}
 		return text + v.detail()
 	case v1alpha1.ReasonNotEnoughResources, v1alpha1.ReasonExceedsClusterCapacity, v1alpha1.ReasonUnschedulable:
-		if v.Missing == 0 {
+		switch {
+		case v.Expected:
+			return fmt.Sprintf("the gang fits, but not the pods that are expected: spec.minResources requests %s for them, of which suitable nodes have %s available",
+				dims.FormatOne(v.Dimension, v.Asked), amountText(v.Dimension, v.Held))
+		case v.Missing == 0:
 			return v.Detail
 		}
 		return v.inSubGroup() + v.needs(dims) + "; " + v.Nodes.message() + v.wouldNotFit(dims) + v.detail()

@@ -29,6 +29,7 @@ func NewRegistry() (*framework.Registry, error) {
 	return r, errors.Join(
 		// Policies that are part of every configuration.
 		r.AddComponent(reservation.Overdue()),
+		r.AddComponent(reservation.Expected()),
 		r.AddFirst(reservation.Nominated()),
 		r.AddFirst(reservation.Starvation()),
 		r.AddLast(reservation.Degraded(), preempt.Name, reclaim.Name),

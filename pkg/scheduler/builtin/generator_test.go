@@ -42,6 +42,7 @@ type generator struct {
 	anchors    bool // queues hold pods that a budget protects from eviction
 	strict     bool // queues have guarantees or capabilities, or are not reclaimable
 	faults     bool // evictions fail, and nodes are lost
+	expects    bool // some jobs have minResources for more pods than they have
 }
 
 func generators() map[string]generator {
@@ -64,6 +65,9 @@ func generators() map[string]generator {
 		"refused evictions and lost nodes": {
 			nodes: []size{{4, 4, 2}, {3, 6, 2}, {6, 4, 2}}, requests: three, queues: 2, jobs: 6, priorities: 1, strict: true, faults: true,
 		},
+		"expected pods": {
+			nodes: []size{{4, 4, 2}, {6, 6, 4}, {8, 6, 2}}, requests: two, queues: 2, jobs: 6, priorities: 1, expects: true,
+		},
 	}
 }
 
@@ -83,6 +87,9 @@ func (g generator) scenario(t *rapid.T) scenario {
 	}
 	if d.anchors {
 		d.drawAnchors()
+	}
+	if d.expects {
+		d.expect = 1 + d.upTo(9, "expect")
 	}
 	for range 3 + d.upTo(g.jobs-3, "jobs") {
 		d.drawJob()
@@ -203,6 +210,10 @@ func (d *drawing) drawJob() {
 	if d.priorities > 0 && d.upTo(1, "class") > 0 {
 		parts = append(parts, Class("high")) // whatever the priorities of its members
 		d.overtaking = true
+	}
+	if d.expects && d.upTo(1, "expects") > 0 {
+		more := rapid.SampledFrom(d.requests).Draw(d.T, "expected")
+		parts = append(parts, MinResources(size{request.cpu*least + more.cpu, request.mem*least + more.mem, 0}.String()))
 	}
 	if d.upTo(4, "with subgroups") > 3 {
 		parts = append(parts, randomSubGroups(d.upTo)...)

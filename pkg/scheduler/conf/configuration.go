@@ -29,6 +29,9 @@ type Configuration struct {
 	// StarvationAfter is how long a gang is pending before resources are reserved for it; 0: never.
 	StarvationAfter time.Duration
 
+	// Expect is how long after the start of a gang the rest of its minResources is reserved; 0: nothing is reserved.
+	Expect time.Duration
+
 	// GroupSources are the APIs whose PodGroups are read besides those of this scheduler.
 	GroupSources api.GroupSources
 
@@ -78,7 +81,7 @@ const (
 // newConfiguration converts an object whose defaults are set.
 func newConfiguration(object *v1alpha1.SchedulerConfiguration) *Configuration {
 	c := &Configuration{
-		Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration,
+		Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration, Expect: object.Expect.Duration,
 		GroupSources: groupSources(object.GroupSources), Grouping: grouping(&object.Grouping),
 	}
 	for _, tier := range object.Tiers {

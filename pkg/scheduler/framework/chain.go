@@ -64,6 +64,10 @@ type VictimFn func(*api.Claim, api.Unit) api.Vote
 // held before is in the claim, what they hold with the plan is in the model.
 type PlanFn func(*api.Claim) bool
 
+// StartFn returns why the gang of a claim must not start, or nil. It is called before the gang is committed: the model
+// contains the placements, some of which may wait for resources that are being released.
+type StartFn func(*api.Claim) *api.Verdict
+
 // ActivateFn makes what is reserved for the given job available, and reserves again what was available to the job
 // before. An action calls it for each job that it serves, before it places tasks of the job, and with nil after the
 // last one.

@@ -27,6 +27,7 @@ type points struct {
 	validatePlan          chain[PlanFn]
 	preFilterPlan         chain[PlanFn]
 	evictionAllowed       chain[TestFn]
+	startable             chain[StartFn]
 	activateReservation   chain[ActivateFn]
 	starvationReservation chain[StarvationFn]
 	devices               chain[DevicesFn]
@@ -169,6 +170,16 @@ func (p *points) ValidatePlan(claim *api.Claim) bool {
 // EvictionAllowed reports whether the job may evict now.
 func (p *points) EvictionAllowed(j *api.JobInfo) bool {
 	return all(p.evictionAllowed, func(fn TestFn) bool { return fn(j) })
+}
+
+// Startable returns why the gang of a claim, whose tasks have nodes, must not start; nil if it may.
+func (p *points) Startable(claim *api.Claim) *api.Verdict {
+	for i := range p.startable {
+		if v := p.startable[i].fn(claim); v != nil {
+			return v
+		}
+	}
+	return nil
 }
 
 // ActivateReservation makes j the current job: what is reserved for it is available to it from now on, and what was

@@ -89,7 +89,7 @@ func (b *Backlog) sameCapacity(jc *JobClass, j *api.JobInfo) bool {
 // job class.
 func (b *Backlog) SetRefused(j *api.JobInfo, verdict *api.Verdict) bool {
 	jc, queue := b.JobClass(j), b.queues[j.Queue]
-	if jc == nil || queue == nil || verdict == nil || verdict.Reservation != nil || b.ssn.JobPipelined(j) {
+	if jc == nil || queue == nil || verdict == nil || verdict.Reservation != nil || verdict.Expected || b.ssn.JobPipelined(j) {
 		return false
 	}
 	class := b.classOf(jc)

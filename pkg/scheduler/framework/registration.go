@@ -169,14 +169,18 @@ func (r *registration) AddValidatePlanFn(name string, fn PlanFn) {
 	register(r, &r.validatePlan, always, name, fn, fn == nil)
 }
 
-// AddActivateReservationFn registers a function that makes what is reserved for the current job available to it.
-func (r *registration) AddActivateReservationFn(name string, fn ActivateFn) {
-	register(r, &r.activateReservation, always, name, fn, fn == nil)
+// AddReservationFns registers a function that makes what is reserved for the current job available to it, and one that
+// describes what is reserved for a job because it has waited long; nil if the plugin reserves nothing for that reason.
+func (r *registration) AddReservationFns(name string, activate ActivateFn, describe StarvationFn) {
+	register(r, &r.activateReservation, always, name, activate, activate == nil)
+	if describe != nil {
+		register(r, &r.starvationReservation, always, name, describe, false)
+	}
 }
 
-// AddStarvationReservationFn registers a function that describes what is reserved for a job because it has waited long.
-func (r *registration) AddStarvationReservationFn(name string, fn StarvationFn) {
-	register(r, &r.starvationReservation, always, name, fn, fn == nil)
+// AddStartableFn registers a check of gangs whose tasks have nodes. A verdict keeps the gang from starting.
+func (r *registration) AddStartableFn(name string, fn StartFn) {
+	register(r, &r.startable, always, name, fn, fn == nil)
 }
 
 // AddDevicesFn registers a function that describes the devices that a task requests. It shares the switch of the

@@ -187,6 +187,13 @@ func (ssn *Session) Reserve(q *api.QueueInfo, placements []api.Decision) *api.Re
 	return r
 }
 
+// ReserveParts keeps amounts of nodes for a job, for none of its tasks, otherwise as Reserve does.
+func (ssn *Session) ReserveParts(j *api.JobInfo, parts []api.ReservedPart) *api.Reservation {
+	r := ssn.cluster.Ledger().ReserveParts(j, parts)
+	ssn.Backlog().reserves(j.Queue, r)
+	return r
+}
+
 // Unreserve ends a reservation.
 func (ssn *Session) Unreserve(r *api.Reservation) {
 	ssn.cluster.Ledger().Unreserve(r)

@@ -139,23 +139,45 @@ func (l Ledger) Reserve(queue *api.QueueInfo, placements []api.Decision) *api.Re
 	r := &api.Reservation{Queue: queue}
 	var request api.Resource
 	for _, p := range placements {
-		amount := atMost(p.Task.Request, p.Node.Available(p.Task.Priority, api.Future))
 		r.Job = p.Task.Job
-		r.Parts = append(r.Parts, api.ReservedPart{Node: p.Node, Amount: amount})
-		p.Node.Reserved.Add(amount)
-		if !amount.IsZero() {
-			p.Node.ReservedFor.Add(r.Job)
-		}
-		l.touchReserved(p.Node)
+		l.reservePart(r, p.Node, p.Task.Request, p.Task.Priority)
 		request.Add(p.Task.Request)
 	}
+	l.reserveCap(r, request)
+	return r
+}
+
+// ReserveParts reserves for a job amounts of nodes that are for none of its tasks, otherwise as Reserve does.
+func (l Ledger) ReserveParts(j *api.JobInfo, parts []api.ReservedPart) *api.Reservation {
+	r := &api.Reservation{Queue: j.Queue, Job: j}
+	var request api.Resource
+	for _, p := range parts {
+		l.reservePart(r, p.Node, p.Amount, j.Priority)
+		request.Add(p.Amount)
+	}
+	l.reserveCap(r, request)
+	return r
+}
+
+func (l Ledger) reservePart(r *api.Reservation, n *api.NodeInfo, request api.Resource, priority int32) {
+	amount := atMost(request, n.Available(priority, api.Future))
+	r.Parts = append(r.Parts, api.ReservedPart{Node: n, Amount: amount})
+	n.Reserved.Add(amount)
+	if !amount.IsZero() {
+		n.ReservedFor.Add(r.Job)
+	}
+	l.touchReserved(n)
+}
+
+// reserveCap reserves of the capability of the queue what it still allows of the request.
+func (l Ledger) reserveCap(r *api.Reservation, request api.Resource) {
+	queue := r.Queue
 	left := queue.Capability.Minus(queue.Allocated).Minus(queue.Reserved)
 	r.Cap = atMost(request, left[:len(queue.Capability)])
 	queue.Reserved.Add(r.Cap)
 	if !r.Cap.IsZero() {
 		queue.ReservedFor.Add(r.Job)
 	}
-	return r
 }
 
 // Unreserve releases a reservation.

@@ -80,12 +80,16 @@ func (a *Allocator) try(claim *api.Claim, o Options) *Failure {
 		a.commit(stmt)
 		return nil
 	}
-	failure := a.placer.Gang(stmt, claim, a.waiting(claim.Job), o)
-	if failure == nil {
-		a.commit(stmt)
-		a.explainHeld(claim)
+	if failure := a.placer.Gang(stmt, claim, a.waiting(claim.Job), o); failure != nil {
+		return failure
 	}
-	return failure
+	if v := a.ssn.Startable(claim); v != nil {
+		stmt.Discard()
+		return &Failure{Task: claim.Tasks[0], Verdict: v}
+	}
+	a.commit(stmt)
+	a.explainHeld(claim)
+	return nil
 }
 
 func (a *Allocator) commit(stmt *framework.Statement) {

@@ -13,7 +13,10 @@ import (
 // explainGang records why the gang of a claim was not placed. The model is as it was before the attempt, so that a
 // user finds the same numbers.
 func (a *Allocator) explainGang(claim *api.Claim, f *Failure) {
-	verdict := a.placer.explain(f.Task, claim.Request, 1)
+	verdict := f.Verdict
+	if verdict == nil {
+		verdict = a.placer.explain(f.Task, claim.Request, 1)
+	}
 	if verdict.Missing > 0 {
 		countMembers(verdict, claim, f)
 		if s := f.Task.SubGroup(); s != nil {

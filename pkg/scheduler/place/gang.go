@@ -12,11 +12,13 @@ import (
 
 // Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
 // that had been placed by the end of the attempt. Domain is not nil if the gang must be in one domain: then the attempt
-// is the one that placed the most tasks.
+// is the one that placed the most tasks. Verdict is not nil if all tasks had nodes, and a plugin keeps the gang from
+// starting.
 type Failure struct {
-	Task   *api.TaskInfo
-	Placed []*api.TaskInfo
-	Domain *TopologyDomain
+	Task    *api.TaskInfo
+	Placed  []*api.TaskInfo
+	Domain  *TopologyDomain
+	Verdict *api.Verdict
 }
 
 // Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the

@@ -28,9 +28,13 @@ func (r *reservation) release(ssn *framework.Session) {
 	}
 }
 
-// availableTo reports whether job may use the resources: it is the job that they are reserved for, or a job of the same
-// queue with a higher priority that job order puts first.
+// availableTo reports whether job may use the resources.
 func (r *reservation) availableTo(ssn *framework.Session, job *api.JobInfo) bool {
-	return job != nil &&
-		(job == r.job || job.Queue == r.job.Queue && job.Priority > r.job.Priority && ssn.CompareJobs(job, r.job) < 0)
+	return job != nil && mayUse(ssn, job, r.job)
+}
+
+// mayUse reports whether a job may use what is reserved for another: it is the same job, or one of the same queue with a
+// higher priority that job order puts first.
+func mayUse(ssn *framework.Session, job, owner *api.JobInfo) bool {
+	return job == owner || job.Queue == owner.Queue && job.Priority > owner.Priority && ssn.CompareJobs(job, owner) < 0
 }

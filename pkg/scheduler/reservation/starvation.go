@@ -46,8 +46,7 @@ func (*starvation) Name() string { return StarvationName }
 
 func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	s.open = nil
-	ssn.AddActivateReservationFn(StarvationName, func(current *api.JobInfo) { s.activate(ssn, current) })
-	ssn.AddStarvationReservationFn(StarvationName, s.describe)
+	ssn.AddReservationFns(StarvationName, func(current *api.JobInfo) { s.activate(ssn, current) }, s.describe)
 	ssn.AddClosedFn(StarvationName, func() { s.close(ssn) })
 }
 

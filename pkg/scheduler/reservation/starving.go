@@ -35,10 +35,10 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 		ssn.ActivateReservation(job)
 		c.consider(job)
 	}
-	ssn.ActivateReservation(nil)
 	for _, one := range slices.Backward(c.chosen) {
 		one.stmt.Discard()
 	}
+	ssn.ActivateReservation(nil)
 	return c.chosen
 }
 

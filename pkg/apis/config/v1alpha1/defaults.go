@@ -28,6 +28,9 @@ func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 	if c.StarvationAfter == nil {
 		c.StarvationAfter = &metav1.Duration{Duration: DefaultStarvationAfter}
 	}
+	if c.Expect == nil {
+		c.Expect = &metav1.Duration{}
+	}
 	if c.Grouping.Job == "" {
 		c.Grouping.Job = GroupingBasicJobs
 	}

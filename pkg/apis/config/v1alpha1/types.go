@@ -28,6 +28,12 @@ type SchedulerConfiguration struct {
 	// +optional
 	StarvationAfter *metav1.Duration `json:"starvationAfter,omitempty"`
 
+	// expect is for how long after the start of a gang the scheduler reserves what spec.minResources of its PodGroup
+	// requests besides the pods that exist: pods that come later, such as the executors that a driver creates, find
+	// resources then. The gang starts only if these are available too. The default is 0: minResources reserves nothing.
+	// +optional
+	Expect *metav1.Duration `json:"expect,omitempty"`
+
 	// groupSources are the APIs whose PodGroups the scheduler reads: own for those of scheduling.batch-scheduler.dev, which
 	// are read whether listed or not, native for scheduling.k8s.io, scheduler-plugins for scheduling.x-k8s.io, and volcano
 	// for scheduling.volcano.sh. The default is own alone. Each other source needs a ClusterRole of its own. The order has

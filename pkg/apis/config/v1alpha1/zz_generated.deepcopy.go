@@ -165,6 +165,11 @@ func (in *SchedulerConfiguration) DeepCopyInto(out *SchedulerConfiguration) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.Expect != nil {
+		in, out := &in.Expect, &out.Expect
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.GroupSources != nil {
 		in, out := &in.GroupSources, &out.GroupSources
 		*out = make([]string, len(*in))

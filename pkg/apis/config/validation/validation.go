@@ -23,6 +23,9 @@ func ValidateSchedulerConfiguration(c *v1alpha1.SchedulerConfiguration) field.Er
 	if after := c.StarvationAfter; after != nil && after.Duration < 0 {
 		errs = append(errs, field.Invalid(field.NewPath("starvationAfter"), after.Duration.String(), "must not be negative; 0 stands for never"))
 	}
+	if expect := c.Expect; expect != nil && expect.Duration < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("expect"), expect.Duration.String(), "must not be negative; 0 reserves nothing"))
+	}
 	return errs
 }
 

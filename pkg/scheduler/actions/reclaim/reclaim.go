@@ -40,13 +40,13 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 			list.Return(job)
 		}
 	}
-	// 3. End the activation of the last job.
-	ssn.ActivateReservation(nil)
-
-	// 4. Undo the placements that need no evictions, and leave them to allocate.
+	// 3. Undo the placements that need no evictions, and leave them to allocate.
 	for _, stmt := range slices.Backward(r.reserved) {
 		stmt.Discard()
 	}
+
+	// 4. End the activation of the last job, so that what is reserved is reserved again.
+	ssn.ActivateReservation(nil)
 	return ctx.Err()
 }
 
