@@ -206,6 +206,18 @@ func TestStarvationAfter(t *testing.T) {
 	}
 }
 
+func TestExpect(t *testing.T) {
+	for given, want := range map[string]time.Duration{"expect: 90s": 90 * time.Second, "expect: 0": 0, "": 0} {
+		got, _, err := conf.Parse("f", []byte("actions: allocate\n"+given), testCatalog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Expect != want {
+			t.Errorf("%q: got %s, want %s", given, got.Expect, want)
+		}
+	}
+}
+
 func TestGroupSources(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given string

@@ -223,6 +223,10 @@ f:2: kind: Invalid value: "KubeSchedulerConfiguration": must be "SchedulerConfig
 			given: "actions: allocate\nstarvationAfter: -5m",
 			want:  `f:2: starvationAfter: Invalid value: "-5m0s": must not be negative; 0 stands for never`,
 		},
+		"a negative time of expectation": {
+			given: "actions: allocate\nexpect: -1s",
+			want:  `f:2: expect: Invalid value: "-1s": must not be negative; 0 reserves nothing`,
+		},
 		"a misspelt time": {
 			given: "actions: allocate\nstarvationafter: 5m",
 			want:  `f:2: starvationafter: Forbidden: no such field; did you mean "starvationAfter"?`,

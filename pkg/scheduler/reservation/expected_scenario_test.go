@@ -84,7 +84,9 @@ func TestExpectedOnce(t *testing.T) {
 // TestExpectedVerdicts asserts why a gang waits whose pods fit.
 func TestExpectedVerdicts(t *testing.T) {
 	const detail = "; requested by spec.minResources for pods that are expected"
-	app := func(queue string) Row { return Group(queue+"/app", 1, MinResources("3cpu 3Gi"), Pending(1, "1cpu 1Gi")) }
+	app := func(queue string) Row {
+		return Group(queue+"/app", 1, MinResources("3cpu 3Gi"), Pending(1, "1cpu 1Gi"))
+	}
 	busy := Group("q/busy", 1, Running(1, "3cpu", "n1"))
 	for name, tc := range map[string]struct {
 		given []Row

@@ -101,6 +101,7 @@ func TestDefaults(t *testing.T) {
 		TypeMeta:        metav1.TypeMeta{APIVersion: "config.batch-scheduler.dev/v1alpha1", Kind: "SchedulerConfiguration"},
 		Actions:         v1alpha1.ActionList{"allocate"},
 		StarvationAfter: &metav1.Duration{Duration: 5 * time.Minute},
+		Expect:          &metav1.Duration{},
 		Grouping:        v1alpha1.Grouping{Job: "basic"},
 		Tiers: []v1alpha1.Tier{{Plugins: []v1alpha1.Plugin{{
 			Name:           "gang",

@@ -69,6 +69,8 @@ type PodGroupSpec struct {
 
 	// minResources is the sum of the resources that the gang needs. The scheduler compares it with the capability of the
 	// queue and the total of the cluster before it tries to place the gang; it never replaces the requests of the pods.
+	// With the policy key expect, the rest that the pods of the gang do not request must be available too, and stays
+	// reserved for further pods of the group.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64

@@ -26,6 +26,8 @@ type PodGroupSpecApplyConfiguration struct {
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
 	// minResources is the sum of the resources that the gang needs. The scheduler compares it with the capability of the
 	// queue and the total of the cluster before it tries to place the gang; it never replaces the requests of the pods.
+	// With the policy key expect, the rest that the pods of the gang do not request must be available too, and stays
+	// reserved for further pods of the group.
 	MinResources *v1.ResourceList `json:"minResources,omitempty"`
 	// subGroups are parts of the PodGroup with minima of their own. The PodGroup starts with minMember pods and the minima
 	// of all subgroups, or not at all; no pod above a minimum starts before. They can change at any time, like minMember.
