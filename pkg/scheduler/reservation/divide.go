@@ -17,7 +17,7 @@ import (
 func (e *expectations) choose(j *api.JobInfo, rest api.Resource, before []part) (parts []part) {
 	missing := rest.Clone()
 	reserve := func(n *api.NodeInfo) {
-		if amount := inShape(missing, n.Available(j.Priority, api.Now)); amount != nil {
+		if amount := proportional(missing, n.Available(j.Priority, api.Now)); amount != nil {
 			parts = append(parts, part{n.Name, amount})
 			missing.Sub(amount)
 		}
@@ -91,9 +91,9 @@ func partOf(request, available api.Resource) (least api.Share, all bool) {
 	return least, least.Part == least.Whole
 }
 
-// inShape returns the largest part of a request that is available, the same of each dimension, rounded up to units; nil if
+// proportional returns the largest part of a request that is available, the same of each dimension, rounded up to units; nil if
 // there is none.
-func inShape(request, available api.Resource) api.Resource {
+func proportional(request, available api.Resource) api.Resource {
 	part, all := partOf(request, available)
 	switch {
 	case all:

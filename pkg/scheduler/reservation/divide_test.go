@@ -17,7 +17,7 @@ func TestParts(t *testing.T) {
 	rest := api.Resource{3, 10}
 	var got []api.Resource
 	for _, available := range []api.Resource{{1, 4}, {1, 4}, {0, 9}, {1, 3}, {5, 5}} {
-		part := inShape(rest, available)
+		part := proportional(rest, available)
 		rest.Sub(part)
 		got = append(got, part)
 	}
@@ -32,7 +32,7 @@ func TestAnyPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amounts := rapid.SliceOfN(rapid.Int64Range(0, 1<<40), 3, 3)
 		request, available := api.Resource(amounts.Draw(t, "request")), api.Resource(amounts.Draw(t, "available"))
-		part := inShape(request, available)
+		part := proportional(request, available)
 		if part == nil {
 			for d, n := range request {
 				if n > 0 && available[d] == 0 {
