@@ -196,6 +196,11 @@ func TestPreemptionOfKubernetes(t *testing.T) {
 			Given(Nodes(2, "n", "2cpu"), Plain("low", low(1, "n1", 10)), Plain("lower", Running(1, "2cpu", "n2", Priority(5)))),
 			Group("default/high", 1, high(3)), "lower-0", "default/high 3",
 		},
+		"one victim is enough for two pods of a gang, and another one is not needed": {
+			map[string]fields{"default/high": ofPriority(100)},
+			Given(Nodes(2, "n", "2cpu"), Plain("large", Running(1, "2cpu", "n1", Priority(10))), Plain("small", low(1, "n2", 10))),
+			Group("default/high", 3, high(3)), "large-0", "default/high 3",
+		},
 		"one victim is enough for two pods of a gang, of which one starts with the surplus": {
 			map[string]fields{"default/high": ofPriority(100)}, Given(Node("n", "4cpu"), Plain("low", Running(1, "2cpu", "n", Priority(10)))),
 			Group("default/high", 3, high(4)), "low-0", "default/high 4",
