@@ -14,6 +14,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
 )
 
@@ -131,18 +132,18 @@ func TestCoschedulingOrder(t *testing.T) {
 		rows []Row
 		want string
 	}{
-		"two pods, the first has the lower priority":           {Given(single("a", low), single("b", high)), "bind b-0 n"},
-		"two pods, the first has the higher priority":          {Given(single("a", high), single("b", low)), "bind a-0 n"},
-		"two pods of equal priority":                           {Given(single("b", high), single("a", high)), "bind b-0 n"},
-		"a gang, and a pod of higher priority":                 {Given(gang("a", low), single("b", high)), "bind b-0 n"},
-		"a pod, and a gang of higher priority":                 {Given(single("a", low), gang("b", high)), "bind default/b-0 n"},
-		"a gang, and a younger pod of equal priority":          {Given(gang("b", high), single("a", high)), "bind default/b-0 n"},
-		"a pod, and a younger gang of equal priority":          {Given(single("b", high), gang("a", high)), "bind b-0 n"},
-		"two gangs, the older one has the lower priority":      {Given(gang("a", low), gang("b", high)), "bind default/b-0 n"},
-		"two gangs, the older one has the higher priority":     {Given(gang("a", high), gang("b", low)), "bind default/a-0 n"},
-		"two gangs of equal priority":                          {Given(gang("b", high), gang("a", high)), "bind default/b-0 n"},
-		"two gangs, the pods of the younger one are older":     {Given(Group("default/b", 1), Group("default/a", 1), More("default/a", Pending(1, "1cpu")), More("default/b", Pending(1, "1cpu"))), "bind default/b-0 n"},
-		"a gang that lacks a pod has no place before a single": {Given(Group("default/a", 2, Priority(high), Pending(1, "1cpu")), single("b", low)), "bind b-0 n"},
+		"two pods, the first has the lower priority":          {Given(single("a", low), single("b", high)), "bind b-0 n"},
+		"two pods, the first has the higher priority":         {Given(single("a", high), single("b", low)), "bind a-0 n"},
+		"two pods of equal priority":                          {Given(single("b", high), single("a", high)), "bind b-0 n"},
+		"a gang, and a pod of higher priority":                {Given(gang("a", low), single("b", high)), "bind b-0 n"},
+		"a pod, and a gang of higher priority":                {Given(single("a", low), gang("b", high)), "bind default/b-0 n"},
+		"a gang, and a younger pod of equal priority":         {Given(gang("b", high), single("a", high)), "bind default/b-0 n"},
+		"a pod, and a younger gang of equal priority":         {Given(single("b", high), gang("a", high)), "bind b-0 n"},
+		"two gangs, the older one has the lower priority":     {Given(gang("a", low), gang("b", high)), "bind default/b-0 n"},
+		"two gangs, the older one has the higher priority":    {Given(gang("a", high), gang("b", low)), "bind default/a-0 n"},
+		"two gangs of equal priority":                         {Given(gang("b", high), gang("a", high)), "bind default/b-0 n"},
+		"two gangs, the pods of the younger one are older":    {Given(Group("default/b", 1), Group("default/a", 1), More("default/a", Pending(1, "1cpu")), More("default/b", Pending(1, "1cpu"))), "bind default/b-0 n"},
+		"a gang that lacks a pod does not delay a single pod": {Given(Group("default/a", 2, Priority(high), Pending(1, "1cpu")), single("b", low)), "bind b-0 n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			CompareTranscripts(t, tc.want, coscheduling(t, append(Given(Node("n", "1cpu")), tc.rows...)...).Cycle())
@@ -215,6 +216,36 @@ func TestCoschedulingQuorum(t *testing.T) {
 			}
 			if len(tc.waits) == 0 && got != "" {
 				t.Errorf("jobs wait:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestCoschedulingMinResources: with "expect" in the policy a gang starts only if spec.minResources is available beside what
+// other pods hold, as there. Without it, the requests of the pods decide.
+func TestCoschedulingMinResources(t *testing.T) {
+	gang := Group("default/a", 1, MinResources("4cpu"), Pending(1, "1cpu"))
+	for name, tc := range map[string]struct {
+		expect string
+		rows   []Row
+		want   string
+		waits  string
+	}{
+		"enough":       {"60s", Given(Plain("p", Running(1, "2cpu", "n1")), gang), "bind default/a-0", ""},
+		"not enough":   {"60s", Given(Plain("p", Running(1, "2cpu", "n1"), Running(1, "1cpu", "n2")), gang), "", "default/a NotEnoughResources: the gang fits, but not the pods that are expected"},
+		"not expected": {"0s", Given(Plain("p", Running(1, "2cpu", "n1"), Running(1, "1cpu", "n2")), gang), "bind default/a-0", ""},
+		"pods of the group hold a part": {
+			"60s", Given(Plain("p", Running(1, "1cpu", "n2")), Group("default/a", 2, MinResources("4cpu"), Running(1, "2cpu", "n1"), Pending(1, "2cpu"))), "bind default/a-1", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(t, BuiltIn(t), append(Given(Nodes(2, "n", "3cpu"), Queue("default", 1)), tc.rows...),
+				WithConfig("expect: "+tc.expect+"\n"+conf.DefaultYAML()), WithDialects(func(string) *Dialect { return ofSchedulerPlugins() }))
+			if got := s.Cycle(); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if got := s.Waits(); tc.waits == "" && got != "" || !strings.Contains(got, tc.waits) {
+				t.Errorf("waits %q, want %q", got, tc.waits)
 			}
 		})
 	}

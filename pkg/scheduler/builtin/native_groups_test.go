@@ -196,12 +196,12 @@ func TestPreemptionOfKubernetes(t *testing.T) {
 			Given(Nodes(2, "n", "2cpu"), Plain("low", low(1, "n1", 10)), Plain("lower", Running(1, "2cpu", "n2", Priority(5)))),
 			Group("default/high", 1, high(3)), "lower-0", "default/high 3",
 		},
-		"one victim is enough for two pods of a gang, and another one is not needed": {
+		"one victim is enough for two pods of a gang": {
 			map[string]fields{"default/high": ofPriority(100)},
 			Given(Nodes(2, "n", "2cpu"), Plain("large", Running(1, "2cpu", "n1", Priority(10))), Plain("small", low(1, "n2", 10))),
 			Group("default/high", 3, high(3)), "large-0", "default/high 3",
 		},
-		"one victim is enough for two pods of a gang, of which one starts with the surplus": {
+		"one victim is enough for a pod of a gang and its surplus": {
 			map[string]fields{"default/high": ofPriority(100)}, Given(Node("n", "4cpu"), Plain("low", Running(1, "2cpu", "n", Priority(10)))),
 			Group("default/high", 3, high(4)), "low-0", "default/high 4",
 		},
@@ -285,6 +285,12 @@ func TestPreemptionOfKubernetes(t *testing.T) {
 			Given(Nodes(5, "n", "1cpu"), Group("default/a", 1, low(1, "n1", 10), low(1, "n2", 10)), Group("default/b", 1, low(1, "n3", 10)),
 				Plain("middle", low(1, "n4", 50)), Group("default/c", 1, low(1, "n5", 100))),
 			Group("default/high", 3, high(3)), "default/a-0 default/a-1 default/b-0", "default/high 3",
+		},
+		// Unlike there: kube-scheduler evicts pods without group first.
+		"of equal priority, the youngest": {
+			map[string]fields{"default/a": ofPriority(10), "default/b": ofPriority(10)},
+			Given(Nodes(3, "n", "1cpu"), Group("default/a", 1, low(1, "n1", 10)), Plain("p", low(1, "n2", 10)), Group("default/b", 1, low(1, "n3", 10))),
+			Group("default/high", 1, high(1)), "default/b-0", "default/high 1",
 		},
 		"the fewest pods": {
 			nil, Given(Nodes(2, "n", "2cpu"), Plain("one", Running(1, "2cpu", "n2", Priority(10))), Plain("two", low(2, "n1", 10))),
