@@ -28,23 +28,31 @@ func (a *attempt) reprieve() {
 	}
 	slices.Reverse(needed)
 	a.evicted = needed
+	if !everywhere {
+		(&relocation{attempt: a, placed: placed}).reprieve()
+	}
 }
 
 // fitsBeside reports whether the resources of the nodes suffice for the unit beside the tasks that the plan has placed
 // there. It is a quick necessary condition of reprieveUnit.
 func (a *attempt) fitsBeside(u api.Unit, placed map[*api.NodeInfo][]*api.TaskInfo) bool {
+	for n, request := range heldByNode(u) {
+		if tasks := placed[n]; len(tasks) > 0 && !request.Fits(n.Available(tasks[0].Priority, api.Future)) {
+			return false
+		}
+	}
+	return true
+}
+
+// heldByNode returns what the pods of a unit hold on each of its nodes.
+func heldByNode(u api.Unit) map[*api.NodeInfo]api.Resource {
 	held := map[*api.NodeInfo]api.Resource{}
 	for _, t := range u.Tasks {
 		sum := held[t.Node]
 		sum.Add(t.Request)
 		held[t.Node] = sum
 	}
-	for n, request := range held {
-		if tasks := placed[n]; len(tasks) > 0 && !request.Fits(n.Available(tasks[0].Priority, api.Future)) {
-			return false
-		}
-	}
-	return true
+	return held
 }
 
 // reprieveUnit revokes the evictions of a unit if the claim still fits, and reports whether it does.
