@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// table is a file of comma-separated values without quotes. Its first line names the columns.
+type table struct {
+	*lines
+	columns map[string]int
+	cells   []string // of the current row
+}
+
+// readHeader reads the first line, which must have the required columns. Other columns are ignored.
+func readHeader(l *lines, required ...string) (*table, error) {
+	line, ok := l.next()
+	if !ok {
+		if err := l.err(); err != nil {
+			return nil, err
+		}
+		return nil, l.errorf("the file is empty")
+	}
+	t := &table{lines: l, columns: map[string]int{}}
+	names := strings.Split(strings.TrimSpace(line), ",")
+	for i, name := range names {
+		t.columns[name] = i
+	}
+	for _, name := range required {
+		if _, there := t.columns[name]; there {
+			continue
+		}
+		others := slices.DeleteFunc(names, func(n string) bool { return slices.Contains(required, n) })
+		if best, ok := api.Closest(name, others); ok {
+			return nil, l.errorf("there is no column %q; is it %q?", name, best)
+		}
+		return nil, l.errorf("there is no column %q", name)
+	}
+	return t, nil
+}
+
+// row reads the next row, and reports whether there is one.
+func (t *table) row() (bool, error) {
+	line, ok := t.next()
+	if !ok {
+		return false, t.err()
+	}
+	if t.cells = strings.Split(strings.TrimSpace(line), ","); len(t.cells) != len(t.columns) {
+		return false, t.errorf("the first line has %d columns, but this one has %d", len(t.columns), len(t.cells))
+	}
+	return true, nil
+}
+
+func (t *table) text(column string) string { return t.cells[t.columns[column]] }
+
+// number returns a cell that must be a whole number of at least 0; empty is 0.
+func (t *table) number(column string) (int64, error) {
+	cell := t.text(column)
+	if cell == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(cell, 10, 64)
+	switch {
+	case err != nil:
+		return 0, t.errorf("%s: %q is not a whole number", column, cell)
+	case n < 0:
+		return 0, t.errorf("%s: must not be negative, but is %d", column, n)
+	}
+	return n, nil
+}
+
+// numbers returns several cells.
+func (t *table) numbers(columns ...string) (map[string]int64, error) {
+	values := map[string]int64{}
+	for _, column := range columns {
+		var err error
+		if values[column], err = t.number(column); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}

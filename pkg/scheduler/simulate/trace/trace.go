@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trace reads logs of workloads: which jobs arrived when, what they requested and how long they ran.
+package trace
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// GPU is the extended resource that stands for the GPUs of formats that name no resource.
+const GPU v1.ResourceName = "nvidia.com/gpu"
+
+// Trace is a workload. Times count from the beginning of the trace.
+type Trace struct {
+	Jobs    []Job       // by submission; ties in the order of the file
+	Cancels []Cancel    // by time
+	Nodes   []NodeEvent // by time
+	// Notes state what was left out, and how often.
+	Notes []string
+}
+
+// Job is a gang of equal pods.
+type Job struct {
+	ID       string
+	Queue    string // empty: the default queue
+	Submit   time.Duration
+	Run      time.Duration // from the start of Min pods until the end of all
+	Limit    time.Duration // the declared run time; 0 if there is none
+	Min      int           // pods that start together; at least 1
+	Replicas int           // pods; at least Min
+	Request  v1.ResourceList
+	Priority int32
+	// Selector has the permitted values of node labels, by label.
+	Selector map[string][]string
+}
+
+// Cancel ends a job before its run is complete.
+type Cancel struct {
+	At  time.Duration
+	Job string
+}
+
+// NodeState is what happens to a node.
+type NodeState string
+
+// The states of nodes. A node that is down does not exist, and its pods are lost.
+const (
+	NodeUp     NodeState = "up"
+	NodeDown   NodeState = "down"
+	NodeCordon NodeState = "cordon"
+)
+
+// NodeEvent changes a node.
+type NodeEvent struct {
+	At    time.Duration
+	Node  string
+	State NodeState
+}
+
+// reader reads one format.
+type reader func(*lines, Options) (*Trace, error)
+
+func readers() map[string]reader {
+	return map[string]reader{"swf": readSWF, "jsonl": readJSONL, "openb": readOpenb, "gavel": readGavel}
+}
+
+// Formats returns the names of all formats, sorted.
+func Formats() []string { return []string{"gavel", "jsonl", "openb", "swf"} }
+
+// FormatOf returns the format that a file name implies; empty if none.
+func FormatOf(file string) string {
+	base := filepath.Base(file)
+	switch ext := strings.TrimPrefix(filepath.Ext(base), "."); {
+	case ext == "swf" || ext == "jsonl":
+		return ext
+	case ext == "csv" && strings.HasPrefix(base, "openb"):
+		return "openb"
+	case ext == "trace":
+		return "gavel"
+	}
+	return ""
+}
+
+// CheckFormat returns an error that names the known formats unless format is one of them.
+func CheckFormat(format string) error {
+	if slices.Contains(Formats(), format) {
+		return nil
+	}
+	if best, ok := api.Closest(format, Formats()); ok {
+		return fmt.Errorf("unknown format %q; did you mean %q?", format, best)
+	}
+	return fmt.Errorf("unknown format %q; known formats: %s", format, strings.Join(Formats(), ", "))
+}
+
+// Options are what formats need that files do not have.
+type Options struct {
+	// StepsPerSecond is the speed of jobs whose run time is a number of steps, in the format gavel. It must be positive.
+	StepsPerSecond float64
+}
+
+// Read reads a trace. The name of the file is for errors, which name the line.
+func Read(format, file string, from io.Reader, o Options) (*Trace, error) {
+	if err := CheckFormat(format); err != nil {
+		return nil, err
+	}
+	t, err := readers()[format](newLines(file, from), o)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Jobs) == 0 {
+		return nil, fmt.Errorf("%s: there is no job in it", file)
+	}
+	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	slices.SortStableFunc(t.Cancels, func(a, b Cancel) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(t.Nodes, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
+	return t, nil
+}
+
+// Scale multiplies the rate of arrivals: 1.2 submits the same jobs in 1/1.2 of the time. Run times stay. Cancellations and
+// changes of nodes move with the arrivals.
+func (t *Trace) Scale(arrivals float64) {
+	if arrivals == 1 {
+		return
+	}
+	scaled := func(at time.Duration) time.Duration { return time.Duration(float64(at) / arrivals) }
+	for i := range t.Jobs {
+		t.Jobs[i].Submit = scaled(t.Jobs[i].Submit)
+	}
+	for i := range t.Cancels {
+		t.Cancels[i].At = scaled(t.Cancels[i].At)
+	}
+	for i := range t.Nodes {
+		t.Nodes[i].At = scaled(t.Nodes[i].At)
+	}
+}
+
+// lines are the lines of a file, with their number for errors.
+type lines struct {
+	file    string
+	number  int
+	scanner *bufio.Scanner
+	skipped map[string]int // records that are left out, by reason
+}
+
+// longestLine is how many bytes a line may have.
+const longestLine = 1 << 20
+
+func newLines(file string, from io.Reader) *lines {
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(make([]byte, 0, 64<<10), longestLine)
+	return &lines{file: file, scanner: scanner, skipped: map[string]int{}}
+}
+
+// next returns the next line that is not blank, and whether there is one.
+func (l *lines) next() (string, bool) {
+	for l.scanner.Scan() {
+		l.number++
+		if line := l.scanner.Text(); strings.TrimSpace(line) != "" {
+			return line, true
+		}
+	}
+	return "", false
+}
+
+// err returns why reading ended; nil at the end of the file.
+func (l *lines) err() error {
+	if err := l.scanner.Err(); err != nil {
+		return fmt.Errorf("%s:%d: %w", l.file, l.number+1, err)
+	}
+	return nil
+}
+
+// errorf returns an error about the current line.
+func (l *lines) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", l.file, l.number, fmt.Errorf(format, args...))
+}
+
+// skip counts a record that is left out.
+func (l *lines) skip(reason string) { l.skipped[reason]++ }
+
+// notes returns what was left out, sorted.
+func (l *lines) notes() []string {
+	var notes []string
+	for reason, n := range l.skipped {
+		notes = append(notes, fmt.Sprintf("%d left out: %s", n, reason))
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// longest is the largest number of seconds that a time may have: the clock of the simulation counts nanoseconds.
+const longest = 100 * 365 * 24 * time.Hour
+
+// seconds returns a time in seconds as a duration.
+func (l *lines) seconds(field string, value float64) (time.Duration, error) {
+	switch {
+	case !(value >= 0): // also NaN
+		return 0, l.errorf("%s: must not be negative, but is %v", field, value)
+	case value > longest.Seconds():
+		return 0, l.errorf("%s: must be at most 100 years, but is %v seconds", field, value)
+	}
+	return time.Duration(value * float64(time.Second)), nil
+}

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package trace_test
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
+)
+
+var traces = flag.String("traces", "../../../../../shared/data", "directory with the public traces; without it, tests that need one are skipped")
+
+// amounts returns resources by name and quantity in turns.
+func amounts(words ...string) v1.ResourceList {
+	list := v1.ResourceList{}
+	for pair := range slices.Chunk(words, 2) {
+		list[v1.ResourceName(pair[0])] = resource.MustParse(pair[1])
+	}
+	return list
+}
+
+func readFile(t *testing.T, format, file string) *trace.Trace {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tr, err := trace.Read(format, file, f, trace.Options{StepsPerSecond: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	one := amounts("cpu", "1")
+	for file, want := range map[string]*trace.Trace{
+		"small.swf": {
+			Jobs: []trace.Job{
+				{ID: "1", Queue: "queue-1", Submit: 10 * s, Run: 100 * s, Limit: 200 * s, Min: 2, Replicas: 2, Request: one},
+				{ID: "2", Submit: 20 * s, Run: 50 * s, Min: 3, Replicas: 3, Request: one},
+			},
+			Notes: []string{"1 left out: jobs without processors", "1 left out: jobs without run time"},
+		},
+		"week.jsonl": {
+			Jobs: []trace.Job{
+				{ID: "train-1", Queue: "research", Run: 7200 * s, Min: 4, Replicas: 4, Request: amounts("cpu", "8", "nvidia.com/gpu", "8")},
+				{
+					ID: "notebook", Submit: 60 * s, Run: 28800 * s, Min: 1, Replicas: 1, Request: amounts("cpu", "2", "nvidia.com/gpu", "1"),
+					Selector: map[string][]string{"gpu-model": {"A100", "H100"}},
+				},
+				{
+					ID: "serve", Queue: "product", Priority: 10, Submit: 300 * s, Run: 3600 * s, Limit: 5400 * s, Min: 1, Replicas: 3,
+					Request: amounts("cpu", "4", "nvidia.com/gpu", "2"),
+				},
+			},
+			Cancels: []trace.Cancel{{At: 1200 * s, Job: "notebook"}},
+			Nodes:   []trace.NodeEvent{{At: 600 * s, Node: "node-00001", State: trace.NodeDown}, {At: 900 * s, Node: "node-00001", State: trace.NodeUp}},
+		},
+		"openb_pods.csv": {
+			Jobs: []trace.Job{
+				{ID: "pod-0", Run: 500 * s, Min: 1, Replicas: 1, Request: amounts("cpu", "12", "memory", "16Gi", "nvidia.com/gpu", "1")},
+				{
+					ID: "pod-1", Submit: 100 * s, Run: 290 * s, Min: 2, Replicas: 2, Request: amounts("cpu", "6", "memory", "12Gi", "nvidia.com/gpu", "1"),
+					Selector: map[string][]string{"gpu-model": {"A", "B"}},
+				},
+			},
+			Notes: []string{"1 left out: pods that were never scheduled"},
+		},
+		"small.trace": {
+			Jobs: []trace.Job{
+				{ID: "2", Submit: 2 * s, Run: 20 * s, Min: 3, Replicas: 3, Request: amounts("nvidia.com/gpu", "8")},
+				{ID: "1", Submit: 5500 * time.Millisecond, Run: 100 * s, Min: 1, Replicas: 1, Request: amounts("nvidia.com/gpu", "1")},
+			},
+			Notes: []string{"run times are the numbers of steps at 10 steps per second"},
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			got := readFile(t, trace.FormatOf(file), filepath.Join("testdata", file))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("trace (-want +got):\n%s", diff)
+			}
+			var converted bytes.Buffer
+			if err := got.WriteJSONL(&converted); err != nil {
+				t.Fatal(err)
+			}
+			again, err := trace.Read("jsonl", "converted", &converted, trace.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.Notes = nil
+			if diff := cmp.Diff(want, again); diff != "" {
+				t.Errorf("converted to jsonl (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestErrorsNameTheLine(t *testing.T) {
+	t.Parallel()
+	const fields = " -1 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+	const submit = `{"t": 1, "submit": {"name": "a", "request": {"cpu": "1"}, "duration": 5}}` + "\n"
+	const openb = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+	for name, tc := range map[string]struct{ format, given, want string }{
+		"an unknown format":         {"swff", "", `unknown format "swff"; did you mean "swf"?`},
+		"a format like none":        {"parquet", "", `unknown format "parquet"; known formats: gavel, jsonl, openb, swf`},
+		"an empty file":             {"swf", "; nothing\n", "f: there is no job in it"},
+		"swf: too few fields":       {"swf", "; comment\n\n1 2 3\n", "f:3: a job has 18 fields in swf, but the line has 3"},
+		"swf: not a number":         {"swf", "1 10 -1 ten" + fields, `f:1: run time (field 4): "ten" is not a number`},
+		"swf: negative submit time": {"swf", "1 -5 -1 10" + strings.Replace(fields, " -1", " 4", 1), "f:1: submit time: must not be negative, but is -5"},
+		"swf: endless":              {"swf", "1 1 -1 1e12" + strings.Replace(fields, " -1", " 4", 1), "f:1: run time: must be at most 100 years, but is 1e+12 seconds"},
+		"jsonl: no JSON":            {"jsonl", submit + "x\n", "f:2: invalid character 'x' looking for beginning of value"},
+		"jsonl: unknown field":      {"jsonl", `{"t": 1, "sumbit": {}}`, `f:1: unknown field "sumbit"`},
+		"jsonl: two objects":        {"jsonl", `{"t": 1, "cancel": "a"} {}`, "f:1: more than one object in the line"},
+		"jsonl: two kinds":          {"jsonl", `{"t": 1, "cancel": "a", "node": {}}`, "f:1: must have exactly one of submit, cancel and node beside t, not 2"},
+		"jsonl: no time":            {"jsonl", `{"cancel": "a"}`, "f:1: t: the time in seconds is required"},
+		"jsonl: negative time":      {"jsonl", `{"t": -1, "cancel": "a"}`, "f:1: t: must not be negative, but is -1"},
+		"jsonl: no name":            {"jsonl", `{"t": 1, "submit": {"duration": 1}}`, "f:1: submit.name is required"},
+		"jsonl: no duration":        {"jsonl", `{"t": 1, "submit": {"name": "a"}}`, "f:1: submit.duration: the run time in seconds is required"},
+		"jsonl: name twice":         {"jsonl", submit + submit, `f:2: submit.name: "a" is the name of the job of line 1`},
+		"jsonl: replicas below min": {"jsonl", `{"t": 1, "submit": {"name": "a", "duration": 1, "min": 3, "replicas": 2}}`, "f:1: submit: min must be at least 1, and replicas at least min; they are 3 and 2"},
+		"jsonl: negative request":   {"jsonl", `{"t": 1, "submit": {"name": "a", "duration": 1, "request": {"cpu": "-1"}}}`, "f:1: submit.request: cpu must not be negative, but is -1"},
+		"jsonl: unknown job":        {"jsonl", submit + `{"t": 1, "cancel": "b"}`, `f:2: cancel: no line before this one submits a job "b"`},
+		"jsonl: state of a node":    {"jsonl", `{"t": 1, "node": {"name": "n", "state": "off"}}`, `f:1: node: must have a name and the state "up", "down" or "cordon", not "off"`},
+		"openb: a misspelt column":  {"openb", strings.Replace(openb, "num_gpu", "num_gpus", 1), `f:1: there is no column "num_gpu"; is it "num_gpus"?`},
+		"openb: a missing column":   {"openb", strings.Replace(openb, "gpu_spec,", "", 1), `f:1: there is no column "gpu_spec"`},
+		"openb: a missing cell":     {"openb", openb + "pod,1\n", "f:2: the first line has 11 columns, but this one has 2"},
+		"openb: not a number":       {"openb", openb + "p,1,x,0,0,,LS,Running,0,9,0\n", `f:2: memory_mib: "x" is not a whole number`},
+		"openb: ends before it runs": {
+			"openb", openb + "p,1,1,0,0,,LS,Running,0,5,9\n", "f:2: deletion_time: 5 is before scheduled_time, 9",
+		},
+		"gavel: too few fields": {"gavel", "a\tb\n", "f:1: a job has 7 fields between tabs in gavel, but the line has 2"},
+		"gavel: part of a GPU":  {"gavel", "a\tb\tc\t1\t100\t5\t0.5\n", "f:1: scale factor: must be a whole number of GPUs, not 0.5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := trace.Read(tc.format, "f", strings.NewReader(tc.given), trace.Options{StepsPerSecond: 1})
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("the error is\n%v, want\n%s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestEachFormatIsListed(t *testing.T) {
+	t.Parallel()
+	for _, format := range trace.Formats() {
+		if _, err := trace.Read(format, "f", strings.NewReader("x"), trace.Options{StepsPerSecond: 1}); err == nil {
+			t.Errorf("%s accepts anything", format)
+		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	t.Parallel()
+	tr := readFile(t, "jsonl", filepath.Join("testdata", "week.jsonl"))
+	run := tr.Jobs[2].Run
+	tr.Scale(2)
+	if got := []time.Duration{tr.Jobs[2].Submit, tr.Cancels[0].At, tr.Nodes[1].At, tr.Jobs[2].Run - run}; !slices.Equal(got, []time.Duration{150e9, 600e9, 450e9, 0}) {
+		t.Errorf("at twice the rate, times are %v", got)
+	}
+}
+
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	nodes, err := trace.Nodes("count=2,name=gpu,cpu=64,nvidia.com/gpu=8,label:gpu-model=A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes) != 2 || nodes[1].Name != "gpu-00001" || nodes[1].Labels["gpu-model"] != "A" {
+		t.Errorf("nodes are %v", nodes)
+	}
+	if diff := cmp.Diff(amounts("cpu", "64", "nvidia.com/gpu", "8", "pods", "250"), nodes[0].Status.Allocatable); diff != "" {
+		t.Errorf("allocatable (-want +got):\n%s", diff)
+	}
+	for spec, want := range map[string]string{
+		"0":           "there must be 1 to 100000 nodes, not 0",
+		"many":        `"many" is not KEY=VALUE, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8`,
+		"count=x":     `count: "x" is not a number`,
+		"cpu=4,gpu=h": `gpu: "h" is not an amount, such as 8 or 512Gi`,
+	} {
+		if _, err := trace.Nodes(spec); err == nil || err.Error() != want {
+			t.Errorf("%s: the error is %v, want %s", spec, err, want)
+		}
+	}
+}
+
+func TestOpenbNodes(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(filepath.Join("testdata", "openb_nodes.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	nodes, err := trace.ReadOpenbNodes("nodes.csv", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]v1.ResourceList{}
+	for _, n := range nodes {
+		got[n.Name+" "+n.Labels[trace.GPUModel]] = n.Status.Allocatable
+	}
+	want := map[string]v1.ResourceList{
+		"n-0 ":  amounts("cpu", "32", "memory", "256Gi", "pods", "250"),
+		"n-1 A": amounts("cpu", "64", "memory", "512Gi", "nvidia.com/gpu", "8", "pods", "250"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+// TestPublicTraces reads the whole of public traces, and compares sums with those of the files.
+func TestPublicTraces(t *testing.T) {
+	t.Parallel()
+	type sums struct {
+		Jobs, Pods int
+		Hours      float64 // of pods
+	}
+	for name, tc := range map[string]struct {
+		format string
+		want   sums
+	}{
+		"lublin_256.swf":  {"swf", sums{10_000, 221_010, 581_328}},
+		"openb_pods.csv":  {"openb", sums{7_099, 7_255, 58_381}},
+		"philly_vc.trace": {"gavel", sums{2_000, 2_123, 285_241}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(*traces, name)
+			if _, err := os.Stat(file); err != nil {
+				t.Skipf("%v; -traces says where the traces are", err)
+			}
+			var got sums
+			for _, j := range readFile(t, tc.format, file).Jobs {
+				got.Jobs++
+				got.Pods += j.Replicas
+				got.Hours += j.Run.Hours() * float64(j.Replicas)
+			}
+			got.Hours = math.Round(got.Hours)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("sums (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
