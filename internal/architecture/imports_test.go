@@ -156,12 +156,24 @@ var importRules = []importRule{
 		because: "an action asks the session, whichever plugins are configured",
 	},
 	{
-		from: []string{"pkg/scheduler/simulate/..."},
+		from: []string{"pkg/scheduler/simulate"},
 		only: []string{
 			"internal/jobfailure", "internal/text", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api/...", "pkg/scheduler/cache", "pkg/scheduler/conf/...",
 			"pkg/scheduler/framework/...", "pkg/scheduler/groupapi", "pkg/scheduler/internal/devices", "pkg/scheduler/model", "pkg/scheduler/ownerapi",
 		},
 		because: "a simulation runs sessions as the scheduler does, with the plugins that the command hands to it",
+	},
+	{
+		from: []string{"pkg/scheduler/simulate/replay"},
+		only: []string{
+			"internal/text", "pkg/apis/...", "pkg/scheduler/api", "pkg/scheduler/conf", "pkg/scheduler/framework", "pkg/scheduler/model",
+			"pkg/scheduler/simulate/trace",
+		},
+		because: "a replay runs sessions on a clock of its own, with the plugins that the command hands to it, and knows no cluster",
+	},
+	{
+		from: []string{"pkg/scheduler/simulate/trace"}, only: []string{"pkg/scheduler/api"},
+		because: "a format of traces has nothing to do with how jobs are scheduled",
 	},
 	{
 		from: []string{"pkg/scheduler/cache/bind", "pkg/scheduler/cache/evict", "pkg/scheduler/cache/status", "pkg/scheduler/cache/events"},

@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
+)
+
+// Input is what a replay starts from. It is not modified, so replays may share it.
+type Input struct {
+	Trace *trace.Trace
+	Nodes []*v1.Node
+	// Queues are those of the cluster. Queues that only the trace names have weight 1.
+	Queues          []*v1alpha1.Queue
+	PriorityClasses []*schedulingv1.PriorityClass
+
+	Config *conf.Configuration
+	// Registry has the plugins and actions of the configuration. It must not be shared with another replay.
+	Registry *framework.Registry
+}
+
+// Options configure a replay.
+type Options struct {
+	DefaultQueue string        // the queue of jobs without one
+	GangGrace    time.Duration // see framework.Handle
+	// EvictionGrace is how long an evicted pod holds its resources.
+	EvictionGrace time.Duration
+	// Until ends the replay at this time of the trace; 0 is without limit.
+	Until time.Duration
+	// Progress is called after the sessions of each time. It may be nil.
+	Progress func(Progress)
+}
+
+// Progress is how far a replay is.
+type Progress struct {
+	At         time.Duration // of the trace
+	Done, Jobs int
+}
+
+// mostIdleWakes is how many sessions without a decision run one after the other when nothing else is going to happen. A
+// plugin that asks for sessions again and again does not prolong the replay.
+const mostIdleWakes = 1000
+
+// schedulerName is the name of the scheduler in the pods of a trace.
+const schedulerName = "batch-scheduler"
+
+// namespace is the namespace of all jobs.
+const namespace = "default"
+
+// Run replays a trace. If ctx ends, it returns the result until then, and the error of ctx.
+func Run(ctx context.Context, in Input, o Options) (*Result, error) {
+	r, err := newReplay(in, o)
+	if err != nil {
+		return nil, err
+	}
+	idle := 0
+	for ctx.Err() == nil {
+		at, due, more := r.next()
+		if !more || idle > mostIdleWakes {
+			break
+		}
+		if o.Until > 0 && at > o.Until {
+			r.advance(o.Until)
+			break
+		}
+		r.advance(at)
+		r.applyEvents()
+		decided, err := r.sessions(ctx, due)
+		if err != nil {
+			return nil, err
+		}
+		if idle++; decided || len(r.agenda.queue) > 0 {
+			idle = 0
+		}
+		if o.Progress != nil {
+			o.Progress(Progress{At: at, Done: r.done, Jobs: len(r.jobs)})
+		}
+	}
+	return r.result(), ctx.Err()
+}
+
+// replay is one run over a trace. It implements Effects for its sessions.
+type replay struct {
+	Input
+	Options
+	clock   *virtual
+	cluster *model.Cluster
+	profile *framework.Profile
+	agenda  agenda
+	usage   *usage
+
+	jobs  []*job
+	byID  map[string]*job
+	pods  map[types.UID]*pod
+	nodes map[string]*v1.Node
+	done  int // jobs that have ended
+	// utilisation is that until the last end of a job.
+	utilisation []Utilisation
+
+	decided uint64        // generation of the model after the last session
+	wake    time.Duration // when a session is due; 0: none
+	binds   []bind        // of the last session
+	victims []*pod        // of the last session
+
+	sessionCount, evicted int
+}
+
+// bind is a bind that a session decided.
+type bind struct {
+	pod   *pod
+	node  string
+	queue string
+	group string // its UID
+}
+
+func newReplay(in Input, o Options) (*replay, error) {
+	r := &replay{
+		Input: in, Options: o, clock: &virtual{},
+		cluster: model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: api.QueueID(o.DefaultQueue)}),
+		byID:    map[string]*job{}, pods: map[types.UID]*pod{}, nodes: map[string]*v1.Node{},
+	}
+	var err error
+	r.profile, err = in.Registry.NewProfile(in.Config, framework.Handle{
+		Informers: informers.NewSharedInformerFactory(nil, 0), Clock: r.clock, GangGrace: o.GangGrace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.usage = newUsage(in.Nodes)
+	r.addObjects()
+	return r, r.addTrace()
+}
+
+// addObjects applies the objects that exist before the trace begins.
+func (r *replay) addObjects() {
+	e := r.cluster.Events()
+	e.SetNamespace(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	for _, class := range r.PriorityClasses {
+		e.SetPriorityClass(class)
+	}
+	known := map[string]bool{}
+	for _, q := range r.Queues {
+		known[q.Name] = true
+		e.SetQueue(q)
+	}
+	names := []string{r.DefaultQueue}
+	for i := range r.Trace.Jobs {
+		names = append(names, r.Trace.Jobs[i].Queue)
+	}
+	for _, name := range names {
+		if name != "" && !known[name] {
+			known[name] = true
+			e.SetQueue(&v1alpha1.Queue{
+				ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("queue-" + name), CreationTimestamp: metav1.NewTime(epoch)},
+				Spec:       v1alpha1.QueueSpec{Weight: 1},
+			})
+		}
+	}
+	for _, n := range r.Nodes {
+		r.nodes[n.Name] = n
+		e.SetNode(n)
+	}
+}
+
+// addTrace puts the events of the trace on the agenda.
+func (r *replay) addTrace() error {
+	for i := range r.Trace.Jobs {
+		j := &job{Job: &r.Trace.Jobs[i], index: i}
+		r.jobs = append(r.jobs, j)
+		r.byID[j.ID] = j
+		r.agenda.add(j.Submit, submitted, func() { r.submit(j) })
+	}
+	for _, c := range r.Trace.Cancels {
+		j := r.byID[c.Job]
+		if j == nil {
+			return fmt.Errorf("the trace cancels a job %q, which it does not submit", c.Job)
+		}
+		r.agenda.add(c.At, cancelled, func() { r.end(j, Cancelled) })
+	}
+	for _, n := range r.Trace.Nodes {
+		node := r.nodes[n.Node]
+		if node == nil {
+			return fmt.Errorf("the trace changes a node %q, which is not there", n.Node)
+		}
+		at := nodeUp
+		if n.State == trace.NodeDown {
+			at = nodeDown
+		}
+		r.agenda.add(n.At, at, func() { r.changeNode(node, n.State) })
+	}
+	return nil
+}
+
+// next returns the time of the next event or due session, whether a session is due then, and whether there is any.
+func (r *replay) next() (at time.Duration, due, more bool) {
+	at, more = r.agenda.next()
+	if r.wake > 0 && (!more || r.wake <= at) {
+		return r.wake, true, true
+	}
+	return at, false, more
+}
+
+// advance sets the clock.
+func (r *replay) advance(to time.Duration) {
+	r.usage.advance(to - r.clock.at)
+	r.clock.at = to
+}
+
+// applyEvents applies the events of the current time.
+func (r *replay) applyEvents() {
+	for {
+		at, more := r.agenda.next()
+		if !more || at > r.clock.at {
+			return
+		}
+		r.agenda.pop().apply()
+	}
+}
+
+// sessions runs sessions until the model does not change any more, and reports whether any has decided something. As in
+// scheduler.RunOnce, there is none if nothing has changed and none is due.
+func (r *replay) sessions(ctx context.Context, due bool) (decided bool, err error) {
+	for due || r.cluster.Generations().Model != r.decided {
+		due = false
+		r.cluster.Events().Recompute()
+		r.sessionCount++
+		ssn, _, err := r.profile.Run(ctx, r.cluster, r, logr.Discard(), framework.Hooks{AfterAction: failed})
+		if err != nil && ctx.Err() == nil {
+			return decided, err
+		}
+		r.decided, r.wake = r.cluster.Generations().Model, 0
+		if wake := ssn.Wake(); !wake.IsZero() && wake.After(r.clock.Now()) {
+			r.wake = wake.Sub(epoch)
+		}
+		if len(r.binds)+len(r.victims) > 0 {
+			decided = true
+		}
+		r.applyDecisions()
+	}
+	return decided, nil
+}
+
+func failed(_ *framework.Session, action framework.Action, err error) error {
+	if err != nil {
+		return fmt.Errorf("action %s: %w", action.Name(), err)
+	}
+	return nil
+}
+
+// Commit records decisions. It implements framework.Effects.
+func (r *replay) Commit(decisions []api.Decision) {
+	for _, d := range decisions {
+		p := r.pods[d.Task.Pod.UID]
+		switch d.Kind {
+		case api.Allocate:
+			r.binds = append(r.binds, bind{p, d.Node.Name, string(d.Task.Job.QueueName), string(d.Task.Job.GroupUID())})
+		case api.Evict:
+			r.victims = append(r.victims, p)
+		}
+	}
+}
+
+// applyDecisions applies the results of the decisions of a session to the model.
+func (r *replay) applyDecisions() {
+	for _, b := range r.binds {
+		r.run(b)
+	}
+	for _, p := range r.victims {
+		r.evict(p)
+	}
+	r.binds, r.victims = r.binds[:0], r.victims[:0]
+}

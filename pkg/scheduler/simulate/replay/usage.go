@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+)
+
+// usage adds up which part of the cluster pods hold over time.
+type usage struct {
+	names   []v1.ResourceName
+	held    []float64 // now
+	usable  []float64 // now
+	heldFor []float64 // integral over time, in units times seconds
+	total   []float64 // integral of usable
+	up      map[string]bool
+	counts  bool // whether time counts: from the first submission on
+}
+
+// newUsage returns the usage of a cluster before any pod exists. The number of pods is not a resource here.
+func newUsage(nodes []*v1.Node) *usage {
+	all := v1.ResourceList{}
+	for _, n := range nodes {
+		for name, q := range n.Status.Allocatable {
+			if name != v1.ResourcePods && !q.IsZero() {
+				all[name] = q
+			}
+		}
+	}
+	u := &usage{names: text.Resources(all), up: map[string]bool{}}
+	for _, list := range []*[]float64{&u.held, &u.usable, &u.heldFor, &u.total} {
+		*list = make([]float64, len(u.names))
+	}
+	for _, n := range nodes {
+		u.setNode(n, true)
+	}
+	return u
+}
+
+// setNode adds or removes a node.
+func (u *usage) setNode(n *v1.Node, up bool) {
+	if u.up[n.Name] == up {
+		return
+	}
+	u.up[n.Name] = up
+	sign := -1.0
+	if up {
+		sign = 1
+	}
+	u.addTo(u.usable, n.Status.Allocatable, sign)
+}
+
+// add adds the request of a pod to what is held; with the sign -1, it subtracts it.
+func (u *usage) add(request v1.ResourceList, sign float64) { u.addTo(u.held, request, sign) }
+
+func (u *usage) addTo(sums []float64, list v1.ResourceList, sign float64) {
+	for i, name := range u.names {
+		if q, there := list[name]; there {
+			sums[i] += sign * q.AsApproximateFloat64()
+		}
+	}
+}
+
+// advance lets time pass.
+func (u *usage) advance(by time.Duration) {
+	if !u.counts {
+		return
+	}
+	for i := range u.names {
+		u.heldFor[i] += u.held[i] * by.Seconds()
+		u.total[i] += u.usable[i] * by.Seconds()
+	}
+}
+
+// utilisation returns the part of each resource that was held so far.
+func (u *usage) utilisation() []Utilisation {
+	list := []Utilisation{}
+	for i, name := range u.names {
+		part := 0.0
+		if u.total[i] > 0 {
+			part = u.heldFor[i] / u.total[i]
+		}
+		list = append(list, Utilisation{name, round(part)})
+	}
+	return list
+}
