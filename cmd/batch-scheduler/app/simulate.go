@@ -55,22 +55,29 @@ type simulation struct {
 	cycles          int
 	progress        bool
 	scheduler       *Options // some of its flags are flags of simulate too
+
+	replaying
+	writesFiles bool // --output names a directory
 }
 
 func newSimulateCommand(p *program) *cobra.Command {
-	s := &simulation{scheduler: NewOptions(), output: "text", cycles: 100}
+	s := &simulation{scheduler: NewOptions(), output: "text", cycles: 100, replaying: newReplaying()}
 	cmd := &cobra.Command{
 		Use:     "simulate",
 		Short:   "Print what would be bound, evicted and left pending, and change nothing",
-		Long:    longSimulate,
-		Example: exampleSimulate,
+		Long:    longSimulate + longReplay,
+		Example: exampleSimulate + exampleReplay,
 		Args:    exactly(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.validate(); err != nil {
+			if err := s.validate(cmd.Flags()); err != nil {
 				return usageError{cmd.CommandPath(), err}
 			}
 			ctx, stop := signalContext(cmd.Context(), cmd.ErrOrStderr())
 			defer stop()
+			if s.trace != "" {
+				s.writesFiles = cmd.Flags().Changed("output")
+				return s.replay(ctx, p, cmd.OutOrStdout(), s.progressTo(cmd))
+			}
 			return s.run(ctx, p, cmd.OutOrStdout(), s.progressTo(cmd))
 		},
 	}
@@ -85,10 +92,11 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 		"Directory with .yaml, .yml and .json files, or one file, to start from; with --from-cluster, added to the objects of the cluster.")
 	fs.StringVar(&s.config, "config", s.config, "Path of the policy file. If empty, the built-in default.")
 	fs.StringVar(&s.compare, "compare", s.compare, "Path of a second policy file; the results of both are compared.")
-	fs.StringVarP(&s.output, "output", "o", s.output, "Output format: text, json, or html (a page for a browser).")
+	fs.StringVarP(&s.output, "output", "o", s.output, "Output format: text, json, or html (a page for a browser). With --trace, a directory for the results.")
 	fs.IntVar(&s.cycles, "cycles", s.cycles, "Maximum number of cycles.")
 	fs.BoolVar(&s.progress, "progress", s.progress,
 		"Print the progress on standard error once per second. On by default if standard error is a terminal.")
+	s.replaying.addFlags(fs)
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.scheduler.AddFlags(all)
 	for _, name := range []string{"kubeconfig", "master", "scheduler-name", "default-queue", "gang-grace"} {
@@ -96,12 +104,13 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	}
 }
 
-func (s *simulation) validate() error {
+func (s *simulation) validate(fs *pflag.FlagSet) error {
 	var errs flagErrors
-	if !s.fromCluster && s.objects == "" {
+	if !s.fromCluster && s.objects == "" && s.trace == "" {
 		errs = append(errs, errors.New("no objects to start from: set --from-cluster, --objects, or both"))
 	}
-	if !slices.Contains([]string{"text", "json", "html"}, s.output) {
+	s.replaying.validate(s, fs, &errs)
+	if s.trace == "" && !slices.Contains([]string{"text", "json", "html"}, s.output) {
 		errs.add("output", "must be text, json or html, not %q", s.output)
 	}
 	if s.cycles < 1 {
