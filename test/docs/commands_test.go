@@ -234,7 +234,8 @@ func checkSimulate(words []string) error {
 		return nil
 	}
 	for i := 1; i < len(words); i++ {
-		if slices.Contains([]string{"--objects", "--config", "--compare"}, words[i-1]) {
+		inRepository := slices.Contains([]string{"--objects", "--config", "--compare", "--trace"}, words[i-1])
+		if inRepository || words[i-1] == "--nodes" && strings.HasSuffix(words[i], ".csv") {
 			words[i] = filepath.Join(root, words[i])
 		}
 	}
