@@ -153,8 +153,9 @@ func (r *replay) stop(p *pod) {
 	}
 }
 
-// replace deletes a pod and creates the one that its controller creates in its place.
+// replace deletes a pod, which works no more, and creates the one that its controller creates in its place.
 func (r *replay) replace(p *pod) {
+	r.stop(p)
 	r.remove(p)
 	fresh := *p.Pod
 	p.replaced++
@@ -178,7 +179,7 @@ func (r *replay) remove(p *pod) {
 
 // end ends a job, and deletes its objects.
 func (r *replay) end(j *job, state State) {
-	if j.state.Ended() || j.group == nil {
+	if j.group == nil { // it has ended, or was not submitted yet
 		return
 	}
 	r.done++
@@ -205,7 +206,6 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	}
 	r.usage.setNode(node, false)
 	for _, p := range r.podsOn(node.Name) {
-		r.stop(p)
 		r.replace(p)
 	}
 	r.cluster.Events().DeleteNode(node.Name)

@@ -69,6 +69,21 @@ func TestReplay(t *testing.T) {
 			{"t": 30, "cancel": "a"}`, nodes: "2",
 			want: "a CANCELLED 0-20 20s lost, b CANCELLED -5",
 		},
+		"a job that is cancelled when it ends has completed": {
+			given: submit(0, "a", 1, 20) + `{"t": 20, "cancel": "a"}`, nodes: "1",
+			want: "a COMPLETED 0-20",
+		},
+		"changes of the same time apply in the order of the file": {
+			given: `{"t": 5, "node": {"name": "node-00000", "state": "cordon"}}
+			{"t": 5, "node": {"name": "node-00000", "state": "up"}}` + "\n" + submit(6, "a", 1, 20), nodes: "1",
+			want: "a COMPLETED 6-26",
+		},
+		"the end of a grace period has no effect after the node has failed": {
+			given: submit(0, "a", 1, 100) + `{"t": 10, "submit": {"name": "urgent", "priority": 9, "request": {"cpu": "1"}, "duration": 5}}
+			{"t": 15, "node": {"name": "node-00000", "state": "down"}}
+			{"t": 16, "node": {"name": "node-00000", "state": "up"}}`, nodes: "1", policy: evicting,
+			want: "a COMPLETED 0-121 2 runs 1 evicted 10s lost, urgent COMPLETED 16-21",
+		},
 		"the replay ends early": {
 			given: submit(0, "a", 2, 100) + submit(1, "b", 2, 10) + submit(90, "c", 1, 1), nodes: "2", until: 50 * time.Second,
 			want: "a RUNNING 0-, b PENDING",
@@ -84,6 +99,9 @@ func TestReplay(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, outcomes(r)); diff != "" {
 				t.Errorf("jobs (-want +got):\n%s", diff)
+			}
+			if tc.until > 0 && r.Summary.Until != tc.until.Seconds() {
+				t.Errorf("the replay ends at %v, want %v", r.Summary.Until, tc.until)
 			}
 		})
 	}
