@@ -5,6 +5,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,5 +172,23 @@ simulate: 100 of 400 jobs ended, at 2h0m0s of the trace; remaining time 1m0s
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+func TestInterruptedReplayWritesWhatItHas(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "results")
+	s := &simulation{scheduler: NewOptions(), replaying: newReplaying(), output: dir, writesFiles: true}
+	s.trace, s.format, s.nodes = file(t, "jobs.jsonl", twoJobs), "jsonl", []string{"2"}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var stdout bytes.Buffer
+	err := s.replay(ctx, newProgram(nil), &stdout, func(string, ...any) {})
+	if want := "interrupted at 0s of the trace: the results are those until then"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "summary.txt"))
+	if err != nil || string(data) != stdout.String() {
+		t.Errorf("summary.txt is %q, error %v; want %q", data, err, stdout.String())
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
-// TestQueueingTheory is vectors Q1 to Q3: jobs of one pod arrive at random on some servers (M/M/c). Each start is compared with
+// TestQueueingTheory is Q1 to Q3: jobs of one pod arrive at random on some servers (M/M/c). Each start is compared with
 // that of the earliest free server. With -whole, so many jobs arrive that the means are those of Erlang's formula.
 func TestQueueingTheory(t *testing.T) {
 	t.Parallel()

@@ -135,7 +135,7 @@ func outcomes(r *replay.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// TestClockJumps is vector Q6: nothing runs between events but the session that the starvation rule asks for.
+// TestClockJumps is Q6: nothing runs between events but the session that the starvation rule asks for.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	var times []time.Duration
