@@ -36,7 +36,7 @@ const (
 	swfFields
 )
 
-var swfNames = [swfFields]string{ //nolint:gochecknoglobals // an array is no constant
+var swfNames = [swfFields]string{
 	swfID: "job number", swfSubmit: "submit time", swfRun: "run time", swfAllocated: "allocated processors",
 	swfRequested: "requested processors", swfRequestedTime: "requested time", swfQueue: "queue",
 }
