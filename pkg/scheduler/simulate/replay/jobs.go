@@ -191,7 +191,7 @@ func (r *replay) end(j *job, state State) {
 		r.remove(p)
 	}
 	r.cluster.Events().DeletePodGroup(namespace+"/"+j.group.Name, j.group.UID)
-	j.pods, j.group = nil, nil
+	j.pods, j.group, j.running = nil, nil, 0
 	r.utilisation = r.usage.utilisation()
 }
 

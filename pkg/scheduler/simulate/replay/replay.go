@@ -70,30 +70,38 @@ func Run(ctx context.Context, in Input, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.play(ctx); err != nil {
+		return nil, err
+	}
+	return r.result(), ctx.Err()
+}
+
+// play advances the clock from event to event until nothing is left to happen, or ctx ends.
+func (r *replay) play(ctx context.Context) error {
 	idle := 0
 	for ctx.Err() == nil {
 		at, due, more := r.next()
 		if !more || idle > mostIdleWakes {
 			break
 		}
-		if o.Until > 0 && at > o.Until {
-			r.advance(o.Until)
+		if r.Until > 0 && at > r.Until {
+			r.advance(r.Until)
 			break
 		}
 		r.advance(at)
 		r.applyEvents()
 		decided, err := r.sessions(ctx, due)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if idle++; decided || len(r.agenda.queue) > 0 {
 			idle = 0
 		}
-		if o.Progress != nil {
-			o.Progress(Progress{At: at, Done: r.done, Jobs: len(r.jobs)})
+		if r.Progress != nil {
+			r.Progress(Progress{At: at, Done: r.done, Jobs: len(r.jobs)})
 		}
 	}
-	return r.result(), ctx.Err()
+	return nil
 }
 
 // replay is one run over a trace. It implements Effects for its sessions.
