@@ -32,7 +32,7 @@ import (
 type otherAPI struct {
 	h        *harness
 	resource dynamic.NamespaceableResourceInterface
-	label    string // by which pods name their group; empty for the annotation of Volcano
+	label    string // by which pods name their group; empty for the annotation of Volcano, or another annotation
 }
 
 func (h *harness) otherAPI(group, version, label string) otherAPI {
@@ -95,6 +95,8 @@ func (a otherAPI) version() string {
 		return api.SourceSchedulerPlugins.APIVersion()
 	case "":
 		return api.SourceVolcano.APIVersion()
+	case api.AnnotationKAIGroup:
+		return api.SourceKAI.APIVersion()
 	}
 	return api.SourceNative.APIVersion()
 }
@@ -106,6 +108,8 @@ func (a otherAPI) member(namespace, name, group, request string, edits ...func(*
 	switch a.label {
 	case "":
 		annotated("scheduling.k8s.io/group-name", group)(p)
+	case api.AnnotationKAIGroup:
+		annotated(a.label, group)(p)
 	case "schedulingGroup":
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	default:
@@ -392,6 +396,27 @@ func (a otherAPI) unschedulable(name, want string) error {
 		}
 	}
 	return errors.Join(err, fmt.Errorf("group %s is not Unschedulable with reason %s: %v", name, want, conditions))
+}
+
+// unschedulableOnNodePool compares the reason of the condition UnschedulableOnNodePool of a group of KAI Scheduler, and a part of
+// its message.
+func (a otherAPI) unschedulableOnNodePool(name, want, part string) error {
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "schedulingConditions")
+	for _, c := range conditions {
+		c, ok := c.(map[string]any)
+		if !ok || c["type"] != "UnschedulableOnNodePool" || c["nodePool"] != "default" || c["status"] != "True" || c["reason"] != "Unschedulable" {
+			continue
+		}
+		reasons, _, _ := unstructured.NestedSlice(c, "reasons")
+		if strings.Contains(fmt.Sprint(reasons), "reason:"+want) && strings.Contains(fmt.Sprint(c["message"]), part) {
+			return nil
+		}
+	}
+	return errors.Join(err, fmt.Errorf("group %s is not UnschedulableOnNodePool with reason %s and message %q: %v", name, want, part, conditions))
 }
 
 func (h *harness) native() otherAPI {
