@@ -616,10 +616,10 @@ func indexedJob(name string, count int32, request string) row {
 // the queue.
 func TestUseByOtherGroups(t *testing.T) {
 	h := newHarness(t, noControllers)
-	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml")
+	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml", "kai.crd.yaml")
 	h.do(queue("team", 1))
 	h.must(h.cluster.Apply(h.ctx, "../../config/admission"))
-	h.grant("groups", []rbacv1.PolicyRule{{APIGroups: []string{"scheduling.x-k8s.io", "scheduling.volcano.sh"}, Resources: []string{"podgroups"}, Verbs: []string{"create"}}},
+	h.grant("groups", []rbacv1.PolicyRule{{APIGroups: []string{"scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"}, Resources: []string{"podgroups"}, Verbs: []string{"create"}}},
 		rbacv1.Subject{Kind: rbacv1.UserKind, Name: "john"})
 	config := rest.CopyConfig(h.cluster.RESTConfig())
 	config.Impersonate = rest.ImpersonationConfig{UserName: "john"}
@@ -634,12 +634,14 @@ func TestUseByOtherGroups(t *testing.T) {
 	}
 	plugins := func(object string) error { return create("scheduling.x-k8s.io", "v1alpha1", object) }
 	volcano := func(object string) error { return create("scheduling.volcano.sh", "v1beta1", object) }
+	kai := func(object string) error { return create("scheduling.run.ai", "v2alpha2", object) }
 	label := `"metadata":{"generateName":"a-","labels":{"scheduling.batch-scheduler.dev/queue":"team"}}`
 	for name, try := range map[string]func() error{
-		"label of scheduler-plugins": func() error { return plugins(label) },
-		"label of Volcano":           func() error { return volcano(label) },
-		"spec.queue of Volcano":      func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
-		"class of Volcano":           func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"priorityClassName":"urgent"}`) },
+		"label of scheduler-plugins":  func() error { return plugins(label) },
+		"label of Volcano":            func() error { return volcano(label) },
+		"spec.queue of Volcano":       func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
+		"spec.queue of KAI Scheduler": func() error { return kai(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
+		"class of Volcano":            func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"priorityClassName":"urgent"}`) },
 	} {
 		h.eventually(func() error { // a policy is in force a moment after it is created
 			if refusal := try(); !apierrors.IsForbidden(refusal) || !strings.Contains(refusal.Error(), "may not use") {
@@ -650,6 +652,7 @@ func TestUseByOtherGroups(t *testing.T) {
 	}
 	h.must(plugins(`"metadata":{"name":"free"}`))
 	h.must(volcano(`"metadata":{"name":"free"},"spec":{"minMember":1}`))
+	h.must(kai(`"metadata":{"name":"free"},"spec":{"minMember":1}`))
 }
 
 // TestGroupSourcesWithoutRestart: a source is enabled by a reload of the policy before its API is served, and read soon
