@@ -37,8 +37,9 @@ func TestTheChartIsTheSameAsConfig(t *testing.T) {
 	}{
 		"without values": {"", []string{"../config/default"}},
 		"with admission": {"admission: {enabled: true}", []string{"../config/default", "../config/admission"}},
-		"with group sources": {"groupSources: [native, scheduler-plugins, volcano]", []string{
+		"with group sources": {"groupSources: [native, scheduler-plugins, volcano, kai]", []string{
 			"../config/default", "../config/groupsources/native", "../config/groupsources/scheduler-plugins", "../config/groupsources/volcano",
+			"../config/groupsources/kai",
 		}},
 		"with grouping": {"grouping: [jobset, kueue, trainjob, mpijob]", []string{
 			"../config/default", "../config/grouping/jobset", "../config/grouping/trainjob", "../config/grouping/mpijob",

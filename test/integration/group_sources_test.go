@@ -32,7 +32,7 @@ import (
 type otherAPI struct {
 	h        *harness
 	resource dynamic.NamespaceableResourceInterface
-	label    string // by which pods name their group; empty for the annotation of Volcano
+	label    string // by which pods name their group; empty for the annotation of Volcano, or another annotation
 }
 
 func (h *harness) otherAPI(group, version, label string) otherAPI {
@@ -95,6 +95,8 @@ func (a otherAPI) version() string {
 		return api.SourceSchedulerPlugins.APIVersion()
 	case "":
 		return api.SourceVolcano.APIVersion()
+	case api.AnnotationKAIGroup:
+		return api.SourceKAI.APIVersion()
 	}
 	return api.SourceNative.APIVersion()
 }
@@ -106,6 +108,8 @@ func (a otherAPI) member(namespace, name, group, request string, edits ...func(*
 	switch a.label {
 	case "":
 		annotated("scheduling.k8s.io/group-name", group)(p)
+	case api.AnnotationKAIGroup:
+		annotated(a.label, group)(p)
 	case "schedulingGroup":
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	default:
@@ -394,6 +398,27 @@ func (a otherAPI) unschedulable(name, want string) error {
 	return errors.Join(err, fmt.Errorf("group %s is not Unschedulable with reason %s: %v", name, want, conditions))
 }
 
+// unschedulableOnNodePool compares the reason of the condition UnschedulableOnNodePool of a group of KAI Scheduler, and a part of
+// its message.
+func (a otherAPI) unschedulableOnNodePool(name, want, part string) error {
+	object, err := a.resource.Namespace(namespace).Get(a.h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "schedulingConditions")
+	for _, c := range conditions {
+		c, ok := c.(map[string]any)
+		if !ok || c["type"] != "UnschedulableOnNodePool" || c["nodePool"] != "default" || c["status"] != "True" || c["reason"] != "Unschedulable" {
+			continue
+		}
+		reasons, _, _ := unstructured.NestedSlice(c, "reasons")
+		if strings.Contains(fmt.Sprint(reasons), "reason:"+want) && strings.Contains(fmt.Sprint(c["message"]), part) {
+			return nil
+		}
+	}
+	return errors.Join(err, fmt.Errorf("group %s is not UnschedulableOnNodePool with reason %s and message %q: %v", name, want, part, conditions))
+}
+
 func (h *harness) native() otherAPI {
 	return h.otherAPI("scheduling.k8s.io", "v1alpha2", "schedulingGroup")
 }
@@ -591,10 +616,10 @@ func indexedJob(name string, count int32, request string) row {
 // the queue.
 func TestUseByOtherGroups(t *testing.T) {
 	h := newHarness(t, noControllers)
-	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml")
+	h.applyFiles("scheduler-plugins.crd.yaml", "volcano.crd.yaml", "kai.crd.yaml")
 	h.do(queue("team", 1))
 	h.must(h.cluster.Apply(h.ctx, "../../config/admission"))
-	h.grant("groups", []rbacv1.PolicyRule{{APIGroups: []string{"scheduling.x-k8s.io", "scheduling.volcano.sh"}, Resources: []string{"podgroups"}, Verbs: []string{"create"}}},
+	h.grant("groups", []rbacv1.PolicyRule{{APIGroups: []string{"scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"}, Resources: []string{"podgroups"}, Verbs: []string{"create"}}},
 		rbacv1.Subject{Kind: rbacv1.UserKind, Name: "john"})
 	config := rest.CopyConfig(h.cluster.RESTConfig())
 	config.Impersonate = rest.ImpersonationConfig{UserName: "john"}
@@ -609,12 +634,14 @@ func TestUseByOtherGroups(t *testing.T) {
 	}
 	plugins := func(object string) error { return create("scheduling.x-k8s.io", "v1alpha1", object) }
 	volcano := func(object string) error { return create("scheduling.volcano.sh", "v1beta1", object) }
+	kai := func(object string) error { return create("scheduling.run.ai", "v2alpha2", object) }
 	label := `"metadata":{"generateName":"a-","labels":{"scheduling.batch-scheduler.dev/queue":"team"}}`
 	for name, try := range map[string]func() error{
-		"label of scheduler-plugins": func() error { return plugins(label) },
-		"label of Volcano":           func() error { return volcano(label) },
-		"spec.queue of Volcano":      func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
-		"class of Volcano":           func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"priorityClassName":"urgent"}`) },
+		"label of scheduler-plugins":  func() error { return plugins(label) },
+		"label of Volcano":            func() error { return volcano(label) },
+		"spec.queue of Volcano":       func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
+		"spec.queue of KAI Scheduler": func() error { return kai(`"metadata":{"generateName":"a-"},"spec":{"queue":"team"}`) },
+		"class of Volcano":            func() error { return volcano(`"metadata":{"generateName":"a-"},"spec":{"priorityClassName":"urgent"}`) },
 	} {
 		h.eventually(func() error { // a policy is in force a moment after it is created
 			if refusal := try(); !apierrors.IsForbidden(refusal) || !strings.Contains(refusal.Error(), "may not use") {
@@ -625,6 +652,7 @@ func TestUseByOtherGroups(t *testing.T) {
 	}
 	h.must(plugins(`"metadata":{"name":"free"}`))
 	h.must(volcano(`"metadata":{"name":"free"},"spec":{"minMember":1}`))
+	h.must(kai(`"metadata":{"name":"free"},"spec":{"minMember":1}`))
 }
 
 // TestGroupSourcesWithoutRestart: a source is enabled by a reload of the policy before its API is served, and read soon

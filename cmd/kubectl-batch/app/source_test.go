@@ -27,6 +27,7 @@ func otherGroups() *dynamicfake.FakeDynamicClient {
 		api.SourceNative:           {"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(2)}}},
 		api.SourceSchedulerPlugins: {"minMember": int64(2)},
 		api.SourceVolcano:          {"minMember": int64(2), "queue": "research"},
+		api.SourceKAI:              {"minMember": int64(2), "queue": "research"},
 	}
 	kinds := map[schema.GroupVersionResource]string{}
 	var objects []runtime.Object
@@ -42,7 +43,14 @@ func otherGroups() *dynamicfake.FakeDynamicClient {
 	}
 	for _, a := range groupapi.All() {
 		kinds[a.Resource] = a.Kind + "List"
-		add(a, "train")
+		train := add(a, "train")
+		if a.Source == api.SourceKAI {
+			train.Object["status"] = map[string]any{"schedulingConditions": []any{map[string]any{
+				"type": "UnschedulableOnNodePool", "nodePool": "default", "status": "True", "reason": "Unschedulable", "message": "2 cpu above its capability",
+				"reasons":            []any{map[string]any{"reason": "QueueFull", "message": "2 cpu above its capability"}},
+				"lastTransitionTime": "2026-01-01T11:30:00Z", "transitionID": "1",
+			}}}
+		}
 		if a.Source == api.SourceVolcano {
 			ray := add(a, "ray")
 			ray.Object["status"] = map[string]any{"phase": "Inqueue", "conditions": []any{map[string]any{
@@ -100,7 +108,7 @@ func (p *pretended) inRay(t *testing.T) *pretended {
 // TestOtherSources: commands about PodGroups of other APIs that the API server serves.
 func TestOtherSources(t *testing.T) {
 	t.Parallel()
-	all := []api.GroupSource{api.SourceNative, api.SourceSchedulerPlugins, api.SourceVolcano}
+	all := []api.GroupSource{api.SourceNative, api.SourceSchedulerPlugins, api.SourceVolcano, api.SourceKAI}
 	for name, test := range map[string]struct {
 		serve []api.GroupSource
 		line  string
@@ -119,6 +127,7 @@ func TestOtherSources(t *testing.T) {
 		"sources-why-ambiguous":  {all, "why train"},
 		"sources-why-source":     {all, "why train --source scheduler-plugins --events"},
 		"sources-why-kind":       {all, "why podgroups.scheduling.k8s.io/train --events"},
+		"sources-why-kai":        {all, "why train --source kai --events"},
 		"sources-why-own":        {all, "why train --source own -o jsonpath={.source}:{.queue}"},
 		"sources-why-absent":     {all, "why absent --source native"},
 		"sources-why-not-served": {nil, "why ray"},

@@ -19,6 +19,7 @@ const (
 	SourceNative           GroupSource = "native"
 	SourceSchedulerPlugins GroupSource = "scheduler-plugins"
 	SourceVolcano          GroupSource = "volcano"
+	SourceKAI              GroupSource = "kai"
 )
 
 // String returns the name of the source in the policy.
@@ -29,12 +30,15 @@ func (s GroupSource) String() string {
 	return string(s)
 }
 
+// ShowsPhase reports whether the status of the groups of the source has a phase and counts of pods.
+func (s GroupSource) ShowsPhase() bool { return s != SourceNative && s != SourceKAI }
+
 // GroupSources are the sources that are enabled besides SourceOwn, which always is.
-type GroupSources struct{ Native, SchedulerPlugins, Volcano bool }
+type GroupSources struct{ Native, SchedulerPlugins, Volcano, KAI bool }
 
 // AllGroupSources returns all of them, for clients that do not know the policy.
 func AllGroupSources() GroupSources {
-	return GroupSources{Native: true, SchedulerPlugins: true, Volcano: true}
+	return GroupSources{Native: true, SchedulerPlugins: true, Volcano: true, KAI: true}
 }
 
 // Has reports whether a source is enabled.
@@ -46,6 +50,8 @@ func (s GroupSources) Has(source GroupSource) bool {
 		return s.SchedulerPlugins
 	case SourceVolcano:
 		return s.Volcano
+	case SourceKAI:
+		return s.KAI
 	}
 	return source == SourceOwn
 }
@@ -69,13 +75,17 @@ type Group struct {
 	Whole bool
 	// NonPreemptable groups are never victims.
 	NonPreemptable bool
+	// NonPreemptableFrom is the priority from which the group is never a victim; nil if there is none.
+	NonPreemptableFrom *int32
 }
 
 // IsWhole reports whether the group, which may be nil, loses all of its pods or none.
 func (g *Group) IsWhole() bool { return g != nil && g.Whole }
 
-// IsNonPreemptable reports whether the group, which may be nil, is never a victim.
-func (g *Group) IsNonPreemptable() bool { return g != nil && g.NonPreemptable }
+// IsNonPreemptable reports whether the group, which may be nil, is never a victim with a priority.
+func (g *Group) IsNonPreemptable(priority int32) bool {
+	return g != nil && (g.NonPreemptable || g.NonPreemptableFrom != nil && priority >= *g.NonPreemptableFrom)
+}
 
 // OwnGroup returns a PodGroup of this scheduler as a Group.
 func OwnGroup(g *v1alpha1.PodGroup) *Group { return &Group{PodGroup: g} }
@@ -83,7 +93,7 @@ func OwnGroup(g *v1alpha1.PodGroup) *Group { return &Group{PodGroup: g} }
 // EqualGroups reports whether two versions of a group mean the same for scheduling.
 func EqualGroups(a, b *Group) bool {
 	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && a.Whole == b.Whole && a.NonPreemptable == b.NonPreemptable &&
-		ptr.Equal(a.Priority, b.Priority) &&
+		ptr.Equal(a.Priority, b.Priority) && ptr.Equal(a.NonPreemptableFrom, b.NonPreemptableFrom) &&
 		equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
@@ -113,6 +123,8 @@ func (s GroupSource) APIVersion() string {
 		return "scheduling.x-k8s.io/v1alpha1"
 	case SourceVolcano:
 		return "scheduling.volcano.sh/v1beta1"
+	case SourceKAI:
+		return "scheduling.run.ai/v2alpha2"
 	}
 	return v1alpha1.SchemeGroupVersion.String()
 }

@@ -30,6 +30,14 @@ type groupAPI struct {
 // LabelSchedulerPluginsGroup is the label by which pods name a PodGroup of scheduler-plugins.
 const LabelSchedulerPluginsGroup = "scheduling.x-k8s.io/pod-group"
 
+// How pods name a PodGroup of KAI Scheduler, and their subgroup. Its pod-grouper sets both, some time after a pod is created,
+// on pods with the scheduler name KAISchedulerName.
+const (
+	AnnotationKAIGroup = "pod-group-name"
+	LabelKAISubGroup   = "kai.scheduler/subgroup-name"
+	KAISchedulerName   = "kai-scheduler"
+)
+
 // Reference returns how pods name a group of another API, for messages.
 func (k GroupKey) Reference() *GroupReference {
 	_, name, _ := strings.Cut(k.Name, "/")
@@ -41,6 +49,8 @@ func (k GroupKey) Reference() *GroupReference {
 		r.API, r.Field = apiSchedulerPlugins, "label "+LabelSchedulerPluginsGroup
 	case SourceVolcano:
 		r.API, r.Field = apiVolcano, "annotation "+v1alpha1.AnnotationGroupName
+	case SourceKAI:
+		r.API, r.Field = apiKAI, fieldKAIGroup
 	}
 	return &r
 }
@@ -50,8 +60,10 @@ const (
 	apiNative           = "Kubernetes (scheduling.k8s.io)"
 	apiSchedulerPlugins = "scheduler-plugins (scheduling.x-k8s.io)"
 	apiVolcano          = "Volcano (scheduling.volcano.sh)"
+	apiKAI              = "KAI Scheduler (scheduling.run.ai)"
 
 	fieldSchedulingGroup = "field spec.schedulingGroup"
+	fieldKAIGroup        = "annotation " + AnnotationKAIGroup
 )
 
 // groupAPIs are the APIs of other gang schedulers. Annotation scheduling.k8s.io/group-name, which Volcano shares with
@@ -71,9 +83,9 @@ var groupAPIs = [...]groupAPI{
 		annotations: []string{"scheduling.volcano.sh/group-name"},
 	},
 	{
-		name:        "KAI Scheduler (scheduling.run.ai)",
-		labels:      []string{"kai.scheduler/subgroup-name"},
-		annotations: []string{"pod-group-name"},
+		name:        apiKAI,
+		labels:      []string{LabelKAISubGroup},
+		annotations: []string{AnnotationKAIGroup},
 	},
 	{
 		name:        "YuniKorn (yunikorn.apache.org)",
@@ -102,7 +114,8 @@ func schedulingGroup(pod *v1.Pod) string {
 }
 
 // unsupportedGroup returns the group of another API that the pod names first, in the order of groupAPIs; nil if it names
-// none. If the native groups are read, a pod that names one gets here only if it is no gang.
+// none. If the native groups are read, a pod that names one gets here only if it is no gang. A pod whose group the pod-grouper
+// of KAI Scheduler has not named yet has a group without a name.
 func unsupportedGroup(pod *v1.Pod, sources GroupSources) *GroupReference {
 	for i := range groupAPIs {
 		if groupAPIs[i].read != nil && sources.Native {
@@ -112,6 +125,9 @@ func unsupportedGroup(pod *v1.Pod, sources GroupSources) *GroupReference {
 			r.API = groupAPIs[i].name
 			return &r
 		}
+	}
+	if sources.KAI && pod.Spec.SchedulerName == KAISchedulerName {
+		return &GroupReference{API: apiKAI, Field: fieldKAIGroup}
 	}
 	return nil
 }

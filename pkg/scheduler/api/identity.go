@@ -92,11 +92,12 @@ type Groups interface {
 //  4. the label scheduling.x-k8s.io/pod-group, if the source scheduler-plugins is enabled;
 //  5. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano: a group of Volcano if that source is enabled and
 //     there is no PodGroup of this scheduler with this name;
-//  6. the annotation scheduling.batch-scheduler.dev/group-key, or that of Kueue if it is enabled: one job per key and queue;
-//  7. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
+//  6. the annotation pod-group-name, if the source kai is enabled;
+//  7. the annotation scheduling.batch-scheduler.dev/group-key, or that of Kueue if it is enabled: one job per key and queue;
+//  8. for pods without a node, a group of another API (see groupAPIs): an unsupported job, so that no member of a
 //     gang starts alone;
-//  8. the rule of an owner, if its kind is enabled and the pod has no annotation scheduling.k8s.io/group-min-member;
-//  9. one shadow job per controller owner and queue, else one per pod.
+//  9. the rule of an owner, if its kind is enabled and the pod has no annotation scheduling.k8s.io/group-min-member;
+//  10. one shadow job per controller owner and queue, else one per pod.
 func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Membership {
 	if binding != nil && binding.GroupUID != "" {
 		if g := rule.Groups.GroupWithUID(binding.GroupUID); g != nil && g.Namespace == pod.Namespace && !g.Basic && rule.Groups.QueueOf(g) == binding.Queue {
@@ -159,6 +160,9 @@ func (rule *MembershipRule) groupOf(pod *v1.Pod) (group GroupKey, found bool) {
 			return GroupKey{SourceVolcano, own.Name}, true
 		}
 		return own, true
+	}
+	if name := pod.Annotations[AnnotationKAIGroup]; name != "" && rule.Sources.KAI {
+		return GroupKey{SourceKAI, pod.Namespace + "/" + name}, true
 	}
 	return GroupKey{}, false
 }

@@ -13,7 +13,7 @@ import (
 
 // AllSources returns all sources, in the order in which a pod names their groups.
 func AllSources() []GroupSource {
-	return []GroupSource{SourceOwn, SourceNative, SourceSchedulerPlugins, SourceVolcano}
+	return []GroupSource{SourceOwn, SourceNative, SourceSchedulerPlugins, SourceVolcano, SourceKAI}
 }
 
 // GroupsNamedBy returns the groups that a pod names, in the order of MembershipOf, whether they exist or not. The
@@ -30,18 +30,20 @@ func GroupsNamedBy(pod *v1.Pod) []GroupKey {
 	add(SourceSchedulerPlugins, pod.Labels[LabelSchedulerPluginsGroup])
 	add(SourceOwn, pod.Annotations[v1alpha1.AnnotationGroupName])
 	add(SourceVolcano, pod.Annotations[v1alpha1.AnnotationGroupName])
+	add(SourceKAI, pod.Annotations[AnnotationKAIGroup])
 	return keys
 }
 
 // NamedGangs are the names of the gangs that a pod names, by where it names them: the label of a PodGroup of this scheduler,
-// spec.schedulingGroup, the label of scheduler-plugins, the annotation of kube-batch and Volcano, the group key.
-type NamedGangs [5]string
+// spec.schedulingGroup, the label of scheduler-plugins, the annotation of kube-batch and Volcano, that of KAI Scheduler, the
+// group key.
+type NamedGangs [6]string
 
 // NamedGangsOf returns the names of the gangs that a pod names.
 func NamedGangsOf(pod *v1.Pod) NamedGangs {
 	return NamedGangs{
 		pod.Labels[v1alpha1.LabelPodGroup], schedulingGroup(pod), pod.Labels[LabelSchedulerPluginsGroup],
-		pod.Annotations[v1alpha1.AnnotationGroupName], pod.Annotations[v1alpha1.AnnotationGroupKey],
+		pod.Annotations[v1alpha1.AnnotationGroupName], pod.Annotations[AnnotationKAIGroup], pod.Annotations[v1alpha1.AnnotationGroupKey],
 	}
 }
 
@@ -76,8 +78,11 @@ func (n NamedGangs) Several(namespace string, rule MembershipRule) (first, other
 			add(ofVolcano)
 		}
 	}
-	if n[4] != "" {
-		gangs = append(gangs, "the gang with the group key "+n[4])
+	if n[4] != "" && rule.Sources.KAI {
+		add(key(SourceKAI, 4))
+	}
+	if n[5] != "" {
+		gangs = append(gangs, "the gang with the group key "+n[5])
 	}
 	if len(gangs) < 2 {
 		return "", ""

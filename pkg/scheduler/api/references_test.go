@@ -48,8 +48,10 @@ func TestSeveralGangs(t *testing.T) {
 		"an annotation names two groups": {
 			NamedGangs{3: "g"}, AllGroupSources(), existing{}.add(SourceVolcano).add(SourceOwn), "PodGroup g", "group g of Volcano (scheduling.volcano.sh)",
 		},
-		"a group key too": {NamedGangs{2: "a", 4: "k"}, AllGroupSources(), nil, "group a of scheduler-plugins (scheduling.x-k8s.io)", "the gang with the group key k"},
-		"a group key":     {NamedGangs{4: "k"}, AllGroupSources(), nil, "", ""},
+		"a group key too":               {NamedGangs{2: "a", 5: "k"}, AllGroupSources(), nil, "group a of scheduler-plugins (scheduling.x-k8s.io)", "the gang with the group key k"},
+		"a group key":                   {NamedGangs{5: "k"}, AllGroupSources(), nil, "", ""},
+		"KAI Scheduler and a group key": {NamedGangs{4: "a", 5: "k"}, AllGroupSources(), nil, "group a of KAI Scheduler (scheduling.run.ai)", "the gang with the group key k"},
+		"KAI Scheduler is not enabled":  {NamedGangs{4: "a", 5: "k"}, none, nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, other := tc.named.Several("ns", MembershipRule{Sources: tc.sources, Groups: tc.groups})
@@ -67,11 +69,11 @@ func TestNamedGangsOf(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   "ns",
 			Labels:      map[string]string{v1alpha1.LabelPodGroup: "own", LabelSchedulerPluginsGroup: "plugins"},
-			Annotations: map[string]string{v1alpha1.AnnotationGroupName: "annotated", v1alpha1.AnnotationGroupKey: "keyed"},
+			Annotations: map[string]string{v1alpha1.AnnotationGroupName: "annotated", AnnotationKAIGroup: "kai", v1alpha1.AnnotationGroupKey: "keyed"},
 		},
 		Spec: v1.PodSpec{SchedulingGroup: &v1.PodSchedulingGroup{PodGroupName: &native}},
 	}
-	if got, want := NamedGangsOf(pod), (NamedGangs{"own", "native", "plugins", "annotated", "keyed"}); got != want {
+	if got, want := NamedGangsOf(pod), (NamedGangs{"own", "native", "plugins", "annotated", "kai", "keyed"}); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -346,6 +346,8 @@ func (v *Verdict) groupMessage() string {
 	switch {
 	case v.Group == nil:
 		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
+	case v.Group.Name == "":
+		return fmt.Sprintf("the pod has no %s, in which the pod-grouper of %s names its group", v.Group.Field, v.Group.API)
 	case v.Reason == v1alpha1.ReasonNotSupported:
 		return fmt.Sprintf("group %q of %s asks for what this scheduler does not support: %s", v.Group.Name, v.Group.API, v.Detail)
 	case v.Group.API != "" && v.Reason == v1alpha1.ReasonGroupNotFound:

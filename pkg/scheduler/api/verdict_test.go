@@ -147,6 +147,10 @@ func TestVerdictMessages(t *testing.T) {
 			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: "g"},
 			`PodGroup "g" does not exist in the namespace of the pod; create it or correct the label scheduling.batch-scheduler.dev/pod-group`,
 		},
+		"no group yet": {
+			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Group: &GroupReference{API: "KAI Scheduler (scheduling.run.ai)", Field: "annotation pod-group-name"}},
+			"the pod has no annotation pod-group-name, in which the pod-grouper of KAI Scheduler (scheduling.run.ai) names its group",
+		},
 		"no such group, by annotation": {
 			Verdict{Reason: v1alpha1.ReasonGroupNotFound, Name: "g", Group: &GroupReference{Field: "annotation scheduling.k8s.io/group-name", Name: "g"}},
 			`PodGroup "g" does not exist in the namespace of the pod; create it or correct the annotation scheduling.k8s.io/group-name (PodGroups of kube-batch and Volcano do not count)`,

@@ -47,6 +47,12 @@ func dialects() map[string]*Dialect {
 				p.Annotations[v1alpha1.AnnotationGroupName] = g.Name
 			},
 		},
+		"kai": {
+			Group: translated(api.SourceKAI, func(g *v1alpha1.PodGroup) map[string]any {
+				return map[string]any{"minMember": int64(g.Spec.MinMember), "queue": g.Spec.Queue}
+			}),
+			Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) { p.Annotations[api.AnnotationKAIGroup] = g.Name },
+		},
 		"group key": {
 			Member: func(p *v1.Pod, g *v1alpha1.PodGroup, title string) {
 				p.Labels[v1alpha1.LabelQueue] = g.Spec.Queue
@@ -58,7 +64,7 @@ func dialects() map[string]*Dialect {
 }
 
 // translated returns a function that writes a PodGroup as an object of another API, and reads that object. The queue is a
-// label of the object.
+// label of the object, unless it has a field for it.
 func translated(source api.GroupSource, spec func(*v1alpha1.PodGroup) map[string]any) func(*v1alpha1.PodGroup) *api.Group {
 	at := slices.IndexFunc(groupapi.All(), func(a *groupapi.API) bool { return a.Source == source })
 	return func(g *v1alpha1.PodGroup) *api.Group {
@@ -67,7 +73,7 @@ func translated(source api.GroupSource, spec func(*v1alpha1.PodGroup) map[string
 		u.SetName(g.Name)
 		u.SetUID(g.UID)
 		u.SetCreationTimestamp(metav1.NewTime(g.CreationTimestamp.UTC()))
-		if source != api.SourceVolcano {
+		if source != api.SourceVolcano && source != api.SourceKAI {
 			u.SetLabels(map[string]string{v1alpha1.LabelQueue: g.Spec.Queue})
 		}
 		return groupapi.All()[at].Read(u).Group

@@ -18,6 +18,9 @@ func TestEvictionOfGroups(t *testing.T) {
 	whole := func(g *api.Group) { g.Whole = true }
 	protected := func(g *api.Group) { g.NonPreemptable = true }
 	none := func(*api.Group) {}
+	from := func(priority int32) func(*api.Group) {
+		return func(g *api.Group) { g.NonPreemptableFrom = &priority }
+	}
 	const surplus = "evict a/low-3 for a/high\npipeline a/high-0 n1"
 	all := "evict a/low-0 for a/high\nevict a/low-1 for a/high\nevict a/low-2 for a/high\nevict a/low-3 for a/high\npipeline a/high-0 n1"
 	for name, tc := range map[string]struct {
@@ -32,7 +35,12 @@ func TestEvictionOfGroups(t *testing.T) {
 		"a pod of a whole group that cannot be evicted protects the group": {
 			change: whole, rows: Given(Group("a/low", 1, Running(4, "1cpu", "n1"))), blocked: "a/low-0",
 		},
-		"a protected group": {change: protected, rows: Given(Group("a/low", 2, Running(4, "1cpu", "n1")))},
+		"a protected group":                            {change: protected, rows: Given(Group("a/low", 2, Running(4, "1cpu", "n1")))},
+		"a group that its priority protects":           {change: from(0), rows: Given(Group("a/low", 2, Running(4, "1cpu", "n1")))},
+		"a group that a higher priority would protect": {change: from(1), rows: Given(Group("a/low", 2, Running(4, "1cpu", "n1"))), want: surplus},
+		"a group that its priority protects is degraded": {
+			change: from(0), rows: Given(Group("a/low", 5, Running(4, "1cpu", "n1"), Pending(1, "1cpu"))), wait: 2 * time.Minute,
+		},
 		"a protected group is degraded": {
 			change: protected, rows: Given(Group("a/low", 5, Running(4, "1cpu", "n1"), Pending(1, "1cpu"))), wait: 2 * time.Minute,
 		},

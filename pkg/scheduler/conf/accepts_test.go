@@ -226,7 +226,7 @@ func TestGroupSources(t *testing.T) {
 		"absent":                        {"", api.GroupSources{}},
 		"without a value, as if absent": {"groupSources:", api.GroupSources{}},
 		"own":                           {"groupSources: [own]", api.GroupSources{}},
-		"all":                           {"groupSources: [volcano, own, native, scheduler-plugins]", api.AllGroupSources()},
+		"all":                           {"groupSources: [volcano, own, native, kai, scheduler-plugins]", api.AllGroupSources()},
 		"one, and own unlisted":         {"groupSources: [scheduler-plugins]", api.GroupSources{SchedulerPlugins: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // knownGroupSources returns the names of the sources of PodGroups.
 func knownGroupSources() []string {
 	var names []string
-	for _, source := range []api.GroupSource{api.SourceOwn, api.SourceNative, api.SourceSchedulerPlugins, api.SourceVolcano} {
+	for _, source := range api.AllSources() {
 		names = append(names, source.String())
 	}
 	return names
@@ -36,5 +36,7 @@ func validateGroupSources(names []string) field.ErrorList {
 
 func groupSources(names []string) api.GroupSources {
 	has := func(source api.GroupSource) bool { return slices.Contains(names, source.String()) }
-	return api.GroupSources{Native: has(api.SourceNative), SchedulerPlugins: has(api.SourceSchedulerPlugins), Volcano: has(api.SourceVolcano)}
+	return api.GroupSources{
+		Native: has(api.SourceNative), SchedulerPlugins: has(api.SourceSchedulerPlugins), Volcano: has(api.SourceVolcano), KAI: has(api.SourceKAI),
+	}
 }

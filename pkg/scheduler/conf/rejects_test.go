@@ -232,10 +232,10 @@ f:2: kind: Invalid value: "KubeSchedulerConfiguration": must be "SchedulerConfig
 			want:  `f:2: starvationafter: Forbidden: no such field; did you mean "starvationAfter"?`,
 		},
 		"sources that do not exist or are listed twice": {
-			given: "actions: allocate\ngroupSources:\n- own\n- vulcano\n- kai\n- own",
+			given: "actions: allocate\ngroupSources:\n- own\n- vulcano\n- yunikorn\n- own",
 			want: `
 f:4: groupSources[1]: Invalid value: "vulcano": no such source of PodGroups; did you mean "volcano"?
-f:5: groupSources[2]: Invalid value: "kai": no such source of PodGroups; known sources: native, own, scheduler-plugins, volcano
+f:5: groupSources[2]: Invalid value: "yunikorn": no such source of PodGroups; known sources: kai, native, own, scheduler-plugins, volcano
 f:6: groupSources[3]: Duplicate value: "own"`,
 		},
 		"kinds of grouping that are unknown or listed twice": {

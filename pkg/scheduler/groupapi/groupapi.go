@@ -37,7 +37,7 @@ type API struct {
 }
 
 // All returns the APIs that the scheduler reads. If a source has several, those that come first are preferred.
-func All() []*API { return []*API{nativeV1alpha2(), schedulerPlugins(), volcano()} }
+func All() []*API { return []*API{nativeV1alpha2(), schedulerPlugins(), volcano(), kai()} }
 
 // OfKind returns the API with a kind, or nil.
 func OfKind(kind schema.GroupVersionKind) *API {

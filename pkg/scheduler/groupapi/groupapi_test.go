@@ -48,6 +48,7 @@ func TestRead(t *testing.T) {
 		queue, class, phase, rejected string
 		priority                      int32
 		basic, whole, protected       bool
+		protectedFrom                 int32
 	}
 	cases := map[string]struct {
 		api  *API
@@ -81,6 +82,18 @@ func TestRead(t *testing.T) {
 		"native, unknown disruption":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: All}", group{min: 2, rejected: "spec.disruptionMode All"}},
 		"volcano, not preemptable":      {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"false\"}}, spec: {minMember: 2}}", group{min: 2, protected: true}},
 		"volcano, preemptable":          {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"true\"}}, spec: {minMember: 2}}", group{min: 2}},
+		"kai":                           {kai(), "spec: {minMember: 3, queue: q, priorityClassName: train, preemptibility: preemptible, topologyConstraint: {}}", group{min: 3, queue: "q", class: "train"}},
+		"kai, no minimum":               {kai(), "spec: {minMember: 0, queue: default-queue}", group{min: 1, queue: "default-queue", protectedFrom: 100}},
+		"kai, label first":              {kai(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l", protectedFrom: 100}},
+		"kai, not preemptible":          {kai(), "spec: {preemptibility: non-preemptible}", group{min: 1, protected: true}},
+		"kai, preemptible in part":      {kai(), "spec: {preemptibility: semi-preemptible}", group{min: 1, rejected: "spec.preemptibility semi-preemptible"}},
+		"kai, topology":                 {kai(), "spec: {preemptibility: preemptible, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}", group{min: 1, rejected: "spec.topologyConstraint"}},
+		"kai, topology of a subgroup":   {kai(), "spec: {preemptibility: preemptible, subGroups: [{name: a, minMember: 1, topologyConstraint: {topology: t, preferredTopologyLevel: rack}}]}", group{min: 1, rejected: "spec.subGroups.topologyConstraint"}},
+		"kai, delay":                    {kai(), "spec: {preemptibility: preemptible, preemptionDelay: 1m0s}", group{min: 1, rejected: "spec.preemptionDelay"}},
+		"kai, two minima":               {kai(), "spec: {preemptibility: preemptible, minMember: 2, minSubGroup: 1}", group{min: 2, rejected: "spec.minMember with spec.minSubGroup"}},
+		"kai, pool of nodes":            {kai(), "{metadata: {labels: {kai.scheduler/node-pool: a100}}, spec: {preemptibility: preemptible}}", group{min: 1, rejected: "label kai.scheduler/node-pool"}},
+		"kai, default pool":             {kai(), "{metadata: {labels: {kai.scheduler/node-pool: default}}, spec: {preemptibility: preemptible}}", group{min: 1}},
+		"kai, not used":                 {kai(), "spec: {preemptibility: preemptible, markUnschedulable: false, schedulingBackoff: 1, stalenessGracePeriod: 1m0s}", group{min: 1}},
 		"native, composite":             {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
 	}
 	for name, tc := range cases {
@@ -92,6 +105,9 @@ func TestRead(t *testing.T) {
 			}
 			if g.Priority != nil {
 				got.priority = *g.Priority
+			}
+			if g.NonPreemptableFrom != nil {
+				got.protectedFrom = *g.NonPreemptableFrom
 			}
 			if tc.want.rejected != "" && strings.HasPrefix(got.rejected, tc.want.rejected) {
 				got.rejected = tc.want.rejected
@@ -123,6 +139,13 @@ func TestStatus(t *testing.T) {
 	nativeCondition := func(status, reason string) string {
 		return `{"conditions":[{"type":"PodGroupScheduled","status":"` + status + `","observedGeneration":1,"lastTransitionTime":` + time + `,"reason":"` + reason + `","message":"why"}]}`
 	}
+	pool := func(reason, id string) string {
+		return `{"type":"UnschedulableOnNodePool","nodePool":"default","reason":"Unschedulable","message":"why","reasons":[{"reason":"` + reason +
+			`","message":"why"}],"lastTransitionTime":` + time + `,"status":"True","transitionID":"` + id + `"}`
+	}
+	kaiConditions := func(list ...string) string { return `{"schedulingConditions":[` + strings.Join(list, ",") + `]}` }
+	const other = `{"type":"UnschedulableOnNodePool","nodePool":"a100","reasons":[{"details":{"queueDetails":{"name":"q"}},"reason":"OverLimit"}],"lastTransitionTime":` +
+		time + `,"status":"True","transitionID":"2"}`
 	cases := map[string]struct {
 		api    *API
 		shown  string
@@ -156,9 +179,23 @@ func TestStatus(t *testing.T) {
 		"volcano, shown": {
 			volcano(), `{"phase":"Running","conditions":[` + condition("Scheduled", "True", "Scheduled") + `],"running":2,"succeeded":0,"failed":0}`, running, "", false,
 		},
-		"native, waiting": {nativeV1alpha2(), "", waiting, nativeCondition("False", "Unschedulable"), true},
-		"native, running": {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), running, nativeCondition("True", "Scheduled"), true},
-		"native, shown":   {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), waiting, "", false},
+		"native, waiting":         {nativeV1alpha2(), "", waiting, nativeCondition("False", "Unschedulable"), true},
+		"native, running":         {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), running, nativeCondition("True", "Scheduled"), true},
+		"native, shown":           {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), waiting, "", false},
+		"kai, waiting":            {kai(), "", waiting, kaiConditions(pool("NotEnoughResources", "1")), true},
+		"kai, waiting, shown":     {kai(), kaiConditions(pool("NotEnoughResources", "1")), waiting, "", false},
+		"kai, for another reason": {kai(), kaiConditions(pool("QueueFull", "1")), waiting, kaiConditions(pool("NotEnoughResources", "2")), true},
+		"kai, message": {
+			kai(), strings.ReplaceAll(kaiConditions(pool("NotEnoughResources", "1")), "why", "before"), waiting, kaiConditions(pool("NotEnoughResources", "2")), false,
+		},
+		"kai, after a condition of another pool": {
+			kai(), kaiConditions(pool("NotEnoughResources", "1"), other), report(v1alpha1.PodGroupPending, "QueueFull", 2, 0), kaiConditions(other, pool("QueueFull", "3")), true,
+		},
+		"kai, running":           {kai(), kaiConditions(pool("NotEnoughResources", "1"), other), running, kaiConditions(other), true},
+		"kai, running, shown":    {kai(), kaiConditions(other), running, "", false},
+		"kai, running, new":      {kai(), "", running, "", false},
+		"kai, waiting, one runs": {kai(), "", report(v1alpha1.PodGroupUnknown, v1alpha1.ReasonNotEnoughResources, 1, 1), "", false},
+		"kai, status of others":  {kai(), "{resourcesStatus: {requested: {cpu: 1}}}", running, "", false},
 		"native, waiting again: the condition is never taken back": {
 			nativeV1alpha2(), nativeCondition("True", "Scheduled"), waiting, "", false,
 		},
@@ -199,6 +236,16 @@ func TestShown(t *testing.T) {
 			"Running 2 0 0 True Scheduled ",
 		},
 		"volcano, ended": {volcano(), "status: {phase: Completed, succeeded: 2}", "Finished 0 2 0"},
+		"kai, new":       {kai(), "{}", " 0 0 0"},
+		"kai, waiting": {
+			kai(), "status: {schedulingConditions: [{type: UnschedulableOnNodePool, nodePool: default, status: 'True', reason: Unschedulable, message: a, reasons: [{reason: QueueFull, message: why}]}]}",
+			" 0 0 0 False QueueFull why",
+		},
+		"kai, of KAI Scheduler before it had reasons": {
+			kai(), "status: {schedulingConditions: [{type: UnschedulableOnNodePool, nodePool: default, status: 'True', reason: Unschedulable, message: why}]}",
+			" 0 0 0 False Unschedulable why",
+		},
+		"kai, in another pool": {kai(), "status: {schedulingConditions: [{type: UnschedulableOnNodePool, nodePool: a100, status: 'True', reason: Unschedulable}]}", " 0 0 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tc.api.Read(object(t, tc.text)).Shown()

@@ -157,6 +157,8 @@ func (c *Cluster) BudgetsAllow(u api.Unit) bool { return c.budgets.allow(u) }
 // owner was not read, its group or queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
 func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	switch {
+	case j.Unsupported != nil && j.Unsupported.Name == "":
+		return &api.Verdict{Reason: v1alpha1.ReasonGroupNotFound, Group: j.Unsupported}
 	case j.Unsupported != nil:
 		return &api.Verdict{Reason: v1alpha1.ReasonUnsupportedPodGroupAPI, Group: j.Unsupported}
 	case j.Owner.Missing():

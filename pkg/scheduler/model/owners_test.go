@@ -205,14 +205,14 @@ func TestGangsOfOwners(t *testing.T) {
 				e.SetPod(aPod("a", ofOwner("o", "u"), inGroup("g")))
 				e.SetPod(aPod("b", ofOwner("o", "u"), annotated(v1alpha1.AnnotationGroupKey, "k"), annotated(v1alpha1.AnnotationMinMember, "3")))
 				e.SetPod(aPod("c", ofOwner("o", "u"), withLabel("kueue.x-k8s.io/pod-group-name", "kq"), annotated("kueue.x-k8s.io/pod-group-total-count", "4")))
-				e.SetPod(aPod("d", ofOwner("o", "u"), annotated("pod-group-name", "x")))
+				e.SetPod(aPod("d", ofOwner("o", "u"), annotated("yunikorn.apache.org/task-group-name", "x")))
 				e.SetPod(aPod("e", ofOwner("o", "u"), annotated(v1alpha1.AnnotationGroupMinMember, "5"), ownedBy("job")))
 				e.SetGroup(basicGroup("basic"))
 				e.SetPod(aPod("f", ofOwner("o", "u"), inNative("basic")))
 			},
 			want: []string{
 				"a: group/ns/g, 1 of ns/g", "b: keyed/ns/default/k, 3 of ns/k", "c: keyed/ns/default/kq, 4 of ns/kq",
-				"d: unsupported/ns/annotation pod-group-name/x/default, 1 of ns/d", "e: shadow/ns/uid-job/default, 5 of ns/job",
+				"d: unsupported/ns/annotation yunikorn.apache.org/task-group-name/x/default, 1 of ns/d", "e: shadow/ns/uid-job/default, 5 of ns/job",
 				"f: owned/ns/default/u/stage-0/, 9 of ns/o",
 			},
 		},

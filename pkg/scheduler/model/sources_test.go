@@ -35,6 +35,9 @@ func basicGroup(name string) *api.Group {
 	return g
 }
 
+// toKAI gives a pod to KAI Scheduler by name.
+func toKAI(p *v1.Pod) { p.Spec.SchedulerName = api.KAISchedulerName }
+
 func inNative(name string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name} }
 }
@@ -79,7 +82,16 @@ func TestMemberOfSources(t *testing.T) {
 		"native, does not exist":                   {aPod("p", inNative("none")), all, "native/ns/none"},
 		"basic":                                    {aPod("p", inNative("basic"), ownedBy("rs")), all, "shadow/ns/uid-rs/default"},
 		"basic, and a label":                       {aPod("p", inNative("basic"), plugins("x")), all, "scheduler-plugins/ns/x"},
-		"basic, and a group of KAI":                {aPod("p", inNative("basic"), annotated("pod-group-name", "x")), all, "unsupported/ns/annotation pod-group-name/x/default"},
+		"basic, and a group of YuniKorn":           {aPod("p", inNative("basic"), annotated("yunikorn.apache.org/task-group-name", "x")), all, "unsupported/ns/annotation yunikorn.apache.org/task-group-name/x/default"},
+		"basic, and a group of KAI":                {aPod("p", inNative("basic"), annotated("pod-group-name", "x")), all, "kai/ns/x"},
+		"kai":                                      {aPod("p", annotated("pod-group-name", "x"), withLabel("kai.scheduler/subgroup-name", "a")), all, "kai/ns/x"},
+		"kai, not enabled":                         {aPod("p", annotated("pod-group-name", "x")), api.GroupSources{Volcano: true}, "unsupported/ns/annotation pod-group-name/x/default"},
+		"kai, a subgroup without a group":          {aPod("p", withLabel("kai.scheduler/subgroup-name", "a")), all, "unsupported/ns/label kai.scheduler/subgroup-name/a/default"},
+		"kai, no group yet":                        {aPod("p", toKAI), all, "unsupported/ns/annotation pod-group-name//default"},
+		"kai, no group yet, not enabled":           {aPod("p", toKAI), none, "shadow/ns/uid-p/default"},
+		"kai, no group yet, but a group key":       {aPod("p", toKAI, annotated(v1alpha1.AnnotationGroupKey, "k")), all, "keyed/ns/default/k"},
+		"kai, bound without a group":               {aPod("p", toKAI, on("n")), all, "shadow/ns/uid-p/default"},
+		"kai fourth":                               {aPod("p", kubeBatch("v"), annotated("pod-group-name", "x")), all, "volcano/ns/v"},
 		"scheduler-plugins":                        {aPod("p", plugins("x")), all, "scheduler-plugins/ns/x"},
 		"scheduler-plugins, not enabled":           {aPod("p", plugins("x")), api.GroupSources{Native: true}, "unsupported/ns/label scheduling.x-k8s.io/pod-group/x/default"},
 		"scheduler-plugins, former label":          {aPod("p", withLabel("pod-group.scheduling.sigs.k8s.io", "x")), all, "unsupported/ns/label pod-group.scheduling.sigs.k8s.io/x/default"},

@@ -16,7 +16,7 @@ import (
 )
 
 // naming is where a pod names groups; empty if it does not.
-type naming struct{ own, native, plugins, annotation, key string }
+type naming struct{ own, native, plugins, annotation, kai, key string }
 
 func (n naming) change(p *v1.Pod) {
 	p.Labels, p.Annotations = map[string]string{}, map[string]string{}
@@ -31,6 +31,9 @@ func (n naming) change(p *v1.Pod) {
 	}
 	if n.annotation != "" {
 		p.Annotations["scheduling.k8s.io/group-name"] = n.annotation
+	}
+	if n.kai != "" {
+		p.Annotations["pod-group-name"] = n.kai
 	}
 	if n.key != "" {
 		p.Annotations["scheduling.batch-scheduler.dev/group-key"] = n.key
@@ -54,10 +57,14 @@ func dumbJob(pod string, n naming, sources api.GroupSources, exists map[string]b
 			return "volcano/ns/" + n.annotation
 		}
 		return "group/ns/" + n.annotation
+	case n.kai != "" && sources.KAI:
+		return "kai/ns/" + n.kai
 	case n.key != "":
 		return "keyed/ns/default/" + n.key
 	case n.plugins != "":
 		return "unsupported/ns/label scheduling.x-k8s.io/pod-group/" + n.plugins + "/default"
+	case n.kai != "" && !sources.KAI:
+		return "unsupported/ns/annotation pod-group-name/" + n.kai + "/default"
 	case n.native != "" && !sources.Native:
 		return "unsupported/ns/field spec.schedulingGroup/" + n.native + "/default"
 	}
@@ -68,7 +75,10 @@ func dumbJob(pod string, n naming, sources api.GroupSources, exists map[string]b
 // the dumb rule says, whatever the order of events.
 func TestMembershipTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sources := api.GroupSources{Native: rapid.Bool().Draw(t, "native"), SchedulerPlugins: rapid.Bool().Draw(t, "plugins"), Volcano: rapid.Bool().Draw(t, "volcano")}
+		sources := api.GroupSources{
+			Native: rapid.Bool().Draw(t, "native"), SchedulerPlugins: rapid.Bool().Draw(t, "plugins"),
+			Volcano: rapid.Bool().Draw(t, "volcano"), KAI: rapid.Bool().Draw(t, "kai"),
+		}
 		c := model.NewCluster(model.Options{SchedulerNames: []string{"batch-scheduler"}, DefaultQueue: "default", GroupSources: sources})
 		c.Events().SetQueue(aQueue("default"))
 		exists, pods := map[string]bool{}, map[string]naming{}
@@ -77,7 +87,7 @@ func TestMembershipTwin(t *testing.T) {
 			switch rapid.IntRange(0, 2).Draw(t, "event") {
 			case 0:
 				pod := fmt.Sprintf("p%d", len(pods))
-				n := naming{name.Draw(t, "own"), name.Draw(t, "native"), name.Draw(t, "plugins"), name.Draw(t, "annotation"), name.Draw(t, "key")}
+				n := naming{name.Draw(t, "own"), name.Draw(t, "native"), name.Draw(t, "plugins"), name.Draw(t, "annotation"), name.Draw(t, "kai"), name.Draw(t, "key")}
 				pods[pod] = n
 				c.Events().SetPod(aPod(pod, n.change))
 			case 1:
@@ -119,7 +129,7 @@ func describeJob(id string) (string, bool) {
 	var name string
 	for format, text := range map[string]string{
 		"group/ns/%s": "PodGroup ", "native/ns/%s": "of Kubernetes (scheduling.k8s.io)", "scheduler-plugins/ns/%s": "of scheduler-plugins (scheduling.x-k8s.io)",
-		"volcano/ns/%s": "of Volcano (scheduling.volcano.sh)",
+		"volcano/ns/%s": "of Volcano (scheduling.volcano.sh)", "kai/ns/%s": "of KAI Scheduler (scheduling.run.ai)",
 	} {
 		if n, _ := fmt.Sscanf(id, format, &name); n == 1 {
 			if format == "group/ns/%s" {

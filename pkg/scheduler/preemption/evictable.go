@@ -142,5 +142,5 @@ func cheapestFirst(a, b *api.TaskInfo) int {
 // isVictimJob reports whether members of the job may be evicted at all. They may not while others of them are being
 // placed or bound, nor if the group forbids it.
 func isVictimJob(j *api.JobInfo) bool {
-	return j.Queue != nil && !j.Group.IsNonPreemptable() && j.Holding() > 0 && j.Count(api.Allocated)+j.Count(api.Binding)+j.Count(api.Pipelined) == 0
+	return j.Queue != nil && !j.Group.IsNonPreemptable(j.Priority) && j.Holding() > 0 && j.Count(api.Allocated)+j.Count(api.Binding)+j.Count(api.Pipelined) == 0
 }

@@ -127,7 +127,7 @@ func unitOf(ssn *framework.Session, gang *api.JobInfo) (unit api.Unit, evictable
 	}
 	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return api.CompareAge(a.Created, b.Created, a.Key, b.Key) })
 	unit = api.NewUnit(gang, tasks)
-	return unit, !gang.Group.IsNonPreemptable() && len(tasks) == int(gang.Holding()) && ssn.Cluster().BudgetsAllow(unit)
+	return unit, !gang.Group.IsNonPreemptable(gang.Priority) && len(tasks) == int(gang.Holding()) && ssn.Cluster().BudgetsAllow(unit)
 }
 
 // preemptors lists the gangs that could start instead, in job order, degraded ones first.

@@ -15,7 +15,7 @@ import (
 type Dialect struct {
 	// Group translates a PodGroup. It is nil if the dialect has no such objects.
 	Group func(*v1alpha1.PodGroup) *api.Group
-	// Member has a pod name a PodGroup. title is the spelling in the rows.
+	// Member has a pod, which has its labels, name a PodGroup. title is the spelling in the rows.
 	Member func(pod *v1.Pod, group *v1alpha1.PodGroup, title string)
 }
 
@@ -27,7 +27,7 @@ func WithDialects(of func(title string) *Dialect) Option {
 // join makes the pods of a row members of a PodGroup.
 func (d *declaration) join(o *objects, g *v1alpha1.PodGroup) {
 	dialect := o.dialect(d.title)
-	d.all = append(d.all, Mutate(func(p *v1.Pod) { dialect.Member(p, g, d.title) }))
+	d.last = append(d.last, Mutate(func(p *v1.Pod) { dialect.Member(p, g, d.title) }))
 	if dialect.Group != nil {
 		d.groupUID = string(g.UID)
 	}

@@ -5,6 +5,7 @@ package schedtest
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,7 +91,7 @@ func (o *objects) addMembers(row string, d *declaration) {
 				}
 			}
 			m.change(pod)
-			for _, option := range append(d.all[:len(d.all):len(d.all)], m.options...) {
+			for _, option := range slices.Concat(d.all, m.options, d.last) {
 				option.change(pod)
 			}
 			o.nameNew(row, pod, fmt.Sprintf("%s-%d", d.title, number))

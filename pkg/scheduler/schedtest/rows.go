@@ -210,7 +210,7 @@ type declaration struct {
 	name      string
 	foreign   bool
 
-	all          []PodOption
+	all, last    []PodOption // before and after those of members
 	members      []members
 	class        string
 	subGroups    []v1alpha1.SubGroup

@@ -37,6 +37,7 @@ metadata: {name: default}
 	}
 	plugins := pods("labels: {scheduling.x-k8s.io/pod-group: g}", "")
 	volcano := pods("annotations: {scheduling.k8s.io/group-name: g}", "")
+	kai := pods("annotations: {pod-group-name: g}, labels: {kai.scheduler/subgroup-name: workers}", "")
 	native := pods("labels: {}", "schedulingGroup: {podGroupName: g}, ")
 	for name, tc := range map[string]struct {
 		objects, sources string
@@ -48,6 +49,9 @@ metadata: {name: default}
 		"volcano":                        {group("scheduling.volcano.sh/v1beta1", "{minMember: 2, queue: default}") + volcano, "volcano", 2},
 		"volcano, not enabled":           {group("scheduling.volcano.sh/v1beta1", "{minMember: 2, queue: default}") + volcano, "own", 0},
 		"volcano, not supported":         {group("scheduling.volcano.sh/v1beta1", "{networkTopology: {mode: hard}}") + volcano, "volcano", 0},
+		"kai":                            {group("scheduling.run.ai/v2alpha2", "{minMember: 2, queue: default, subGroups: [{name: workers, minMember: 2}]}") + kai, "kai", 2},
+		"kai, too many in a subgroup":    {group("scheduling.run.ai/v2alpha2", "{queue: default, subGroups: [{name: workers, minMember: 3}]}") + kai, "kai", 0},
+		"kai, not enabled":               {group("scheduling.run.ai/v2alpha2", "{minMember: 2, queue: default}") + kai, "own", 0},
 		"native":                         {group("scheduling.k8s.io/v1alpha2", "{schedulingPolicy: {gang: {minCount: 2}}}") + native, "native", 2},
 		"two APIs": {
 			group("scheduling.x-k8s.io/v1alpha1", "{minMember: 2}") + "---\n" + group("scheduling.volcano.sh/v1beta1", "{minMember: 3}") + plugins, "volcano, scheduler-plugins", 2,

@@ -119,6 +119,7 @@ func (w *fixture) runSource(ctx context.Context, source api.GroupSource, pods []
 	}
 	c := model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: "default", GroupSources: api.GroupSources{
 		Native: source == api.SourceNative, SchedulerPlugins: source == api.SourceSchedulerPlugins, Volcano: source == api.SourceVolcano,
+		KAI: source == api.SourceKAI,
 	}})
 	e := &effects{decisions: make([]api.Decision, 0, len(pods))}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // whose threads would count
@@ -169,6 +170,8 @@ func (w *fixture) podsOf(source api.GroupSource) []*v1.Pod {
 			pod.Labels[api.LabelSchedulerPluginsGroup] = name
 		case api.SourceVolcano:
 			pod.Annotations[v1alpha1.AnnotationGroupName] = name
+		case api.SourceKAI:
+			pod.Annotations[api.AnnotationKAIGroup] = name
 		}
 		pods = append(pods, &pod)
 	}

@@ -107,7 +107,8 @@ func queueOfMembers(ctx context.Context, r Reader, pods []corev1.Pod) string {
 }
 
 // deriveStatus completes the status of a group of another API. The API of scheduler-plugins has no reasons, that of
-// Kubernetes has one for all that wait and neither phase nor counts; the pods that wait have our reason.
+// Kubernetes has one for all that wait; this one and that of KAI Scheduler have neither phase nor counts. The pods that wait have
+// our reason.
 func deriveStatus(f *Facts) {
 	s, c := &f.Group.Status, count(f.Pods)
 	complete := c.running+c.succeeded >= int(max(f.Group.Spec.MinMember, 1))
@@ -128,7 +129,7 @@ func deriveStatus(f *Facts) {
 		condition.Type, condition.ObservedGeneration = v1alpha1.ConditionPodGroupScheduled, f.Group.Generation
 		s.Conditions = []metav1.Condition{*condition}
 	}
-	if f.Other.Source != api.SourceNative || s.Phase != "" {
+	if f.Other.Source.ShowsPhase() || s.Phase != "" {
 		return
 	}
 	switch {

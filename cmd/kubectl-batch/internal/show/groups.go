@@ -98,7 +98,7 @@ func Groups(list []Group, o Options) text.Table {
 
 // running returns how many pods run, as far as the API has a field for it.
 func (g *Group) running() string {
-	if g.Source == api.SourceNative {
+	if !g.Source.ShowsPhase() {
 		return "-"
 	}
 	return strconv.Itoa(int(g.Status.Running))

@@ -35,9 +35,9 @@ type SchedulerConfiguration struct {
 	Expect *metav1.Duration `json:"expect,omitempty"`
 
 	// groupSources are the APIs whose PodGroups the scheduler reads: own for those of scheduling.batch-scheduler.dev, which
-	// are read whether listed or not, native for scheduling.k8s.io, scheduler-plugins for scheduling.x-k8s.io, and volcano
-	// for scheduling.volcano.sh. The default is own alone. Each other source needs a ClusterRole of its own. The order has
-	// no meaning.
+	// are read whether listed or not, native for scheduling.k8s.io, scheduler-plugins for scheduling.x-k8s.io, volcano for
+	// scheduling.volcano.sh, and kai for scheduling.run.ai. The default is own alone. Each other source needs a ClusterRole of
+	// its own. The order has no meaning.
 	// +optional
 	GroupSources []string `json:"groupSources,omitempty"`
 
