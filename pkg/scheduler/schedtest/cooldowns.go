@@ -4,6 +4,8 @@
 package schedtest
 
 import (
+	"slices"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -17,8 +19,10 @@ type Plan struct {
 }
 
 // cooldown belongs to a job whose member was evicted because another queue deserved what the job's queue had
-// borrowed. As long as that queue deserves as much, the job's queue must not borrow for the job again.
+// borrowed. As long as that queue deserves as much, and the job for which the eviction was has not ended, the job's queue must
+// not borrow for the job again.
 type cooldown struct {
+	job       api.JobID // for which the eviction was
 	preemptor api.QueueID
 	deserved  api.Resource // by the preemptor's queue
 }
@@ -38,7 +42,7 @@ func (r *replica) checkPlan(ssn *framework.Session, decisions []api.Decision, re
 		case d.Kind != api.Evict:
 			r.checkCooldown(ssn, d.Task, result)
 		case entitled:
-			r.cooldowns[d.Task.Job.ID] = cooldown{d.For.Queue.ID, ssn.Deserved(d.For.Queue)}
+			r.cooldowns[d.Task.Job.ID] = cooldown{d.For.ID, d.For.Queue.ID, ssn.Deserved(d.For.Queue)}
 		}
 	}
 }
@@ -61,6 +65,9 @@ func (r *cycle) recordPlan(decisions []api.Decision) {
 func (r *replica) checkCooldown(ssn *framework.Session, t *api.TaskInfo, result *cycle) {
 	last, found := r.cooldowns[t.Job.ID]
 	preemptor := r.model.Queues()[last.preemptor]
+	if job := r.model.Jobs()[last.job]; job == nil || !slices.ContainsFunc(job.Tasks, func(t *api.TaskInfo) bool { return !t.Status.Ended() }) {
+		return
+	}
 	if !found || preemptor == nil || !last.deserved.Fits(ssn.Deserved(preemptor)) {
 		return
 	}

@@ -12,9 +12,12 @@ import (
 
 // cooldown keeps a job that was evicted by entitlement from borrowing the same resources again: the same queue would be
 // entitled to them again, and evictions would not end. Until the cooldown expires, the job starts only if its queue stays
-// within what it deserves. It expires when the reclaiming queue deserves less of anything that was at issue.
+// within what it deserves. It expires when the reclaiming queue deserves less of anything that was at issue, or when the job
+// has ended that it was evicted for: otherwise jobs of two queues, each of which needs more than its queue deserves, could
+// both wait although nothing runs.
 type cooldown struct {
 	reclaimer api.QueueID
+	preemptor api.JobID
 	deserved  api.Resource // by the reclaimer, in parts of a unit
 }
 
@@ -82,8 +85,13 @@ func reclaimOf(decisions []api.Decision) (*api.Claim, map[*api.JobInfo][]*api.Ta
 }
 
 func (s *shares) expired(d cooldown) bool {
-	reclaimer := s.ssn.Cluster().Queues()[d.reclaimer]
-	return reclaimer == nil || !d.deserved.Fits(s.deserved[reclaimer])
+	reclaimer, preemptor := s.ssn.Cluster().Queues()[d.reclaimer], s.ssn.Cluster().Jobs()[d.preemptor]
+	return reclaimer == nil || hasEnded(preemptor) || !d.deserved.Fits(s.deserved[reclaimer])
+}
+
+// hasEnded reports whether no member of a job waits, runs or is being deleted. It accepts nil.
+func hasEnded(j *api.JobInfo) bool {
+	return j == nil || int(j.Count(api.Succeeded)+j.Count(api.Failed)) == len(j.Tasks)
 }
 
 // expireCooldowns forgets the cooldowns that have expired, and adds those that began in this session.
@@ -101,5 +109,5 @@ func (s *shares) cooldownOf(claim *api.Claim, victims []*api.TaskInfo) cooldown 
 			deserved[d] = 0 // not at issue
 		}
 	}
-	return cooldown{reclaimer: reclaimer.ID, deserved: deserved}
+	return cooldown{reclaimer: reclaimer.ID, preemptor: claim.Job.ID, deserved: deserved}
 }
