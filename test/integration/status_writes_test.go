@@ -32,6 +32,19 @@ func (r *sentRequests) record(method, path string, body []byte) {
 	r.list = append(r.list, fmt.Sprintf("%s %s %s", method, path, body))
 }
 
+// with returns the requests whose paths contain a text.
+func (r *sentRequests) with(part string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []string
+	for _, request := range r.list {
+		if fields := strings.Fields(request); strings.Contains(fields[1], part) {
+			found = append(found, request)
+		}
+	}
+	return found
+}
+
 // TestStatusWrites: the scheduler writes the status of a group of another API at most twice from its creation to the end of
 // its pods: when the gang has started, and when it has ended. A gang that waits for more than a second has one more write,
 // with the reason. Counts between are written only if pods end more than two seconds apart.
