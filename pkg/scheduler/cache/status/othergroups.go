@@ -53,15 +53,15 @@ func (w *otherGroups) patch(want api.PodGroupReport) (*patch, bool) {
 		object:      klog.KObj(shown),
 		base:        shown.ResourceVersion,
 		minInterval: countsInterval,
-		settle:      countsInterval,
+		differFor:   countsInterval,
 		debounced:   urgent && want.Phase == v1alpha1.PodGroupPending,
 		send:        func(ctx context.Context) (string, error) { return w.send(ctx, shown, next) },
 	}
 	switch {
 	case !urgent && want.Phase == v1alpha1.PodGroupPending:
-		p.minInterval, p.settle = messageInterval, 0
+		p.minInterval, p.differFor = messageInterval, 0
 	case urgent:
-		p.minInterval, p.settle = 0, 0
+		p.minInterval, p.differFor = 0, 0
 		if !want.Scheduled && want.Reason != "" {
 			p.sent = func() { w.Events.NotScheduled(shown.Group, want.Reason, want.Message) }
 		}

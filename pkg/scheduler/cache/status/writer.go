@@ -46,8 +46,8 @@ type patch struct {
 	base string
 	// minInterval is the least time since the last write; zero if more than numbers changes.
 	minInterval time.Duration
-	// settle is how long the desired status must have differed from what was written last.
-	settle time.Duration
+	// differFor is how long the desired status must have differed from what was written last.
+	differFor time.Duration
 	// debounced patches write a reason that the object does not show yet; see reasonDebounce.
 	debounced bool
 	// send writes and returns the new resource version.
@@ -64,7 +64,7 @@ type patch struct {
 //  2. The object is still the one from which the last write was made: the watch lags, compare again
 //     after watchDelay. Otherwise the writer would write the same twice.
 //  3. A new reason is less than reasonDebounce old, or only numbers differ and the last write is less
-//     than minInterval ago, or they differ for less than settle: compare again at that time.
+//     than minInterval ago, or they differ for less than differFor: compare again at that time.
 //  4. Yield to binds and evictions for maxYield at most, compare once more, and write. After an error, retry with
 //     exponential back-off, 200 ms to 30 s.
 type writer[W any] struct {
@@ -249,7 +249,7 @@ func (w *writer[W]) next(uid types.UID) *patch {
 		w.queue.AddAfter(uid, wait)
 		return nil
 	}
-	if wait := p.settle - w.clock.Since(want.differs); !want.differs.IsZero() && wait > 0 {
+	if wait := p.differFor - w.clock.Since(want.differs); !want.differs.IsZero() && wait > 0 {
 		w.queue.AddAfter(uid, wait)
 		return nil
 	}
