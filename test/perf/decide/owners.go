@@ -72,7 +72,7 @@ func independentJobs(nodes, jobs int) benchmark {
 			w := newFixture(nodes)
 			w.addQueue("a", 1)
 			for i := range jobs {
-				w.addIndependentJob(fmt.Sprintf("job-%04d", i))
+				addIndependentJob(w, fmt.Sprintf("job-%04d", i))
 			}
 			return w
 		},
@@ -82,7 +82,7 @@ func independentJobs(nodes, jobs int) benchmark {
 }
 
 // addIndependentJob adds the pods of a Job, which start one by one.
-func (w *fixture) addIndependentJob(name string) {
+func addIndependentJob(w *fixture, name string) {
 	controller := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID("uid-" + name), Controller: new(true)}
 	for i := range podsPerJob {
 		pod := newPod(w.meta(fmt.Sprintf("%s-%d", name, i)), job{name: name, class: low})
@@ -99,7 +99,7 @@ func compareGroupings(ctx context.Context, w *fixture) (cost, error) {
 	var want []string
 	for turn := range groupingTurns {
 		for _, grouping := range groupingCases() {
-			c, decisions, err := w.runGrouping(ctx, grouping)
+			c, decisions, err := runGrouping(ctx, w, grouping)
 			if err != nil {
 				return took, err
 			}
@@ -127,7 +127,7 @@ func compareGroupings(ctx context.Context, w *fixture) (cost, error) {
 }
 
 // runGrouping adds all objects to a new model and runs a cycle, which must bind all pods. It returns the decisions.
-func (w *fixture) runGrouping(ctx context.Context, grouping groupingCase) (took sourceCost, decisions []string, err error) {
+func runGrouping(ctx context.Context, w *fixture, grouping groupingCase) (took sourceCost, decisions []string, err error) {
 	clock := clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour))
 	profile, err := newProfile(clock, false)
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *fixture) runGrouping(ctx context.Context, grouping groupingCase) (took 
 	if rules != nil {
 		options.OwnerRules = rules
 	}
-	objects := w.jobObjects()
+	objects := jobObjects(w)
 	runtime.GC() // pools keep objects of the turn before until the second collection
 	e := &effects{decisions: make([]api.Decision, 0, len(w.pods))}
 	before := heap()
@@ -169,7 +169,7 @@ func (w *fixture) runGrouping(ctx context.Context, grouping groupingCase) (took 
 }
 
 // jobObjects returns the Jobs of the pods, in the form of the API server.
-func (w *fixture) jobObjects() []*unstructured.Unstructured {
+func jobObjects(w *fixture) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for i := 0; i < len(w.pods); i += podsPerJob {
 		controller := w.pods[i].OwnerReferences[0]
