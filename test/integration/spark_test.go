@@ -38,23 +38,27 @@ func TestSparkOperator(t *testing.T) {
 	submitter.name, submitter.program = "spark-submit", operator.program+"/spark-submit"
 	binary, submit := operator.build(t), submitter.build(t)
 	t.Parallel()
-	for scheduler, test := range map[string]struct {
-		source string
+	for source, test := range map[string]struct {
 		groups func(*harness) otherAPI
 		group  string
+		apply  func(*harness)
 	}{
-		"batch-scheduler": {"scheduler-plugins", (*harness).schedulerPlugins, "pi-pg"},
-		"volcano":         {"volcano", (*harness).volcano, "spark-pi-pg"},
+		"scheduler-plugins": {(*harness).schedulerPlugins, "pi-pg", func(h *harness) {
+			h.applyDocumented("spark-operator.md", "sparkapplication.yaml")
+		}},
+		"volcano": {(*harness).volcano, "spark-pi-pg", func(h *harness) {
+			h.applyYAML(strings.Replace(h.documentedObjects("spark-operator.md", "sparkapplication.yaml"), "batchScheduler: batch-scheduler", "batchScheduler: volcano", 1))
+		}},
 	} {
-		t.Run(test.source, func(t *testing.T) {
+		t.Run(source, func(t *testing.T) {
 			h := newHarness(t, noControllers)
 			operator.installSchedulerPlugins(h)
 			h.applyFiles("volcano.crd.yaml")
-			h.grantSource(test.source)
-			h.start(h.sourcePolicy("own", test.source))
+			h.grantSource(source)
+			h.start(h.sourcePolicy("own", source))
 			h.fillOneOf(3)
 			h.startSparkOperator(operator, binary, submit, "--enable-batch-scheduler", "--kube-scheduler-names=batch-scheduler")
-			h.applyYAML(strings.ReplaceAll(h.documentedObjects("spark-operator.md", "sparkapplication.yaml"), "batchScheduler: batch-scheduler", "batchScheduler: "+scheduler))
+			test.apply(h)
 
 			h.eventually(func() error {
 				return h.waits(namespace, "pi-driver", "Unschedulable", "spec.minResources requests 4 cpu")
