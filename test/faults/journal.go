@@ -4,7 +4,9 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,6 +21,8 @@ type journal struct {
 	binds  map[string][]int // codes, by path
 	bound  int
 	onBind func(n int) // may be nil
+
+	onRequest func(method, path string, body []byte) // may be nil
 }
 
 func newJournal() *journal {
@@ -57,6 +61,30 @@ func (p *Proxy) OnBind(f func(n int)) {
 	p.journal.mu.Lock()
 	defer p.journal.mu.Unlock()
 	p.journal.bound, p.journal.onBind = 0, f
+}
+
+// OnRequest calls f with each request before it is forwarded or gets its fault. Reads have no body.
+func (p *Proxy) OnRequest(f func(method, path string, body []byte)) {
+	p.journal.mu.Lock()
+	defer p.journal.mu.Unlock()
+	p.journal.onRequest = f
+}
+
+// show calls the function of OnRequest.
+func (j *journal) show(r *http.Request) error {
+	j.mu.Lock()
+	notify := j.onRequest
+	j.mu.Unlock()
+	if notify == nil {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	notify(r.Method, r.URL.Path, body)
+	return nil
 }
 
 // BoundTwice returns an error with the pods that a scheduler tried to bind again after a bind. The API server rejects

@@ -145,6 +145,9 @@ func (p *Proxy) CutWatches() int {
 
 // serve forwards a request or applies its fault.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	if p.journal.show(r) != nil {
+		panic(http.ErrAbortHandler) // the client is gone
+	}
 	request := read(r)
 	fault := p.fates.choose(request)
 	switch {

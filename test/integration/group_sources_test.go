@@ -198,7 +198,7 @@ func TestGroupsOfOperators(t *testing.T) {
 	plugins := h.schedulerPlugins()
 
 	h.applyFiles("training-operator.yaml", "mpi-operator.yaml", "spark-operator.yaml", "kuberay.yaml")
-	for name, count := range map[string]string{"torch": "3", "mpi": "2", "spark-pi-pg": "1", "ray": "2"} {
+	for name, count := range map[string]string{"torch": "3", "mpi": "2", "pi-pg": "1", "ray": "2"} {
 		h.eventually(func() error {
 			return plugins.status(namespace, name, map[string]string{"phase": "Running", "running": count})
 		})

@@ -33,6 +33,7 @@ type operator struct {
 	dir     string // of the module
 	program string // import path of its command, or of one in the module, which runs the controller
 	module  string // that has the files to install it
+	env     []string
 }
 
 // operatorAt returns an operator of test/operators whose module has a command of its own.
@@ -94,7 +95,7 @@ func (o operator) installSchedulerPlugins(h *harness) {
 func (o operator) start(h *harness, binary string, args ...string) {
 	h.t.Helper()
 	log := filepath.Join(h.dir, o.name+".log")
-	process, err := cluster.StartProcess(cluster.ProcessOptions{Path: binary, Args: args, Output: log})
+	process, err := cluster.StartProcess(cluster.ProcessOptions{Path: binary, Args: args, Env: o.env, Output: log})
 	h.must(err)
 	h.t.Cleanup(func() {
 		if stopErr := process.Stop(waitTimeout); stopErr != nil {
@@ -163,12 +164,18 @@ func (h *harness) objects(text string) (objects []*unstructured.Unstructured) {
 // applyDocumented applies the objects that a page of docs/operators says to write to a file.
 func (h *harness) applyDocumented(page, file string) {
 	h.t.Helper()
+	h.applyYAML(h.documentedObjects(page, file))
+}
+
+// documentedObjects returns what a page of docs/operators says to write to a file.
+func (h *harness) documentedObjects(page, file string) string {
+	h.t.Helper()
 	_, block, found := strings.Cut(h.read(filepath.Join("..", "..", "docs", "operators", page)), "```yaml\n# "+file+"\n")
 	if !found {
 		h.t.Fatalf("%s has no block for %s", page, file)
 	}
 	block, _, _ = strings.Cut(block, "```\n")
-	h.applyYAML(block)
+	return block
 }
 
 // podsWith returns the pods with labels.

@@ -307,24 +307,10 @@ func TestUnreadableOwners(t *testing.T) {
 		return h.waits(namespace, "train-workers-0", "OwnerUnknown", `it is not known how many pods JobSet "train" starts together`)
 	})
 	h.eventually(func() error { return h.bound(namespace, "plain-0") })
-	failed := func() (int, error) {
-		all, err := metrics.read(h)
-		if err != nil {
-			return 0, err
-		}
-		return all.count("batch_scheduler_watch_errors_total", func(l map[string]string) bool { return l["resource"] == "jobsets.jobset.x-k8s.io" }), nil
-	}
-	h.eventually(func() error {
-		if n, err := failed(); err != nil || n == 0 {
-			return fmt.Errorf("%d failures of the watch of JobSets: %w", n, err)
-		}
-		return nil
-	})
+	h.eventually(func() error { return h.watchFailed(metrics, "jobsets.jobset.x-k8s.io") })
 	h.grantGrouping("jobset")
 	h.eventually(func() error { return h.bound(namespace, "plain-0", "train-workers-0", "train-workers-1") })
-	log, err := os.ReadFile(h.scheduler.Log)
-	h.must(err)
-	if n := strings.Count(string(log), "config/grouping"); n != 1 {
+	if n := strings.Count(h.read(h.scheduler.Log), "config/grouping"); n != 1 {
 		t.Errorf("the log names the missing role %d times, want once", n)
 	}
 

@@ -24,6 +24,7 @@ const (
 
 // Settings of Spark.
 const (
+	sparkInstances    = "spark.executor.instances"
 	sparkDynamic      = "spark.dynamicAllocation.enabled"
 	sparkMinExecutors = "spark.dynamicAllocation.minExecutors"
 	sparkBatch        = "spark.kubernetes.allocation.batch.size" // how many executors a driver creates at once
@@ -68,15 +69,15 @@ func sparkApplications() *API {
 	}
 }
 
-// executors returns how many executors the application needs. Dynamic allocation can be set in two ways.
+// executors returns how many executors the application needs. The fields of the spec precede the settings.
 func (s *sparkApplicationSpec) executors() int32 {
 	switch d := s.DynamicAllocation; {
 	case d != nil && d.Enabled:
-		return atLeastZero(d.MinExecutors, 1)
+		return atLeastZero(d.MinExecutors, s.number(sparkMinExecutors, 1))
 	case s.Conf[sparkDynamic] == "true":
 		return s.number(sparkMinExecutors, 1)
 	}
-	return atLeastZero(s.Executor.Instances, 1)
+	return atLeastZero(s.Executor.Instances, s.number(sparkInstances, 1))
 }
 
 // number returns a positive number of the settings, or what it is by default.

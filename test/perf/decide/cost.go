@@ -64,10 +64,11 @@ const (
 	allocations
 	ratio         // of two times; a value
 	bytesPerGroup // a value
+	bytesPerJob   // a value
 )
 
 func (u unit) name(divided bool) string {
-	name := [...]string{"ms", "µs", "allocations", "times", "bytes/group"}[u]
+	name := [...]string{"ms", "µs", "allocations", "times", "bytes/group", "bytes/Job"}[u]
 	if divided {
 		name += "/pod"
 	}
@@ -76,7 +77,7 @@ func (u unit) name(divided bool) string {
 
 // of returns the sum over some steps, over all steps if none is named.
 func (u unit) of(t cost, steps []string) float64 {
-	if u == ratio || u == bytesPerGroup {
+	if u == ratio || u == bytesPerGroup || u == bytesPerJob {
 		return t.values[steps[0]]
 	}
 	sum := 0.0

@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40)}, subGroups(20, 10))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10))
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -71,6 +71,7 @@ func TestSizes(t *testing.T) {
 		"D9/starving":           {10, 200, 400},
 		"D9/arriving":           {2, 0, 200},
 		"simulate":              {50, 0, 500},
+		"IG8":                   {20, 0, 200},
 		"IS1/sources":           {20, 0, 200},
 		"IS1/subgroups/needed":  {20, 0, 100},
 		"IS1/subgroups/surplus": {20, 0, 100},
@@ -128,6 +129,7 @@ func TestWanted(t *testing.T) {
 		"D9/arriving":               "0 evicted, 0 bound, 0 pipelined", // cycles of the whole scheduler
 		"D7/openb":                  "0 evicted, 0 bound, 0 pipelined", // the number of feasible pods varies
 		"D7/openb-half":             "0 evicted, 0 bound, 0 pipelined", // whole nodes are checked instead
+		"IG8":                       "0 evicted, 0 bound, 0 pipelined", // each policy binds all pods
 		"IS1/sources":               "0 evicted, 0 bound, 0 pipelined", // each source binds all pods
 		"IS1/subgroups/needed":      "0 evicted, 1000 bound, 0 pipelined",
 		"IS1/subgroups/surplus":     "0 evicted, 1000 bound, 0 pipelined",

@@ -34,7 +34,8 @@ type otherGroup struct {
 // otherGroups makes the patches of groups of other APIs.
 type otherGroups struct{ Options }
 
-// patch compares a group with its report. Numbers alone are written after countsInterval.
+// patch compares a group with its report. Counts alone are written when they have differed for countsInterval, because the
+// last pods of most groups end together, and a message alone after messageInterval.
 func (w *otherGroups) patch(want api.PodGroupReport) (*patch, bool) {
 	shown := w.OtherGroups.Get(want.Source, want.Namespace, want.Name)
 	if shown == nil || shown.UID != want.UID {
@@ -52,11 +53,15 @@ func (w *otherGroups) patch(want api.PodGroupReport) (*patch, bool) {
 		object:      klog.KObj(shown),
 		base:        shown.ResourceVersion,
 		minInterval: countsInterval,
+		differFor:   countsInterval,
 		debounced:   urgent && want.Phase == v1alpha1.PodGroupPending,
 		send:        func(ctx context.Context) (string, error) { return w.send(ctx, shown, next) },
 	}
-	if urgent {
-		p.minInterval = 0
+	switch {
+	case !urgent && want.Phase == v1alpha1.PodGroupPending:
+		p.minInterval, p.differFor = messageInterval, 0
+	case urgent:
+		p.minInterval, p.differFor = 0, 0
 		if !want.Scheduled && want.Reason != "" {
 			p.sent = func() { w.Events.NotScheduled(shown.Group, want.Reason, want.Message) }
 		}

@@ -46,6 +46,8 @@ type patch struct {
 	base string
 	// minInterval is the least time since the last write; zero if more than numbers changes.
 	minInterval time.Duration
+	// differFor is how long the desired status must have differed from what was written last.
+	differFor time.Duration
 	// debounced patches write a reason that the object does not show yet; see reasonDebounce.
 	debounced bool
 	// send writes and returns the new resource version.
@@ -62,7 +64,7 @@ type patch struct {
 //  2. The object is still the one from which the last write was made: the watch lags, compare again
 //     after watchDelay. Otherwise the writer would write the same twice.
 //  3. A new reason is less than reasonDebounce old, or only numbers differ and the last write is less
-//     than minInterval ago: compare again at that time.
+//     than minInterval ago, or they differ for less than differFor: compare again at that time.
 //  4. Yield to binds and evictions for maxYield at most, compare once more, and write. After an error, retry with
 //     exponential back-off, 200 ms to 30 s.
 type writer[W any] struct {
@@ -89,6 +91,8 @@ type writer[W any] struct {
 type desired[W any] struct {
 	value W
 	since time.Time // when the reason of value became the present one
+	// differs is when value first changed after the last write; zero if it has not, or if the object showed it since.
+	differs time.Time
 	// base is the resource version from which the last write was made. A patch from the same
 	// version is too early.
 	base    string
@@ -108,6 +112,9 @@ func (w *writer[W]) set(uid types.UID, value W) {
 	default:
 		if w.reason(known.value) != w.reason(value) {
 			known.since = w.clock.Now()
+		}
+		if known.differs.IsZero() {
+			known.differs = w.clock.Now()
 		}
 		known.value = value
 	}
@@ -228,6 +235,7 @@ func (w *writer[W]) next(uid types.UID) *patch {
 		return nil
 	case p == nil:
 		w.queue.Forget(uid)
+		w.shown(uid, want.value)
 		return nil
 	case p.base != "" && p.base == want.base:
 		w.queue.AddAfter(uid, watchDelay)
@@ -241,7 +249,20 @@ func (w *writer[W]) next(uid types.UID) *patch {
 		w.queue.AddAfter(uid, wait)
 		return nil
 	}
+	if wait := p.differFor - w.clock.Since(want.differs); !want.differs.IsZero() && wait > 0 {
+		w.queue.AddAfter(uid, wait)
+		return nil
+	}
 	return p
+}
+
+// shown records that an object shows its desired status.
+func (w *writer[W]) shown(uid types.UID, value W) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known := w.objects[uid]; known != nil && w.equal(known.value, value) {
+		known.differs = time.Time{}
+	}
 }
 
 // wrote records a successful write.
@@ -252,7 +273,7 @@ func (w *writer[W]) wrote(uid types.UID, p *patch, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if known := w.objects[uid]; known != nil {
-		known.written = w.clock.Now()
+		known.written, known.differs = w.clock.Now(), time.Time{}
 		if version != p.base { // otherwise the write changed nothing, and the watch shows nothing
 			known.base = p.base
 		}

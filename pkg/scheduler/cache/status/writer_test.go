@@ -21,7 +21,7 @@ type laggingObject struct {
 	stored, shown       string
 	version, seen       int
 	comparisons, writes int
-	lag                 time.Duration
+	lag, differFor      time.Duration
 }
 
 func (s *laggingObject) patch(want string) (*patch, bool) {
@@ -31,7 +31,7 @@ func (s *laggingObject) patch(want string) (*patch, bool) {
 	if s.shown == want {
 		return nil, true
 	}
-	return &patch{base: strconv.Itoa(s.seen), send: func(context.Context) (string, error) {
+	return &patch{base: strconv.Itoa(s.seen), differFor: s.differFor, send: func(context.Context) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.writes++
@@ -49,7 +49,7 @@ func (s *laggingObject) patch(want string) (*patch, bool) {
 
 func TestWriter(t *testing.T) {
 	tests := map[string]struct {
-		lag              time.Duration
+		lag, differFor   time.Duration
 		wants            []string // one every 10 ms
 		compared, writes int
 	}{
@@ -66,11 +66,21 @@ func TestWriter(t *testing.T) {
 			wants:    []string{"a", "b"},
 			compared: 14, writes: 2, // every 100 ms while the watch lags
 		},
+		"the first desired status is written at once, and later ones when they have differed for a time": {
+			differFor: time.Second,
+			wants:     []string{"a", "b", "c", "d"},
+			compared:  7, writes: 2,
+		},
+		"a desired status that the object shows again is not written": {
+			differFor: time.Second,
+			wants:     []string{"a", "b", "a"},
+			compared:  5, writes: 1,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &laggingObject{lag: test.lag}
+				s := &laggingObject{lag: test.lag, differFor: test.differFor}
 				w := newWriter(Options{Clock: clock.RealClock{}, Yield: noBinds}, &writer[string]{equal: equalValues[string], patch: s.patch, reason: func(string) string { return "" }})
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan struct{})
