@@ -17,19 +17,24 @@ import (
 // expecting is the built-in policy, which does not evict, and reserves the rest of minResources for a minute.
 func expecting() Option { return WithConfig("expect: 60s\n" + conf.DefaultYAML()) }
 
+// cycles returns a function that runs a cycle, compares its decisions, and lets bound pods run.
+func cycles(t *testing.T, c *Scenario) func(when, want string) {
+	return func(when, want string) {
+		t.Helper()
+		if got := c.Cycle(); got != want {
+			t.Fatalf("%s:\n%s\nwant\n%s\n%s", when, got, want, c.Waits())
+		}
+		c.ConfirmBinds()
+		c.Start()
+	}
+}
+
 // TestExpectedPods asserts that a driver starts only if its executors would find resources, and that these stay reserved for
 // them for a minute: IP3.
 func TestExpectedPods(t *testing.T) {
 	app := func(name string) Row { return Group(name, 1, MinResources("9cpu"), Pending(1, "1cpu")) }
 	c := New(t, BuiltIn(t), Given(Node("n1", "8cpu"), Queue("q", 1), app("q/one"), app("q/two")), expecting())
-	want := func(when, cycle string) {
-		t.Helper()
-		if got := c.Cycle(); got != cycle {
-			t.Fatalf("%s:\n%s\nwant\n%s\n%s", when, got, cycle, c.Waits())
-		}
-		c.ConfirmBinds()
-		c.Start()
-	}
+	want := cycles(t, c)
 	want("8 of 9 cpus", "")
 	const message = "waits q/one ExceedsClusterCapacity: spec.minResources requests 9 cpu, but the nodes that suit a pending or running pod have 8 cpu in total"
 	if !strings.Contains(c.Waits(), message) {
@@ -57,14 +62,7 @@ func TestExpectedPods(t *testing.T) {
 func TestExpectedOnce(t *testing.T) {
 	c := New(t, BuiltIn(t), Given(Node("n1", "8cpu"), Queue("q", 1), Group("q/app", 1, MinResources("5cpu"), Pending(1, "1cpu"))), expecting())
 	other := func(name string) Row { return Group(name, 1, Pending(1, "1cpu")) }
-	want := func(when, cycle string) {
-		t.Helper()
-		if got := c.Cycle(); got != cycle {
-			t.Fatalf("%s:\n%s\nwant\n%s\n%s", when, got, cycle, c.Waits())
-		}
-		c.ConfirmBinds()
-		c.Start()
-	}
+	want := cycles(t, c)
 	want("a driver", "bind q/app-0 n1")
 	c.Add(other("q/a"), other("q/b"), other("q/c"), other("q/d"))
 	want("three cpus are not reserved", "bind q/a-0 n1\nbind q/b-0 n1\nbind q/c-0 n1")
