@@ -213,6 +213,24 @@ func TestEvictSubGroups(t *testing.T) {
 	}.TestTranscripts(t, WithConfig(AllActions))
 }
 
+// TestPreemptionWithinASubGroup asserts that a surplus pod does not evict the whole of its own subgroup, without which it
+// could not start, although the gang needs only the other one.
+func TestPreemptionWithinASubGroup(t *testing.T) {
+	any := v1alpha1.SubGroup{Name: "any", MinSubGroup: ptr.To[int32](1)}
+	x, y := v1alpha1.SubGroup{Name: "x", Parent: "any", MinMember: ptr.To[int32](2)}, v1alpha1.SubGroup{Name: "y", Parent: "any", MinMember: ptr.To[int32](1)}
+	for waiting, want := range map[string]string{
+		"2Gi": "",
+		"1Gi": "evict q/a-2 for q/a\npipeline q/a-4 n",
+	} {
+		c := New(t, BuiltIn(t), Given(Node("n", "4Gi"), Queue("q", 1), Group("q/a", 1, SubGroups(any, x, y),
+			Running(3, "1Gi", "n", Label("role", "x")), Running(1, "1Gi", "n", Label("role", "y"), Priority(5)),
+			Pending(1, waiting, Label("role", "x"), Priority(5)))), WithConfig(AllActions))
+		if got := c.Cycle(); got != want {
+			t.Errorf("a pod of %s: got\n%s\nwant\n%s", waiting, got, want)
+		}
+	}
+}
+
 // TestBlockedSegments asserts that a segment of which a pod must not be evicted is no surplus: another one is evicted.
 func TestBlockedSegments(t *testing.T) {
 	running := func(i int) Part {

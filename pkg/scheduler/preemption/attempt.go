@@ -81,12 +81,29 @@ func (a *attempt) plan() result {
 	case len(a.evicted) == 0:
 		a.stmt.Discard()
 		return notNeeded
-	case a.rules.Validate != nil && !a.rules.Validate(a.claim):
+	case !a.leavesSubGroupsComplete(), a.rules.Validate != nil && !a.rules.Validate(a.claim):
 		a.stmt.Discard()
 		return infeasible
 	}
 	a.keepCandidates()
 	return found
+}
+
+// leavesSubGroupsComplete reports whether the tasks of the claim can start after the plan if that evicts members of the same
+// job. They cannot if a part of the gang that has them lacks members then, for example because the whole part is evicted
+// for one of its surplus tasks.
+func (a *attempt) leavesSubGroupsComplete() bool {
+	if a.claim.Job.SubGroups == nil || !slices.ContainsFunc(a.evicted, func(u api.Unit) bool { return u.Job == a.claim.Job }) {
+		return true
+	}
+	for _, t := range a.claim.Tasks {
+		for s := t.SubGroup(); s != nil; s = s.Parent {
+			if !s.Complete((*api.MemberCounts).PipelinedCount) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // hasSurplus reports whether a victim queue has surplus pods of jobs of at most this priority.
