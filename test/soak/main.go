@@ -226,7 +226,7 @@ func (r *reporter) violations() {
 	var found []checker.Violation
 	r.harness.Check(func(c *checker.Checker, _ time.Time) {
 		all := c.Violations()
-		found = all[r.reported:]
+		found = all[min(r.reported, len(all)):] // violations can be retracted
 		r.reported = len(all)
 	})
 	for _, v := range found {

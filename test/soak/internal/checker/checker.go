@@ -117,6 +117,9 @@ func (c *Checker) Node(at time.Time, object *corev1.Node, gone bool) {
 	changed, lost := c.state.setNode(object, gone)
 	if changed {
 		c.clock.disturbed()
+		if c.state.nodes[object.Name].fit {
+			c.record.retract(Place, "node "+object.Name, watchOrder)
+		}
 		c.record.note(fmt.Sprintf("node %s: exists %t, schedulable %t", object.Name, !gone, c.state.nodes[object.Name].fit), "node "+object.Name)
 	}
 	if lost {

@@ -61,6 +61,13 @@ func TestViolations(t *testing.T) {
 			given: []event{at(0, node("n", "1"), node("n", "1", cordoned)), at(6*second, pod("a", on("n")))},
 			want:  "no pod bound to a node that is lost or cordoned: pod ns/a was bound to node n, which has been unschedulable for 6s",
 		},
+		"a cordoned node returns, and a pod that is bound to it is shown first": {
+			given: []event{at(0, node("n", "1"), node("n", "1", cordoned)), at(6*second, pod("a", on("n"))), at(7*second, node("n", "1"))},
+		},
+		"a cordoned node returns after a pod was bound to it": {
+			given: []event{at(0, node("n", "1"), node("n", "1", cordoned)), at(6*second, pod("a", on("n"))), at(8*second, node("n", "1"))},
+			want:  "no pod bound to a node that is lost or cordoned: pod ns/a was bound to node n, which has been unschedulable for 6s",
+		},
 		"a node is not ready": {
 			given: []event{at(0, node("n", "1"), node("n", "1", notReady)), at(6*second, pod("a", on("n")))},
 			want:  "no pod bound to a node that is lost or cordoned: pod ns/a was bound to node n, which has been unschedulable for 6s",

@@ -63,6 +63,24 @@ func (r *record) fail(check Check, keys []string, format string, args ...any) {
 	r.violations = append(r.violations, Violation{At: r.clock.now, Check: check, Text: fmt.Sprintf(format, args...), Transcript: r.log.about(keys)})
 }
 
+// watchOrder is how long after a pod the watch of nodes can show a change of its node that came before.
+const watchOrder = time.Second
+
+// retract removes the violations of a check, about the object with a key, that are at most so old.
+func (r *record) retract(check Check, key string, age time.Duration) {
+	id := string(check) + key
+	if !r.failed[id] {
+		return
+	}
+	r.violations = slices.DeleteFunc(r.violations, func(v Violation) bool {
+		recent := v.Check == check && r.clock.now.Sub(v.At) <= age && strings.Contains(v.Text, "bound to "+key+",")
+		if recent {
+			delete(r.failed, id)
+		}
+		return recent
+	})
+}
+
 // table formats the counts and checks.
 func (r *record) table() string {
 	var b strings.Builder
