@@ -139,6 +139,34 @@ func TestQueueDoesNotBorrowWhatAJobWaitsFor(t *testing.T) {
 	}
 }
 
+// TestQueueDoesNotBorrowWhatAHeldGangHas evicts for one pod of a gang that must not borrow, whose other pod has idle resources
+// of another kind. Another job of the queue could borrow more of these.
+func TestQueueDoesNotBorrowWhatAHeldGangHas(t *testing.T) {
+	c := New(t, BuiltIn(t), []Row{
+		Node("n0", "4cpu 8Gi"), Node("n1", "4cpu 8Gi"), Queue("b", 1), Queue("r", 2),
+		Group("b/returned", 2, Running(2, "2cpu", "n0"), Pending(1, "2cpu"), Pending(1, "4Gi")),
+		Group("b/ends", 4, Running(4, "1cpu", "n1")),
+		Group("r/three", 1, Pending(1, "3cpu")),
+		Group("r/large", 1, Pending(1, "4cpu 8Gi")),
+	}, WithConfig(AllActions))
+	c.Cycle()
+	c.ConfirmBinds()
+	c.Start()
+	c.FinishEvictions()
+	c.Delete("b/ends-0", "b/ends-1", "b/ends-2", "b/ends-3")
+	c.Add(Group("r/four", 1, Running(4, "1cpu 1Gi", "n1")), Group("b/small", 1, Pending(1, "2Gi")))
+	first := c.Cycle()
+	if strings.Contains(first, "b/small") || !strings.Contains(first, "hold b/returned-3 n0\npipeline b/returned-2 n1") {
+		t.Errorf("%s\n%s", first, c.Waits())
+	}
+	c.ConfirmBinds()
+	c.Start()
+	c.FinishEvictions()
+	if diff := cmp.Diff("bind b/returned-2 n1\nbind b/returned-3 n1\nbind b/small-0 n1", c.Cycle()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestBlockedMembersKeepGangsWhole asserts that reclaim takes the surplus of a gang pod by pod, as far as its queue is above
 // what it deserves, while a member of it must not be evicted: the others are not the whole gang.
 func TestBlockedMembersKeepGangsWhole(t *testing.T) {

@@ -127,10 +127,10 @@ func (n *nominations) placeAll(allocator *place.Allocator) {
 	clear(n.byJob)
 	slices.SortStableFunc(n.reserved, func(a, b *nomination) int { return cmp.Compare(n.anyPending(a), n.anyPending(b)) })
 	var kept []*nomination
-	for _, one := range n.reserved {
+	for i, one := range n.reserved {
 		job := one.reservation.job
 		one.reservation.release(n.ssn)
-		switch bound := n.place(allocator, one); {
+		switch bound := n.place(allocator, one, idleFor(n.reserved[i+1:])); {
 		case bound > 0:
 			n.backoffs.succeeded(job.ID)
 		case n.byJob[job.ID] != nil: // waits still
@@ -146,14 +146,25 @@ func (n *nominations) placeAll(allocator *place.Allocator) {
 	n.reserved = kept
 }
 
+// idleFor returns where the tasks of a nomination may take idle resources before those of its victims: anywhere, or while
+// other nominations still have to be placed, where nothing is reserved. What is reserved counts as taken from resources that
+// are being released first, so that nodes of others seem to have idle resources, which these would miss.
+func idleFor(others []*nomination) place.Options {
+	o := place.Options{IdleOnly: true}
+	if len(others) > 0 {
+		o.Domain = func(n *api.NodeInfo) bool { return n.Reserved.IsZero() }
+	}
+	return o
+}
+
 // place places the tasks of one nomination and returns how many of them are bound. It nominates what still waits again.
-func (n *nominations) place(allocator *place.Allocator, one *nomination) (bound int) {
+func (n *nominations) place(allocator *place.Allocator, one *nomination, idle place.Options) (bound int) {
 	job, nodes := one.reservation.job, map[*api.TaskInfo]*api.NodeInfo{}
 	for _, d := range one.reservation.placements {
 		nodes[d.Task] = d.Node
 	}
 	heldBefore, boundBefore := len(n.held), n.bound
-	placeUpTo(allocator, job, len(one.placements), nodes)
+	placeUpTo(allocator, job, len(one.placements), idle, nodes)
 	one.placements = nil
 	for _, d := range n.held[heldBefore:] {
 		one.placements = append(one.placements, place.PlacementOf(d))
@@ -174,9 +185,9 @@ func (n *nominations) place(allocator *place.Allocator, one *nomination) (bound 
 	return n.bound - boundBefore
 }
 
-// placeUpTo places up to so many tasks of a job: on idle resources of any node, else on the given nodes, else wherever
-// there will be resources.
-func placeUpTo(allocator *place.Allocator, job *api.JobInfo, tasks int, nodes map[*api.TaskInfo]*api.NodeInfo) {
+// placeUpTo places up to so many tasks of a job: on idle resources, else on the given nodes, else wherever there will be
+// resources.
+func placeUpTo(allocator *place.Allocator, job *api.JobInfo, tasks int, idle place.Options, nodes map[*api.TaskInfo]*api.NodeInfo) {
 	planned := plannedTasks(job, nodes)
 	for before := job.Waiting(); before-job.Waiting() < int32(tasks); {
 		claim := allocator.ClaimOf(job, planned)
@@ -184,7 +195,7 @@ func placeUpTo(allocator *place.Allocator, job *api.JobInfo, tasks int, nodes ma
 			claim = allocator.Claim(job)
 		}
 		if claim == nil ||
-			!allocator.Try(claim, place.Options{IdleOnly: true}) &&
+			!allocator.Try(claim, idle) &&
 				!allocator.Try(claim, place.Options{Nodes: nodes}) &&
 				!allocator.Allocate(claim) {
 			return

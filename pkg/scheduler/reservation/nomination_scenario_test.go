@@ -149,3 +149,22 @@ func TestNominations(t *testing.T) {
 		})
 	}
 }
+
+// TestNominationsKeepIdleResources has two preemptors, one of whose victims has ended, so that a part of what it waits for is
+// idle; another pod on that node is deleted meanwhile. The other preemptor does not take what is idle, although as much is
+// being released there: the first would have to wait for that pod.
+func TestNominationsKeepIdleResources(t *testing.T) {
+	c := New(t, BuiltIn(t), Given(
+		Node("n0", "1cpu"), Node("n1", "4cpu"), Queue("q", 1),
+		Group("q/old-1", 1, Running(1, "1cpu", "n1")), Group("q/old-2", 1, Running(1, "1cpu", "n1")),
+		Group("q/busy", 2, Running(2, "1cpu", "n1", Priority(5))), Group("q/young", 1, Running(1, "1cpu", "n0")),
+		Group("q/one", 1, Pending(1, "1cpu", Priority(1))), Group("q/two", 1, Pending(1, "2cpu", Priority(1))),
+	), WithConfig(AllActions))
+	want := cycles(t, c)
+	want("both evict", "evict q/old-1-0 for q/two\nevict q/old-2-0 for q/two\nevict q/young-0 for q/one\npipeline q/one-0 n0\npipeline q/two-0 n1")
+	c.FinishEvictions("q/old-1-0")
+	c.Release("q/busy-0")
+	want("a victim has ended", "pipeline q/one-0 n0\npipeline q/two-0 n1")
+	c.FinishEvictions()
+	want("all victims have ended", "bind q/one-0 n0\nbind q/two-0 n1")
+}

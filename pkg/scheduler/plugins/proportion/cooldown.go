@@ -34,12 +34,12 @@ func (s *shares) inCooldown(j *api.JobInfo) bool {
 
 // recordWaiting records what a job in cooldown waits for. Its queue does not borrow that for other jobs meanwhile: the job
 // starts only within what the queue deserves, so pods would have been evicted for it in vain.
-func (s *shares) recordWaiting(decisions []api.Decision, _ bool) {
+func (s *shares) recordWaiting(decisions []api.Decision, held bool) {
 	if len(s.cooldowns)+len(s.recorded) == 0 {
 		return
 	}
 	for _, d := range decisions {
-		if d.Kind == api.Pipeline && s.inCooldown(d.Task.Job) {
+		if d.Kind != api.Evict && (held || d.Kind == api.Pipeline) && s.inCooldown(d.Task.Job) {
 			q := d.Task.Job.Queue
 			s.waiting[q] = s.waiting[q].Plus(d.Task.Request)
 		}
