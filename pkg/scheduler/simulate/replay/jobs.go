@@ -5,8 +5,6 @@ package replay
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -74,21 +72,10 @@ func (r *replay) submit(j *job) {
 
 // podSpec returns the specification that the pods of a job share.
 func podSpec(j *trace.Job) v1.PodSpec {
-	spec := v1.PodSpec{
-		SchedulerName: schedulerName, Priority: ptr.To(j.Priority),
+	return v1.PodSpec{
+		SchedulerName: schedulerName, Priority: ptr.To(j.Priority), Affinity: j.Affinity(),
 		Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: j.Request}}},
 	}
-	if len(j.Selector) == 0 {
-		return spec
-	}
-	term := v1.NodeSelectorTerm{}
-	for _, key := range slices.Sorted(maps.Keys(j.Selector)) {
-		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: j.Selector[key]})
-	}
-	spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}},
-	}}
-	return spec
 }
 
 // set applies a version of a pod to the model.

@@ -17,8 +17,8 @@ const GPUModel = "gpu-model"
 
 // readOpenb reads the pods of Alibaba's cluster-trace-gpu-v2023. Pods with equal requests that were created in the same
 // second form a gang, which runs as long as the longest of them; a share of a GPU counts as a whole one. Pods that were
-// never scheduled are left out, because their run time is not known.
-func readOpenb(l *lines, _ Options) (*Trace, error) {
+// never scheduled are left out, because their run time is not known, unless the options keep them.
+func readOpenb(l *lines, o Options) (*Trace, error) {
 	t, err := readHeader(l, "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_spec", "creation_time", "deletion_time", "scheduled_time")
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func readOpenb(l *lines, _ Options) (*Trace, error) {
 			trace.Notes = l.notes()
 			return trace, nil
 		}
-		job, err := t.openbPod()
+		job, err := t.openbPod(o)
 		if err != nil {
 			return nil, err
 		}
@@ -55,8 +55,9 @@ func readOpenb(l *lines, _ Options) (*Trace, error) {
 }
 
 // openbPod returns the pod of a row; nil if it is left out.
-func (t *table) openbPod() (*Job, error) {
-	if t.text("scheduled_time") == "" || t.text("deletion_time") == "" {
+func (t *table) openbPod(o Options) (*Job, error) {
+	unscheduled := t.text("scheduled_time") == "" || t.text("deletion_time") == ""
+	if unscheduled && !o.Unscheduled {
 		t.skip("pods that were never scheduled")
 		return nil, nil
 	}
@@ -64,7 +65,7 @@ func (t *table) openbPod() (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n["deletion_time"] < n["scheduled_time"] {
+	if !unscheduled && n["deletion_time"] < n["scheduled_time"] {
 		return nil, t.errorf("deletion_time: %d is before scheduled_time, %d", n["deletion_time"], n["scheduled_time"])
 	}
 	job := &Job{ID: t.text("name"), Min: 1, Replicas: 1, Request: openbAmounts(n, n["num_gpu"])}
@@ -73,6 +74,9 @@ func (t *table) openbPod() (*Job, error) {
 	}
 	if job.Submit, err = t.seconds("creation_time", float64(n["creation_time"])); err != nil {
 		return nil, err
+	}
+	if unscheduled {
+		return job, nil
 	}
 	job.Run, err = t.seconds("deletion_time", float64(n["deletion_time"]-n["scheduled_time"]))
 	return job, err

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +47,20 @@ type Job struct {
 	Selector map[string][]string
 }
 
+// Affinity returns the node affinity of the pods; nil if they may run on all nodes.
+func (j *Job) Affinity() *v1.Affinity {
+	if len(j.Selector) == 0 {
+		return nil
+	}
+	term := v1.NodeSelectorTerm{}
+	for _, key := range slices.Sorted(maps.Keys(j.Selector)) {
+		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: j.Selector[key]})
+	}
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}},
+	}}
+}
+
 // Cancel ends a job before its run is complete.
 type Cancel struct {
 	At  time.Duration
@@ -77,7 +92,7 @@ func readers() map[string]reader {
 }
 
 // Formats returns the names of all formats, sorted.
-func Formats() []string { return []string{"gavel", "jsonl", "openb", "swf"} }
+func Formats() []string { return slices.Sorted(maps.Keys(readers())) }
 
 // FormatOf returns the format that a file name implies; empty if none.
 func FormatOf(file string) string {
@@ -108,6 +123,8 @@ func CheckFormat(format string) error {
 type Options struct {
 	// StepsPerSecond is the speed of jobs whose run time is a number of steps, in the format gavel. It must be positive.
 	StepsPerSecond float64
+	// Unscheduled keeps the pods of the format openb that were never scheduled. Their run time is not known: it is 0.
+	Unscheduled bool
 }
 
 // Read reads a trace. The name of the file is for errors, which name the line.

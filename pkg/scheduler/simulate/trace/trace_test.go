@@ -6,6 +6,7 @@ package trace_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -258,5 +259,29 @@ func TestPublicTraces(t *testing.T) {
 				t.Errorf("sums (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnscheduledPods asserts that pods of openb which were never scheduled are kept on request, without a run time.
+func TestUnscheduledPods(t *testing.T) {
+	f, err := os.ReadFile(filepath.Join("testdata", "openb_pods.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for keep, want := range map[bool][]string{
+		false: {"pod-0 8m20s", "pod-1 4m50s"},
+		true:  {"pod-0 8m20s", "pod-1 4m50s", "pod-3 0s"},
+	} {
+		got, err := trace.Read("openb", "f", bytes.NewReader(f), trace.Options{Unscheduled: keep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var jobs []string
+		for _, j := range got.Jobs {
+			jobs = append(jobs, fmt.Sprint(j.ID, " ", j.Run))
+		}
+		if diff := cmp.Diff(want, jobs); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
