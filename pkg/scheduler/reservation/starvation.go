@@ -15,15 +15,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
-// StarvationName is the name of the action that reserves resources for gangs that have waited long, in logs and metrics.
+// StarvationName is the name of the action that reserves resources for gangs that wait, in logs and metrics.
 const StarvationName = "reservation"
 
 // Starvation registers the policy that keeps resources for gangs that have waited long. Without it a stream of small jobs
 // would take whatever becomes free, piece by piece, and a gang that needs many pieces at once would never start. Its
 // action belongs before those of the configuration and after nominated.
+//
+// If the configuration has reservations with a start time, they serve the gangs whose start is known.
 func Starvation() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
-		s := &starvation{after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{}}
+		s := &starvation{
+			after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{},
+			planned: planned{Reservations: env.Configuration.Reservations},
+		}
 		return s, s
 	}}
 }
@@ -34,6 +39,7 @@ type starvation struct {
 	previous map[api.JobID]place.Placements
 	first    map[*framework.JobClass]firstWait
 	open     []*reservation // of the session that is open
+	planned  planned
 }
 
 // firstWait is since when the first job of a job class waits, at a version of its jobs.
@@ -46,7 +52,12 @@ func (*starvation) Name() string { return StarvationName }
 
 func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	s.open = nil
-	ssn.AddReservationFns(StarvationName, func(current *api.JobInfo) { s.activate(ssn, current) }, s.describe)
+	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }, Describe: s.describe}
+	if s.planned.enabled() {
+		s.planned.opened(ssn)
+		fns.Unplaced = func(j *api.JobInfo) bool { return s.unplaced(ssn, j) }
+	}
+	ssn.AddReservationFns(StarvationName, fns)
 	ssn.AddClosedFn(StarvationName, func() { s.close(ssn) })
 }
 
@@ -54,10 +65,15 @@ func (*starvation) OnSessionClose(*framework.Session) {}
 
 // Execute reserves resources for gangs that have waited long enough. Allocate places such a gang when all of it fits.
 func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error {
-	// 1. Choose one gang of each queue, the first in job order, and the nodes that will have its resources soonest.
+	// 1. Plan the starts of gangs, as far as the ends of pods are known.
+	if s.planned.enabled() {
+		s.planned.planAgain()
+	}
+
+	// 2. Of the others, choose one gang of each queue, the first in job order, and the nodes that will have its resources soonest.
 	chosen := s.choose(ctx, ssn)
 
-	// 2. Reserve what is free there until the session closes.
+	// 3. Reserve what is free there until the session closes.
 	for _, c := range chosen {
 		r := &reservation{job: c.job, placements: c.placements}
 		r.hold(ssn)
@@ -71,6 +87,7 @@ func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error 
 
 // activate makes what is reserved for the current job available. A gang that has all its nodes needs no others.
 func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
+	s.planned.activate(current)
 	for _, r := range s.open {
 		if ssn.JobPipelined(r.job) || r.availableTo(ssn, current) {
 			r.release(ssn)
@@ -78,6 +95,17 @@ func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
 			r.hold(ssn)
 		}
 	}
+}
+
+// unplaced is called with each job whose gang could not be placed. If its start can be planned, it needs no other
+// reservation.
+func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again bool) {
+	again = s.planned.unplaced(j)
+	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && s.planned.has(j) {
+		s.open[i].release(ssn)
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	return again
 }
 
 // lastPlacements returns what the last session has reserved for a job; nil if nothing.
@@ -147,6 +175,9 @@ func countNodes(placements []api.Decision) int {
 // close ends the reservations and remembers them for the next session. If they have changed, claims that found no plan
 // because of them may find one.
 func (s *starvation) close(ssn *framework.Session) {
+	if s.planned.enabled() && s.planned.close() {
+		ssn.Plans().Invalidate()
+	}
 	if len(s.open) == 0 && len(s.previous) == 0 {
 		return
 	}

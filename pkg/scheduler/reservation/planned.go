@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reservation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/timeline"
+)
+
+// planned keeps resources for gangs whose start is planned. The first gangs of each queue that do not fit get a start: the
+// earliest time at which they fit if nothing else starts, by the run times that jobs declare. Jobs that end before it may
+// use the resources until then, others only what the gang does not need: this is backfilling.
+//
+// It remembers for which jobs starts were planned in the last session, in the order of the promises: a start that comes
+// later in this order delays none that comes before.
+type planned struct {
+	conf.Reservations
+	jobs []api.JobID
+
+	// Of the session that is open:
+	ssn      *framework.Session
+	plan     *timeline.Plan
+	order    []*timeline.Start      // in the order of the promises
+	inQueue  map[*api.QueueInfo]int // gangs that a start was looked for
+	first    *api.QueueInfo         // of the first job that could not be placed
+	open     []bool                 // which starts of order are open for the current job
+	stale    bool                   // the model has changed since nodes were chosen
+	holds    bool
+	held     []*api.Reservation
+	capacity map[capacityKey]int64
+}
+
+// capacityKey is what makes tasks equal in where they fit.
+type capacityKey struct {
+	signature *api.Signature
+	priority  int32
+}
+
+func (p *planned) enabled() bool { return p.Depth != 0 && p.Total > 0 }
+
+// opened begins a session.
+func (p *planned) opened(ssn *framework.Session) {
+	p.ssn, p.inQueue, p.capacity = ssn, map[*api.QueueInfo]int{}, map[capacityKey]int64{}
+	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) { p.stale = true })
+}
+
+// has reports whether a start of the job is planned.
+func (p *planned) has(j *api.JobInfo) bool { return p.indexOf(j) >= 0 }
+
+// indexOf returns the index of the start of the job in the order of the promises; -1 if there is none.
+func (p *planned) indexOf(j *api.JobInfo) int {
+	return slices.IndexFunc(p.order, func(s *timeline.Start) bool { return s.Job == j })
+}
+
+// planAgain plans the starts of the last session again, and keeps what they need until the session closes. Others are
+// added when allocate finds that they do not fit.
+func (p *planned) planAgain() {
+	var jobs []*api.JobInfo
+	for _, id := range p.jobs {
+		if j := p.ssn.Cluster().Jobs()[id]; j != nil && p.ssn.Backlog().IsOpen(j) && !p.ssn.JobPipelined(j) {
+			jobs = append(jobs, j)
+		}
+	}
+	if len(jobs) > 0 {
+		p.planAll(jobs)
+		p.activate(nil)
+	}
+}
+
+// planAll plans the starts of jobs, and of no others.
+func (p *planned) planAll(jobs []*api.JobInfo) {
+	p.release()
+	p.plan = timeline.New(p.model())
+	p.order, p.stale = nil, false
+	clear(p.inQueue)
+	for _, j := range jobs {
+		p.add(j)
+	}
+}
+
+// add plans the start of a job after all others, unless it is not known. It reports whether it did.
+func (p *planned) add(j *api.JobInfo) bool {
+	p.inQueue[j.Queue]++
+	gang, ok := gangOf(p.ssn, j)
+	if !ok {
+		return false
+	}
+	s := p.plan.Add(gang)
+	if s != nil {
+		p.order = append(p.order, s)
+	}
+	return s != nil
+}
+
+// model describes the model to a plan.
+func (p *planned) model() timeline.Model {
+	ssn := p.ssn
+	nodes := ssn.Cluster().Nodes()
+	now := ssn.Now.UnixNano()
+	return timeline.Model{
+		Now: now, Nodes: nodes,
+		Ends: func(t *api.TaskInfo) int64 { return expectedEnd(t, now) },
+		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
+			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
+				n := nodes[i]
+				if n.Ready() && !n.Node.Spec.Unschedulable && ssn.Predicate(t, n, api.Future) == nil {
+					visit(i)
+				}
+			})
+		},
+	}
+}
+
+// unplaced is called in the order in which jobs are served with each one whose gang could not be placed. It reports whether
+// the gang is to be tried once more: it fits if other starts take other nodes.
+func (p *planned) unplaced(j *api.JobInfo) (again bool) {
+	if p.first == nil && couldStart(p.ssn, j) {
+		p.first = j.Queue
+	}
+	if p.has(j) {
+		return false
+	}
+	jobs := make([]*api.JobInfo, 0, len(p.order)+1)
+	behind := false // there are starts of jobs of the queue that come after j
+	for _, s := range p.order {
+		behind = behind || s.Job.Queue == j.Queue && p.ssn.CompareJobs(j, s.Job) < 0
+		jobs = append(jobs, s.Job)
+	}
+	full := p.Depth > 0 && p.inQueue[j.Queue] >= p.Depth || len(p.order) >= p.Total
+	if full && !behind || !p.mayPlan(j) {
+		return false
+	}
+	if behind {
+		p.planAll(p.inserted(jobs, j, full))
+	} else {
+		p.append(j)
+	}
+	p.hold()
+	i := p.indexOf(j)
+	return i >= 0 && p.order[i].At <= p.plan.Now
+}
+
+// append plans the start of a job after all others.
+func (p *planned) append(j *api.JobInfo) {
+	if p.plan == nil {
+		p.planAll(nil)
+	}
+	p.release()
+	p.refresh()
+	p.add(j)
+}
+
+// inserted returns the jobs with j before those of its queue that come after it; if full, without the last of those.
+func (p *planned) inserted(jobs []*api.JobInfo, j *api.JobInfo, full bool) []*api.JobInfo {
+	after := func(other *api.JobInfo) bool { return other.Queue == j.Queue && p.ssn.CompareJobs(j, other) < 0 }
+	jobs = slices.Insert(jobs, slices.IndexFunc(jobs, after), j)
+	if !full {
+		return jobs
+	}
+	last := -1
+	for i, other := range jobs {
+		if after(other) && (last < 0 || p.ssn.CompareJobs(jobs[last], other) < 0) {
+			last = i
+		}
+	}
+	return slices.Delete(jobs, last, last+1)
+}
+
+// mayPlan reports whether a start may be planned for a job that could not be placed.
+func (p *planned) mayPlan(j *api.JobInfo) bool {
+	if p.After > 0 {
+		if due := waitsSince(p.ssn, j).Add(p.After); p.ssn.Now.Before(due) {
+			p.ssn.WakeAt(due)
+			return false
+		}
+	}
+	claim := claimOf(p.ssn, j)
+	return claim != nil && couldStart(p.ssn, j) && capsAllow(p.ssn, claim) && (j.Queue == p.first || deserves(p.ssn, claim))
+}
+
+// refresh chooses the nodes of all starts again if the model has changed. The session has placed only what does not delay
+// them. If one does not fit any more, because of a node that is lost, all are planned again.
+func (p *planned) refresh() {
+	if !p.stale {
+		return
+	}
+	p.stale = false
+	if p.plan.Choose() {
+		return
+	}
+	jobs := make([]*api.JobInfo, len(p.order))
+	for i, s := range p.order {
+		jobs[i] = s.Job
+	}
+	p.planAll(jobs)
+}
+
+// activate makes what is reserved available to the current job as far as it may use it: if it is for the job itself or for
+// one that it comes before, or if the job will have ended by then. Nil may use nothing.
+func (p *planned) activate(current *api.JobInfo) {
+	if len(p.order) == 0 || current != nil && !p.couldFit(current) {
+		return
+	}
+	open := make([]bool, len(p.order))
+	for i, s := range p.order {
+		open[i] = current != nil && (mayUse(p.ssn, current, s.Job) || p.endsBefore(current, s.At))
+	}
+	if p.holds && !p.stale && slices.Equal(open, p.open) {
+		return
+	}
+	p.release()
+	p.refresh()
+	if len(open) == len(p.order) {
+		p.open = open
+	}
+	p.hold()
+}
+
+// endsBefore reports whether a job that starts now will have ended at a time.
+func (p *planned) endsBefore(j *api.JobInfo, at int64) bool {
+	limit := int64(j.RunTime.Limit())
+	start := p.plan.Now
+	if j.Started > 0 { // it grows
+		start = j.Started
+	}
+	return limit > 0 && start+limit <= at-int64(p.Margin)
+}
+
+// couldFit reports whether the gang of a job could fit on what is idle if nothing were reserved. Most waiting gangs do
+// not. It is a necessary condition.
+func (p *planned) couldFit(j *api.JobInfo) bool {
+	if p.ssn.Backlog().JobClass(j) == nil {
+		return true
+	}
+	t := j.Tasks[0]
+	key := capacityKey{t.Signature, t.Priority}
+	fit, known := p.capacity[key]
+	if !known {
+		nodes := p.ssn.Cluster().Nodes()
+		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) { fit += t.Request.TimesIn(nodes[i].Idle) })
+		p.capacity[key] = fit
+	}
+	return fit >= int64(j.MinMember)
+}
+
+// hold reserves what the starts need that are not open for the current job.
+func (p *planned) hold() {
+	if p.plan == nil {
+		return
+	}
+	if len(p.open) != len(p.order) { // starts were added or dropped
+		p.open = make([]bool, len(p.order))
+	}
+	index := make(map[*timeline.Start]int, len(p.order))
+	for i, s := range p.order {
+		s.Open, index[s] = p.open[i], i
+	}
+	parts := make([][]api.ReservedPart, len(p.order))
+	p.plan.Hold(func(s *timeline.Start, n *api.NodeInfo, amount api.Resource) {
+		parts[index[s]] = append(parts[index[s]], api.ReservedPart{Node: n, Amount: amount})
+	})
+	for i, s := range p.order {
+		if len(parts[i]) > 0 {
+			p.held = append(p.held, p.ssn.ReserveParts(s.Job, parts[i]))
+		}
+	}
+	p.holds = true
+}
+
+// release ends what hold has reserved.
+func (p *planned) release() {
+	for _, r := range p.held {
+		p.ssn.Unreserve(r)
+	}
+	p.held, p.holds = p.held[:0], false
+}
+
+// close ends the reservations of the session, and remembers for which jobs starts are planned. It reports whether these
+// have changed.
+func (p *planned) close() (changed bool) {
+	p.release()
+	before := p.jobs
+	p.jobs = nil
+	for _, s := range p.order {
+		if !p.ssn.JobPipelined(s.Job) {
+			p.jobs = append(p.jobs, s.Job.ID)
+			p.ssn.WakeAt(time.Unix(0, max(s.At, p.plan.Now+1)))
+		}
+	}
+	*p = planned{Reservations: p.Reservations, jobs: p.jobs}
+	return !slices.Equal(before, p.jobs)
+}
