@@ -74,6 +74,9 @@ type Verdict struct {
 	// Reservation is not nil if the gang has been pending so long that resources are reserved for it.
 	Reservation *StarvationReservation
 
+	// Start is when the job is planned to start. The status of its PodGroup shows it.
+	Start StartEstimate
+
 	// Detail words the rare rest.
 	Detail string
 }
