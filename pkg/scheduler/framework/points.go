@@ -30,6 +30,7 @@ type points struct {
 	startable             chain[StartFn]
 	activateReservation   chain[ActivateFn]
 	starvationReservation chain[StarvationFn]
+	skip                  chain[TestFn]
 	unplaced              chain[TestFn]
 	devices               chain[DevicesFn]
 	opened                chain[func()]
@@ -190,6 +191,11 @@ func (p *points) ActivateReservation(j *api.JobInfo) {
 	for i := range p.activateReservation {
 		p.activateReservation[i].fn(j)
 	}
+}
+
+// Skip reports whether there is no need to try the gang of a job.
+func (p *points) Skip(j *api.JobInfo) bool {
+	return some(p.skip, func(fn TestFn) bool { return fn(j) })
 }
 
 // Unplaced tells plugins that the gang of j, the current job, could not be placed. It reports whether it is to be tried

@@ -175,6 +175,9 @@ type ReservationFns struct {
 	Activate ActivateFn
 	// Describe describes what is reserved for a job because it has waited long. It may be nil.
 	Describe StarvationFn
+	// Skip is called before allocate tries a job. It returns true if the gang certainly cannot be placed, whatever is
+	// reserved, and Unplaced would do nothing. It may be nil.
+	Skip TestFn
 	// Unplaced is called in the order in which allocate serves jobs with each one whose gang it could not place. What it
 	// reserves counts for the jobs that follow. It returns true if the gang is to be tried once more. It may be nil.
 	Unplaced TestFn
@@ -185,6 +188,9 @@ func (r *registration) AddReservationFns(name string, fns ReservationFns) {
 	register(r, &r.activateReservation, always, name, fns.Activate, fns.Activate == nil)
 	if fns.Describe != nil {
 		register(r, &r.starvationReservation, always, name, fns.Describe, false)
+	}
+	if fns.Skip != nil {
+		register(r, &r.skip, always, name, fns.Skip, false)
 	}
 	if fns.Unplaced != nil {
 		register(r, &r.unplaced, always, name, fns.Unplaced, false)

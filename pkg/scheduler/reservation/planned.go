@@ -26,11 +26,12 @@ type planned struct {
 	// Of the session that is open:
 	ssn      *framework.Session
 	plan     *timeline.Plan
-	order    []*timeline.Start      // in the order of the promises
-	inQueue  map[*api.QueueInfo]int // gangs that a start was looked for
-	first    *api.QueueInfo         // of the first job that could not be placed
-	open     []bool                 // which starts of order are open for the current job
-	stale    bool                   // the model has changed since nodes were chosen
+	order    []*timeline.Start               // in the order of the promises
+	inQueue  map[*api.QueueInfo]int          // gangs that a start was looked for
+	last     map[*api.QueueInfo]*api.JobInfo // of each queue the last one in job order of those in order
+	first    *api.QueueInfo                  // of the first job that could not be placed
+	open     []bool                          // which starts of order are open for the current job
+	stale    bool                            // the model has changed since nodes were chosen
 	holds    bool
 	held     []*api.Reservation
 	capacity map[capacityKey]int64
@@ -46,7 +47,8 @@ func (p *planned) enabled() bool { return p.Depth != 0 && p.Total > 0 }
 
 // opened begins a session.
 func (p *planned) opened(ssn *framework.Session) {
-	p.ssn, p.inQueue, p.capacity = ssn, map[*api.QueueInfo]int{}, map[capacityKey]int64{}
+	p.ssn, p.capacity = ssn, map[capacityKey]int64{}
+	p.inQueue, p.last = map[*api.QueueInfo]int{}, map[*api.QueueInfo]*api.JobInfo{}
 	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) { p.stale = true })
 }
 
@@ -79,6 +81,7 @@ func (p *planned) planAll(jobs []*api.JobInfo) {
 	p.plan = timeline.New(p.model())
 	p.order, p.stale = nil, false
 	clear(p.inQueue)
+	clear(p.last)
 	for _, j := range jobs {
 		p.add(j)
 	}
@@ -92,10 +95,19 @@ func (p *planned) add(j *api.JobInfo) bool {
 		return false
 	}
 	s := p.plan.Add(gang)
-	if s != nil {
-		p.order = append(p.order, s)
+	if s == nil {
+		return false
 	}
-	return s != nil
+	p.order = append(p.order, s)
+	p.setLast(j)
+	return true
+}
+
+// setLast makes j the last job of its queue if it comes after the one that is.
+func (p *planned) setLast(j *api.JobInfo) {
+	if last := p.last[j.Queue]; last == nil || p.ssn.CompareJobs(last, j) < 0 {
+		p.last[j.Queue] = j
+	}
 }
 
 // model describes the model to a plan.
@@ -126,13 +138,14 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	if p.has(j) {
 		return false
 	}
+	p.refresh()
 	jobs := make([]*api.JobInfo, 0, len(p.order)+1)
 	behind := false // there are starts of jobs of the queue that come after j
 	for _, s := range p.order {
 		behind = behind || s.Job.Queue == j.Queue && p.ssn.CompareJobs(j, s.Job) < 0
 		jobs = append(jobs, s.Job)
 	}
-	full := p.Depth > 0 && p.inQueue[j.Queue] >= p.Depth || len(p.order) >= p.Total
+	full := p.isFull(j.Queue)
 	if full && !behind || !p.mayPlan(j) {
 		return false
 	}
@@ -146,13 +159,26 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	return i >= 0 && p.order[i].At <= p.plan.Now
 }
 
+// skip reports whether a job need not be tried: it does not fit on what is idle, and its start is planned, or would not be.
+func (p *planned) skip(j *api.JobInfo) bool {
+	if p.couldFit(j) {
+		return false
+	}
+	last := p.last[j.Queue]
+	return p.isFull(j.Queue) && last != nil && (last == j || p.ssn.CompareJobs(last, j) < 0) || p.has(j)
+}
+
+// isFull reports whether no start of another gang of a queue is planned, unless it takes the place of one.
+func (p *planned) isFull(q *api.QueueInfo) bool {
+	return p.Depth > 0 && p.inQueue[q] >= p.Depth || len(p.order) >= p.Total
+}
+
 // append plans the start of a job after all others.
 func (p *planned) append(j *api.JobInfo) {
 	if p.plan == nil {
 		p.planAll(nil)
 	}
 	p.release()
-	p.refresh()
 	p.add(j)
 }
 
@@ -187,18 +213,34 @@ func (p *planned) mayPlan(j *api.JobInfo) bool {
 // refresh chooses the nodes of all starts again if the model has changed. The session has placed only what does not delay
 // them. If one does not fit any more, because of a node that is lost, all are planned again.
 func (p *planned) refresh() {
-	if !p.stale {
+	if !p.stale || p.plan == nil {
 		return
 	}
+	p.release()
 	p.stale = false
-	if p.plan.Choose() {
-		return
+	var jobs []*api.JobInfo
+	for _, s := range slices.Clone(p.order) {
+		if p.ssn.JobPipelined(s.Job) { // it has been placed
+			p.remove(s)
+		} else {
+			jobs = append(jobs, s.Job)
+		}
 	}
-	jobs := make([]*api.JobInfo, len(p.order))
-	for i, s := range p.order {
-		jobs[i] = s.Job
+	if !p.plan.Choose() {
+		p.planAll(jobs)
 	}
-	p.planAll(jobs)
+	p.hold()
+}
+
+// remove takes a start out.
+func (p *planned) remove(s *timeline.Start) {
+	p.plan.Remove(s)
+	p.inQueue[s.Job.Queue]--
+	p.order = slices.DeleteFunc(p.order, func(other *timeline.Start) bool { return other == s })
+	delete(p.last, s.Job.Queue)
+	for _, other := range p.order {
+		p.setLast(other.Job)
+	}
 }
 
 // activate makes what is reserved available to the current job as far as it may use it: if it is for the job itself or for
@@ -207,18 +249,16 @@ func (p *planned) activate(current *api.JobInfo) {
 	if len(p.order) == 0 || current != nil && !p.couldFit(current) {
 		return
 	}
+	p.refresh()
 	open := make([]bool, len(p.order))
 	for i, s := range p.order {
 		open[i] = current != nil && (mayUse(p.ssn, current, s.Job) || p.endsBefore(current, s.At))
 	}
-	if p.holds && !p.stale && slices.Equal(open, p.open) {
+	if p.holds && slices.Equal(open, p.open) {
 		return
 	}
 	p.release()
-	p.refresh()
-	if len(open) == len(p.order) {
-		p.open = open
-	}
+	p.open = open
 	p.hold()
 }
 

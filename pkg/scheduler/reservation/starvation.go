@@ -55,6 +55,7 @@ func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }, Describe: s.describe}
 	if s.planned.enabled() {
 		s.planned.opened(ssn)
+		fns.Skip = s.planned.skip
 		fns.Unplaced = func(j *api.JobInfo) bool { return s.unplaced(ssn, j) }
 	}
 	ssn.AddReservationFns(StarvationName, fns)

@@ -65,6 +65,9 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 		})
 	}
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		if r.ssn.Skip(job) {
+			continue
+		}
 		r.ssn.ActivateReservation(job)
 		if r.refusedBefore(job) {
 			if defers && r.overused(job, nil) {
