@@ -5,6 +5,7 @@ package api
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,6 +52,17 @@ func (r RunTime) Estimate() time.Duration {
 		return r.Expected
 	}
 	return r.Maximum
+}
+
+// FormatRun words a run time, to the second: 1h30m, 2h, 45s.
+func FormatRun(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // Started returns when the run time of the task began, in nanoseconds since 1970; zero if it has not, or that is unknown. The

@@ -218,9 +218,9 @@ func (e Events) SetQueue(queue *v1alpha1.Queue) {
 	}
 	e.changed()
 	if q != nil {
-		before := q.DefaultRun
+		standard, longest := q.DefaultRun, q.MaximumRun
 		readQueue(q, e.c.dims, queue)
-		if q.DefaultRun != before {
+		if q.DefaultRun != standard || q.MaximumRun != longest {
 			jobs.markAllChanged(q)
 		}
 		return

@@ -44,6 +44,11 @@ func (jt *jobTable) markAllChanged(q *api.QueueInfo) {
 	}
 }
 
+// runsTooLong reports whether the limit of a job is above the maximum of its queue. Such a job requests no share.
+func runsTooLong(j *api.JobInfo) bool {
+	return j.Queue.MaximumRun > 0 && j.RunTime.Maximum > j.Queue.MaximumRun
+}
+
 // updateRunTime derives the run time and the start of a job. It returns the buffer for the next call.
 func updateRunTime(j *api.JobInfo, buffer []int64) []int64 {
 	j.RunTime, j.Tracking.InvalidRunTime = api.DeclaredRunTime(j)

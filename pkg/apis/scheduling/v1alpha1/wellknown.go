@@ -70,6 +70,8 @@ const (
 	ReasonQueueFull = "QueueFull"
 	// ReasonExceedsQueueCapability: the PodGroup alone exceeds the capability of its queue.
 	ReasonExceedsQueueCapability = "ExceedsQueueCapability"
+	// ReasonExecutionTimeTooLong: the limit of its run time is above the maximum of its queue.
+	ReasonExecutionTimeTooLong = "ExecutionTimeTooLong"
 	// ReasonPreempting: the PodGroup has its nodes and waits until evicted pods there terminate.
 	ReasonPreempting = "Preempting"
 	// ReasonClaimsNotReady: the PodGroup has its nodes and waits until the claims of its pods are bound, or binding
