@@ -29,12 +29,6 @@ const (
 	OverrunIgnore                      // nothing, so its maximum is no limit
 )
 
-// StartEstimate is when a waiting job starts, in nanoseconds since 1970; 0 if that is not known.
-type StartEstimate struct {
-	Estimated int64 // as planned
-	Latest    int64 // by limits alone
-}
-
 // NoEnd is the end of a task that may run without limit.
 const NoEnd = math.MaxInt64
 

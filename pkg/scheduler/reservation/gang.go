@@ -5,6 +5,7 @@ package reservation
 
 import (
 	"slices"
+	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -65,17 +66,33 @@ func largestFirst(ssn *framework.Session, tasks []*api.TaskInfo) []*api.TaskInfo
 }
 
 // expectedEnd returns when a task that holds resources, or will in this session, is expected to release them, in
-// nanoseconds since 1970: after now, or timeline.NoEnd if that is not known.
+// nanoseconds since 1970: after now, or api.NoEnd if that is not known.
 func expectedEnd(t *api.TaskInfo, now int64) int64 {
-	switch {
-	case t.Status == api.Releasing && t.Tracking.Overdue:
-		return timeline.NoEnd
-	case t.Status == api.Releasing && t.Pod.DeletionTimestamp != nil:
-		return max(t.Pod.DeletionTimestamp.UnixNano(), now+1)
-	case t.Status == api.Releasing:
-		return now + 1
-	case t.Job != nil && t.Started() == 0 && t.Job.RunTime.Estimate() > 0: // it starts in this session
-		return now + int64(t.Job.RunTime.Estimate())
+	if end, ok := endOfOther(t, now, api.RunTime.Estimate); ok {
+		return end
 	}
 	return t.ExpectedEnd(now)
+}
+
+// latestEnd is expectedEnd by limits alone. A job that has exceeded its limit may end at any time.
+func latestEnd(t *api.TaskInfo, now int64) int64 {
+	if end, ok := endOfOther(t, now, api.RunTime.Limit); ok {
+		return end
+	}
+	return max(t.EndsBy(), now+1)
+}
+
+// endOfOther returns the end of a task that is being deleted, or starts in this session.
+func endOfOther(t *api.TaskInfo, now int64, run func(api.RunTime) time.Duration) (end int64, ok bool) {
+	switch {
+	case t.Status == api.Releasing && t.Tracking.Overdue:
+		return api.NoEnd, true
+	case t.Status == api.Releasing && t.Pod.DeletionTimestamp != nil:
+		return max(t.Pod.DeletionTimestamp.UnixNano(), now+1), true
+	case t.Status == api.Releasing:
+		return now + 1, true
+	case t.Job != nil && t.Started() == 0 && run(t.Job.RunTime) > 0:
+		return now + int64(run(t.Job.RunTime)), true
+	}
+	return 0, false
 }

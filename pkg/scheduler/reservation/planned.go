@@ -4,7 +4,9 @@
 package reservation
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -35,6 +37,12 @@ type planned struct {
 	holds    bool
 	held     []*api.Reservation
 	capacity map[capacityKey]int64
+	// unknown are the gangs whose start was looked for and is not known, and blocked those that did not fit on what is
+	// reserved for others, with the first start that they would delay.
+	unknown map[*api.JobInfo]bool
+	blocked map[*api.JobInfo]int64
+	// uncertain is set if a task is expected to end before its limit.
+	uncertain bool
 }
 
 // capacityKey is what makes tasks equal in where they fit.
@@ -49,6 +57,7 @@ func (p *planned) enabled() bool { return p.Depth != 0 && p.Total > 0 }
 func (p *planned) opened(ssn *framework.Session) {
 	p.ssn, p.capacity = ssn, map[capacityKey]int64{}
 	p.inQueue, p.last = map[*api.QueueInfo]int{}, map[*api.QueueInfo]*api.JobInfo{}
+	p.unknown, p.blocked = map[*api.JobInfo]bool{}, map[*api.JobInfo]int64{}
 	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) { p.stale = true })
 }
 
@@ -96,6 +105,7 @@ func (p *planned) add(j *api.JobInfo) bool {
 	}
 	s := p.plan.Add(gang)
 	if s == nil {
+		p.unknown[j] = true
 		return false
 	}
 	p.order = append(p.order, s)
@@ -117,7 +127,10 @@ func (p *planned) model() timeline.Model {
 	now := ssn.Now.UnixNano()
 	return timeline.Model{
 		Now: now, Nodes: nodes,
-		Ends: func(t *api.TaskInfo) int64 { return expectedEnd(t, now) },
+		Ends: func(t *api.TaskInfo) int64 {
+			p.uncertain = p.uncertain || t.Job != nil && t.Job.RunTime.Expected > 0
+			return expectedEnd(t, now)
+		},
 		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
 			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 				n := nodes[i]
@@ -253,6 +266,9 @@ func (p *planned) activate(current *api.JobInfo) {
 	open := make([]bool, len(p.order))
 	for i, s := range p.order {
 		open[i] = current != nil && (mayUse(p.ssn, current, s.Job) || p.endsBefore(current, s.At))
+		if at, known := p.blocked[current]; current != nil && !open[i] && (!known || s.At < at) {
+			p.blocked[current] = s.At
+		}
 	}
 	if p.holds && slices.Equal(open, p.open) {
 		return
@@ -325,6 +341,7 @@ func (p *planned) release() {
 // have changed.
 func (p *planned) close() (changed bool) {
 	p.release()
+	p.explain()
 	before := p.jobs
 	p.jobs = nil
 	for _, s := range p.order {
@@ -335,4 +352,55 @@ func (p *planned) close() (changed bool) {
 	}
 	*p = planned{Reservations: p.Reservations, jobs: p.jobs}
 	return !slices.Equal(before, p.jobs)
+}
+
+// explain adds the planned starts to the explanations of jobs, and the advice for those that could run before.
+func (p *planned) explain() {
+	latest := p.latest()
+	for _, s := range p.order {
+		delete(p.blocked, s.Job)
+		if within := s.At <= p.plan.Now+int64(p.Window); within {
+			p.explainJob(s.Job, func(v *api.Verdict) {
+				v.Start = api.StartEstimate{Estimated: s.At, Latest: latest[s.Job], Nodes: countNodes(s.Placements)}
+			})
+		}
+	}
+	blocked := slices.SortedFunc(maps.Keys(p.blocked), func(a, b *api.JobInfo) int { return strings.Compare(a.Key, b.Key) })
+	for _, j := range blocked {
+		at := p.blocked[j]
+		if run := at - int64(p.Margin) - p.plan.Now; run > 0 && p.couldFit(j) {
+			p.explainJob(j, func(v *api.Verdict) { v.Backfill = api.BackfillAdvice{RunTime: time.Duration(run), Until: at} })
+		}
+	}
+}
+
+// explainJob changes what the session says about a job that waits for resources.
+func (p *planned) explainJob(j *api.JobInfo, change func(*api.Verdict)) {
+	outcome := p.ssn.Outcome(j)
+	if outcome == nil || outcome.Job == nil || p.ssn.JobPipelined(j) {
+		return
+	}
+	v := *outcome.Job
+	change(&v)
+	p.ssn.Explain(j, &v)
+}
+
+// latest returns the starts by limits alone, as far as they are known.
+func (p *planned) latest() map[*api.JobInfo]int64 {
+	starts := map[*api.JobInfo]int64{}
+	if !p.uncertain {
+		for _, s := range p.order {
+			starts[s.Job] = s.At
+		}
+		return starts
+	}
+	model := p.model()
+	model.Ends = func(t *api.TaskInfo) int64 { return latestEnd(t, model.Now) }
+	plan := timeline.New(model)
+	for _, s := range p.order {
+		if by := plan.Add(s.Gang); by != nil {
+			starts[s.Job] = by.At
+		}
+	}
+	return starts
 }

@@ -52,12 +52,13 @@ func (*starvation) Name() string { return StarvationName }
 
 func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	s.open = nil
-	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }, Describe: s.describe}
+	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }}
 	if s.planned.enabled() {
 		s.planned.opened(ssn)
 		fns.Skip = s.planned.skip
 		fns.Unplaced = func(j *api.JobInfo) bool { return s.unplaced(ssn, j) }
 	}
+	fns.Describe = func(j *api.JobInfo) *api.StarvationReservation { return s.describe(ssn, j) }
 	ssn.AddReservationFns(StarvationName, fns)
 	ssn.AddClosedFn(StarvationName, func() { s.close(ssn) })
 }
@@ -102,6 +103,9 @@ func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
 // reservation.
 func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again bool) {
 	again = s.planned.unplaced(j)
+	if s.planned.unknown[j] {
+		s.reserveFor(ssn, j)
+	}
 	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && s.planned.has(j) {
 		s.open[i].release(ssn)
 		s.open = slices.Delete(s.open, i, i+1)
@@ -109,19 +113,43 @@ func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again boo
 	return again
 }
 
+// reserveFor reserves resources for a gang whose start is looked for and not known, unless its queue has such a gang.
+func (s *starvation) reserveFor(ssn *framework.Session, j *api.JobInfo) {
+	if slices.ContainsFunc(s.open, func(r *reservation) bool { return r.job.Queue == j.Queue && !ssn.JobPipelined(r.job) }) {
+		return
+	}
+	stmt := ssn.Statement()
+	if !place.NewReserver(ssn, s.lastPlacements).Gang(stmt, claimOf(ssn, j), ssn.WaitingTasks(j)) {
+		return
+	}
+	r := &reservation{job: j, placements: stmt.Decisions()}
+	stmt.Discard()
+	r.hold(ssn)
+	s.open = append(s.open, r)
+	if s.previous[j.ID] == nil {
+		logCreated(ssn, r)
+	}
+}
+
 // lastPlacements returns what the last session has reserved for a job; nil if nothing.
 func (s *starvation) lastPlacements(j *api.JobInfo) place.Placements { return s.previous[j.ID] }
 
 // describe says what is reserved for the current job.
-func (s *starvation) describe(job *api.JobInfo) *api.StarvationReservation {
+func (s *starvation) describe(ssn *framework.Session, job *api.JobInfo) *api.StarvationReservation {
 	for _, r := range s.open {
-		if r.job == job {
-			fit, waits := startable(r.placements)
-			return &api.StarvationReservation{
-				After: s.after, Nodes: countNodes(r.placements), Startable: fit, Need: int32(len(r.placements)),
-				Awaited: holders(job, waits),
-			}
+		if r.job != job {
+			continue
 		}
+		fit, waits := startable(r.placements)
+		d := &api.StarvationReservation{
+			After: s.after, Nodes: countNodes(r.placements), Startable: fit, Need: int32(len(r.placements)), Awaited: holders(job, waits),
+		}
+		if s.planned.enabled() {
+			now := ssn.Now.UnixNano()
+			d.Planned = s.after == 0 || ssn.Now.Before(waitsSince(ssn, job).Add(s.after))
+			d.Unbounded = awaited(job, waits, func(t *api.TaskInfo) bool { return expectedEnd(t, now) == api.NoEnd })
+		}
+		return d
 	}
 	return nil
 }
@@ -147,11 +175,16 @@ func startable(placements []api.Decision) (fit int32, waits []*api.NodeInfo) {
 }
 
 // holders returns the pods of other jobs that hold resources of the nodes, node by node and by name.
-func holders(job *api.JobInfo, nodes []*api.NodeInfo) (awaited api.AwaitedPods) {
+func holders(job *api.JobInfo, nodes []*api.NodeInfo) api.AwaitedPods {
+	return awaited(job, nodes, func(t *api.TaskInfo) bool { return t.Job != nil && t.Job != job })
+}
+
+// awaited returns the pods for which is returns true of those that hold resources of the nodes, node by node and by name.
+func awaited(job *api.JobInfo, nodes []*api.NodeInfo, is func(*api.TaskInfo) bool) (awaited api.AwaitedPods) {
 	for _, n := range nodes {
 		var pods []*api.TaskInfo
 		for _, t := range n.Tasks {
-			if t.Job != nil && t.Job != job && (t.Status.Holding() || t.Status == api.Releasing) {
+			if is(t) && (t.Status.Holding() || t.Status == api.Releasing) {
 				pods = append(pods, t)
 			}
 		}

@@ -44,7 +44,7 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 
 // starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
 func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool {
-	var found map[*api.JobInfo]bool // most sessions find none
+	found := s.lookedFor(ssn) // most sessions find none
 	if s.after == 0 {
 		return found
 	}
@@ -72,6 +72,20 @@ func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool
 			if b.JobClass(j) == jc {
 				starves(j)
 			}
+		}
+	}
+	return found
+}
+
+// lookedFor returns the gangs that have a reservation because their start was looked for and is not known.
+func (s *starvation) lookedFor(ssn *framework.Session) map[*api.JobInfo]bool {
+	if !s.planned.enabled() {
+		return nil
+	}
+	found := map[*api.JobInfo]bool{}
+	for id := range s.previous {
+		if j := ssn.Cluster().Jobs()[id]; j != nil && ssn.Backlog().IsOpen(j) && !ssn.JobPipelined(j) {
+			found[j] = true
 		}
 	}
 	return found

@@ -23,8 +23,8 @@ import (
 const (
 	easy         = "starvationAfter: 0\nreservations: {depth: 1, margin: 0s}\n"
 	conservative = "starvationAfter: 0\nreservations: {depth: -1, total: 1000, margin: 0s}\n"
-	// strict keeps all resources for the first job as soon as it waits.
-	strict = "starvationAfter: 1ns\n"
+	// strict is for jobs that do not declare run times: all that is free is reserved for the first one that does not fit.
+	strict = "starvationAfter: 0\nreservations: {}\n"
 )
 
 // TestBackfillVectors are the vectors B-1 to B-5: jobs that run until some minute, and jobs that wait, with their nodes
@@ -54,6 +54,9 @@ func TestBackfillVectors(t *testing.T) {
 				for i, j := range append(append([][2]int{}, tc.running...), tc.waiting...) {
 					tr.Jobs = append(tr.Jobs, unitJob(fmt.Sprintf("job-%d", i), 0, j[0], time.Duration(j[1])*time.Minute))
 				}
+				if policy == strict {
+					undeclare(tr)
+				}
 				r, err := replay.Run(t.Context(), inputOf(t, tr, strconv.Itoa(tc.nodes), policy), options())
 				if err != nil {
 					t.Fatal(err)
@@ -75,6 +78,13 @@ func unitJob(id string, submit time.Duration, size int, run time.Duration) trace
 	return trace.Job{
 		ID: id, Submit: submit, Run: run, Limit: run, Min: size, Replicas: size,
 		Request: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
+	}
+}
+
+// undeclare removes the limits of jobs.
+func undeclare(tr *trace.Trace) {
+	for i := range tr.Jobs {
+		tr.Jobs[i].Limit = 0
 	}
 }
 
@@ -101,6 +111,9 @@ func TestBackfillEqualsThatOfASimpleTwin(t *testing.T) {
 					size := rapid.IntRange(1, nodes).Draw(t, "size")
 					run := time.Duration(rapid.IntRange(1, 60).Draw(t, "run")) * time.Second
 					tr.Jobs = append(tr.Jobs, unitJob(fmt.Sprintf("job-%02d", i), at, size, run))
+				}
+				if tc.policy == strict {
+					undeclare(tr)
 				}
 				r, err := replay.Run(t.Context(), inputOf(t, tr, strconv.Itoa(nodes), tc.policy), options())
 				if err != nil {
