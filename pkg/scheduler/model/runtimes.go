@@ -51,7 +51,13 @@ func runsTooLong(j *api.JobInfo) bool {
 
 // updateRunTime derives the run time and the start of a job. It returns the buffer for the next call.
 func updateRunTime(j *api.JobInfo, buffer []int64) []int64 {
+	before := j.RunTime.Limit()
 	j.RunTime, j.Tracking.InvalidRunTime = api.DeclaredRunTime(j)
+	if j.RunTime.Limit() != before { // it is a part of the equivalence class
+		for _, t := range j.Tasks {
+			t.Tracking.Class = nil
+		}
+	}
 	j.Started, buffer = startOf(j, buffer)
 	return buffer
 }
