@@ -135,7 +135,7 @@ type EquivalenceClass struct {
 	Signature *Signature
 	// Selected reports whether any term of an existing pod selects the tasks of this class.
 	Selected bool
-	// Limit is that of the tasks, see TaskInfo.Limit, while some node is not available for ever; else 0.
+	// Limit is that of the tasks, see TaskInfo.Limit, while some node becomes unavailable; else 0.
 	Limit time.Duration
 }
 

@@ -112,6 +112,20 @@ func (c *Cluster) Node(name string) *api.NodeInfo { return c.nodes.existing(name
 // CountNodes returns how many nodes exist.
 func (c *Cluster) CountNodes() int { return c.nodes.count() }
 
+// NodesUnavailableSoon returns the nodes with NodeInfo.UnavailableFrom, by index.
+func (c *Cluster) NodesUnavailableSoon() []*api.NodeInfo {
+	if c.nodes.unavailableSoon == 0 {
+		return nil
+	}
+	var nodes []*api.NodeInfo
+	for _, n := range c.nodes.byIndex {
+		if n != nil && n.Tracking.UnavailableSoon {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
 // NodeChanges is the journal of nodes whose accounts or objects changed.
 func (c *Cluster) NodeChanges() *api.Journal { return &c.nodes.changes }
 

@@ -29,24 +29,10 @@ func (nt *nodeTable) setUnavailable(n *api.NodeInfo, node *v1.Node) {
 	}
 }
 
-// NodesUnavailableSoon returns the nodes with NodeInfo.UnavailableFrom, by index.
-func (c *Cluster) NodesUnavailableSoon() []*api.NodeInfo {
-	if c.nodes.unavailableSoon == 0 {
-		return nil
-	}
-	var nodes []*api.NodeInfo
-	for _, n := range c.nodes.byIndex {
-		if n != nil && n.Tracking.UnavailableSoon {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
 // TimePassed notes that time has passed since the last session: fewer tasks are over before nodes become unavailable.
-func (e Events) TimePassed() {
-	for _, n := range e.c.NodesUnavailableSoon() {
-		e.c.generations.Model++
-		e.c.nodes.touch(n)
+func TimePassed(c *Cluster) {
+	for _, n := range c.NodesUnavailableSoon() {
+		c.generations.Model++
+		c.nodes.touch(n)
 	}
 }

@@ -46,9 +46,6 @@ func UnavailableFrom(d time.Duration) NodeOption {
 	})
 }
 
-// Since returns how much time has passed since the creation of the first object.
-func (o *objects) Since() time.Duration { return o.clock.Now().Sub(epoch) }
-
 // runTime is what a group declares.
 type runTime struct {
 	maximum, expected *int32
