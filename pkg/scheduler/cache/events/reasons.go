@@ -4,6 +4,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -141,7 +142,7 @@ func (r *Recorder) InvalidUnavailableFrom(node *v1.Node, problem string) {
 // Reference returns the reference by which events name a PodGroup.
 func Reference(g *api.Group) *v1.ObjectReference {
 	return &v1.ObjectReference{
-		APIVersion: g.Source.APIVersion(), Kind: "PodGroup",
+		APIVersion: cmp.Or(g.APIVersion, g.Source.APIVersion()), Kind: cmp.Or(g.Kind, "PodGroup"),
 		Namespace: g.Namespace, Name: g.Name, UID: g.UID,
 	}
 }
