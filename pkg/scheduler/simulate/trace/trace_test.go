@@ -130,7 +130,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"jsonl: no JSON":            {"jsonl", submit + "x\n", "f:2: invalid character 'x' looking for beginning of value"},
 		"jsonl: unknown field":      {"jsonl", `{"t": 1, "sumbit": {}}`, `f:1: unknown field "sumbit"`},
 		"jsonl: two objects":        {"jsonl", `{"t": 1, "cancel": "a"} {}`, "f:1: more than one object in the line"},
-		"jsonl: two kinds":          {"jsonl", `{"t": 1, "cancel": "a", "node": {}}`, "f:1: must have exactly one of submit, cancel and node beside t, not 2"},
+		"jsonl: two kinds":          {"jsonl", `{"t": 1, "cancel": "a", "node": {}}`, "f:1: must have exactly one of submit, cancel, node, queue, pod and end beside t, not 2"},
 		"jsonl: no time":            {"jsonl", `{"cancel": "a"}`, "f:1: t: the time in seconds is required"},
 		"jsonl: negative time":      {"jsonl", `{"t": -1, "cancel": "a"}`, "f:1: t: must not be negative, but is -1"},
 		"jsonl: no name":            {"jsonl", `{"t": 1, "submit": {"duration": 1}}`, "f:1: submit.name is required"},
