@@ -62,7 +62,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 	})
 	cmd.AddCommand(
 		newGetCommand(c), newWhyCommand(c), newTopCommand(c),
-		newSubmitCommand(c), newCancelCommand(c), newConvertCommand(), newCompletionCommand(), newOptionsCommand(), newVersionCommand(),
+		newSubmitCommand(c), newCancelCommand(c), newRecordCommand(c), newConvertCommand(), newCompletionCommand(), newOptionsCommand(), newVersionCommand(),
 	)
 	return cmd
 }
