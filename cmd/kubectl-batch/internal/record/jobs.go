@@ -40,9 +40,10 @@ type job struct {
 	complete bool // enough pods have existed since submit
 	runs     int
 	atWork   bool
-	began    time.Duration // of the last run
-	ended    time.Duration // when the last pod ended; if there are none
-	heirOf   types.UID     // the controller whose next pod replaces an evicted one; empty if none
+	began    time.Duration   // of the last run: the mean time of the binds, which are not at the same moment
+	ends     []time.Duration // of pods in the last run
+	ended    time.Duration   // when the last pod ended; if there are none
+	heirOf   types.UID       // the controller whose next pod replaces an evicted one; empty if none
 }
 
 // placed is a pod that ran when the record began.
@@ -67,6 +68,7 @@ type pod struct {
 	controller types.UID
 	gated      bool
 	bound      bool
+	boundAt    time.Duration
 	leaving    bool // it is being deleted
 	evicted    bool
 }
@@ -97,7 +99,7 @@ func (r *Recorder) SetPod(p *v1.Pod, at time.Duration) {
 	known.leaving = p.DeletionTimestamp != nil
 	known.evicted = known.evicted || disrupted(p)
 	if p.Spec.NodeName != "" && !known.bound {
-		known.bound = true
+		known.bound, known.boundAt = true, at
 		if at == 0 && !known.leaving {
 			j.before = append(j.before, placed{p.Name, known.set, p.Spec.NodeName})
 		}
@@ -221,6 +223,7 @@ func (r *Recorder) seeGroup(j *job) {
 func (r *Recorder) look(j *job, at time.Duration) {
 	r.seeGroup(j)
 	present, running := 0, 0
+	var binds []time.Duration
 	now := map[*set]int{}
 	for _, p := range j.pods {
 		if p.gated || p.leaving {
@@ -230,6 +233,7 @@ func (r *Recorder) look(j *job, at time.Duration) {
 		now[p.set]++
 		if p.bound {
 			running++
+			binds = append(binds, p.boundAt)
 		}
 	}
 	for s, n := range now {
@@ -241,8 +245,10 @@ func (r *Recorder) look(j *job, at time.Duration) {
 	}
 	switch enough := running+j.succeeded >= max(j.least, 1); {
 	case enough && running > 0 && !j.atWork:
-		j.atWork, j.began = true, at
-		j.runs++
+		j.atWork, j.began, j.ends = true, at, nil
+		if j.runs++; j.runs == 1 {
+			j.began = mean(binds)
+		}
 	case !enough:
 		j.atWork = false
 	}
@@ -255,6 +261,9 @@ func (r *Recorder) endPod(p *pod, at time.Duration, succeeded bool) {
 	delete(j.pods, p.uid)
 	if succeeded {
 		j.succeeded++
+	}
+	if p.bound {
+		j.ends = append(j.ends, at)
 	}
 	if len(j.pods) > 0 {
 		r.look(j, at)
@@ -316,7 +325,8 @@ func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled 
 	}
 	switch {
 	case len(j.pods) == 0 && j.runs > 0:
-		line.Run = j.ended - j.began
+		last := j.ends[max(0, len(j.ends)-max(j.least, 1)):]
+		line.Run = max(0, mean(last)-j.began).Round(time.Microsecond)
 	case len(j.pods) == 0:
 		line.Unended, cancelled = true, true
 	case j.atWork:
@@ -326,6 +336,16 @@ func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled 
 	}
 	r.addSets(&line, j)
 	return line, cancelled
+}
+
+// mean returns the mean of times; 0 of none. The pods of a gang are bound, and end, one after the other; in a replay at once. With
+// means, they hold their nodes for as long.
+func mean(times []time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, t := range times {
+		sum += t / time.Duration(len(times))
+	}
+	return sum
 }
 
 // addSets adds the pods to a line: first those of the set with most pods, of which some may be surplus.

@@ -259,11 +259,11 @@ func (c *Cluster) Run(ctx context.Context, lasts time.Duration, newRecorder func
 			done = true
 		}
 		for _, e := range f.take() {
-			e.apply(r, max(e.at.Sub(began), time.Microsecond))
+			e.apply(r, max(e.at.Sub(began).Truncate(time.Microsecond), time.Microsecond))
 		}
 		r.Flush(c.Clock.Since(began))
 	}
-	r.End(c.Clock.Since(began))
+	r.End(c.Clock.Since(began).Truncate(time.Microsecond))
 	shown(c.Clock.Since(began), r.Counts())
 	return r.Notes(), cmp.Or(r.Err(), failed)
 }
