@@ -50,8 +50,10 @@ func TestRecord(t *testing.T) {
 		h.create([]*corev1.Pod{other})
 	}
 	h.start()
-	h.do(recordedGang("early", "research", 4, "2cpu", "15s"), recordedGang("huge", "research", 1, "64cpu", "1s"))
+	h.do(recordedGang("early", "research", 4, "2cpu", "1h"), recordedGang("deleted", "product", 1, "4cpu", "1h"),
+		recordedGang("huge", "research", 1, "64cpu", "1s"))
 	h.eventually(h.hasStarted("early"))
+	h.eventually(h.hasStarted("deleted"))
 	used := newUsed(h)
 
 	user := h.newPlugin("--as", "ada", "--as-group", "system:authenticated")
@@ -60,7 +62,7 @@ func TestRecord(t *testing.T) {
 	user.eventuallyPrints("record --for 1ms", `"end":true`)
 	file := filepath.Join(h.dir, "day.jsonl")
 	recording := user.follow("record", "-o", file)
-	recording.await(regexp.MustCompile(`Recording 6 nodes, 3 queues and 2 jobs`))
+	recording.await(regexp.MustCompile(`Recording 6 nodes, 3 queues and 3 jobs`))
 
 	h.playLoad()
 	anonymous, _ := user.run("record", "--for", "1ms", "--anonymise", "key")
@@ -114,6 +116,7 @@ func (h *harness) playLoad() {
 			h.cordon("n6", true)
 			h.do(recordedGang("cancelled", "product", 1, "63cpu", "1s"))
 		case 20:
+			h.do(removeGang("deleted"))
 			h.cordon("n6", false)
 			h.do(queue("product", 3), removeGang("cancelled"))
 		}
