@@ -32,7 +32,8 @@ type job struct {
 	priority int32     // of its pods
 	ofGroup  *int32    // priority of the group
 	queue    [3]string // for which its pods were bound, of the group, of its pods
-	limit    time.Duration
+	limit    time.Duration // of its pods
+	declared time.Duration // of the group
 	created  time.Time // the group, or the first pod
 	lost     []string
 
@@ -214,6 +215,9 @@ func (r *Recorder) seeGroup(j *job) {
 		return
 	}
 	j.least, j.created, j.queue[1], j.ofGroup = leastOf(g), g.CreationTimestamp.Time, g.Spec.Queue, g.Priority
+	if limit := g.Spec.MaximumExecutionTimeSeconds; limit != nil {
+		j.declared = time.Duration(*limit) * time.Second
+	}
 	if class := r.classes[g.Spec.PriorityClassName]; class != nil && j.ofGroup == nil {
 		j.ofGroup = &class.Value
 	}
@@ -313,6 +317,9 @@ func (r *Recorder) writeJob(j *job, now time.Duration) {
 func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled bool) {
 	line = trace.Job{
 		ID: r.uniqueName(j.name), Queue: r.names.name(cmp.Or(j.queue[:]...)), Priority: j.priority, Submit: j.submit, Limit: j.limit,
+	}
+	if j.declared > 0 && (j.limit == 0 || j.declared < j.limit) {
+		line.Limit = j.declared
 	}
 	if j.ofGroup != nil {
 		line.Priority = *j.ofGroup

@@ -264,6 +264,13 @@ func TestRecord(t *testing.T) {
 			want: `{"t":1,"submit":{"name":"ns/x","min":1,"replicas":1,"request":{"cpu":"1"},"duration":0,"limit":60,` +
 				`"selector":{"gpu-model":["A"],"zone":["a","b"]},"unended":true,"tolerations":[{"key":"gpu","operator":"Exists"}]}}`,
 		},
+		"the limit of a group": {
+			given: []step{
+				{1, aGroup("a", 1, func(g *v1alpha1.PodGroup) { g.Spec.MaximumExecutionTimeSeconds = ptr.To[int32](30) })},
+				{1, podsOf("a-0", func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) })},
+			},
+			want: `{"t":1,"submit":{"name":"ns/a","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":0,"limit":30,"unended":true}}`,
+		},
 		"what a record does not have is noted": {
 			given: []step{
 				{1, podsOf("x", func(p *v1.Pod) {
