@@ -116,14 +116,15 @@ func (o *recordOptions) showsProgress(cmd *cobra.Command) bool {
 }
 
 func (o *recordOptions) record(ctx context.Context, source record.Cluster, out, stderr io.Writer, progress bool) error {
-	newRecorder := func(began time.Time) *record.Recorder {
-		return record.New(out, record.Options{SchedulerNames: o.schedulers, Sources: source.Sources(), Key: []byte(o.key), Began: began})
-	}
 	last := time.Duration(-1)
 	var counts record.Counts
-	notes, err := source.Run(ctx, o.lasts, newRecorder,
-		func(what string) { fmt.Fprintln(stderr, "Warning:", what) },
-		func(at time.Duration, now record.Counts) {
+	notes, err := source.Run(ctx, record.Recording{
+		Lasts: o.lasts,
+		New: func(began time.Time) *record.Recorder {
+			return record.New(out, record.Options{SchedulerNames: o.schedulers, Sources: source.Sources(), Key: []byte(o.key), Began: began})
+		},
+		Warn: func(what string) { fmt.Fprintln(stderr, "Warning:", what) },
+		Shown: func(at time.Duration, now record.Counts) {
 			if last < 0 {
 				fmt.Fprintf(stderr, "Recording %s, %s and %s; Ctrl-C ends the record.\n",
 					text.Count(now.Nodes, "node", "nodes"), text.Count(now.Queues, "queue", "queues"), text.Count(now.Jobs, "job", "jobs"))
@@ -131,7 +132,8 @@ func (o *recordOptions) record(ctx context.Context, source record.Cluster, out, 
 				fmt.Fprintf(stderr, "%v: %s, %d ended\n", at.Round(time.Second), text.Count(now.Jobs, "job", "jobs"), now.Ended)
 			}
 			last, counts = at, now
-		})
+		},
+	})
 	if last >= 0 {
 		fmt.Fprintf(stderr, "Recorded %v: %s, of which %d ended, and %s of other schedulers.\n", last.Round(time.Second),
 			text.Count(counts.Jobs, "job", "jobs"), counts.Ended, text.Count(counts.Pods, "pod", "pods"))

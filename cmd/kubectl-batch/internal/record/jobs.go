@@ -28,13 +28,13 @@ type job struct {
 	before    []placed           // pods that ran when the record began
 	succeeded int
 
-	least    int       // how many pods start together; 0 while the group is not known
-	priority int32     // of its pods
-	ofGroup  *int32    // priority of the group
-	queue    [3]string // for which its pods were bound, of the group, of its pods
+	least    int           // how many pods start together; 0 while the group is not known
+	priority int32         // of its pods
+	ofGroup  *int32        // priority of the group
+	queue    [3]string     // for which its pods were bound, of the group, of its pods
 	limit    time.Duration // of its pods
 	declared time.Duration // of the group
-	created  time.Time // the group, or the first pod
+	created  time.Time     // the group, or the first pod
 	lost     []string
 
 	submit   time.Duration

@@ -74,7 +74,7 @@ func aGroup(name string, least int32, edits ...func(*v1alpha1.PodGroup)) func(*R
 	return func(r *Recorder, at time.Duration) { r.SetGroup(api.OwnGroup(g), at) }
 }
 
-func noGroup(name string) func(*Recorder, time.Duration) {
+func deletedGroup(name string) func(*Recorder, time.Duration) {
 	return func(r *Recorder, at time.Duration) {
 		r.DeleteGroup(api.OwnGroup(&v1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("group-" + name)}}), at)
 	}
@@ -119,7 +119,7 @@ func podsOf(names string, edits ...func(*v1.Pod)) func(*Recorder, time.Duration)
 	}
 }
 
-func noPods(names string, edits ...func(*v1.Pod)) func(*Recorder, time.Duration) {
+func deletedPods(names string, edits ...func(*v1.Pod)) func(*Recorder, time.Duration) {
 	return func(r *Recorder, at time.Duration) {
 		for name := range strings.FieldsSeq(names) {
 			r.DeletePod(strip(aPod(name, edits...)), at)
@@ -167,7 +167,7 @@ func TestRecord(t *testing.T) {
 			want: `{"t":6,"submit":{"name":"ns/a","queue":"q","min":2,"replicas":2,"request":{"cpu":"1"},"duration":40}}`,
 		},
 		"a gang is submitted when it is complete, in any order": {
-			given: []step{{5, podsOf("a-0 a-1")}, {7, aGroup("a", 2)}, {10, podsOf("a-0 a-1", on("n1"))}, {30, noPods("a-0 a-1")}},
+			given: []step{{5, podsOf("a-0 a-1")}, {7, aGroup("a", 2)}, {10, podsOf("a-0 a-1", on("n1"))}, {30, deletedPods("a-0 a-1")}},
 			want:  `{"t":7,"submit":{"name":"ns/a","queue":"q","min":2,"replicas":2,"request":{"cpu":"1"},"duration":20}}`,
 		},
 		"surplus pods and a priority class": {
@@ -176,7 +176,7 @@ func TestRecord(t *testing.T) {
 					r.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}, at)
 				}},
 				{1, aGroup("a", 1, func(g *v1alpha1.PodGroup) { g.Spec.PriorityClassName = "high" })},
-				{2, podsOf("a-0 a-1 a-2")}, {3, podsOf("a-0", on("n1"))}, {9, podsOf("a-1", on("n1"))}, {20, noPods("a-0 a-1 a-2")},
+				{2, podsOf("a-0 a-1 a-2")}, {3, podsOf("a-0", on("n1"))}, {9, podsOf("a-1", on("n1"))}, {20, deletedPods("a-0 a-1 a-2")},
 			},
 			want: `{"t":2,"submit":{"name":"ns/a","queue":"q","priority":7,"min":1,"replicas":3,"request":{"cpu":"1"},"duration":17}}`,
 		},
@@ -194,14 +194,14 @@ func TestRecord(t *testing.T) {
 			want:  `{"t":21,"submit":{"name":"ns/a","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":0,"unended":true}}`,
 		},
 		"a job that is deleted while it waits": {
-			given: []step{{20, aGroup("a", 1)}, {21, podsOf("a-0")}, {30, noGroup("a")}, {31, noPods("a-0")}},
+			given: []step{{20, aGroup("a", 1)}, {21, podsOf("a-0")}, {30, deletedGroup("a")}, {31, deletedPods("a-0")}},
 			want: `{"t":21,"submit":{"name":"ns/a","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":0,"unended":true}}
 			{"t":31,"cancel":"ns/a"}`,
 		},
 		"the last run of a gang that was evicted counts": {
 			given: []step{
 				{1, aGroup("a", 2)}, {1, podsOf("a-0 a-1")}, {2, podsOf("a-0 a-1", on("n1"))},
-				{10, podsOf("a-0", on("n1"), evicted)}, {11, noPods("a-0")}, {11, podsOf("a-2")}, {40, podsOf("a-2", on("n2"))},
+				{10, podsOf("a-0", on("n1"), evicted)}, {11, deletedPods("a-0")}, {11, podsOf("a-2")}, {40, podsOf("a-2", on("n2"))},
 				{70, podsOf("a-1", on("n1"), succeeded)}, {70, podsOf("a-2", on("n2"), succeeded)},
 			},
 			want: `{"t":1,"submit":{"name":"ns/a","queue":"q","min":2,"replicas":2,"request":{"cpu":"1"},"duration":30}}`,
@@ -217,7 +217,7 @@ func TestRecord(t *testing.T) {
 		"pods without a group are jobs of their own": {
 			given: []step{
 				{1, podsOf("x y", func(p *v1.Pod) { p.Labels[v1alpha1.LabelQueue] = "q" })},
-				{2, podsOf("x", on("n1"))}, {3, podsOf("y", on("n1"))}, {10, podsOf("x", on("n1"), phase(v1.PodFailed))}, {30, noPods("y")},
+				{2, podsOf("x", on("n1"))}, {3, podsOf("y", on("n1"))}, {10, podsOf("x", on("n1"), phase(v1.PodFailed))}, {30, deletedPods("y")},
 			},
 			want: `{"t":1,"submit":{"name":"ns/x","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":8}}
 			{"t":1,"submit":{"name":"ns/y","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":27}}`,
@@ -225,8 +225,8 @@ func TestRecord(t *testing.T) {
 		"an evicted pod and the next of its controller are one job": {
 			given: []step{
 				{1, podsOf("x", controlledBy("rs"))}, {2, podsOf("x", controlledBy("rs"), on("n1"))},
-				{9, podsOf("x", controlledBy("rs"), on("n1"), evicted)}, {10, noPods("x", controlledBy("rs"), evicted)},
-				{11, podsOf("y", controlledBy("rs"))}, {20, podsOf("y", controlledBy("rs"), on("n1"))}, {50, noPods("y", controlledBy("rs"))},
+				{9, podsOf("x", controlledBy("rs"), on("n1"), evicted)}, {10, deletedPods("x", controlledBy("rs"), evicted)},
+				{11, podsOf("y", controlledBy("rs"))}, {20, podsOf("y", controlledBy("rs"), on("n1"))}, {50, deletedPods("y", controlledBy("rs"))},
 			},
 			want: `{"t":1,"submit":{"name":"ns/x","min":1,"replicas":1,"request":{"cpu":"1"},"duration":30}}`,
 		},
@@ -288,8 +288,8 @@ func TestRecord(t *testing.T) {
 		},
 		"a name that is used again": {
 			given: []step{
-				{1, aGroup("a", 1)}, {1, podsOf("a-0")}, {2, podsOf("a-0", on("n1"))}, {3, noPods("a-0")}, {4, noGroup("a")},
-				{5, aGroup("a", 1)}, {5, podsOf("a-1")}, {6, podsOf("a-1", on("n1"))}, {8, noPods("a-1")}, {9, noGroup("a")},
+				{1, aGroup("a", 1)}, {1, podsOf("a-0")}, {2, podsOf("a-0", on("n1"))}, {3, deletedPods("a-0")}, {4, deletedGroup("a")},
+				{5, aGroup("a", 1)}, {5, podsOf("a-1")}, {6, podsOf("a-1", on("n1"))}, {8, deletedPods("a-1")}, {9, deletedGroup("a")},
 			},
 			want: `{"t":1,"submit":{"name":"ns/a","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":1}}
 			{"t":5,"submit":{"name":"ns/a#2","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":2}}`,
@@ -299,7 +299,7 @@ func TestRecord(t *testing.T) {
 				{0, podsOf("d", on("n1"), func(p *v1.Pod) { p.Spec.SchedulerName = "default-scheduler" })},
 				{5, podsOf("e", func(p *v1.Pod) { p.Spec.SchedulerName = "default-scheduler" })},
 				{6, podsOf("e", on("n2"), func(p *v1.Pod) { p.Spec.SchedulerName = "default-scheduler" })},
-				{9, noPods("e", func(p *v1.Pod) { p.Spec.SchedulerName = "default-scheduler" })},
+				{9, deletedPods("e", func(p *v1.Pod) { p.Spec.SchedulerName = "default-scheduler" })},
 			},
 			want: `{"t":6,"pod":{"name":"ns/e","node":"n2","request":{"cpu":"1"},"duration":3}}
 			{"t":0,"pod":{"name":"ns/d","node":"n1","request":{"cpu":"1"},"duration":100,"unended":true}}`,
@@ -398,7 +398,7 @@ func TestFlush(t *testing.T) {
 	r := New(&out, Options{SchedulerNames: []string{"batch-scheduler"}, Began: began})
 	aGroup("a", 1)(r, time.Second)
 	podsOf("a-0", on("n1"))(r, time.Second)
-	noPods("a-0")(r, time.Minute)
+	deletedPods("a-0")(r, time.Minute)
 	aGroup("b", 1)(r, time.Minute)
 	podsOf("b-0", on("n1"))(r, time.Minute)
 	r.Flush(time.Minute + Linger - 1)

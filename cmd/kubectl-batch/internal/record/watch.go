@@ -217,30 +217,38 @@ func (c *Cluster) watch(ctx context.Context, f *feed) error {
 	}
 }
 
-// pause is how often a running record is flushed and its progress shown.
+// pause is how often jobs without pods are written, and the progress is shown.
 const pause = 10 * time.Second
 
-// Run records until ctx ends, or for a time unless that is 0. Then it writes what has not ended, so that the record is
-// complete. It returns the notes of the recorder. started is called at the beginning, and shown every few seconds.
-func (c *Cluster) Run(ctx context.Context, lasts time.Duration, newRecorder func(began time.Time) *Recorder, warn func(string),
-	shown func(at time.Duration, counts Counts)) ([]string, error) {
-	f := &feed{clock: c.Clock, some: make(chan struct{}, 1), failed: make(chan error, 1), warn: warn}
+// Recording is one run of a recorder.
+type Recording struct {
+	Lasts time.Duration // 0: until the context ends
+	New   func(began time.Time) *Recorder
+	Warn  func(string)
+	// Shown is called at the beginning, every few seconds, and at the end.
+	Shown func(at time.Duration, counts Counts)
+}
+
+// Run records until its time is over or ctx ends. Then it writes what has not ended, so that the record is complete. It
+// returns the notes of the recorder.
+func (c *Cluster) Run(ctx context.Context, o Recording) ([]string, error) {
+	f := &feed{clock: c.Clock, some: make(chan struct{}, 1), failed: make(chan error, 1), warn: o.Warn}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	if err := c.watch(watching, f); err != nil {
 		return nil, err
 	}
 	began := c.Clock.Now()
-	r := newRecorder(began)
+	r := o.New(began)
 	first := f.take()
 	slices.SortStableFunc(first, func(a, b event) int { return cmp.Compare(a.rank, b.rank) })
 	for _, e := range first {
 		e.apply(r, 0)
 	}
-	shown(0, r.Counts())
+	o.Shown(0, r.Counts())
 	over := make(<-chan time.Time) // never
-	if lasts > 0 {
-		timer := c.Clock.NewTimer(lasts)
+	if o.Lasts > 0 {
+		timer := c.Clock.NewTimer(o.Lasts)
 		defer timer.Stop()
 		over = timer.C()
 	}
@@ -251,7 +259,8 @@ func (c *Cluster) Run(ctx context.Context, lasts time.Duration, newRecorder func
 		select {
 		case <-f.some:
 		case <-ticker.C():
-			shown(c.Clock.Since(began), r.Counts())
+			r.Flush(c.Clock.Since(began))
+			o.Shown(c.Clock.Since(began), r.Counts())
 		case failed = <-f.failed:
 		case <-over:
 			done = true
@@ -261,9 +270,8 @@ func (c *Cluster) Run(ctx context.Context, lasts time.Duration, newRecorder func
 		for _, e := range f.take() {
 			e.apply(r, max(e.at.Sub(began).Truncate(time.Microsecond), time.Microsecond))
 		}
-		r.Flush(c.Clock.Since(began))
 	}
 	r.End(c.Clock.Since(began).Truncate(time.Microsecond))
-	shown(c.Clock.Since(began), r.Counts())
+	o.Shown(c.Clock.Since(began), r.Counts())
 	return r.Notes(), cmp.Or(r.Err(), failed)
 }

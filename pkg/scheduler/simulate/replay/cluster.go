@@ -16,14 +16,27 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
-// Changes of the cluster in a trace: nodes, queues, and pods of other schedulers.
+// surroundings are what a trace changes besides jobs: nodes, queues, and pods of other schedulers.
+type surroundings struct {
+	*replay
+	given map[string]bool          // the names of nodes of the input
+	pods  map[types.UID]*trace.Pod // of other schedulers, that have not ended
+}
+
+func newSurroundings(r *replay, nodes []*v1.Node) *surroundings {
+	s := &surroundings{replay: r, given: map[string]bool{}, pods: map[types.UID]*trace.Pod{}}
+	for _, n := range nodes {
+		s.given[n.Name] = true
+	}
+	return s
+}
 
 // nodesAtBeginning returns the nodes that the trace defines at its beginning, without those that are given.
-func nodesAtBeginning(t *trace.Trace, given map[string]bool) []*v1.Node {
+func (s *surroundings) nodesAtBeginning() []*v1.Node {
 	var nodes []*v1.Node
 	seen := map[string]bool{}
-	for i := range t.Nodes {
-		if e := &t.Nodes[i]; e.At == 0 && e.Defines() && e.State != trace.NodeDown && !given[e.Node] && !seen[e.Node] {
+	for i := range s.Trace.Nodes {
+		if e := &s.Trace.Nodes[i]; e.At == 0 && e.Defines() && e.State != trace.NodeDown && !s.given[e.Node] && !seen[e.Node] {
 			seen[e.Node] = true
 			nodes = append(nodes, e.Object())
 		}
@@ -31,11 +44,11 @@ func nodesAtBeginning(t *trace.Trace, given map[string]bool) []*v1.Node {
 	return nodes
 }
 
-// addClusterEvents puts the changes of nodes, queues and pods of other schedulers on the agenda.
-func (r *replay) addClusterEvents() error {
-	defined := maps.Clone(r.given)
-	for i := range r.Trace.Nodes {
-		e := &r.Trace.Nodes[i]
+// schedule puts the changes of nodes, queues and pods of other schedulers on the agenda.
+func (s *surroundings) schedule() error {
+	defined := maps.Clone(s.given)
+	for i := range s.Trace.Nodes {
+		e := &s.Trace.Nodes[i]
 		if defined[e.Node] = defined[e.Node] || e.Defines(); !defined[e.Node] {
 			return fmt.Errorf("the trace changes a node %q, which is not there", e.Node)
 		}
@@ -43,39 +56,34 @@ func (r *replay) addClusterEvents() error {
 		if e.State == trace.NodeDown {
 			at = nodeDown
 		}
-		r.agenda.add(e.At, at, func() {
-			if e.Defines() && !r.given[e.Node] {
-				r.nodes[e.Node] = e.Object()
+		s.agenda.add(e.At, at, func() {
+			if e.Defines() && !s.given[e.Node] {
+				s.nodes[e.Node] = e.Object()
 			}
-			r.changeNode(r.nodes[e.Node], e.State)
+			s.changeNode(s.nodes[e.Node], e.State)
 		})
 	}
 	own := map[string]bool{}
-	for _, q := range r.Queues {
+	for _, q := range s.Queues {
 		own[q.Name] = true
 	}
-	for _, e := range r.Trace.Record.Queues {
+	for _, e := range s.Trace.Record.Queues {
 		if !own[e.Queue] {
-			r.agenda.add(e.At, queueChanged, func() { r.changeQueue(e) })
+			s.agenda.add(e.At, queueChanged, func() { s.changeQueue(e) })
 		}
 	}
-	for i := range r.Trace.Record.Pods {
-		r.agenda.add(r.Trace.Record.Pods[i].At, podOfOthers, func() { r.addOther(i) })
+	for i := range s.Trace.Record.Pods {
+		s.agenda.add(s.Trace.Record.Pods[i].At, podOfOthers, func() { s.addPod(i) })
 	}
 	return nil
 }
 
-func (r *replay) isUp(node string) bool {
-	_, up := r.usage.up[node]
-	return up
-}
-
-func (r *replay) changeQueue(e trace.QueueEvent) {
+func (s *surroundings) changeQueue(e trace.QueueEvent) {
 	if e.Spec == nil {
-		r.cluster.Events().DeleteQueue(e.Queue)
+		s.cluster.Events().DeleteQueue(e.Queue)
 		return
 	}
-	r.cluster.Events().SetQueue(newQueue(e.Queue, *e.Spec))
+	s.cluster.Events().SetQueue(newQueue(e.Queue, *e.Spec))
 }
 
 func newQueue(name string, spec v1alpha1.QueueSpec) *v1alpha1.Queue {
@@ -84,18 +92,18 @@ func newQueue(name string, spec v1alpha1.QueueSpec) *v1alpha1.Queue {
 	}
 }
 
-// addOther adds a pod that another scheduler has bound.
-func (r *replay) addOther(i int) {
-	p := &r.Trace.Record.Pods[i]
-	if !r.isUp(p.Node) {
+// addPod adds a pod that another scheduler has bound.
+func (s *surroundings) addPod(i int) {
+	p := &s.Trace.Record.Pods[i]
+	if !s.usage.isUp(p.Node) {
 		return
 	}
 	name := fmt.Sprintf("other-%08d", i)
 	uid := types.UID(name)
-	r.other[uid] = p
-	r.usage.add(p.Request, 1)
-	r.cluster.Events().SetPod(&v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid, CreationTimestamp: metav1.NewTime(r.clock.Now())},
+	s.pods[uid] = p
+	s.usage.add(p.Request, 1)
+	s.cluster.Events().SetPod(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid, CreationTimestamp: metav1.NewTime(s.clock.Now())},
 		Spec: v1.PodSpec{
 			SchedulerName: "another-scheduler", NodeName: p.Node,
 			Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: p.Request}}},
@@ -103,26 +111,26 @@ func (r *replay) addOther(i int) {
 		Status: v1.PodStatus{Phase: v1.PodRunning},
 	})
 	if !p.Unended {
-		r.agenda.add(r.clock.at+p.Run, podEnd, func() { r.removeOther(uid) })
+		s.agenda.add(s.clock.at+p.Run, podEnd, func() { s.removePod(uid) })
 	}
 }
 
-// loseOthers removes the pods of other schedulers on a node that is down.
-func (r *replay) loseOthers(node string) {
-	for _, uid := range slices.Sorted(maps.Keys(r.other)) {
-		if r.other[uid].Node == node {
-			r.removeOther(uid)
+// lose removes the pods of other schedulers on a node that is down.
+func (s *surroundings) lose(node string) {
+	for _, uid := range slices.Sorted(maps.Keys(s.pods)) {
+		if s.pods[uid].Node == node {
+			s.removePod(uid)
 		}
 	}
 }
 
-// removeOther removes a pod of another scheduler if it is still there.
-func (r *replay) removeOther(uid types.UID) {
-	p := r.other[uid]
+// removePod removes a pod of another scheduler if it is still there.
+func (s *surroundings) removePod(uid types.UID) {
+	p := s.pods[uid]
 	if p == nil {
 		return
 	}
-	delete(r.other, uid)
-	r.usage.add(p.Request, -1)
-	r.cluster.Events().DeletePod(uid)
+	delete(s.pods, uid)
+	s.usage.add(p.Request, -1)
+	s.cluster.Events().DeletePod(uid)
 }

@@ -78,7 +78,7 @@ func (r *replay) submit(j *job) {
 		add(role.Pods, role.Request, podSpec(j.Priority, role.Request, role.Selector, role.Tolerations))
 	}
 	for i, node := range j.Nodes { // these ran before
-		if r.isUp(node) {
+		if r.usage.isUp(node) {
 			r.run(bind{j.pods[i], node, queue, name})
 		}
 	}
@@ -125,7 +125,7 @@ func (r *replay) run(b bind) {
 	run := j.Run
 	if j.Unended {
 		if run = j.Limit; run == 0 {
-			return // nobody knows when it would end
+			return // when it would end is not known
 		}
 	}
 	number := j.runs
@@ -220,7 +220,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 		return
 	}
 	r.usage.removeNode(node.Name)
-	r.loseOthers(node.Name)
+	r.around.lose(node.Name)
 	for _, p := range r.podsOn(node.Name) {
 		r.replace(p)
 	}

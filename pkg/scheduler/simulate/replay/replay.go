@@ -131,9 +131,9 @@ type replay struct {
 	byID  map[string]*job
 	pods  map[types.UID]*pod
 	nodes map[string]*v1.Node
-	given map[string]bool          // the names of nodes of the input
-	other map[types.UID]*trace.Pod // pods of other schedulers
-	done  int                      // jobs that have ended
+	done  int // jobs that have ended
+	// around is what the trace changes besides jobs.
+	around *surroundings
 	// utilisation is that until the last end of a job.
 	utilisation []Utilisation
 
@@ -158,12 +158,9 @@ func newReplay(in Input, o Options) (*replay, error) {
 		Input: in, Options: o, clock: &virtual{},
 		cluster: model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		byID:    map[string]*job{}, pods: map[types.UID]*pod{}, nodes: map[string]*v1.Node{},
-		given: map[string]bool{}, other: map[types.UID]*trace.Pod{},
 	}
-	for _, n := range in.Nodes {
-		r.given[n.Name] = true
-	}
-	r.Nodes = slices.Concat(in.Nodes, nodesAtBeginning(in.Trace, r.given))
+	r.around = newSurroundings(r, in.Nodes)
+	r.Nodes = slices.Concat(in.Nodes, r.around.nodesAtBeginning())
 	var err error
 	r.profile, err = in.Registry.NewProfile(in.Config, framework.Handle{
 		Informers: informers.NewSharedInformerFactory(nil, 0), Clock: r.clock, GangGrace: o.GangGrace,
@@ -223,7 +220,7 @@ func (r *replay) addTrace() error {
 		}
 		r.agenda.add(c.At, cancelled, func() { r.end(j, Cancelled) })
 	}
-	return r.addClusterEvents()
+	return r.around.schedule()
 }
 
 // next returns the time of the next event or due session, whether a session is due then, and whether there is any.

@@ -64,6 +64,12 @@ func (u *usage) removeNode(name string) {
 	delete(u.up, name)
 }
 
+// isUp reports whether a node exists.
+func (u *usage) isUp(node string) bool {
+	_, up := u.up[node]
+	return up
+}
+
 // add adds the request of a pod to what is held; with the sign -1, it subtracts it.
 func (u *usage) add(request v1.ResourceList, sign float64) { u.addTo(u.held, request, sign) }
 
