@@ -5,6 +5,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -389,6 +390,34 @@ func play(t *testing.T, steps []step, key string) (lines string, notes []string)
 		}
 	}
 	return out.String(), r.Notes()
+}
+
+// TestStrip looks for secrets in what the informers keep.
+func TestStrip(t *testing.T) {
+	t.Parallel()
+	pod := aPod("a-0", on("n1"), evicted, controlledBy("rs"), func(p *v1.Pod) {
+		delete(p.Labels, "x") // labels may select the subgroup of a pod
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: planted}}})
+		p.Spec.InitContainers = p.Spec.Containers
+	})
+	var node *v1.Node
+	aNode("n1", "4", func(n *v1.Node) { node = n })
+	for _, object := range []any{pod, node} {
+		before, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := json.Marshal(strip(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(before), planted) || strings.Contains(string(after), planted) {
+			t.Errorf("kept are %s of %s", after, before)
+		}
+	}
+	if got := strip(strip(pod)); len(got.Spec.Volumes) != 1 || got.Spec.NodeName != "n1" || got.Labels[v1alpha1.LabelPodGroup] != "a" || !disrupted(got) {
+		t.Errorf("after the second time, these are left: %v", got)
+	}
 }
 
 // TestFlush writes a job that has had no pods for a while, and no others.
