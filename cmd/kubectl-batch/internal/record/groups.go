@@ -5,7 +5,6 @@ package record
 
 import (
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,25 +44,6 @@ func (s seenBy) QueueOf(g *api.Group) api.QueueID {
 	return api.QueueID(g.Spec.Queue)
 }
 
-// SetGroup adds or changes a PodGroup of any source.
-func (r *Recorder) SetGroup(g *api.Group, at time.Duration) {
-	r.groups.byKey[g.Key()], r.groups.byUID[g.UID] = g, g
-	if j := r.jobs[string(g.Key().JobID())]; j != nil {
-		r.look(j, at)
-	}
-}
-
-// DeleteGroup deletes a PodGroup. Its job ends when its pods have.
-func (r *Recorder) DeleteGroup(g *api.Group, at time.Duration) {
-	if now := r.groups.byKey[g.Key()]; now != nil && now.UID == g.UID {
-		delete(r.groups.byKey, g.Key())
-	}
-	delete(r.groups.byUID, g.UID)
-	if j := r.jobs[string(g.Key().JobID())]; j != nil && len(j.pods) == 0 {
-		r.writeJob(j, at)
-	}
-}
-
 // membership is the job that a pod counts in.
 type membership struct {
 	key    string
@@ -73,9 +53,9 @@ type membership struct {
 	single bool
 }
 
-func (r *Recorder) membershipOf(p *v1.Pod) membership {
+func (gs groups) membershipOf(p *v1.Pod, sources api.GroupSources) membership {
 	binding := api.CommitmentOf(p)
-	m := api.MembershipOf(p, binding, api.MembershipRule{Sources: r.Sources, Groups: seenBy{r.groups, binding}})
+	m := api.MembershipOf(p, binding, api.MembershipRule{Sources: sources, Groups: seenBy{gs, binding}})
 	is := membership{key: string(m.Job), name: p.Namespace + "/" + p.Name, min: int(m.MinMember)}
 	if m.Group != "" {
 		is.name, is.group = m.Group, &api.GroupKey{Source: m.Source, Name: m.Group}

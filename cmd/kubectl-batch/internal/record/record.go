@@ -152,6 +152,25 @@ func (r *Recorder) DeleteQueue(q *v1alpha1.Queue, at time.Duration) {
 	r.write(r.out.Queue(trace.QueueEvent{At: at, Queue: r.names.name(q.Name)}))
 }
 
+// SetGroup adds or changes a PodGroup of any source.
+func (r *Recorder) SetGroup(g *api.Group, at time.Duration) {
+	r.groups.byKey[g.Key()], r.groups.byUID[g.UID] = g, g
+	if j := r.jobs[string(g.Key().JobID())]; j != nil {
+		r.look(j, at)
+	}
+}
+
+// DeleteGroup deletes a PodGroup. Its job ends when its pods have.
+func (r *Recorder) DeleteGroup(g *api.Group, at time.Duration) {
+	if now := r.groups.byKey[g.Key()]; now != nil && now.UID == g.UID {
+		delete(r.groups.byKey, g.Key())
+	}
+	delete(r.groups.byUID, g.UID)
+	if j := r.jobs[string(g.Key().JobID())]; j != nil && len(j.pods) == 0 {
+		r.writeJob(j, at)
+	}
+}
+
 // setOther follows a pod of another scheduler: it is written when it ends.
 func (r *Recorder) setOther(p *v1.Pod, at time.Duration) {
 	known := r.others[p.UID]

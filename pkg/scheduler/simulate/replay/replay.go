@@ -95,6 +95,9 @@ func (r *replay) play(ctx context.Context) error {
 	for ctx.Err() == nil {
 		at, due, more := r.next()
 		if !more || idle > mostIdleWakes {
+			if r.done < len(r.jobs) {
+				r.advance(max(r.clock.at, r.Until)) // what runs holds its nodes until then
+			}
 			break
 		}
 		if r.Until > 0 && at > r.Until {

@@ -249,6 +249,21 @@ func TestInterruptedReplayReturnsWhatItHas(t *testing.T) {
 	}
 }
 
+// TestUnendedJobsHoldNodesUntilTheEnd measures the utilisation until the end of a record, after which nothing happens any more.
+func TestUnendedJobsHoldNodesUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	given := submit(0, "a", 1, 20) + `{"t": 0, "submit": {"name": "b", "request": {"cpu": "1"}, "duration": 5, "unended": true}}`
+	o := options()
+	o.Until = 100 * time.Second
+	r, err := replay.Run(t.Context(), inputOf(t, read(t, given), "2", ""), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Summary; got.Utilisation[0].Part != .6 || got.Until != 100 {
+		t.Errorf("utilisation is %v until %v, want 0.6 until 100", got.Utilisation, got.Until)
+	}
+}
+
 // TestGivenNodesAndQueuesTakePrecedence replays a record on nodes and with queues that the caller states.
 func TestGivenNodesAndQueuesTakePrecedence(t *testing.T) {
 	t.Parallel()
