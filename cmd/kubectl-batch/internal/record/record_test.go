@@ -207,6 +207,13 @@ func TestRecord(t *testing.T) {
 			},
 			want: `{"t":1,"submit":{"name":"ns/a","queue":"q","min":2,"replicas":2,"request":{"cpu":"1"},"duration":30}}`,
 		},
+		"a pod that is being deleted and the one in its place count once": {
+			given: []step{
+				{1, aGroup("a", 2)}, {1, podsOf("a-0 a-1")}, {2, podsOf("a-0 a-1", on("n1"))},
+				{10, podsOf("a-0", on("n1"), evicted)}, {10, podsOf("a-2")}, {20, deletedPods("a-0")},
+			},
+			want: `{"t":1,"submit":{"name":"ns/a","queue":"q","min":2,"replicas":2,"request":{"cpu":"1"},"duration":0,"unended":true}}`,
+		},
 		"pods of a Job in waves are one run": {
 			given: []step{
 				{1, aGroup("a", 2)}, {1, podsOf("a-0 a-1")}, {2, podsOf("a-0 a-1", on("n1"))},
