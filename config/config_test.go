@@ -36,7 +36,7 @@ func TestEveryObjectIsKnownToItsLastField(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole",
+		"ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole",
 		"ClusterRoleBinding", "ClusterRoleBinding", "ConfigMap",
 		"Deployment", "Namespace", "PodDisruptionBudget", "PriorityClass",
 		"Queue", "Role", "RoleBinding", "ServiceAccount",

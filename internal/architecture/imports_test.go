@@ -48,8 +48,8 @@ var importRules = []importRule{
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
-		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/groupapi"},
-		because: "the plugin is a client: of the scheduler it knows the API, the rule that says which pods are members, and how PodGroups of other APIs are read",
+		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/groupapi", "pkg/scheduler/simulate/trace"},
+		because: "the plugin is a client: of the scheduler it knows the API, the rule that says which pods are members, how PodGroups of other APIs are read, and the format of traces",
 	},
 	{
 		from: []string{"pkg/apis/..."}, never: []string{"pkg/scheduler/...", "pkg/client/..."},
@@ -176,7 +176,7 @@ var importRules = []importRule{
 		because: "a replay runs sessions on a clock of its own, with the plugins that the command hands to it, and knows no cluster",
 	},
 	{
-		from: []string{"pkg/scheduler/simulate/trace"}, only: []string{"pkg/scheduler/api"},
+		from: []string{"pkg/scheduler/simulate/trace"}, only: []string{"pkg/apis/...", "pkg/scheduler/api"},
 		because: "a format of traces has nothing to do with how jobs are scheduled",
 	},
 	{

@@ -31,13 +31,15 @@ With --trace, simulate runs the scheduler over a log of jobs instead, on a virtu
 jumps from event to event: a month takes seconds. Jobs arrive, wait, run for the time that
 the log states, and end; evicted pods start from the beginning. The nodes are those of
 --nodes, --objects or --from-cluster, and of the other objects only Queues and
-PriorityClasses count. simulate prints a summary, and writes jobs.csv, summary.json and
-summary.txt into the directory of --output. Equal input gives equal files.`
+PriorityClasses count. What "kubectl batch record" writes has its own nodes and queues.
+simulate prints a summary, and writes jobs.csv, summary.json and summary.txt into the
+directory of --output. Equal input gives equal files.`
 
 const exampleReplay = `
   batch-scheduler simulate --trace jobs.swf --nodes 256 -o results
   batch-scheduler simulate --trace jobs.jsonl --nodes count=552,cpu=64,memory=512Gi,nvidia.com/gpu=8
-  batch-scheduler simulate --trace jobs.jsonl --from-cluster --config policy.yaml --arrivals 1.2`
+  batch-scheduler simulate --trace jobs.jsonl --from-cluster --config policy.yaml --arrivals 1.2
+  batch-scheduler simulate --trace recorded.jsonl --config policy.yaml`
 
 // replaying holds the flags of simulate --trace.
 type replaying struct {
@@ -63,11 +65,14 @@ func (r *replaying) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.format, "format", r.format, "Format of the trace: "+strings.Join(trace.Formats(), ", ")+". If empty, the file name decides.")
 	fs.StringArrayVar(&r.nodes, "nodes", r.nodes,
 		"Nodes of the trace: a number of nodes of one CPU; amounts, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8; or the nodes file of openb. Can be repeated.")
-	fs.DurationVar(&r.until, "until", r.until, "End at this time of the trace, such as 720h. If 0, when nothing is left to happen.")
+	fs.DurationVar(&r.until, "until", r.until, "End at this time of the trace, such as 720h. If 0, at the end of a record, or when nothing is left to happen.")
 	fs.Float64Var(&r.arrivals, "arrivals", r.arrivals, "Multiply the rate of the arrivals in the trace.")
 	fs.DurationVar(&r.evictionGrace, "eviction-grace", r.evictionGrace, "How long an evicted pod of the trace holds its resources.")
 	fs.Float64Var(&r.stepsPerSecond, "steps-per-second", r.stepsPerSecond, "Speed of the jobs in a trace of gavel, which states steps instead of times.")
 }
+
+// noNodes is the error of a trace that has no nodes itself.
+const noNodes = "the trace needs nodes: set --nodes, --objects or --from-cluster"
 
 func (r *replaying) validate(s *simulation, fs *pflag.FlagSet, errs *flagErrors) {
 	if r.trace == "" {
@@ -91,8 +96,8 @@ func (r *replaying) validate(s *simulation, fs *pflag.FlagSet, errs *flagErrors)
 			errs.add(name, "has no meaning with --trace")
 		}
 	}
-	if len(r.nodes) == 0 && !s.fromCluster && s.objects == "" {
-		errs.add("nodes", "the trace needs nodes: set --nodes, --objects or --from-cluster")
+	if r.format != "jsonl" && len(r.nodes) == 0 && !s.fromCluster && s.objects == "" {
+		errs.add("nodes", noNodes)
 	}
 	if fs.Changed("output") && slices.Contains([]string{"", "text", "json", "html"}, s.output) {
 		errs.add("output", "is a directory with --trace; for one of this name, write %q", "./"+s.output)
@@ -116,6 +121,9 @@ func (s *simulation) replay(ctx context.Context, p *program, stdout io.Writer, p
 	in, err := s.replayInput(ctx, p, printf)
 	if err != nil {
 		return err
+	}
+	if s.until == 0 {
+		s.until = in.Trace.Record.End
 	}
 	result, err := replay.Run(ctx, in, replay.Options{
 		DefaultQueue: s.scheduler.DefaultQueue, GangGrace: s.scheduler.GangGrace, EvictionGrace: s.evictionGrace, Until: s.until,
@@ -165,6 +173,9 @@ func (s *simulation) replayInput(ctx context.Context, p *program, printf progres
 			return in, err
 		}
 	}
+	if len(in.Nodes) == 0 && !slices.ContainsFunc(in.Trace.Nodes, func(e trace.NodeEvent) bool { return e.Defines() }) {
+		return in, errors.New("--nodes: " + noNodes)
+	}
 	return in, uniqueNames(in.Nodes)
 }
 
@@ -190,7 +201,7 @@ func (s *simulation) addObjects(ctx context.Context, in *replay.Input, printf pr
 	in.Nodes = append(in.Nodes, simulate.ObjectsOf[*v1.Node](objects)...)
 	in.Queues = simulate.ObjectsOf[*v1alpha1.Queue](objects)
 	in.PriorityClasses = simulate.ObjectsOf[*schedulingv1.PriorityClass](objects)
-	if len(in.Nodes) == 0 {
+	if len(in.Nodes) == 0 && len(in.Trace.Nodes) == 0 {
 		return errors.New("there are no nodes among the objects; --nodes describes some")
 	}
 	return nil

@@ -112,7 +112,7 @@ func TestSimulateTraceErrors(t *testing.T) {
 		},
 		"no nodes": {
 			given: []string{"--trace", jobs},
-			want:  "error: --nodes: the trace needs nodes: set --nodes, --objects or --from-cluster; see batch-scheduler simulate --help\n",
+			want:  "error: --nodes: the trace needs nodes: set --nodes, --objects or --from-cluster\n",
 		},
 		"bad nodes": {
 			given: []string{"--trace", jobs, "--nodes=some"},

@@ -25,8 +25,9 @@ import (
 
 const long = `kubectl batch works with the PodGroups and Queues of batch-scheduler.
 
-get, why and top only read. submit creates a Job with its PodGroup, and cancel
-deletes them; no other command changes the cluster. convert translates files.`
+get, why, top and record only read. submit creates a Job with its PodGroup, and
+cancel deletes them; no other command changes the cluster. convert translates
+files.`
 
 // completer is the name under which kubectl looks for a program that completes words after "kubectl batch".
 const completer = "kubectl_complete-batch"
@@ -62,7 +63,7 @@ func newCommand(streams genericiooptions.IOStreams, c cluster) *cobra.Command {
 	})
 	cmd.AddCommand(
 		newGetCommand(c), newWhyCommand(c), newTopCommand(c),
-		newSubmitCommand(c), newCancelCommand(c), newConvertCommand(), newCompletionCommand(), newOptionsCommand(), newVersionCommand(),
+		newSubmitCommand(c), newCancelCommand(c), newRecordCommand(c), newConvertCommand(), newCompletionCommand(), newOptionsCommand(), newVersionCommand(),
 	)
 	return cmd
 }

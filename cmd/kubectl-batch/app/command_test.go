@@ -39,7 +39,7 @@ func TestReadersWriteNothing(t *testing.T) {
 	for _, line := range []string{
 		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
 		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
-		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd",
+		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd", "record --for 1ms",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -210,6 +210,10 @@ func TestWrongInput(t *testing.T) {
 		"submit -f none.yaml -- sleep":            `a command and -f cannot be combined`,
 		"submit -f -":                             `-f -: no Job found`,
 		"submit --time 1w":                        `invalid argument "1w" for "--time" flag: "1w" is not a time; valid forms: 90m, 12h, 1d12h, and those of Slurm, such as 90 (minutes), 12:00:00 and 1-12:00:00; see kubectl batch submit --help`,
+		"record day.jsonl":                        `unexpected argument "day.jsonl"; -o names the file`,
+		"record --for -1h":                        `--for: must not be negative, but is -1h0m0s`,
+		"record --anonymise=":                     `--anonymise: the key must not be empty`,
+		"record -o testdata/why.txt":              `-o: open testdata/why.txt: file exists`,
 		"why podgroup.scheduling.batch-scheduler.dev/absent": `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -233,6 +237,7 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		"queues may not be read":         {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
 		"pods may not be read":           {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
 		"not all namespaces may be read": {"get podgroups -A", "list", "podgroups", apierrors.NewForbidden(v1alpha1.Resource("podgroups"), "", errors.New("no")), "reading all namespaces requires a ClusterRoleBinding to the role view; -n NAMESPACE reads one"},
+		"nodes may not be recorded":      {"record", "list", "nodes", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no")), "it requires a ClusterRoleBinding to the role batch-scheduler-record"},
 		"connection refused":             {"get podgroups", "list", "podgroups", errors.New("connection refused"), "error: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func traceFixture(nodes []*v1.Node, jobs []trace.Job) *fixture {
 		j := &jobs[i]
 		w.add(job{
 			name: fmt.Sprintf("gang-%04d", i), queue: "a", class: low, min: j.Min, size: j.Replicas, asks: j.Request,
-			alter: func(pod *v1.Pod) { pod.Spec.Affinity = j.Affinity() },
+			alter: func(pod *v1.Pod) { pod.Spec.Affinity = trace.Affinity(j.Selector) },
 		})
 	}
 	return w

@@ -14,8 +14,11 @@ type rank int8
 const (
 	nodeDown rank = iota
 	podGone       // the grace period of an evicted pod has passed
+	podEnd        // of another scheduler
 	jobEnd
 	nodeUp
+	queueChanged
+	podOfOthers // another scheduler has bound it
 	submitted
 	cancelled
 )

@@ -40,6 +40,7 @@ type pod struct {
 	*v1.Pod
 	job      *job
 	number   int
+	request  v1.ResourceList
 	replaced int  // how many pods it replaces
 	running  bool // bound, and not evicted
 }
@@ -47,7 +48,7 @@ type pod struct {
 // submit creates a job.
 func (r *replay) submit(j *job) {
 	name := fmt.Sprintf("job-%08d", j.index) // the order of jobs that arrive at the same time
-	created := metav1.NewTime(r.clock.Now())
+	created := metav1.NewTime(r.clock.Now().Add(-j.Age))
 	queue := j.Queue
 	if queue == "" {
 		queue = r.DefaultQueue
@@ -55,19 +56,31 @@ func (r *replay) submit(j *job) {
 	j.state, r.usage.counts = Pending, true
 	j.group = &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), CreationTimestamp: created},
-		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Min), Queue: queue, MaximumExecutionTimeSeconds: limitOf(j.Job)},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: queue, MaximumExecutionTimeSeconds: limitOf(j.Job)},
 	}
 	r.cluster.Events().SetPodGroup(j.group)
-	spec := podSpec(j.Job)
 	labels := map[string]string{v1alpha1.LabelPodGroup: name}
-	j.pods = make([]*pod, j.Replicas)
-	for i := range j.pods {
-		j.pods[i] = &pod{job: j, number: i, Pod: &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: labels, Name: fmt.Sprintf("%s-%06d", name, i), CreationTimestamp: created},
-			Spec:       spec, Status: v1.PodStatus{Phase: v1.PodPending},
-		}}
-		j.pods[i].UID = types.UID(j.pods[i].Name)
-		r.set(j.pods[i])
+	add := func(pods int, request v1.ResourceList, spec v1.PodSpec) {
+		for range pods {
+			number := len(j.pods)
+			p := &pod{job: j, number: number, request: request, Pod: &v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: labels, Name: fmt.Sprintf("%s-%06d", name, number), CreationTimestamp: created},
+				Spec:       spec, Status: v1.PodStatus{Phase: v1.PodPending},
+			}}
+			p.UID = types.UID(p.Name)
+			j.pods = append(j.pods, p)
+			r.set(p)
+		}
+	}
+	j.pods = make([]*pod, 0, j.Pods())
+	add(j.Replicas, j.Request, podSpec(j.Priority, j.Request, j.Selector, j.Tolerations))
+	for _, role := range j.Roles {
+		add(role.Pods, role.Request, podSpec(j.Priority, role.Request, role.Selector, role.Tolerations))
+	}
+	for i, node := range j.Nodes { // these ran before
+		if r.usage.isUp(node) {
+			r.run(bind{j.pods[i], node, queue, name})
+		}
 	}
 }
 
@@ -79,11 +92,11 @@ func limitOf(j *trace.Job) *int32 {
 	return ptr.To(int32(min((j.Limit+time.Second-1)/time.Second, math.MaxInt32)))
 }
 
-// podSpec returns the specification that the pods of a job share.
-func podSpec(j *trace.Job) v1.PodSpec {
+// podSpec returns the specification that equal pods share.
+func podSpec(priority int32, request v1.ResourceList, selector map[string][]string, tolerations []v1.Toleration) v1.PodSpec {
 	return v1.PodSpec{
-		SchedulerName: schedulerName, Priority: ptr.To(j.Priority), Affinity: j.Affinity(),
-		Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: j.Request}}},
+		SchedulerName: schedulerName, Priority: ptr.To(priority), Affinity: trace.Affinity(selector), Tolerations: tolerations,
+		Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: request}}},
 	}
 }
 
@@ -101,16 +114,22 @@ func (r *replay) run(b bind) {
 	bound.Annotations = map[string]string{v1alpha1.AnnotationQueue: b.queue, v1alpha1.AnnotationPodGroupUID: b.group}
 	p.Pod, p.running = &bound, true
 	r.set(p)
-	r.usage.add(j.Request, 1)
-	if j.running++; j.running < j.Min || j.atWork {
+	r.usage.add(p.request, 1)
+	if j.running++; j.running < j.Gang() || j.atWork {
 		return
 	}
 	if j.runs++; j.runs == 1 {
 		j.first = r.clock.at
 	}
 	j.began, j.atWork, j.state = r.clock.at, true, Running
+	run := j.Run
+	if j.Unended {
+		if run = j.Limit; run == 0 {
+			return // when it would end is not known
+		}
+	}
 	number := j.runs
-	r.agenda.add(r.clock.at+j.Run, jobEnd, func() {
+	r.agenda.add(r.clock.at+run, jobEnd, func() {
 		if j.runs == number && j.atWork {
 			r.end(j, Completed)
 		}
@@ -143,7 +162,7 @@ func (r *replay) stop(p *pod) {
 		return
 	}
 	p.running = false
-	if j.running--; j.atWork && j.running < j.Min {
+	if j.running--; j.atWork && j.running < j.Gang() {
 		j.atWork, j.state = false, Pending
 		j.lost += r.clock.at - j.began
 	}
@@ -167,7 +186,7 @@ func (r *replay) replace(p *pod) {
 // remove deletes a pod.
 func (r *replay) remove(p *pod) {
 	if p.Spec.NodeName != "" {
-		r.usage.add(p.job.Request, -1)
+		r.usage.add(p.request, -1)
 	}
 	r.cluster.Events().DeletePod(p.UID)
 	delete(r.pods, p.UID)
@@ -196,11 +215,12 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	changed := *node
 	changed.Spec.Unschedulable = state == trace.NodeCordon
 	if state != trace.NodeDown {
-		r.usage.setNode(node, true)
+		r.usage.setNode(node)
 		r.cluster.Events().SetNode(&changed)
 		return
 	}
-	r.usage.setNode(node, false)
+	r.usage.removeNode(node.Name)
+	r.around.lose(node.Name)
 	for _, p := range r.podsOn(node.Name) {
 		r.replace(p)
 	}

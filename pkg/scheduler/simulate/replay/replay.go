@@ -6,6 +6,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,8 +27,10 @@ import (
 // Input is what a replay starts from. It is not modified, so replays may share it.
 type Input struct {
 	Trace *trace.Trace
+	// Nodes are there besides those that the trace defines. What it defines is ignored for nodes of the same name, but not
+	// when they are up, down or cordoned.
 	Nodes []*v1.Node
-	// Queues are those of the cluster. Queues that only the trace names have weight 1.
+	// Queues are those of the cluster; the trace does not change them. Queues that only jobs name have weight 1.
 	Queues          []*v1alpha1.Queue
 	PriorityClasses []*schedulingv1.PriorityClass
 
@@ -44,8 +47,18 @@ type Options struct {
 	EvictionGrace time.Duration
 	// Until ends the replay at this time of the trace; 0 is without limit.
 	Until time.Duration
+	// Bound is called for each pod that a session binds, in the order of the decisions. It may be nil.
+	Bound func(Bind)
 	// Progress is called after the sessions of each time. It may be nil.
 	Progress func(Progress)
+}
+
+// Bind is a pod that starts.
+type Bind struct {
+	At   time.Duration
+	Job  string // its ID
+	Pod  int    // from 0
+	Node string
 }
 
 // Progress is how far a replay is.
@@ -82,6 +95,9 @@ func (r *replay) play(ctx context.Context) error {
 	for ctx.Err() == nil {
 		at, due, more := r.next()
 		if !more || idle > mostIdleWakes {
+			if r.done < len(r.jobs) {
+				r.advance(max(r.clock.at, r.Until)) // what runs holds its nodes until then
+			}
 			break
 		}
 		if r.Until > 0 && at > r.Until {
@@ -119,6 +135,8 @@ type replay struct {
 	pods  map[types.UID]*pod
 	nodes map[string]*v1.Node
 	done  int // jobs that have ended
+	// around is what the trace changes besides jobs.
+	around *surroundings
 	// utilisation is that until the last end of a job.
 	utilisation []Utilisation
 
@@ -144,6 +162,8 @@ func newReplay(in Input, o Options) (*replay, error) {
 		cluster: model.NewCluster(model.Options{SchedulerNames: []string{schedulerName}, DefaultQueue: api.QueueID(o.DefaultQueue)}),
 		byID:    map[string]*job{}, pods: map[types.UID]*pod{}, nodes: map[string]*v1.Node{},
 	}
+	r.around = newSurroundings(r, in.Nodes)
+	r.Nodes = slices.Concat(in.Nodes, r.around.nodesAtBeginning())
 	var err error
 	r.profile, err = in.Registry.NewProfile(in.Config, framework.Handle{
 		Informers: informers.NewSharedInformerFactory(nil, 0), Clock: r.clock, GangGrace: o.GangGrace,
@@ -151,7 +171,7 @@ func newReplay(in Input, o Options) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.usage = newUsage(in.Nodes)
+	r.usage = newUsage(r.Nodes, in.Trace)
 	r.addObjects()
 	return r, r.addTrace()
 }
@@ -168,6 +188,9 @@ func (r *replay) addObjects() {
 		known[q.Name] = true
 		e.SetQueue(q)
 	}
+	for i := range r.Trace.Record.Queues {
+		known[r.Trace.Record.Queues[i].Queue] = true
+	}
 	names := []string{r.DefaultQueue}
 	for i := range r.Trace.Jobs {
 		names = append(names, r.Trace.Jobs[i].Queue)
@@ -175,14 +198,12 @@ func (r *replay) addObjects() {
 	for _, name := range names {
 		if name != "" && !known[name] {
 			known[name] = true
-			e.SetQueue(&v1alpha1.Queue{
-				ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("queue-" + name), CreationTimestamp: metav1.NewTime(epoch)},
-				Spec:       v1alpha1.QueueSpec{Weight: 1},
-			})
+			e.SetQueue(newQueue(name, v1alpha1.QueueSpec{Weight: 1}))
 		}
 	}
 	for _, n := range r.Nodes {
 		r.nodes[n.Name] = n
+		r.usage.setNode(n)
 		e.SetNode(n)
 	}
 }
@@ -202,18 +223,7 @@ func (r *replay) addTrace() error {
 		}
 		r.agenda.add(c.At, cancelled, func() { r.end(j, Cancelled) })
 	}
-	for _, n := range r.Trace.Nodes {
-		node := r.nodes[n.Node]
-		if node == nil {
-			return fmt.Errorf("the trace changes a node %q, which is not there", n.Node)
-		}
-		at := nodeUp
-		if n.State == trace.NodeDown {
-			at = nodeDown
-		}
-		r.agenda.add(n.At, at, func() { r.changeNode(node, n.State) })
-	}
-	return nil
+	return r.around.schedule()
 }
 
 // next returns the time of the next event or due session, whether a session is due then, and whether there is any.
@@ -289,6 +299,9 @@ func (r *replay) Commit(decisions []api.Decision) {
 func (r *replay) applyDecisions() {
 	for _, b := range r.binds {
 		r.run(b)
+		if r.Bound != nil {
+			r.Bound(Bind{r.clock.at, b.pod.job.ID, b.pod.number, b.node})
+		}
 	}
 	for _, p := range r.victims {
 		r.evict(p)

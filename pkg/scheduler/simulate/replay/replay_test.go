@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/replay"
 )
 
@@ -83,6 +87,57 @@ func TestReplay(t *testing.T) {
 			{"t": 15, "node": {"name": "node-00000", "state": "down"}}
 			{"t": 16, "node": {"name": "node-00000", "state": "up"}}`, nodes: "1", policy: evicting,
 			want: "a COMPLETED 0-121 2 runs 1 evicted 10s lost, urgent COMPLETED 16-21",
+		},
+		"a job that runs at the beginning stays on its nodes": {
+			given: `{"t": 0, "submit": {"name": "a", "min": 2, "request": {"cpu": "1"}, "duration": 50, "age": 60, "nodes": ["node-00001", "node-00002"]}}` + "\n" +
+				submit(0, "b", 1, 10) + `{"t": 20, "node": {"name": "node-00000", "state": "down"}}
+			{"t": 21, "node": {"name": "node-00000", "state": "up"}}`, nodes: "3",
+			want: "a COMPLETED 0-50, b COMPLETED 0-10",
+		},
+		"what is older starts first": {
+			given: submit(0, "a", 1, 10) + `{"t": 0, "submit": {"name": "b", "request": {"cpu": "1"}, "duration": 20, "age": 60}}`, nodes: "1",
+			want: "b COMPLETED 0-20, a COMPLETED 20-30",
+		},
+		"a run of unknown length ends with its limit or not at all": {
+			given: `{"t": 0, "submit": {"name": "a", "request": {"cpu": "1"}, "duration": 5, "unended": true}}
+			{"t": 0, "submit": {"name": "b", "request": {"cpu": "1"}, "duration": 5, "unended": true, "limit": 30}}
+			{"t": 0, "submit": {"name": "c", "request": {"cpu": "1"}, "duration": 5}}`, nodes: "2",
+			want: "a RUNNING 0-, b COMPLETED 0-30, c COMPLETED 30-35",
+		},
+		"roles start together": {
+			given: `{"t": 0, "submit": {"name": "a", "min": 2, "request": {"cpu": "1"}, "duration": 5, "roles": [{"pods": 1, "request": {"cpu": "2"}}]}}` +
+				"\n" + submit(0, "b", 2, 10), nodes: "count=1,cpu=4",
+			want: "a COMPLETED 0-5, b COMPLETED 5-15",
+		},
+		"nodes come, change and go": {
+			given: submit(0, "a", 2, 100) + `{"t": 10, "node": {"name": "x", "state": "up", "allocatable": {"cpu": "1"}}}
+			{"t": 30, "node": {"name": "x", "state": "up", "allocatable": {"cpu": "2"}}}
+			{"t": 150, "node": {"name": "x", "state": "down"}}` + "\n" + submit(20, "b", 1, 5) + submit(200, "c", 2, 5), nodes: "1",
+			want: "a COMPLETED 10-110, b COMPLETED 30-35, c PENDING",
+		},
+		"a taint needs a toleration": {
+			given: `{"t": 0, "node": {"name": "x", "state": "up", "allocatable": {"cpu": "9"}, "taints": [{"key": "gpu", "effect": "NoSchedule"}]}}` + "\n" +
+				submit(0, "a", 2, 5) + `{"t": 0, "submit": {"name": "b", "min": 2, "request": {"cpu": "1"}, "duration": 5, "tolerations": [{"key": "gpu", "operator": "Exists"}]}}`,
+			nodes: "1",
+			want:  "a PENDING, b COMPLETED 0-5",
+		},
+		"pods of other schedulers hold resources until they end or their node does": {
+			given: `{"t": 0, "pod": {"name": "x", "node": "node-00000", "request": {"cpu": "1"}, "duration": 20}}
+			{"t": 0, "pod": {"name": "y", "node": "node-00001", "request": {"cpu": "1"}, "duration": 5, "unended": true}}
+			{"t": 0, "pod": {"name": "z", "node": "missing", "request": {"cpu": "1"}, "duration": 5}}
+			{"t": 40, "node": {"name": "node-00001", "state": "down"}}
+			{"t": 50, "node": {"name": "node-00001", "state": "up"}}` + "\n" + submit(0, "a", 1, 5) + submit(0, "b", 2, 5), nodes: "2",
+			want: "a COMPLETED 20-25, b COMPLETED 50-55",
+		},
+		"a queue is capped from some time on": {
+			given: `{"t": 0, "queue": {"name": "q", "spec": {"weight": 1}}}
+			{"t": 5, "queue": {"name": "q", "spec": {"weight": 1, "capability": {"cpu": "1"}}}}
+			{"t": 0, "submit": {"name": "a", "queue": "q", "min": 2, "request": {"cpu": "1"}, "duration": 10}}
+			{"t": 1, "submit": {"name": "b", "queue": "q", "min": 2, "request": {"cpu": "1"}, "duration": 10}}
+			{"t": 60, "queue": {"name": "q", "spec": {"weight": 1}}}
+			{"t": 61, "queue": {"name": "q"}}
+			{"t": 80, "submit": {"name": "c", "queue": "q", "request": {"cpu": "1"}, "duration": 10}}`, nodes: "2",
+			want: "a COMPLETED 0-10, b COMPLETED 60-70, c PENDING",
 		},
 		"the replay ends early": {
 			given: submit(0, "a", 2, 100) + submit(1, "b", 2, 10) + submit(90, "c", 1, 1), nodes: "2", until: 50 * time.Second,
@@ -191,6 +246,52 @@ func TestInterruptedReplayReturnsWhatItHas(t *testing.T) {
 	}
 	if diff := cmp.Diff("a COMPLETED 0-5, b RUNNING 10-", outcomes(r)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUnendedJobsHoldNodesUntilTheEnd measures the utilisation until the end of a record, after which nothing happens any more.
+func TestUnendedJobsHoldNodesUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	given := submit(0, "a", 1, 20) + `{"t": 0, "submit": {"name": "b", "request": {"cpu": "1"}, "duration": 5, "unended": true}}`
+	o := options()
+	o.Until = 100 * time.Second
+	r, err := replay.Run(t.Context(), inputOf(t, read(t, given), "2", ""), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Summary; got.Utilisation[0].Part != .6 || got.Until != 100 {
+		t.Errorf("utilisation is %v until %v, want 0.6 until 100", got.Utilisation, got.Until)
+	}
+}
+
+// TestGivenNodesAndQueuesTakePrecedence replays a record on nodes and with queues that the caller states.
+func TestGivenNodesAndQueuesTakePrecedence(t *testing.T) {
+	t.Parallel()
+	given := `{"t": 0, "node": {"name": "node-00000", "state": "up", "allocatable": {"cpu": "1"}}}
+		{"t": 0, "node": {"name": "x", "state": "up", "allocatable": {"cpu": "1"}}}
+		{"t": 0, "queue": {"name": "q", "spec": {"weight": 1}}}
+		{"t": 0, "submit": {"name": "a", "queue": "q", "min": 5, "request": {"cpu": "1"}, "duration": 10}}
+		{"t": 0, "submit": {"name": "b", "min": 4, "request": {"cpu": "1"}, "duration": 10}}`
+	in := inputOf(t, read(t, given), "count=1,cpu=4", noReservation)
+	in.Queues = []*v1alpha1.Queue{{
+		ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: v1alpha1.QueueSpec{Weight: 1, Capability: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
+	}}
+	var binds []replay.Bind
+	o := options()
+	o.Bound = func(b replay.Bind) { binds = append(binds, b) }
+	r, err := replay.Run(t.Context(), in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("a PENDING, b COMPLETED 0-10", outcomes(r)); diff != "" {
+		t.Error(diff)
+	}
+	want := []replay.Bind{{Job: "b", Node: "node-00000"}, {Job: "b", Pod: 1, Node: "node-00000"}, {Job: "b", Pod: 2, Node: "node-00000"}, {Job: "b", Pod: 3, Node: "node-00000"}}
+	if diff := cmp.Diff(want, binds); diff != "" {
+		t.Errorf("binds (-want +got):\n%s", diff)
+	}
+	if got := r.Summary.Utilisation[0].Part; got != .8 {
+		t.Errorf("utilisation is %v, want 4 of 5 CPUs", got)
 	}
 }
 

@@ -7,52 +7,67 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
 // usage adds up which part of the cluster pods hold over time.
 type usage struct {
 	names   []v1.ResourceName
-	held    []float64 // now
-	usable  []float64 // now
-	heldFor []float64 // integral over time, in units times seconds
-	total   []float64 // integral of usable
-	up      map[string]bool
-	counts  bool // whether time counts: from the first submission on
+	held    []float64                  // now
+	usable  []float64                  // now
+	heldFor []float64                  // integral over time, in units times seconds
+	total   []float64                  // integral of usable
+	up      map[string]v1.ResourceList // what the nodes have that are up
+	counts  bool                       // whether time counts: from the first submission on
 }
 
-// newUsage returns the usage of a cluster before any pod exists. The number of pods is not a resource here.
-func newUsage(nodes []*v1.Node) *usage {
+// newUsage returns the usage of a cluster before any pod exists, with the resources of the nodes and of those that the trace
+// adds later. The number of pods is not a resource here.
+func newUsage(nodes []*v1.Node, t *trace.Trace) *usage {
 	all := v1.ResourceList{}
-	for _, n := range nodes {
-		for name, q := range n.Status.Allocatable {
+	see := func(allocatable v1.ResourceList) {
+		for name, q := range allocatable {
 			if name != v1.ResourcePods && !q.IsZero() {
 				all[name] = q
 			}
 		}
 	}
-	u := &usage{names: text.Resources(all), up: map[string]bool{}}
+	for _, n := range nodes {
+		see(n.Status.Allocatable)
+	}
+	for i := range t.Nodes {
+		see(t.Nodes[i].Allocatable)
+	}
+	u := &usage{names: text.Resources(all), up: map[string]v1.ResourceList{}}
 	for _, list := range []*[]float64{&u.held, &u.usable, &u.heldFor, &u.total} {
 		*list = make([]float64, len(u.names))
-	}
-	for _, n := range nodes {
-		u.setNode(n, true)
 	}
 	return u
 }
 
-// setNode adds or removes a node.
-func (u *usage) setNode(n *v1.Node, up bool) {
-	if u.up[n.Name] == up {
+// setNode adds a node, or changes what it has.
+func (u *usage) setNode(n *v1.Node) {
+	if has, up := u.up[n.Name]; up && equality.Semantic.DeepEqual(has, n.Status.Allocatable) {
 		return
 	}
-	u.up[n.Name] = up
-	sign := -1.0
-	if up {
-		sign = 1
-	}
-	u.addTo(u.usable, n.Status.Allocatable, sign)
+	u.removeNode(n.Name)
+	u.up[n.Name] = n.Status.Allocatable
+	u.addTo(u.usable, n.Status.Allocatable, 1)
+}
+
+// removeNode removes a node if it is there.
+func (u *usage) removeNode(name string) {
+	u.addTo(u.usable, u.up[name], -1)
+	delete(u.up, name)
+}
+
+// isUp reports whether a node exists.
+func (u *usage) isUp(node string) bool {
+	_, up := u.up[node]
+	return up
 }
 
 // add adds the request of a pod to what is held; with the sign -1, it subtracts it.

@@ -4,23 +4,31 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
 // record is one line of the format jsonl. Exactly one field beside T is set.
 type record struct {
-	T      *float64     `json:"t"`
-	Submit *submission  `json:"submit,omitempty"`
-	Cancel string       `json:"cancel,omitempty"`
-	Node   *nodeChanged `json:"node,omitempty"`
+	T      *float64      `json:"t"`
+	Submit *submission   `json:"submit,omitempty"`
+	Cancel string        `json:"cancel,omitempty"`
+	Node   *nodeChanged  `json:"node,omitempty"`
+	Queue  *queueChanged `json:"queue,omitempty"`
+	Pod    *podOfOthers  `json:"pod,omitempty"`
+	End    bool          `json:"end,omitempty"`
 }
 
 // submission is the job of a line.
@@ -34,20 +42,43 @@ type submission struct {
 	Duration *float64            `json:"duration"`        // seconds
 	Limit    float64             `json:"limit,omitempty"` // seconds; 0: none
 	Selector map[string][]string `json:"selector,omitempty"`
+	Roles    []Role              `json:"roles,omitempty"`
+
+	Age         float64         `json:"age,omitempty"` // seconds
+	Unended     bool            `json:"unended,omitempty"`
+	Nodes       []string        `json:"nodes,omitempty"`
+	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 }
 
 type nodeChanged struct {
-	Name  string    `json:"name"`
-	State NodeState `json:"state"`
+	Name        string            `json:"name"`
+	State       NodeState         `json:"state"`
+	Allocatable v1.ResourceList   `json:"allocatable,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Taints      []v1.Taint        `json:"taints,omitempty"`
+}
+
+type queueChanged struct {
+	Name string              `json:"name"`
+	Spec *v1alpha1.QueueSpec `json:"spec,omitempty"` // if missing, the queue is deleted
+}
+
+type podOfOthers struct {
+	Name     string          `json:"name"`
+	Node     string          `json:"node"`
+	Request  v1.ResourceList `json:"request"`
+	Duration *float64        `json:"duration"` // seconds
+	Unended  bool            `json:"unended,omitempty"`
 }
 
 // readJSONL reads one object per line.
 func readJSONL(l *lines, _ Options) (*Trace, error) {
 	t := &Trace{}
-	names := map[string]int{}
+	names := map[string]int{} // of jobs, with their lines
 	for {
 		line, ok := l.next()
 		if !ok {
+			t.noteUnended()
 			return t, l.err()
 		}
 		r, at, err := l.record(line)
@@ -56,27 +87,37 @@ func readJSONL(l *lines, _ Options) (*Trace, error) {
 		}
 		switch {
 		case r.Submit != nil:
-			if before, twice := names[r.Submit.Name]; twice {
-				return nil, l.errorf("submit.name: %q is the name of the job of line %d", r.Submit.Name, before)
-			}
-			names[r.Submit.Name] = l.number
-			job, err := l.submission(r.Submit)
-			if err != nil {
-				return nil, err
-			}
-			job.Submit = at
-			t.Jobs = append(t.Jobs, job)
+			err = l.addJob(t, names, r.Submit, at)
 		case r.Node != nil:
-			if r.Node.Name == "" || r.Node.State != NodeUp && r.Node.State != NodeDown && r.Node.State != NodeCordon {
-				return nil, l.errorf(`node: must have a name and the state "up", "down" or "cordon", not %q`, r.Node.State)
-			}
-			t.Nodes = append(t.Nodes, NodeEvent{at, r.Node.Name, r.Node.State})
+			err = l.addNode(t, r.Node, at)
+		case r.Queue != nil:
+			err = l.addQueue(t, r.Queue, at)
+		case r.Pod != nil:
+			err = l.addPod(t, r.Pod, at)
+		case r.End:
+			t.Record.End = max(t.Record.End, at)
 		default:
 			if _, known := names[r.Cancel]; !known {
 				return nil, l.errorf("cancel: no line before this one submits a job %q", r.Cancel)
 			}
 			t.Cancels = append(t.Cancels, Cancel{at, r.Cancel})
 		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// noteUnended notes how many jobs have an unknown run time.
+func (t *Trace) noteUnended() {
+	n := 0
+	for i := range t.Jobs {
+		if t.Jobs[i].Unended {
+			n++
+		}
+	}
+	if n > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d of %d jobs had not ended when the record did", n, len(t.Jobs)))
 	}
 }
 
@@ -92,7 +133,7 @@ func (l *lines) record(line string) (*record, time.Duration, error) {
 		return nil, 0, l.errorf("more than one object in the line")
 	}
 	kinds := 0
-	for _, set := range []bool{r.Submit != nil, r.Cancel != "", r.Node != nil} {
+	for _, set := range []bool{r.Submit != nil, r.Cancel != "", r.Node != nil, r.Queue != nil, r.Pod != nil, r.End} {
 		if set {
 			kinds++
 		}
@@ -101,7 +142,7 @@ func (l *lines) record(line string) (*record, time.Duration, error) {
 	case r.T == nil:
 		return nil, 0, l.errorf("t: the time in seconds is required")
 	case kinds != 1:
-		return nil, 0, l.errorf("must have exactly one of submit, cancel and node beside t, not %d", kinds)
+		return nil, 0, l.errorf("must have exactly one of submit, cancel, node, queue, pod and end beside t, not %d", kinds)
 	}
 	at, err := l.seconds("t", *r.T)
 	return r, at, err
@@ -112,9 +153,21 @@ func plain(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
+func (l *lines) addJob(t *Trace, names map[string]int, s *submission, at time.Duration) error {
+	if before, twice := names[s.Name]; twice {
+		return l.errorf("submit.name: %q is the name of the job of line %d", s.Name, before)
+	}
+	names[s.Name] = l.number
+	job, err := l.submission(s)
+	job.Submit = at
+	t.Jobs = append(t.Jobs, job)
+	return err
+}
+
 func (l *lines) submission(s *submission) (Job, error) {
 	job := Job{
-		ID: s.Name, Queue: s.Queue, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request, Selector: s.Selector,
+		ID: s.Name, Queue: s.Queue, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request, Selector: s.Selector, Roles: s.Roles,
+		Unended: s.Unended, Nodes: s.Nodes, Tolerations: s.Tolerations,
 	}
 	if job.Min == 0 {
 		job.Min = 1
@@ -130,52 +183,56 @@ func (l *lines) submission(s *submission) (Job, error) {
 	case job.Min < 1 || job.Replicas < job.Min || job.Replicas > math.MaxInt32:
 		return job, l.errorf("submit: min must be at least 1, and replicas at least min; they are %d and %d", job.Min, job.Replicas)
 	}
-	for name, q := range s.Request {
-		if q.Sign() < 0 {
-			return job, l.errorf("submit.request: %s must not be negative, but is %s", name, q.String())
+	err := l.checkRequest("submit.request", s.Request)
+	for i := range s.Roles {
+		if s.Roles[i].Pods < 1 || s.Roles[i].Pods > math.MaxInt32 {
+			return job, l.errorf("submit.roles[%d].pods must be at least 1, but is %d", i, s.Roles[i].Pods)
 		}
+		err = cmp.Or(err, l.checkRequest(fmt.Sprintf("submit.roles[%d].request", i), s.Roles[i].Request))
 	}
-	var err error
-	if job.Run, err = l.seconds("submit.duration", *s.Duration); err != nil {
-		return job, err
+	if len(job.Nodes) > job.Pods() {
+		err = cmp.Or(err, l.errorf("submit.nodes: %d pods cannot run on %d nodes", job.Pods(), len(job.Nodes)))
 	}
-	job.Limit, err = l.seconds("submit.limit", s.Limit)
-	return job, err
+	var errs [3]error
+	job.Run, errs[0] = l.seconds("submit.duration", *s.Duration)
+	job.Limit, errs[1] = l.seconds("submit.limit", s.Limit)
+	job.Age, errs[2] = l.seconds("submit.age", s.Age)
+	return job, cmp.Or(err, errs[0], errs[1], errs[2])
 }
 
-// WriteJSONL writes a trace in the format jsonl, by time.
-func (t *Trace) WriteJSONL(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	jobs, cancels, nodes := t.Jobs, t.Cancels, t.Nodes
-	for len(jobs)+len(cancels)+len(nodes) > 0 {
-		r := record{}
-		switch {
-		case len(jobs) > 0 && (len(cancels) == 0 || jobs[0].Submit <= cancels[0].At) && (len(nodes) == 0 || jobs[0].Submit <= nodes[0].At):
-			r = submitted(jobs[0])
-			jobs = jobs[1:]
-		case len(cancels) > 0 && (len(nodes) == 0 || cancels[0].At <= nodes[0].At):
-			r.T, r.Cancel = secondsOf(cancels[0].At), cancels[0].Job
-			cancels = cancels[1:]
-		default:
-			r.T, r.Node = secondsOf(nodes[0].At), &nodeChanged{nodes[0].Node, nodes[0].State}
-			nodes = nodes[1:]
-		}
-		if err := encoder.Encode(r); err != nil {
-			return fmt.Errorf("writing a trace: %w", err)
+func (l *lines) checkRequest(field string, request v1.ResourceList) error {
+	for _, name := range slices.Sorted(maps.Keys(request)) {
+		if q := request[name]; q.Sign() < 0 {
+			return l.errorf("%s: %s must not be negative, but is %s", field, name, q.String())
 		}
 	}
 	return nil
 }
 
-func submitted(j Job) record {
-	return record{T: secondsOf(j.Submit), Submit: &submission{
-		Name: j.ID, Queue: j.Queue, Priority: j.Priority, Min: j.Min, Replicas: j.Replicas, Request: j.Request,
-		Duration: secondsOf(j.Run), Limit: j.Limit.Seconds(), Selector: j.Selector,
-	}}
+func (l *lines) addNode(t *Trace, n *nodeChanged, at time.Duration) error {
+	if n.Name == "" || n.State != NodeUp && n.State != NodeDown && n.State != NodeCordon {
+		return l.errorf(`node: must have a name and the state "up", "down" or "cordon", not %q`, n.State)
+	}
+	if n.Allocatable == nil && len(n.Labels)+len(n.Taints) > 0 {
+		return l.errorf("node.allocatable: a node with labels or taints needs it")
+	}
+	t.Nodes = append(t.Nodes, NodeEvent{at, n.Name, n.State, n.Allocatable, n.Labels, n.Taints})
+	return l.checkRequest("node.allocatable", n.Allocatable)
 }
 
-func secondsOf(d time.Duration) *float64 {
-	s := d.Seconds()
-	return &s
+func (l *lines) addQueue(t *Trace, q *queueChanged, at time.Duration) error {
+	if q.Name == "" {
+		return l.errorf("queue.name is required")
+	}
+	t.Record.Queues = append(t.Record.Queues, QueueEvent{at, q.Name, q.Spec})
+	return nil
+}
+
+func (l *lines) addPod(t *Trace, p *podOfOthers, at time.Duration) error {
+	if p.Name == "" || p.Node == "" || p.Duration == nil {
+		return l.errorf("pod: name, node and duration are required")
+	}
+	run, err := l.seconds("pod.duration", *p.Duration)
+	t.Record.Pods = append(t.Record.Pods, Pod{at, p.Name, p.Node, run, p.Unended, p.Request})
+	return cmp.Or(l.checkRequest("pod.request", p.Request), err)
 }

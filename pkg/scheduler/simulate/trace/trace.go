@@ -28,11 +28,12 @@ type Trace struct {
 	Jobs    []Job       // by submission; ties in the order of the file
 	Cancels []Cancel    // by time
 	Nodes   []NodeEvent // by time
+	Record  Record      // what only a record of a cluster has
 	// Notes state what was left out, and how often.
 	Notes []string
 }
 
-// Job is a gang of equal pods.
+// Job is a gang of pods, which are equal unless it has roles.
 type Job struct {
 	ID       string
 	Queue    string // empty: the default queue
@@ -45,16 +46,48 @@ type Job struct {
 	Priority int32
 	// Selector has the permitted values of node labels, by label.
 	Selector map[string][]string
+	// Roles are further pods, all of which start together with the first Min.
+	Roles []Role
+
+	// Age is for how long the job existed at Submit; not 0 for jobs that were there when a record began.
+	Age time.Duration
+	// Unended is set if the job had not ended when the record did: Run is how long it had run until then.
+	Unended bool
+	// Nodes are those on which pods of the job already ran at Submit: that of the first pod, of the second, and so on.
+	Nodes       []string
+	Tolerations []v1.Toleration
 }
 
-// Affinity returns the node affinity of the pods; nil if they may run on all nodes.
-func (j *Job) Affinity() *v1.Affinity {
-	if len(j.Selector) == 0 {
+// Role are equal pods of a job that differ from its first ones.
+type Role struct {
+	Pods     int                 `json:"pods"`
+	Request  v1.ResourceList     `json:"request"`
+	Selector map[string][]string `json:"selector,omitempty"`
+
+	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
+}
+
+// Pods returns how many pods the job has.
+func (j *Job) Pods() int { return j.Replicas + j.furtherPods() }
+
+// Gang returns how many pods start together.
+func (j *Job) Gang() int { return j.Min + j.furtherPods() }
+
+func (j *Job) furtherPods() (pods int) {
+	for i := range j.Roles {
+		pods += j.Roles[i].Pods
+	}
+	return pods
+}
+
+// Affinity returns the node affinity for a selector; nil if it permits all nodes.
+func Affinity(selector map[string][]string) *v1.Affinity {
+	if len(selector) == 0 {
 		return nil
 	}
 	term := v1.NodeSelectorTerm{}
-	for _, key := range slices.Sorted(maps.Keys(j.Selector)) {
-		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: j.Selector[key]})
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: selector[key]})
 	}
 	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}},
@@ -65,23 +98,6 @@ func (j *Job) Affinity() *v1.Affinity {
 type Cancel struct {
 	At  time.Duration
 	Job string
-}
-
-// NodeState is what happens to a node.
-type NodeState string
-
-// The states of nodes. A node that is down does not exist, and its pods are lost.
-const (
-	NodeUp     NodeState = "up"
-	NodeDown   NodeState = "down"
-	NodeCordon NodeState = "cordon"
-)
-
-// NodeEvent changes a node.
-type NodeEvent struct {
-	At    time.Duration
-	Node  string
-	State NodeState
 }
 
 // reader reads one format.
@@ -139,14 +155,15 @@ func Read(format, file string, from io.Reader, o Options) (*Trace, error) {
 	if len(t.Jobs) == 0 {
 		return nil, fmt.Errorf("%s: there is no job in it", file)
 	}
-	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(b.Age, a.Age)) })
 	slices.SortStableFunc(t.Cancels, func(a, b Cancel) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(t.Nodes, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
+	t.Record.sort()
 	return t, nil
 }
 
-// Scale multiplies the rate of arrivals: 1.2 submits the same jobs in 1/1.2 of the time. Run times stay. Cancellations and
-// changes of nodes move with the arrivals.
+// Scale multiplies the rate of arrivals: 1.2 submits the same jobs in 1/1.2 of the time. Run times stay. All other events
+// move with the arrivals.
 func (t *Trace) Scale(arrivals float64) {
 	if arrivals == 1 {
 		return
@@ -161,6 +178,7 @@ func (t *Trace) Scale(arrivals float64) {
 	for i := range t.Nodes {
 		t.Nodes[i].At = scaled(t.Nodes[i].At)
 	}
+	t.Record.scale(scaled)
 }
 
 // lines are the lines of a file, with their number for errors.
