@@ -43,7 +43,7 @@ func (k GroupKey) Reference() *GroupReference {
 	_, name, _ := strings.Cut(k.Name, "/")
 	r := GroupReference{Name: name}
 	switch k.Source {
-	case SourceNative:
+	case SourceNative, SourceComposite:
 		r.API, r.Field = apiNative, fieldSchedulingGroup
 	case SourceSchedulerPlugins:
 		r.API, r.Field = apiSchedulerPlugins, "label "+LabelSchedulerPluginsGroup

@@ -88,7 +88,8 @@ type Groups interface {
 //     an orphaned job, in the queue of the commitment. A group of another namespace, which only
 //     a forged annotation names, counts as deleted;
 //  2. the label scheduling.batch-scheduler.dev/pod-group;
-//  3. the field spec.schedulingGroup, if the source native is enabled and the group is not known to be no gang;
+//  3. the field spec.schedulingGroup, if the source native is enabled and the group is not known to be no gang: the group, or
+//     the root of its tree of groups;
 //  4. the label scheduling.x-k8s.io/pod-group, if the source scheduler-plugins is enabled;
 //  5. the annotation scheduling.k8s.io/group-name of kube-batch and Volcano: a group of Volcano if that source is enabled and
 //     there is no PodGroup of this scheduler with this name;
@@ -100,7 +101,7 @@ type Groups interface {
 //  10. one shadow job per controller owner and queue, else one per pod.
 func MembershipOf(pod *v1.Pod, binding *Commitment, rule MembershipRule) Membership {
 	if binding != nil && binding.GroupUID != "" {
-		if g := rule.Groups.GroupWithUID(binding.GroupUID); g != nil && g.Namespace == pod.Namespace && !g.Basic && rule.Groups.QueueOf(g) == binding.Queue {
+		if g := rule.Groups.GroupWithUID(binding.GroupUID); g != nil && g.Namespace == pod.Namespace && g.HasJob() && rule.Groups.QueueOf(g) == binding.Queue {
 			return memberOf(g.Key())
 		}
 		id := JobID("orphaned/" + string(binding.GroupUID) + "/" + pod.Namespace + "/" + string(binding.Queue))
@@ -147,7 +148,11 @@ func (rule *MembershipRule) groupOf(pod *v1.Pod) (group GroupKey, found bool) {
 	}
 	if name := schedulingGroup(pod); name != "" && rule.Sources.Native {
 		native := GroupKey{SourceNative, pod.Namespace + "/" + name}
-		if g := rule.Groups.Group(native); g == nil || !g.Basic {
+		g := rule.Groups.Group(native)
+		switch root := g.root(); {
+		case root != "":
+			return GroupKey{SourceComposite, root}, true
+		case g == nil || !g.Basic:
 			return native, true
 		}
 	}

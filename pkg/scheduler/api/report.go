@@ -26,6 +26,7 @@ type PodGroupReport struct {
 	Namespace, Name string
 	UID             types.UID
 	Generation      int64 // of the spec that the cycle saw
+	Part            bool  // of a tree of groups: the events are those of the root
 
 	Phase                               v1alpha1.PodGroupPhase
 	Pending, Running, Succeeded, Failed int32

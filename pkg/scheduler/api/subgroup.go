@@ -23,6 +23,8 @@ type SubGroup struct {
 	Children []*SubGroup
 
 	MinMember, MinSubGroup int32
+	// Whole subgroups lose all of their members or none.
+	Whole bool
 	// SegmentSize is not 0 if the children are segments of so many members. SegmentBy is the label by which they differ.
 	SegmentSize int32
 	SegmentBy   string
@@ -65,6 +67,11 @@ func (s *SubGroup) CompleteWith(members func(*SubGroup) int32) bool {
 		}
 	}
 	return missing <= 0
+}
+
+// Runs reports whether members of the subgroup run or have succeeded, and these are all that it needs.
+func (s *SubGroup) Runs() bool {
+	return runningOrSucceeded(&s.MemberCounts) > 0 && s.Complete(runningOrSucceeded)
 }
 
 // CompleteChildren returns how many children are complete.
@@ -128,10 +135,23 @@ func LackingPods(j *JobInfo) string {
 	case s.SegmentSize > 0:
 		return fmt.Sprintf("subgroup %s has %d of %d complete segments of %d %s", s.Name, s.CompleteChildren(count), s.MinSubGroup,
 			s.SegmentSize, plural(int(s.SegmentSize), "pod", "pods"))
-	case len(s.Children) > 0:
+	case s.MinSubGroup > 0:
 		return fmt.Sprintf("subgroup %s has %d of %d complete subgroups", s.Name, s.CompleteChildren(count), s.MinSubGroup)
 	}
 	return fmt.Sprintf("subgroup %s has %d of %d pods", s.Name, s.ValidCount(), s.MinMember)
+}
+
+// Named returns the subgroup with a name, or nil.
+func (s *SubGroup) Named(name string) *SubGroup {
+	if s.Name == name {
+		return s
+	}
+	for _, c := range s.Children {
+		if named := c.Named(name); named != nil {
+			return named
+		}
+	}
+	return nil
 }
 
 // Select returns the leaf with this name, else the first leaf, in the order of the specification, whose selector matches the
@@ -226,7 +246,7 @@ func (s *SubGroup) removable(tasks []*TaskInfo) bool {
 	removable := s.CompleteWith(rest)
 	for _, t := range tasks {
 		for part := t.SubGroup(); part.Parent != nil && removable; part = part.Parent {
-			removable = part.Holding() == part.removed || part.CompleteWith(rest)
+			removable = part.Holding() == part.removed || !part.Whole && part.CompleteWith(rest)
 		}
 	}
 	for _, t := range tasks {

@@ -115,6 +115,12 @@ func (t *TaskInfo) Evictable() bool {
 // Controlled reports whether the pod has a controller, which creates another one if it is evicted.
 func (t *TaskInfo) Controlled() bool { return t.Tracking.Controlled }
 
+// Preempts reports whether pods may be evicted for t, as far as its pod and its group say.
+func (t *TaskInfo) Preempts() bool {
+	policy := t.Pod.Spec.PreemptionPolicy
+	return (policy == nil || *policy != v1.PreemptNever) && !(t.Job != nil && t.Job.Group != nil && t.Job.Group.NeverPreempts)
+}
+
 // FailedByItself reports whether the pod has failed, and was neither evicted nor deleted.
 func (t *TaskInfo) FailedByItself() bool { return t.Status == Failed && !t.Tracking.Disrupted }
 

@@ -270,6 +270,8 @@ func (v *Verdict) overShare(dims *Dimensions) string {
 // groupMessage words a verdict about the group that the pods name.
 func (v *Verdict) groupMessage() string {
 	switch {
+	case v.Group == nil && v.Detail != "": // of a tree of groups
+		return v.Detail
 	case v.Group == nil:
 		return fmt.Sprintf("PodGroup %q does not exist in the namespace of the pod; create it or correct the label %s", v.Name, v1alpha1.LabelPodGroup)
 	case v.Group.Name == "":

@@ -24,7 +24,10 @@ func basicOf(priority int64) fields {
 	return fields{"schedulingPolicy": map[string]any{"basic": map[string]any{}}, "priority": priority}
 }
 
-func wholeOf(of fields) fields { of["disruptionMode"] = "PodGroup"; return of }
+func wholeOf(of fields) fields {
+	of["disruptionMode"] = map[string]any{"all": map[string]any{}}
+	return of
+}
 
 // ofKubernetes writes PodGroups as those of Kubernetes, with the fields of their titles.
 func ofKubernetes(of map[string]fields) Option {

@@ -36,8 +36,10 @@ type API struct {
 	status     func(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error)
 }
 
-// All returns the APIs that the scheduler reads. If a source has several, those that come first are preferred.
-func All() []*API { return []*API{nativeV1alpha2(), schedulerPlugins(), volcano(), kai()} }
+// All returns the APIs that the scheduler reads. If a source has several, they follow each other, preferred ones first.
+func All() []*API {
+	return []*API{nativeV1beta1(), nativeV1alpha3(), nativeV1alpha2(), compositeV1alpha3(), schedulerPlugins(), volcano(), kai()}
+}
 
 // OfKind returns the API with a kind, or nil.
 func OfKind(kind schema.GroupVersionKind) *API {
@@ -63,6 +65,7 @@ func (a *API) Read(u *unstructured.Unstructured) *Object {
 		g = &api.Group{PodGroup: &v1alpha1.PodGroup{}, NotSupported: fmt.Sprintf("the object cannot be read: %v", err)}
 	}
 	g.Source = a.Source
+	g.TypeMeta = metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: a.Kind}
 	g.ObjectMeta = metav1.ObjectMeta{
 		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
 		ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),

@@ -49,6 +49,9 @@ func TestRead(t *testing.T) {
 		priority                      int32
 		basic, whole, protected       bool
 		protectedFrom                 int32
+		parent                        string
+		minGroups                     int32
+		neverPreempts                 bool
 	}
 	cases := map[string]struct {
 		api  *API
@@ -68,33 +71,52 @@ func TestRead(t *testing.T) {
 		"volcano, label first": {volcano(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l"}},
 		"volcano, subgroups": {volcano(), "spec: {subGroupPolicy: [{name: a}]}",
 			group{min: 1, rejected: "spec.subGroupPolicy without exactly one label in matchLabelKeys"}},
-		"volcano, topology":             {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
-		"volcano, completed":            {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
-		"volcano, failed":               {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
-		"native":                        {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
-		"native, basic":                 {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
-		"native, neither":               {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
-		"native, topology":              {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
-		"native, no topology":           {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
-		"native, claims":                {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
-		"native, one disruption":        {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, whole: true}},
-		"native, basic, one disruption": {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: PodGroup}", group{min: 1, whole: true}},
-		"native, unknown disruption":    {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: All}", group{min: 2, rejected: "spec.disruptionMode All"}},
-		"volcano, not preemptable":      {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"false\"}}, spec: {minMember: 2}}", group{min: 2, protected: true}},
-		"volcano, preemptable":          {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"true\"}}, spec: {minMember: 2}}", group{min: 2}},
-		"kai":                           {kai(), "spec: {minMember: 3, queue: q, priorityClassName: train, preemptibility: preemptible, topologyConstraint: {}}", group{min: 3, queue: "q", class: "train"}},
-		"kai, no minimum":               {kai(), "spec: {minMember: 0, queue: default-queue}", group{min: 1, queue: "default-queue", protectedFrom: 100}},
-		"kai, label first":              {kai(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l", protectedFrom: 100}},
-		"kai, not preemptible":          {kai(), "spec: {preemptibility: non-preemptible}", group{min: 1, protected: true}},
-		"kai, preemptible in part":      {kai(), "spec: {preemptibility: semi-preemptible}", group{min: 1, rejected: "spec.preemptibility semi-preemptible"}},
-		"kai, topology":                 {kai(), "spec: {preemptibility: preemptible, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}", group{min: 1, rejected: "spec.topologyConstraint"}},
-		"kai, topology of a subgroup":   {kai(), "spec: {preemptibility: preemptible, subGroups: [{name: a, minMember: 1, topologyConstraint: {topology: t, preferredTopologyLevel: rack}}]}", group{min: 1, rejected: "spec.subGroups.topologyConstraint"}},
-		"kai, delay":                    {kai(), "spec: {preemptibility: preemptible, preemptionDelay: 1m0s}", group{min: 1, rejected: "spec.preemptionDelay"}},
-		"kai, two minima":               {kai(), "spec: {preemptibility: preemptible, minMember: 2, minSubGroup: 1}", group{min: 2, rejected: "spec.minMember with spec.minSubGroup"}},
-		"kai, pool of nodes":            {kai(), "{metadata: {labels: {kai.scheduler/node-pool: a100}}, spec: {preemptibility: preemptible}}", group{min: 1, rejected: "label kai.scheduler/node-pool"}},
-		"kai, default pool":             {kai(), "{metadata: {labels: {kai.scheduler/node-pool: default}}, spec: {preemptibility: preemptible}}", group{min: 1}},
-		"kai, not used":                 {kai(), "spec: {preemptibility: preemptible, markUnschedulable: false, schedulingBackoff: 1, stalenessGracePeriod: 1m0s}", group{min: 1}},
-		"native, composite":             {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p}", group{min: 2, rejected: "spec.parentCompositePodGroupName"}},
+		"volcano, topology":                  {volcano(), "spec: {networkTopology: {mode: soft}}", group{min: 1, rejected: "spec.networkTopology"}},
+		"volcano, completed":                 {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 2, failed: 1}}", group{min: 2, phase: "Finished"}},
+		"volcano, failed":                    {volcano(), "{spec: {minMember: 2}, status: {phase: Completed, succeeded: 1, failed: 1}}", group{min: 2, phase: "Failed"}},
+		"native":                             {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: Pod}", group{min: 3, priority: 5}},
+		"native, basic":                      {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}}", group{min: 1, basic: true}},
+		"native, neither":                    {nativeV1alpha2(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
+		"native, topology":                   {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
+		"native, no topology":                {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {}}", group{min: 2}},
+		"native, claims":                     {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a}]}", group{min: 2, rejected: "spec.resourceClaims"}},
+		"native, one disruption":             {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: PodGroup}", group{min: 2, whole: true}},
+		"native, basic, one disruption":      {nativeV1alpha2(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: PodGroup}", group{min: 1, whole: true}},
+		"native, unknown disruption":         {nativeV1alpha2(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: All}", group{min: 2, rejected: "spec.disruptionMode All"}},
+		"volcano, not preemptable":           {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"false\"}}, spec: {minMember: 2}}", group{min: 2, protected: true}},
+		"volcano, preemptable":               {volcano(), "{metadata: {annotations: {volcano.sh/preemptable: \"true\"}}, spec: {minMember: 2}}", group{min: 2}},
+		"kai":                                {kai(), "spec: {minMember: 3, queue: q, priorityClassName: train, preemptibility: preemptible, topologyConstraint: {}}", group{min: 3, queue: "q", class: "train"}},
+		"kai, no minimum":                    {kai(), "spec: {minMember: 0, queue: default-queue}", group{min: 1, queue: "default-queue", protectedFrom: 100}},
+		"kai, label first":                   {kai(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: l}}, spec: {queue: q}}", group{min: 1, queue: "l", protectedFrom: 100}},
+		"kai, not preemptible":               {kai(), "spec: {preemptibility: non-preemptible}", group{min: 1, protected: true}},
+		"kai, preemptible in part":           {kai(), "spec: {preemptibility: semi-preemptible}", group{min: 1, rejected: "spec.preemptibility semi-preemptible"}},
+		"kai, topology":                      {kai(), "spec: {preemptibility: preemptible, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}", group{min: 1, rejected: "spec.topologyConstraint"}},
+		"kai, topology of a subgroup":        {kai(), "spec: {preemptibility: preemptible, subGroups: [{name: a, minMember: 1, topologyConstraint: {topology: t, preferredTopologyLevel: rack}}]}", group{min: 1, rejected: "spec.subGroups.topologyConstraint"}},
+		"kai, delay":                         {kai(), "spec: {preemptibility: preemptible, preemptionDelay: 1m0s}", group{min: 1, rejected: "spec.preemptionDelay"}},
+		"kai, two minima":                    {kai(), "spec: {preemptibility: preemptible, minMember: 2, minSubGroup: 1}", group{min: 2, rejected: "spec.minMember with spec.minSubGroup"}},
+		"kai, pool of nodes":                 {kai(), "{metadata: {labels: {kai.scheduler/node-pool: a100}}, spec: {preemptibility: preemptible}}", group{min: 1, rejected: "label kai.scheduler/node-pool"}},
+		"kai, default pool":                  {kai(), "{metadata: {labels: {kai.scheduler/node-pool: default}}, spec: {preemptibility: preemptible}}", group{min: 1}},
+		"kai, not used":                      {kai(), "spec: {preemptibility: preemptible, markUnschedulable: false, schedulingBackoff: 1, stalenessGracePeriod: 1m0s}", group{min: 1}},
+		"native 1.37":                        {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priority: 5, disruptionMode: {single: {}}, preemptionPolicy: PreemptLowerPriority}", group{min: 3, priority: 5}},
+		"native 1.37, alpha":                 {nativeV1alpha3(), "spec: {schedulingPolicy: {gang: {minCount: 3}}, priorityClassName: c}", group{min: 3, class: "c"}},
+		"native 1.37, basic":                 {nativeV1beta1(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: {single: {}}}", group{min: 1, basic: true}},
+		"native 1.37, neither":               {nativeV1beta1(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
+		"native 1.37, topology":              {nativeV1beta1(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
+		"native 1.37, no topology":           {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {topology: []}}", group{min: 2}},
+		"native 1.37, claims":                {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: a, resourceClaimName: b}]}", group{min: 2, rejected: "spec.resourceClaims"}},
+		"native 1.37, one disruption":        {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: {all: {}}}", group{min: 2, whole: true}},
+		"native 1.37, basic, one disruption": {nativeV1beta1(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: {all: {}}}", group{min: 1, whole: true}},
+		"native 1.37, later disruption":      {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: {half: {}}}", group{min: 2, rejected: "spec.disruptionMode"}},
+		"native 1.37, never preempts":        {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, preemptionPolicy: Never}", group{min: 2, neverPreempts: true}},
+		"native 1.37, later policy":          {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, preemptionPolicy: Always}", group{min: 2, rejected: "spec.preemptionPolicy Always"}},
+		"native 1.37, in a tree":             {nativeV1beta1(), "spec: {schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: p, workloadRef: {workloadName: w, templateName: t}}", group{min: 2, parent: "p"}},
+		"native 1.37, basic in a tree":       {nativeV1beta1(), "spec: {schedulingPolicy: {basic: {}}, parentCompositePodGroupName: p}", group{parent: "p"}},
+		"native 1.37, unreadable":            {nativeV1beta1(), "spec: {schedulingPolicy: gang}", group{rejected: "the object cannot be read"}},
+		"composite":                          {compositeV1alpha3(), "{metadata: {labels: {scheduling.batch-scheduler.dev/queue: q}}, spec: {schedulingPolicy: {gang: {minGroupCount: 2}}, priority: 7}}", group{min: 1, minGroups: 2, queue: "q", priority: 7}},
+		"composite, basic":                   {compositeV1alpha3(), "spec: {schedulingPolicy: {basic: {}}, parentCompositePodGroupName: p}", group{min: 1, parent: "p"}},
+		"composite, neither":                 {compositeV1alpha3(), "spec: {schedulingPolicy: {}}", group{min: 1, rejected: "spec.schedulingPolicy"}},
+		"composite, topology":                {compositeV1alpha3(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", group{min: 1, rejected: "spec.schedulingConstraints.topology"}},
+		"composite, one disruption":          {compositeV1alpha3(), "spec: {schedulingPolicy: {basic: {}}, disruptionMode: {all: {}}}", group{min: 1, whole: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +124,7 @@ func TestRead(t *testing.T) {
 			got := group{
 				min: g.Spec.MinMember, queue: g.Spec.Queue, class: g.Spec.PriorityClassName, phase: string(g.Group.Status.Phase),
 				rejected: g.NotSupported, basic: g.Basic, whole: g.Whole, protected: g.NonPreemptable,
+				parent: g.Parent, minGroups: g.MinGroups, neverPreempts: g.NeverPreempts,
 			}
 			if g.Priority != nil {
 				got.priority = *g.Priority
@@ -138,6 +161,9 @@ func TestStatus(t *testing.T) {
 	}
 	nativeCondition := func(status, reason string) string {
 		return `{"conditions":[{"type":"PodGroupScheduled","status":"` + status + `","observedGeneration":1,"lastTransitionTime":` + time + `,"reason":"` + reason + `","message":"why"}]}`
+	}
+	inTree := func(kind, status, reason string) string {
+		return strings.ReplaceAll(nativeCondition(status, reason), "PodGroupScheduled", kind+"InitiallyScheduled")
 	}
 	pool := func(reason, id string) string {
 		return `{"type":"UnschedulableOnNodePool","nodePool":"default","reason":"Unschedulable","message":"why","reasons":[{"reason":"` + reason +
@@ -179,9 +205,17 @@ func TestStatus(t *testing.T) {
 		"volcano, shown": {
 			volcano(), `{"phase":"Running","conditions":[` + condition("Scheduled", "True", "Scheduled") + `],"running":2,"succeeded":0,"failed":0}`, running, "", false,
 		},
-		"native, waiting":         {nativeV1alpha2(), "", waiting, nativeCondition("False", "Unschedulable"), true},
-		"native, running":         {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), running, nativeCondition("True", "Scheduled"), true},
-		"native, shown":           {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), waiting, "", false},
+		"native, waiting":      {nativeV1alpha2(), "", waiting, nativeCondition("False", "Unschedulable"), true},
+		"native, running":      {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), running, nativeCondition("True", "Scheduled"), true},
+		"native, shown":        {nativeV1alpha2(), nativeCondition("False", "Unschedulable"), waiting, "", false},
+		"native 1.37, waiting": {nativeV1beta1(), "", waiting, inTree("PodGroup", "False", "Unschedulable"), true},
+		"native 1.37, running": {nativeV1alpha3(), inTree("PodGroup", "False", "Unschedulable"), running, inTree("PodGroup", "True", "Scheduled"), true},
+		"native 1.37, ran":     {nativeV1beta1(), inTree("PodGroup", "True", "Scheduled"), waiting, "", false},
+		"composite, waiting":   {compositeV1alpha3(), "", waiting, inTree("CompositePodGroup", "False", "Unschedulable"), true},
+		"composite, running":   {compositeV1alpha3(), "", running, inTree("CompositePodGroup", "True", "Scheduled"), true},
+		"composite, invalid": {
+			compositeV1alpha3(), "", report(v1alpha1.PodGroupPending, v1alpha1.ReasonInvalidSubGroups, 2, 0), inTree("CompositePodGroup", "False", "Invalid"), true,
+		},
 		"kai, waiting":            {kai(), "", waiting, kaiConditions(pool("NotEnoughResources", "1")), true},
 		"kai, waiting, shown":     {kai(), kaiConditions(pool("NotEnoughResources", "1")), waiting, "", false},
 		"kai, for another reason": {kai(), kaiConditions(pool("QueueFull", "1")), waiting, kaiConditions(pool("NotEnoughResources", "2")), true},
@@ -226,6 +260,8 @@ func TestShown(t *testing.T) {
 	}{
 		"native, new":                {nativeV1alpha2(), "{}", " 0 0 0"},
 		"native, waiting":            {nativeV1alpha2(), "status: {conditions: [{type: PodGroupScheduled, status: 'False', reason: Unschedulable, message: why}]}", " 0 0 0 False Unschedulable why"},
+		"native 1.37, waiting":       {nativeV1beta1(), "status: {conditions: [{type: PodGroupInitiallyScheduled, status: 'False', reason: Unschedulable, message: why}]}", " 0 0 0 False Unschedulable why"},
+		"composite, waiting":         {compositeV1alpha3(), "status: {conditions: [{type: CompositePodGroupInitiallyScheduled, status: 'False', reason: Unschedulable, message: why}]}", " 0 0 0 False Unschedulable why"},
 		"scheduler-plugins, new":     {schedulerPlugins(), "{}", " 0 0 0"},
 		"scheduler-plugins, waiting": {schedulerPlugins(), "status: {phase: Scheduling}", "Pending 0 0 0"},
 		"scheduler-plugins, running": {schedulerPlugins(), "status: {phase: Running, running: 2, succeeded: 1, failed: 3}", "Running 2 1 3"},

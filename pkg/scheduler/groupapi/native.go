@@ -16,8 +16,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// nativeV1alpha2 returns scheduling.k8s.io/v1alpha2, which Kubernetes 1.36 serves with the feature gate GenericWorkload. A
-// later version is another API of the same source, with a reader of its own, before this one in All.
+// nativeV1alpha2 returns scheduling.k8s.io/v1alpha2, which Kubernetes 1.36 serves with the feature gate GenericWorkload.
 func nativeV1alpha2() *API {
 	return &API{
 		Source:            api.SourceNative,
@@ -25,8 +24,8 @@ func nativeV1alpha2() *API {
 		Kind:              "PodGroup",
 		StatusSubresource: true,
 		read:              readNativeV1alpha2,
-		shown:             nativeShown,
-		status:            nativeStatus,
+		shown:             nativeShown(schedulingv1alpha2.PodGroupScheduled),
+		status:            nativeStatus(schedulingv1alpha2.PodGroupScheduled, nativeReason),
 		disruption:        nativeDisruption,
 	}
 }
@@ -51,7 +50,7 @@ func readNativeV1alpha2(u *unstructured.Unstructured) (*api.Group, error) {
 	return g, nil
 }
 
-// nativeNotSupported returns the first field that the scheduler cannot honour, also one of a later version.
+// nativeNotSupported returns the first field that the scheduler cannot honour.
 func nativeNotSupported(u *unstructured.Unstructured, spec *schedulingv1alpha2.PodGroupSpec) string {
 	parent, _, _ := unstructured.NestedString(u.Object, "spec", "parentCompositePodGroupName")
 	switch {
@@ -74,32 +73,37 @@ type nativeConditions struct {
 	Conditions []metav1.Condition `json:"conditions"`
 }
 
-// nativeStatus writes the condition PodGroupScheduled as kube-scheduler does: it has one reason if the group is not
-// scheduled, and is never taken back.
-func nativeStatus(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error) {
-	var before nativeConditions
-	if err = json.Unmarshal(shown, &before); err != nil {
-		return nil, false, err
+// nativeReason returns the reason of the condition of a group that is not scheduled: kube-scheduler has one for all.
+func nativeReason(string) string { return schedulingv1alpha2.PodGroupReasonUnschedulable }
+
+// nativeStatus returns a function that writes a condition as kube-scheduler does: it is never taken back. reasonOf returns
+// the reason of a group that is not scheduled.
+func nativeStatus(kind string, reasonOf func(string) string) func([]byte, *api.PodGroupReport, metav1.Time) ([]byte, bool, error) {
+	return func(shown []byte, want *api.PodGroupReport, now metav1.Time) (next []byte, urgent bool, err error) {
+		var before nativeConditions
+		if err = json.Unmarshal(shown, &before); err != nil {
+			return nil, false, err
+		}
+		if want.Reason == "" || meta.IsStatusConditionTrue(before.Conditions, kind) {
+			return nil, false, nil
+		}
+		if !want.Scheduled && want.Phase == v1alpha1.PodGroupFailed {
+			return nil, false, nil // it is not pending any more
+		}
+		condition := metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: reasonOf(want.Reason),
+			Message: want.Message, ObservedGeneration: want.Generation, LastTransitionTime: now,
+		}
+		if want.Scheduled {
+			condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonScheduled
+		}
+		next, err = change(shown, func(s *nativeConditions) {
+			old := meta.FindStatusCondition(s.Conditions, condition.Type)
+			urgent = old == nil || old.Status != condition.Status
+			meta.SetStatusCondition(&s.Conditions, condition)
+		})
+		return next, urgent, err
 	}
-	if want.Reason == "" || meta.IsStatusConditionTrue(before.Conditions, schedulingv1alpha2.PodGroupScheduled) {
-		return nil, false, nil
-	}
-	if !want.Scheduled && want.Phase == v1alpha1.PodGroupFailed {
-		return nil, false, nil // it is not pending any more
-	}
-	condition := metav1.Condition{
-		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
-		Message: want.Message, ObservedGeneration: want.Generation, LastTransitionTime: now,
-	}
-	if want.Scheduled {
-		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonScheduled
-	}
-	next, err = change(shown, func(s *nativeConditions) {
-		old := meta.FindStatusCondition(s.Conditions, condition.Type)
-		urgent = old == nil || old.Status != condition.Status
-		meta.SetStatusCondition(&s.Conditions, condition)
-	})
-	return next, urgent, err
 }
 
 // nativeDisruption returns the condition that the preemption of kube-scheduler sets.
@@ -110,17 +114,19 @@ func nativeDisruption(message string, now metav1.Time) metav1.Condition {
 	}
 }
 
-// nativeShown reads the condition. The API has neither a phase nor counts.
-func nativeShown(status []byte) (v1alpha1.PodGroupStatus, error) {
-	var s nativeConditions
-	if err := json.Unmarshal(status, &s); err != nil {
-		return v1alpha1.PodGroupStatus{}, err
+// nativeShown returns a function that reads the condition. The API has neither a phase nor counts.
+func nativeShown(kind string) func([]byte) (v1alpha1.PodGroupStatus, error) {
+	return func(status []byte) (v1alpha1.PodGroupStatus, error) {
+		var s nativeConditions
+		if err := json.Unmarshal(status, &s); err != nil {
+			return v1alpha1.PodGroupStatus{}, err
+		}
+		var shown v1alpha1.PodGroupStatus
+		if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+			condition := *c
+			condition.Type = v1alpha1.ConditionPodGroupScheduled
+			shown.Conditions = []metav1.Condition{condition}
+		}
+		return shown, nil
 	}
-	var shown v1alpha1.PodGroupStatus
-	if c := meta.FindStatusCondition(s.Conditions, schedulingv1alpha2.PodGroupScheduled); c != nil {
-		condition := *c
-		condition.Type = v1alpha1.ConditionPodGroupScheduled
-		shown.Conditions = []metav1.Condition{condition}
-	}
-	return shown, nil
 }

@@ -6,8 +6,6 @@ package preemption
 import (
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -53,14 +51,14 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable 
 	run := 0
 	flush := func() {
 		if last != nil {
-			key = fmt.Appendf(key, "/%dx%s:%d:%t", run, last.Signature.Key(), last.Priority, preempts(last))
+			key = fmt.Appendf(key, "/%dx%s:%d:%t", run, last.Signature.Key(), last.Priority, last.Preempts())
 		}
 	}
 	for _, t := range claim.Tasks {
 		if last == nil || t.Signature != last.Signature || p.ssn.Cluster().ClassOf(t) != p.ssn.Cluster().ClassOf(last) {
 			cacheable = cacheable && !t.Signature.HasExternalResources() && !p.ssn.Cluster().ClassOf(t).AffectedByPods()
 		}
-		if last == nil || t.Signature != last.Signature || t.Priority != last.Priority || preempts(t) != preempts(last) {
+		if last == nil || t.Signature != last.Signature || t.Priority != last.Priority || t.Preempts() != last.Preempts() {
 			flush()
 			last, run = t, 0
 		}
@@ -68,10 +66,6 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable 
 	}
 	flush()
 	return string(key), cacheable
-}
-
-func preempts(t *api.TaskInfo) bool {
-	return t.Pod.Spec.PreemptionPolicy == nil || *t.Pod.Spec.PreemptionPolicy != v1.PreemptNever
 }
 
 // infeasible reports whether the negative plan cache has an entry for an equivalent claim.

@@ -224,6 +224,7 @@ func readGroups(source api.GroupSource, objects []*unstructured.Unstructured, ow
 		for _, u := range objects {
 			groups = append(groups, a.Read(u).Group)
 		}
+		break // with the preferred API
 	}
 	return groups, nil
 }

@@ -4,6 +4,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -121,7 +122,7 @@ func (r *Recorder) AmbiguousGroup(pod *v1.Pod, first, other string) {
 // Reference returns the reference by which events name a PodGroup.
 func Reference(g *api.Group) *v1.ObjectReference {
 	return &v1.ObjectReference{
-		APIVersion: g.Source.APIVersion(), Kind: "PodGroup",
+		APIVersion: cmp.Or(g.APIVersion, g.Source.APIVersion()), Kind: cmp.Or(g.Kind, "PodGroup"),
 		Namespace: g.Namespace, Name: g.Name, UID: g.UID,
 	}
 }

@@ -41,19 +41,17 @@ func (w *Watcher) Keep(sources api.GroupSources) { w.kinds.Keep(kindsOf(sources)
 // kindsOf returns the kinds of all sources but that of this scheduler.
 func kindsOf(sources api.GroupSources) []*kindwatch.Kind {
 	var kinds []*kindwatch.Kind
-	for _, source := range api.AllSources()[1:] {
-		if !sources.Has(source) {
+	for _, a := range groupapi.All() {
+		if !sources.Has(a.Source) {
 			continue
 		}
-		k := &kindwatch.Kind{Name: source.String()}
-		for _, a := range groupapi.All() {
-			if a.Source == source {
-				k.Versions = append(k.Versions, kindwatch.Version{
-					Resource: a.Resource, Read: func(u *unstructured.Unstructured) metav1.Object { return a.Read(u) },
-				})
-			}
+		if last := len(kinds) - 1; last < 0 || kinds[last].Name != a.Source.String() {
+			kinds = append(kinds, &kindwatch.Kind{Name: a.Source.String()})
 		}
-		kinds = append(kinds, k)
+		k := kinds[len(kinds)-1]
+		k.Versions = append(k.Versions, kindwatch.Version{
+			Resource: a.Resource, Read: func(u *unstructured.Unstructured) metav1.Object { return a.Read(u) },
+		})
 	}
 	return kinds
 }

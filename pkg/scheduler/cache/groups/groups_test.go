@@ -33,10 +33,15 @@ func TestSources(t *testing.T) {
 		for _, a := range groupapi.All() {
 			kinds[a.Resource] = "PodGroupList"
 			version := a.Resource.GroupVersion().String()
-			lists = append(lists, &metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{{Name: a.Resource.Resource}}})
+			served := metav1.APIResource{Name: a.Resource.Resource}
+			if at := slices.IndexFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == version }); at >= 0 {
+				lists[at].APIResources = append(lists[at].APIResources, served)
+			} else {
+				lists = append(lists, &metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{served}})
+			}
 			objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": version, "kind": a.Kind, "metadata": map[string]any{"namespace": "ns", "name": "g"},
-				"spec": map[string]any{"minMember": int64(2), "schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(2)}}},
+				"spec": map[string]any{"minMember": int64(2), "schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(2), "minGroupCount": int64(2)}}},
 			}})
 		}
 		var discovery fakediscovery.Discovery
@@ -47,15 +52,15 @@ func TestSources(t *testing.T) {
 		})
 		known := func() (names []string) {
 			synctest.Wait()
-			for _, source := range api.AllSources()[1:] {
-				if g := w.Get(source, "ns", "g"); g != nil && g.Source == source && g.Spec.MinMember == 2 {
+			for _, source := range append(api.AllSources()[1:], api.SourceComposite) {
+				if g := w.Get(source, "ns", "g"); g != nil && g.Source == source && max(g.Spec.MinMember, g.MinGroups) == 2 {
 					names = append(names, source.String())
 				}
 			}
 			return names
 		}
 		w.Enable(ctx, api.GroupSources{Native: true, Volcano: true})
-		if got, want := known(), []string{"native", "volcano"}; !slices.Equal(got, want) {
+		if got, want := known(), []string{"native", "volcano", "composite"}; !slices.Equal(got, want) {
 			t.Errorf("got groups of %q, want %q", got, want)
 		}
 		w.Enable(ctx, api.GroupSources{SchedulerPlugins: true})

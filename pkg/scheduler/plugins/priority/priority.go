@@ -7,8 +7,6 @@ package priority
 import (
 	"cmp"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -41,10 +39,10 @@ func (plugin) OnSessionOpen(ssn *framework.Session) {
 func (plugin) OnSessionClose(*framework.Session) {}
 
 // comparePriorities permits victims of strictly lower priority, rejects victims of higher priority, and abstains for
-// equal priorities. It rejects all victims for pods with preemptionPolicy Never.
+// equal priorities. It rejects all victims for pods and groups with preemptionPolicy Never.
 func comparePriorities(claim *api.Claim, unit api.Unit) api.Vote {
 	for _, t := range claim.Tasks {
-		if policy := t.Pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
+		if !t.Preempts() {
 			return api.Reject
 		}
 	}
