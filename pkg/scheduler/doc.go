@@ -34,6 +34,7 @@
 //	framework     Session, Statement and the extension points between actions and plugins
 //	nodeindex     per session: which nodes fit a task, and why the others do not
 //	model         the live model: events in, in-flight binds and evictions
+//	  grouptree   makes one gang of a tree of groups
 //	conf          the policy file
 //	metrics       what is measured
 //	groupapi      reads and writes the PodGroups of other APIs

@@ -113,7 +113,7 @@ func (r *reporter) reportGroup(ssn *framework.Session, j *api.JobInfo, report *a
 	if j.Group != nil {
 		g := groupReport(ssn, j)
 		r.possible.check(ssn, j, &g)
-		report.PodGroups = append(report.PodGroups, g)
+		report.PodGroups = append(append(report.PodGroups, g), partReports(j, &g)...)
 	}
 }
 

@@ -34,7 +34,9 @@ func (f *sourceFlag) addTo(cmd *cobra.Command) {
 }
 
 // selects reports whether the groups of a source are asked for.
-func (f *sourceFlag) selects(source api.GroupSource) bool { return f.only == nil || *f.only == source }
+func (f *sourceFlag) selects(source api.GroupSource) bool {
+	return f.only == nil || *f.only == source || *f.only == api.SourceNative && source == api.SourceComposite
+}
 
 // String implements pflag.Value.
 func (f *sourceFlag) String() string {

@@ -118,6 +118,8 @@ func groupArgument(argument string) (name string, source *api.GroupSource, ok bo
 	}
 	kind, group, _ := strings.Cut(kind, ".") // -o name prints the full name
 	switch {
+	case isAny(kind, "compositepodgroup", "compositepodgroups"):
+		return name, new(api.SourceComposite), true
 	case !isAny(kind, groupWords()...):
 		return name, nil, false
 	case group == "":

@@ -55,6 +55,9 @@ func (a *audit) auditSubGroup(what string, s *api.SubGroup, counts map[*api.SubG
 // is none.
 func subGroupName(j *api.JobInfo, t *api.TaskInfo) string {
 	specs := j.Group.Spec.SubGroups
+	if j.Source == api.SourceComposite {
+		return podGroupName(specs, t)
+	}
 	set := labels.Set{"volcano.sh/task-spec": t.Pod.Annotations["volcano.sh/task-spec"]}
 	if set["volcano.sh/task-spec"] == "" {
 		delete(set, "volcano.sh/task-spec")
@@ -76,6 +79,20 @@ func subGroupName(j *api.JobInfo, t *api.TaskInfo) string {
 		}
 		if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil && selector.Matches(set) {
 			return segmentName(s, set)
+		}
+	}
+	return ""
+}
+
+// podGroupName returns the name of the PodGroup that a member of a tree of groups names; empty if it is not in the tree.
+func podGroupName(specs []v1alpha1.SubGroup, t *api.TaskInfo) string {
+	names := t.Pod.Spec.SchedulingGroup
+	if names == nil || names.PodGroupName == nil {
+		return ""
+	}
+	for _, s := range specs {
+		if s.MinMember != nil && s.Name == *names.PodGroupName {
+			return s.Name
 		}
 	}
 	return ""

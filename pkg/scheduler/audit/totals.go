@@ -69,7 +69,7 @@ func (s *queueSums) count(phase v1alpha1.PodGroupPhase) {
 func (a *audit) auditJobObject(what string, j *api.JobInfo) {
 	if !j.Shadow() {
 		g := groups{a}.Group(api.GroupKey{Source: j.Source, Name: j.GroupName})
-		if g != nil && g.Basic {
+		if !g.HasJob() {
 			g = nil
 		}
 		expect(a, what+" group", j.Group, g)
@@ -237,7 +237,7 @@ func (a *audit) auditGroups() {
 		g := a.i.GroupsByUID[uid]
 		expect(a, "UID of group "+string(g.Key().JobID()), g.UID, uid)
 		expect(a, "group "+string(g.Key().JobID())+" by key", a.i.GroupsByKey[g.Key()], g)
-		if !g.Basic {
+		if g.HasJob() {
 			expect(a, "group "+string(g.Key().JobID())+" has a job", a.c.Jobs()[g.Key().JobID()] != nil, true)
 		}
 	}

@@ -100,7 +100,7 @@ func (c *Cache) victimJobs(decisions []api.Decision) map[string]*evict.Job {
 		}
 		if j.Group != nil {
 			job.PodGroup = events.Reference(j.Group)
-			job.Announced = j.Source == api.SourceNative
+			job.Announced = j.Source == api.SourceNative || j.Source == api.SourceComposite
 		}
 		jobs[string(j.ID)] = job
 	}

@@ -168,6 +168,8 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return groupNotFound(j)
 	case j.Group != nil && j.Group.NotSupported != "":
 		return notSupported(j)
+	case j.Group != nil && j.Group.Tree != nil && j.Group.Tree.Refusal != nil:
+		return j.Group.Tree.Refusal
 	case j.Tracking.Conflict != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonGroupConflict, Detail: j.Tracking.Conflict}
 	case j.Tracking.InvalidSubGroups != "":

@@ -159,12 +159,23 @@ func (e Events) DeletePodGroup(key string, uid types.UID) {
 
 // SetGroup adds or updates a group of any source. A group that is no gang has no job.
 func (e Events) SetGroup(g *api.Group) {
+	trees := &e.c.jobs.groups.trees
+	if !g.IsPart() && !trees.Has(g.Key()) {
+		e.setGroup(g)
+		return
+	}
+	for _, changed := range trees.Set(g) {
+		e.setGroup(changed)
+	}
+}
+
+func (e Events) setGroup(g *api.Group) {
 	key := g.Key()
 	jobs := &e.c.jobs
 	old := jobs.groups.set(key, g)
 	if old != nil && old.UID == g.UID && api.EqualGroups(old, g) {
 		j := jobs.byID[key.JobID()]
-		if j == nil || g.Basic {
+		if j == nil || !g.HasJob() {
 			return
 		}
 		j.Group = g // only metadata or status, which the scheduler writes
@@ -174,7 +185,7 @@ func (e Events) SetGroup(g *api.Group) {
 		return
 	}
 	switch {
-	case !g.Basic:
+	case g.HasJob():
 		jobs.readGroup(jobs.ofGroup(key), g)
 	case jobs.byID[key.JobID()] != nil:
 		jobs.readGroup(jobs.byID[key.JobID()], nil)
@@ -188,11 +199,14 @@ func (e Events) SetGroup(g *api.Group) {
 // DeleteGroup deletes the group with this key if it still has this UID.
 func (e Events) DeleteGroup(key api.GroupKey, uid types.UID) {
 	jobs := &e.c.jobs
+	for _, changed := range jobs.groups.trees.Delete(key, uid) {
+		e.setGroup(changed)
+	}
 	old := jobs.groups.remove(key, uid)
 	if old == nil {
 		return
 	}
-	if !old.Basic {
+	if old.HasJob() {
 		jobs.readGroup(jobs.ofGroup(key), nil)
 	}
 	e.rejoin(key, uid)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/grouptree"
 )
 
 // groupTable holds the PodGroups of all sources, and the priority classes. It implements api.Groups.
@@ -16,6 +17,7 @@ type groupTable struct {
 	byKey        map[api.GroupKey]*api.Group
 	members      memberQueues
 	priorities   map[string]int32 // of priority classes
+	trees        grouptree.Trees  // of the groups that are in one
 }
 
 var _ api.Groups = (*groupTable)(nil)

@@ -34,7 +34,7 @@ type memberQueue struct {
 
 // namesNoQueue reports whether the queue of the group is that of its pods.
 func namesNoQueue(g *api.Group) bool {
-	return g != nil && g.Source != api.SourceOwn && g.Spec.Queue == "" && !g.Basic
+	return g.HasJob() && g.Source != api.SourceOwn && g.Spec.Queue == ""
 }
 
 // resolveQueues updates the queues of groups whose pods have changed, and where their pods count.
@@ -176,17 +176,19 @@ func queueConflict(j *api.JobInfo) *api.Verdict {
 
 // membersElsewhere returns why a native group lacks pods of which some name another scheduler; nil if none do.
 func (jt *jobTable) membersElsewhere(j *api.JobInfo) *api.Verdict {
-	if j.Source != api.SourceNative || j.Valid() {
+	if j.Source != api.SourceNative && j.Source != api.SourceComposite || j.Valid() {
 		return nil
 	}
 	elsewhere, all := 0, int(j.Active())
-	for _, t := range jt.native[j.GroupName] {
-		if t.Status.Ended() {
-			continue
-		}
-		all++
-		if !slices.Contains(jt.schedulerNames, t.Pod.Spec.SchedulerName) {
-			elsewhere++
+	for _, name := range podGroupsOf(j) {
+		for _, t := range jt.native[name] {
+			if t.Job == j || t.Status.Ended() {
+				continue
+			}
+			all++
+			if !slices.Contains(jt.schedulerNames, t.Pod.Spec.SchedulerName) {
+				elsewhere++
+			}
 		}
 	}
 	if elsewhere == 0 {
@@ -194,4 +196,18 @@ func (jt *jobTable) membersElsewhere(j *api.JobInfo) *api.Verdict {
 	}
 	return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ValidCount(), Gated: j.Gated(),
 		Detail: fmt.Sprintf("%d of %d members name another scheduler", elsewhere, all)}
+}
+
+// podGroupsOf returns the namespace/name of the native groups whose pods are the members of a job.
+func podGroupsOf(j *api.JobInfo) []string {
+	if j.Source == api.SourceNative {
+		return []string{j.GroupName}
+	}
+	var names []string
+	for _, part := range j.Group.Parts() {
+		if part.Source == api.SourceNative {
+			names = append(names, part.Key().Name)
+		}
+	}
+	return names
 }

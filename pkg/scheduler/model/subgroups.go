@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,7 @@ func readSubGroups(j *api.JobInfo) {
 	if j.Group == nil || len(j.Group.Spec.SubGroups) == 0 {
 		return
 	}
-	root, err := newSubGroups(j.Group.Spec.SubGroups)
+	root, err := newSubGroups(j.Group)
 	if err != nil {
 		j.Tracking.InvalidSubGroups = err.Error()
 		return
@@ -52,7 +53,7 @@ func readSubGroups(j *api.JobInfo) {
 	root.MinMember = j.MinMember
 	j.SubGroups, j.MinMember = root, root.Need()
 	for _, t := range j.Tasks {
-		t.Tracking.SubGroup = subGroupOf(root, t.Pod)
+		t.Tracking.SubGroup = subGroupOf(j, t.Pod)
 		for s := t.SubGroup(); s != nil; s = s.Parent {
 			s.Add(t, +1)
 		}
@@ -65,16 +66,25 @@ func joinSubGroup(t *api.TaskInfo) {
 	if t.Job == nil || t.Job.SubGroups == nil {
 		t.Tracking.SubGroup = nil
 	} else {
-		t.Tracking.SubGroup = subGroupOf(t.Job.SubGroups, t.Pod)
+		t.Tracking.SubGroup = subGroupOf(t.Job, t.Pod)
 	}
 	if before != nil && before != t.SubGroup() {
 		before.Prune()
 	}
 }
 
-// subGroupOf returns the subgroup of a pod: the one that it names, else the first whose selector matches, else the root. If
-// that is divided into segments, it returns the segment, which it adds if there is none.
-func subGroupOf(root *api.SubGroup, pod *v1.Pod) *api.SubGroup {
+// subGroupOf returns the subgroup of a pod in a job: the one that it names, else the first whose selector matches, else the
+// root. In a tree of groups it is that of the PodGroup that the pod names. If the subgroup is divided into segments, it
+// returns the segment, which it adds if there is none.
+func subGroupOf(j *api.JobInfo, pod *v1.Pod) *api.SubGroup {
+	root := j.SubGroups
+	if j.Source == api.SourceComposite {
+		_, name, _ := strings.Cut(api.NativeGroupOf(pod), "/")
+		if part := j.Group.Parts()[name]; part == nil || part.Source == api.SourceComposite {
+			return root
+		}
+		return root.Named(name)
+	}
 	set := labels.Set(pod.Labels)
 	if value := pod.Annotations[api.VolcanoTaskSpec]; value != "" && !set.Has(api.VolcanoTaskSpec) {
 		set = maps.Clone(set)
@@ -115,7 +125,8 @@ func segmentOf(leaf *api.SubGroup, set labels.Set) (number int64, name string, o
 }
 
 // newSubGroups builds the tree. An error describes what users must correct.
-func newSubGroups(specs []v1alpha1.SubGroup) (*api.SubGroup, error) {
+func newSubGroups(g *api.Group) (*api.SubGroup, error) {
+	specs := g.Spec.SubGroups
 	if len(specs) > v1alpha1.MaxSubGroups {
 		return nil, fmt.Errorf("%d subgroups are too many; at most %d are allowed", len(specs), v1alpha1.MaxSubGroups)
 	}
@@ -126,7 +137,7 @@ func newSubGroups(specs []v1alpha1.SubGroup) (*api.SubGroup, error) {
 		if byName[s.Name] != nil {
 			return nil, fmt.Errorf("two subgroups have the name %q", s.Name)
 		}
-		byName[s.Name] = &api.SubGroup{Name: s.Name}
+		byName[s.Name] = &api.SubGroup{Name: s.Name, Whole: g.Parts()[s.Name].IsWhole()}
 	}
 	for i := range specs {
 		parent := byName[specs[i].Parent]
@@ -137,7 +148,12 @@ func newSubGroups(specs []v1alpha1.SubGroup) (*api.SubGroup, error) {
 		s.Parent, parent.Children = parent, append(parent.Children, s)
 	}
 	for i := range specs {
-		if err := readSubGroup(byName[specs[i].Name], &specs[i]); err != nil {
+		s := byName[specs[i].Name]
+		if g.Source == api.SourceComposite && specs[i].MinSubGroup != nil {
+			s.MinSubGroup = *specs[i].MinSubGroup // the children are other objects, which may be created later
+			continue
+		}
+		if err := readSubGroup(s, &specs[i]); err != nil {
 			return nil, fmt.Errorf("subgroup %q: %w", specs[i].Name, err)
 		}
 	}

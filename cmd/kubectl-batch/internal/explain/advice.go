@@ -74,6 +74,12 @@ func messageAdvice(reason, message string) string {
 		return "Waiting and a smaller minMember do not help. Decrease the requests of the pods, uncordon nodes, or add some."
 	case reason == v1alpha1.ReasonExceedsQueueCapability && onePod:
 		return "Waiting, more nodes and a smaller minMember do not help. Decrease the requests of the pods, name another queue, or ask an administrator to increase the capability."
+	case reason == v1alpha1.ReasonGroupNotFound && strings.HasPrefix(message, "CompositePodGroup"):
+		return "Create the CompositePodGroup, or ask an administrator whether the scheduler may read it."
+	case reason == v1alpha1.ReasonInvalidSubGroups && !strings.HasPrefix(message, "spec.subGroups"):
+		return "Correct spec.parentCompositePodGroupName of the groups: create those that the message names again with other parents, and at most 64 groups in 4 levels."
+	case reason == v1alpha1.ReasonGroupConflict && strings.HasPrefix(message, "the groups of the tree"):
+		return "Create the groups again with the same priority class and preemption policy."
 	case reason == v1alpha1.ReasonOverShare && strings.Contains(message, "spec.reclaimable is false"):
 		return "Wait until pods of the queue end. Or ask an administrator to increase the weight of the queue, or to allow it to borrow with spec.reclaimable: true; then other queues can reclaim what it borrows."
 	case reason == v1alpha1.ReasonOverShare && strings.Contains(message, "had borrowed"):

@@ -26,6 +26,8 @@ type Facts struct {
 	Group *v1alpha1.PodGroup
 	// Other is the group of another API that Group was converted from; nil for a PodGroup of this scheduler.
 	Other *api.Group
+	// PodGroups are the namespace/name of those that pods of Other name, if that is in a tree of groups; else nil.
+	PodGroups map[string]bool
 
 	// Pods are the members of the group, by name.
 	Pods []corev1.Pod
@@ -120,6 +122,9 @@ func podScheduled(p *corev1.Pod) *corev1.PodCondition {
 
 // isMember reports whether a pod counts in the group.
 func (f *Facts) isMember(pod *corev1.Pod) bool {
+	if f.PodGroups != nil {
+		return pod.Labels[v1alpha1.LabelPodGroup] == "" && f.PodGroups[api.NativeGroupOf(pod)]
+	}
 	if f.Other != nil {
 		return api.IsMember(pod, f.Other)
 	}

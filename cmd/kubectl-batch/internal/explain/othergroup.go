@@ -26,7 +26,9 @@ import (
 // PodGroup of this scheduler, otherErr what kept the reader from reading another API.
 func choose(source *api.GroupSource, name string, ownErr error, others []othergroups.Group, otherErr error) (*othergroups.Group, error) {
 	if source != nil {
-		at := slices.IndexFunc(others, func(g othergroups.Group) bool { return g.Source == *source })
+		at := slices.IndexFunc(others, func(g othergroups.Group) bool {
+			return g.Source == *source || g.Source == api.SourceComposite && *source == api.SourceNative
+		})
 		switch {
 		case *source == api.SourceOwn:
 			return nil, ownErr
@@ -72,12 +74,18 @@ func readOther(ctx context.Context, r Reader, f *Facts, g *othergroups.Group, ow
 	if err != nil {
 		return err
 	}
-	f.Other, f.Group, f.Pods = g.Group, g.PodGroup.DeepCopy(), slices.DeleteFunc(all, func(p corev1.Pod) bool {
+	if g.IsPart() {
+		if f.PodGroups, err = r.Other.PodGroupsOf(ctx, g.Group); err != nil {
+			return err
+		}
+	}
+	f.Other, f.Group = g.Group, g.PodGroup.DeepCopy()
+	f.Pods = slices.DeleteFunc(all, func(p corev1.Pod) bool {
 		if ownExists && g.Source == api.SourceVolcano { // whose name the annotation takes
 			bound := api.CommitmentOf(&p)
 			return bound == nil || bound.GroupUID != g.UID
 		}
-		return !api.IsMember(&p, g.Group)
+		return !f.isMember(&p)
 	})
 	f.Group.Status = g.Shown()
 	if f.Group.Spec.Queue == "" {
@@ -113,6 +121,9 @@ func deriveStatus(f *Facts) {
 	s, c := &f.Group.Status, count(f.Pods)
 	complete := c.running+c.succeeded >= int(max(f.Group.Spec.MinMember, 1))
 	condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionPodGroupScheduled)
+	if f.PodGroups != nil { // the minima are those of a tree
+		complete = condition != nil && condition.Status == metav1.ConditionTrue && c.running+c.succeeded > 0
+	}
 	waiting := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return waits(&p) && !foreign(&p) && podScheduled(&p) != nil })
 	switch stale := condition != nil && condition.Status == metav1.ConditionTrue; {
 	case complete:

@@ -62,7 +62,7 @@ func (w *otherGroups) patch(want api.PodGroupReport) (*patch, bool) {
 		p.minInterval, p.differFor = messageInterval, 0
 	case urgent:
 		p.minInterval, p.differFor = 0, 0
-		if !want.Scheduled && want.Reason != "" {
+		if !want.Scheduled && want.Reason != "" && !want.Part {
 			p.sent = func() { w.Events.NotScheduled(shown.Group, want.Reason, want.Message) }
 		}
 	}
