@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -22,6 +23,7 @@ import (
 
 	config "github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // text is one YAML document of a block.
@@ -37,6 +39,9 @@ const volcanoKind = "volcano"
 
 // operatorKind stands for the kinds of operators.
 const operatorKind = "operator"
+
+// laterKind stands for the kinds of scheduling.k8s.io that Kubernetes 1.37 serves.
+const laterKind = "scheduling.k8s.io of 1.37"
 
 // texts returns the YAML documents of all blocks. What has actions is a policy, with or without its kind.
 func texts(t *testing.T) []text {
@@ -67,6 +72,9 @@ func texts(t *testing.T) []text {
 			if strings.HasPrefix(head.APIVersion, "scheduling.volcano.sh/") {
 				head.Kind = volcanoKind
 			}
+			if head.APIVersion == "scheduling.k8s.io/v1beta1" || head.APIVersion == "scheduling.k8s.io/v1alpha3" {
+				head.Kind = laterKind
+			}
 			switch group, _, _ := strings.Cut(head.APIVersion, "/"); group {
 			case "argoproj.io", "kubeflow.org", "leaderworkerset.x-k8s.io", "ray.io", "sparkoperator.k8s.io", "trainer.kubeflow.org":
 				head.Kind = operatorKind
@@ -91,6 +99,8 @@ func TestYAMLIsKnownToItsLastField(t *testing.T) {
 			case valuesKind: // see checkHelm
 			case volcanoKind: // see checkConvert
 			case operatorKind: // see TestOperatorPagesAreTested
+			case laterKind:
+				checkLater(t, y.text)
 			default:
 				decode(t, y.text)
 			}
@@ -110,6 +120,41 @@ func decode(t *testing.T, text string) runtime.Object {
 		t.Fatal(err)
 	}
 	return object
+}
+
+// checkLater reads a group as the scheduler does, and compares its fields with those that the tests serve.
+func checkLater(t *testing.T, text string) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	a := groupapi.OfKind(u.GroupVersionKind())
+	if a == nil {
+		t.Fatalf("no API has %s", u.GroupVersionKind())
+	}
+	if g := a.Read(u); g.NotSupported != "" {
+		t.Error(g.NotSupported)
+	}
+	definitions, err := os.ReadFile("../integration/testdata/groups/native137.crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(definitions), "\n---\n") {
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict([]byte(document), &definition); err != nil {
+			t.Fatal(err)
+		}
+		spec, _, err := unstructured.NestedMap(u.Object, "spec")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for field := range spec {
+			if _, known := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[field]; !known && definition.Spec.Names.Kind == a.Kind {
+				t.Errorf("%s has no field spec.%s", a.Kind, field)
+			}
+		}
+	}
 }
 
 // checkKustomization looks for what it names.

@@ -35,6 +35,7 @@ func subGroupDialects() map[string]*Dialect {
 		p.Annotations[api.VolcanoTaskSpec] = p.Labels["role"]
 	}
 	return map[string]*Dialect{
+		"composite groups of Kubernetes": inTree(nil),
 		"minTaskMember of Volcano": { // it has no replicas
 			Member: inVolcano,
 			Group: translated(api.SourceVolcano, func(g *v1alpha1.PodGroup) map[string]any {

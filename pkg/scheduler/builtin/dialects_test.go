@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -32,6 +33,21 @@ func dialects() map[string]*Dialect {
 			Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) {
 				p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &g.Name}
 			},
+		},
+		"native of Kubernetes 1.36": {
+			Group: translatedIn(api.SourceNative, "v1alpha2", func(g *v1alpha1.PodGroup) map[string]any {
+				return map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(g.Spec.MinMember)}}}
+			}),
+			Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) {
+				p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &g.Name}
+			},
+		},
+		"composite": { // of one PodGroup
+			Group: translated(api.SourceComposite, func(*v1alpha1.PodGroup) map[string]any { return compositeSpec(1, "") }),
+			Parts: func(g *v1alpha1.PodGroup) []*api.Group {
+				return []*api.Group{partOf(g, api.SourceNative, "pods", podGroupSpec(g.Spec.MinMember, g.Name))}
+			},
+			Member: func(p *v1.Pod, g *v1alpha1.PodGroup, _ string) { inPart(p, g, "pods") },
 		},
 		"scheduler-plugins": {
 			Group: translated(api.SourceSchedulerPlugins, func(g *v1alpha1.PodGroup) map[string]any {
@@ -63,10 +79,55 @@ func dialects() map[string]*Dialect {
 	}
 }
 
+// compositeSpec and podGroupSpec are those of the groups of a tree, each below its parent, with a minimum or without.
+func compositeSpec(minGroups int32, parent string) map[string]any {
+	return treeSpec("minGroupCount", minGroups, parent)
+}
+
+func podGroupSpec(minCount int32, parent string) map[string]any {
+	return treeSpec("minCount", minCount, parent)
+}
+
+func treeSpec(field string, minimum int32, parent string) map[string]any {
+	spec := map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{field: int64(minimum)}}}
+	if minimum == 0 {
+		spec["schedulingPolicy"] = map[string]any{"basic": map[string]any{}}
+	}
+	if parent != "" {
+		spec["parentCompositePodGroupName"] = parent
+	}
+	return spec
+}
+
+// partOf returns a group of a tree. PodGroups and pods do not name the queue. part is unique in the tree.
+func partOf(g *v1alpha1.PodGroup, source api.GroupSource, part string, spec map[string]any) *api.Group {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	u.SetNamespace(g.Namespace)
+	u.SetName(g.Name + "-" + part)
+	u.SetUID(types.UID(string(g.UID) + "-" + part))
+	return apiOf(source, "").Read(u).Group
+}
+
+// inPart has a pod name the PodGroup of a tree.
+func inPart(p *v1.Pod, g *v1alpha1.PodGroup, part string) {
+	p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: new(g.Name + "-" + part)}
+}
+
+// apiOf returns an API of a source, the preferred one if the version is empty.
+func apiOf(source api.GroupSource, version string) *groupapi.API {
+	all := groupapi.All()
+	return all[slices.IndexFunc(all, func(a *groupapi.API) bool {
+		return a.Source == source && (version == "" || a.Resource.Version == version)
+	})]
+}
+
 // translated returns a function that writes a PodGroup as an object of another API, and reads that object. The queue is a
 // label of the object, unless it has a field for it.
 func translated(source api.GroupSource, spec func(*v1alpha1.PodGroup) map[string]any) func(*v1alpha1.PodGroup) *api.Group {
-	at := slices.IndexFunc(groupapi.All(), func(a *groupapi.API) bool { return a.Source == source })
+	return translatedIn(source, "", spec)
+}
+
+func translatedIn(source api.GroupSource, version string, spec func(*v1alpha1.PodGroup) map[string]any) func(*v1alpha1.PodGroup) *api.Group {
 	return func(g *v1alpha1.PodGroup) *api.Group {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": spec(g)}}
 		u.SetNamespace(g.Namespace)
@@ -76,7 +137,7 @@ func translated(source api.GroupSource, spec func(*v1alpha1.PodGroup) map[string
 		if source != api.SourceVolcano && source != api.SourceKAI {
 			u.SetLabels(map[string]string{v1alpha1.LabelQueue: g.Spec.Queue})
 		}
-		return groupapi.All()[at].Read(u).Group
+		return apiOf(source, version).Read(u).Group
 	}
 }
 

@@ -15,8 +15,22 @@ import (
 type Dialect struct {
 	// Group translates a PodGroup. It is nil if the dialect has no such objects.
 	Group func(*v1alpha1.PodGroup) *api.Group
+	// Parts translates it to further objects. It is nil if the dialect has one object.
+	Parts func(*v1alpha1.PodGroup) []*api.Group
 	// Member has a pod, which has its labels, name a PodGroup. title is the spelling in the rows.
 	Member func(pod *v1.Pod, group *v1alpha1.PodGroup, title string)
+}
+
+// groups returns all objects that a PodGroup is in the dialect.
+func (d *Dialect) groups(g *v1alpha1.PodGroup) []*api.Group {
+	var groups []*api.Group
+	if d.Group != nil {
+		groups = append(groups, d.Group(g))
+	}
+	if d.Parts != nil {
+		groups = append(groups, d.Parts(g)...)
+	}
+	return groups
 }
 
 // WithDialects writes each PodGroup in the dialect that a function returns for its title; nil is that of this scheduler.

@@ -136,16 +136,16 @@ func (o *objects) dialect(title string) *Dialect {
 
 func (o *objects) setGroup(title string, g *v1alpha1.PodGroup) {
 	o.groups[g.Namespace+"/"+g.Name] = g
-	if dialect := o.dialect(title); dialect.Group != nil {
-		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().SetGroup(dialect.Group(g)) })
+	for i, part := range o.dialect(title).groups(g) {
+		o.enqueue("group "+string(part.UID), func(m *model.Cluster) { m.Events().SetGroup(o.dialect(title).groups(g)[i]) })
 	}
 }
 
 // removeGroup removes a PodGroup from the models.
 func (o *objects) removeGroup(title string, g *v1alpha1.PodGroup) {
 	delete(o.groups, g.Namespace+"/"+g.Name)
-	if dialect := o.dialect(title); dialect.Group != nil {
-		o.enqueue("group "+string(g.UID), func(m *model.Cluster) { m.Events().DeleteGroup(dialect.Group(g).Key(), g.UID) })
+	for _, part := range o.dialect(title).groups(g) {
+		o.enqueue("group "+string(part.UID), func(m *model.Cluster) { m.Events().DeleteGroup(part.Key(), part.UID) })
 	}
 }
 
