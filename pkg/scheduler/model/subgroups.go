@@ -80,10 +80,10 @@ func subGroupOf(j *api.JobInfo, pod *v1.Pod) *api.SubGroup {
 	root := j.SubGroups
 	if j.Source == api.SourceComposite {
 		_, name, _ := strings.Cut(api.NativeGroupOf(pod), "/")
-		if leaf := root.Select(name, nil); leaf != nil {
-			return leaf
+		if part := j.Group.Parts()[name]; part == nil || part.Source == api.SourceComposite {
+			return root
 		}
-		return root
+		return root.Named(name)
 	}
 	set := labels.Set(pod.Labels)
 	if value := pod.Annotations[api.VolcanoTaskSpec]; value != "" && !set.Has(api.VolcanoTaskSpec) {
