@@ -70,7 +70,7 @@ func TestStartsAreKept(t *testing.T) {
 		component := framework.ComponentSpec{Name: starts.Name(), New: func(framework.Environment) (framework.Plugin, framework.Action) {
 			return starts, nil
 		}}
-		if err := registry.AddComponent(component); err != nil {
+		if err = registry.AddComponent(component); err != nil {
 			t.Fatal(err)
 		}
 		config, err := conf.Default(registry.Catalog())
