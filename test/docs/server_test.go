@@ -40,7 +40,7 @@ func TestAnAPIServerTakesIt(t *testing.T) {
 	}
 	create := dryRun(t, c)
 	for _, y := range texts(t) {
-		if slices.Contains([]string{config.SchedulerConfigurationKind, types.KustomizationKind, scrapeKind, valuesKind, volcanoKind, operatorKind}, y.kind) {
+		if slices.Contains([]string{config.SchedulerConfigurationKind, types.KustomizationKind, scrapeKind, valuesKind, volcanoKind, operatorKind, laterKind}, y.kind) {
 			continue
 		}
 		t.Run(y.at+" "+y.kind, func(t *testing.T) {

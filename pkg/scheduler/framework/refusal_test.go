@@ -27,6 +27,8 @@ func TestEqualVerdicts(t *testing.T) {
 				b.Request = api.Resource{1}
 			case name == "Start":
 				b.Start.Estimated = 1
+			case name == "Backfill":
+				b.Backfill.Until = 1
 			case name == "Nodes":
 				b.Nodes.Nearest = &api.NearestNode{}
 			case field.Kind() == reflect.Bool:
