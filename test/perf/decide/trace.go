@@ -62,7 +62,7 @@ func readOpenb(dir string) (nodes []*v1.Node, lines [][]byte, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if nodes, err = trace.ReadOpenbNodes(file, f); err != nil {
+	if nodes, err = trace.ReadNodes(file, f); err != nil {
 		return nil, nil, err
 	}
 	pods, err := os.ReadFile(filepath.Join(dir, "openb_pods.csv"))
@@ -89,7 +89,7 @@ func traceFixture(nodes []*v1.Node, jobs []trace.Job) *fixture {
 		j := &jobs[i]
 		w.add(job{
 			name: fmt.Sprintf("gang-%04d", i), queue: "a", class: low, min: j.Min, size: j.Replicas, asks: j.Request,
-			alter: func(pod *v1.Pod) { pod.Spec.Affinity = j.Affinity() },
+			alter: func(pod *v1.Pod) { pod.Spec.Affinity = trace.Affinity(j.Selector) },
 		})
 	}
 	return w

@@ -12,8 +12,9 @@ import (
 type rank int8
 
 const (
-	nodeDown rank = iota
-	podGone       // the grace period of an evicted pod has passed
+	nodeDown  rank = iota
+	podGone        // the grace period of an evicted pod has passed
+	podsReady      // the containers of a gang have started
 	jobEnd
 	nodeUp
 	submitted

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
@@ -20,6 +21,7 @@ import (
 type job struct {
 	*trace.Job
 	index int
+	queue string // of the trace, or the default queue
 	state State
 	group *v1alpha1.PodGroup
 	pods  []*pod
@@ -32,6 +34,12 @@ type job struct {
 	ended     time.Duration
 	lost      time.Duration // of runs that did not complete
 	evictions int           // of its pods
+
+	attempt  int           // how often enough pods were bound
+	starting bool          // whether the containers of the last attempt are starting
+	kept     time.Duration // of the run time, by checkpoints of runs that did not complete
+	nodes    string        // of the last run, if results are recorded
+	why      reasons       // of the wait, if results are recorded
 }
 
 // pod is a pod of a job. When it ends before its job, another one replaces it.
@@ -39,42 +47,61 @@ type pod struct {
 	*v1.Pod
 	job      *job
 	number   int
+	request  v1.ResourceList
 	replaced int  // how many pods it replaces
 	running  bool // bound, and not evicted
 }
 
 // submit creates a job.
 func (r *replay) submit(j *job) {
-	name := fmt.Sprintf("job-%08d", j.index) // the order of jobs that arrive at the same time
+	name := groupName(j)
 	created := metav1.NewTime(r.clock.Now())
-	queue := j.Queue
-	if queue == "" {
-		queue = r.DefaultQueue
-	}
-	j.state, r.usage.counts = Pending, true
+	r.usage.counts = true
 	j.group = &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), CreationTimestamp: created},
-		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Min), Queue: queue},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: j.queue},
 	}
+	r.setState(j, Pending)
 	r.cluster.Events().SetPodGroup(j.group)
-	spec := podSpec(j.Job)
 	labels := map[string]string{v1alpha1.LabelPodGroup: name}
-	j.pods = make([]*pod, j.Replicas)
-	for i := range j.pods {
-		j.pods[i] = &pod{job: j, number: i, Pod: &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: labels, Name: fmt.Sprintf("%s-%06d", name, i), CreationTimestamp: created},
-			Spec:       spec, Status: v1.PodStatus{Phase: v1.PodPending},
-		}}
-		j.pods[i].UID = types.UID(j.pods[i].Name)
-		r.set(j.pods[i])
+	add := func(pods int, request v1.ResourceList, selector map[string][]string) {
+		spec := podSpec(j.Priority, request, selector)
+		for range pods {
+			number := len(j.pods)
+			p := &pod{job: j, number: number, request: request, Pod: &v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: labels, Name: fmt.Sprintf("%s-%06d", name, number), CreationTimestamp: created},
+				Spec:       spec, Status: v1.PodStatus{Phase: v1.PodPending},
+			}}
+			p.UID = types.UID(p.Name)
+			j.pods = append(j.pods, p)
+			r.set(p)
+		}
+	}
+	j.pods = make([]*pod, 0, j.Pods())
+	add(j.Replicas, j.Request, j.Selector)
+	for _, role := range j.Roles {
+		add(role.Pods, role.Request, role.Selector)
 	}
 }
 
-// podSpec returns the specification that the pods of a job share.
-func podSpec(j *trace.Job) v1.PodSpec {
+// groupName returns the name of the PodGroup of a job. Names are in the order of jobs that arrive at the same time.
+func groupName(j *job) string { return fmt.Sprintf("job-%08d", j.index) }
+
+// jobOf returns the job of a job of the model; nil if it is none of the trace.
+func (r *replay) jobOf(info *api.JobInfo) *job {
+	for _, t := range info.Tasks {
+		if p := r.pods[t.Pod.UID]; p != nil {
+			return p.job
+		}
+	}
+	return nil
+}
+
+// podSpec returns the specification that equal pods share.
+func podSpec(priority int32, request v1.ResourceList, selector map[string][]string) v1.PodSpec {
 	return v1.PodSpec{
-		SchedulerName: schedulerName, Priority: ptr.To(j.Priority), Affinity: j.Affinity(),
-		Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: j.Request}}},
+		SchedulerName: schedulerName, Priority: ptr.To(priority), Affinity: trace.Affinity(selector),
+		Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: request}}},
 	}
 }
 
@@ -92,27 +119,55 @@ func (r *replay) run(b bind) {
 	bound.Annotations = map[string]string{v1alpha1.AnnotationQueue: b.queue, v1alpha1.AnnotationPodGroupUID: b.group}
 	p.Pod, p.running = &bound, true
 	r.set(p)
-	r.usage.add(j.Request, 1)
-	if j.running++; j.running < j.Min || j.atWork {
+	r.usage.add(p.request, 1)
+	r.recorder.use(b.node, p.request, 1)
+	if j.running++; j.running < j.Gang() || j.atWork || j.starting {
 		return
 	}
+	if r.StartDelay == 0 {
+		r.begin(j)
+		return
+	}
+	j.attempt++
+	j.starting = true
+	attempt := j.attempt
+	r.agenda.add(r.clock.at+r.StartDelay, podsReady, func() {
+		if j.starting && j.attempt == attempt {
+			j.starting = false
+			r.begin(j)
+		}
+	})
+}
+
+// begin begins a run.
+func (r *replay) begin(j *job) {
 	if j.runs++; j.runs == 1 {
 		j.first = r.clock.at
+		r.recorder.started(j, r.clock.at)
 	}
-	j.began, j.atWork, j.state = r.clock.at, true, Running
+	j.began, j.atWork = r.clock.at, true
+	r.setState(j, Running)
+	r.recorder.placed(j)
 	number := j.runs
-	r.agenda.add(r.clock.at+j.Run, jobEnd, func() {
+	r.agenda.add(r.clock.at+j.Run-j.kept, jobEnd, func() {
 		if j.runs == number && j.atWork {
 			r.end(j, Completed)
 		}
 	})
 }
 
+// setState sets the state of a job.
+func (r *replay) setState(j *job, state State) {
+	r.recorder.moved(j, j.state, state)
+	j.state = state
+}
+
 // evict begins the deletion of a pod.
-func (r *replay) evict(p *pod) {
+func (r *replay) evict(v victim) {
+	p := v.pod
 	r.evicted++
 	p.job.evictions++
-	r.stop(p)
+	r.recorder.evicted(v, r.clock.at, r.stop(p))
 	gone := r.clock.at + r.EvictionGrace
 	deleted := *p.Pod
 	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(epoch.Add(gone)))
@@ -127,17 +182,35 @@ func (r *replay) evict(p *pod) {
 	})
 }
 
-// stop records that a pod does not work any more, although it may still hold its resources.
-func (r *replay) stop(p *pod) {
+// stop records that a pod does not work any more, although it may still hold its resources. If that ends the run of its job,
+// it returns how much of its work is lost.
+func (r *replay) stop(p *pod) (lost time.Duration) {
 	j := p.job
 	if !p.running {
-		return
+		return 0
 	}
 	p.running = false
-	if j.running--; j.atWork && j.running < j.Min {
-		j.atWork, j.state = false, Pending
-		j.lost += r.clock.at - j.began
+	if j.running--; j.running >= j.Gang() {
+		return 0
 	}
+	j.starting = false
+	if j.atWork {
+		j.atWork = false
+		r.setState(j, Pending)
+		lost = r.lose(j)
+	}
+	return lost
+}
+
+// lose ends a run that has not completed: work since the last checkpoint is lost. Without checkpoints, all of it is.
+func (r *replay) lose(j *job) (lost time.Duration) {
+	done, kept := j.kept+r.clock.at-j.began, time.Duration(0)
+	if r.Checkpoint > 0 {
+		kept = max(j.kept, done-done%r.Checkpoint)
+	}
+	lost, j.kept = done-kept, kept
+	j.lost += lost
+	return lost
 }
 
 // replace deletes a pod, which works no more, and creates the one that its controller creates in its place.
@@ -158,7 +231,8 @@ func (r *replay) replace(p *pod) {
 // remove deletes a pod.
 func (r *replay) remove(p *pod) {
 	if p.Spec.NodeName != "" {
-		r.usage.add(p.job.Request, -1)
+		r.usage.add(p.request, -1)
+		r.recorder.use(p.Spec.NodeName, p.request, -1)
 	}
 	r.cluster.Events().DeletePod(p.UID)
 	delete(r.pods, p.UID)
@@ -170,16 +244,20 @@ func (r *replay) end(j *job, state State) {
 		return
 	}
 	r.done++
-	if state == Cancelled && j.atWork {
-		j.lost += r.clock.at - j.began
+	switch {
+	case state == Completed:
+		j.kept = j.Run
+	case j.atWork:
+		r.lose(j)
 	}
-	j.state, j.ended, j.atWork = state, r.clock.at, false
+	r.setState(j, state)
+	j.ended, j.atWork, j.starting = r.clock.at, false, false
 	for _, p := range j.pods {
 		r.remove(p)
 	}
 	r.cluster.Events().DeletePodGroup(namespace+"/"+j.group.Name, j.group.UID)
 	j.pods, j.group, j.running = nil, nil, 0
-	r.utilisation = r.usage.utilisation()
+	r.usedUntilEnd = r.usage.snapshot()
 }
 
 // changeNode applies a change of a node. The pods of a node that is down are replaced at once.
@@ -188,6 +266,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	changed.Spec.Unschedulable = state == trace.NodeCordon
 	if state != trace.NodeDown {
 		r.usage.setNode(node, true)
+		r.recorder.setNode(node, true)
 		r.cluster.Events().SetNode(&changed)
 		return
 	}
@@ -195,6 +274,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	for _, p := range r.podsOn(node.Name) {
 		r.replace(p)
 	}
+	r.recorder.setNode(node, false)
 	r.cluster.Events().DeleteNode(node.Name)
 }
 

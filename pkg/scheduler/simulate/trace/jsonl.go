@@ -4,15 +4,21 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // record is one line of the format jsonl. Exactly one field beside T is set.
@@ -21,12 +27,14 @@ type record struct {
 	Submit *submission  `json:"submit,omitempty"`
 	Cancel string       `json:"cancel,omitempty"`
 	Node   *nodeChanged `json:"node,omitempty"`
+	Note   string       `json:"note,omitempty"` // what the conversion from another format left out
 }
 
 // submission is the job of a line.
 type submission struct {
 	Name     string              `json:"name"`
 	Queue    string              `json:"queue,omitempty"`
+	User     string              `json:"user,omitempty"`
 	Priority int32               `json:"priority,omitempty"`
 	Min      int                 `json:"min,omitempty"`      // 1 if missing
 	Replicas int                 `json:"replicas,omitempty"` // min if missing
@@ -34,6 +42,7 @@ type submission struct {
 	Duration *float64            `json:"duration"`        // seconds
 	Limit    float64             `json:"limit,omitempty"` // seconds; 0: none
 	Selector map[string][]string `json:"selector,omitempty"`
+	Roles    []Role              `json:"roles,omitempty"`
 }
 
 type nodeChanged struct {
@@ -71,6 +80,8 @@ func readJSONL(l *lines, _ Options) (*Trace, error) {
 				return nil, l.errorf(`node: must have a name and the state "up", "down" or "cordon", not %q`, r.Node.State)
 			}
 			t.Nodes = append(t.Nodes, NodeEvent{at, r.Node.Name, r.Node.State})
+		case r.Note != "":
+			t.Notes = append(t.Notes, r.Note)
 		default:
 			if _, known := names[r.Cancel]; !known {
 				return nil, l.errorf("cancel: no line before this one submits a job %q", r.Cancel)
@@ -92,7 +103,7 @@ func (l *lines) record(line string) (*record, time.Duration, error) {
 		return nil, 0, l.errorf("more than one object in the line")
 	}
 	kinds := 0
-	for _, set := range []bool{r.Submit != nil, r.Cancel != "", r.Node != nil} {
+	for _, set := range []bool{r.Submit != nil, r.Cancel != "", r.Node != nil, r.Note != ""} {
 		if set {
 			kinds++
 		}
@@ -101,20 +112,38 @@ func (l *lines) record(line string) (*record, time.Duration, error) {
 	case r.T == nil:
 		return nil, 0, l.errorf("t: the time in seconds is required")
 	case kinds != 1:
-		return nil, 0, l.errorf("must have exactly one of submit, cancel and node beside t, not %d", kinds)
+		return nil, 0, l.errorf("must have exactly one of submit, cancel, node and note beside t, not %d", kinds)
 	}
 	at, err := l.seconds("t", *r.T)
 	return r, at, err
 }
 
-// plain returns an error of encoding/json without its name.
+// plain returns an error of encoding/json without its name, and with a suggestion if it is about an unknown field.
 func plain(err error) error {
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if quoted, unknown := strings.CutPrefix(text, "unknown field "); unknown {
+		if best, ok := api.Closest(strings.Trim(quoted, `"`), fields()); ok {
+			text += fmt.Sprintf("; did you mean %q?", best)
+		}
+	}
+	return errors.New(text)
+}
+
+// fields returns the names of all fields of a line.
+func fields() (names []string) {
+	for _, t := range []reflect.Type{reflect.TypeFor[record](), reflect.TypeFor[submission](), reflect.TypeFor[nodeChanged](), reflect.TypeFor[Role]()} {
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (l *lines) submission(s *submission) (Job, error) {
 	job := Job{
-		ID: s.Name, Queue: s.Queue, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request, Selector: s.Selector,
+		ID: s.Name, Queue: s.Queue, User: s.User, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request,
+		Selector: s.Selector, Roles: s.Roles,
 	}
 	if job.Min == 0 {
 		job.Min = 1
@@ -130,12 +159,16 @@ func (l *lines) submission(s *submission) (Job, error) {
 	case job.Min < 1 || job.Replicas < job.Min || job.Replicas > math.MaxInt32:
 		return job, l.errorf("submit: min must be at least 1, and replicas at least min; they are %d and %d", job.Min, job.Replicas)
 	}
-	for name, q := range s.Request {
-		if q.Sign() < 0 {
-			return job, l.errorf("submit.request: %s must not be negative, but is %s", name, q.String())
+	err := l.checkRequest("submit.request", s.Request)
+	for i := range s.Roles {
+		if s.Roles[i].Pods < 1 || s.Roles[i].Pods > math.MaxInt32 {
+			return job, l.errorf("submit.roles[%d].pods must be at least 1, but is %d", i, s.Roles[i].Pods)
 		}
+		err = cmp.Or(err, l.checkRequest(fmt.Sprintf("submit.roles[%d].request", i), s.Roles[i].Request))
 	}
-	var err error
+	if err != nil {
+		return job, err
+	}
 	if job.Run, err = l.seconds("submit.duration", *s.Duration); err != nil {
 		return job, err
 	}
@@ -143,10 +176,24 @@ func (l *lines) submission(s *submission) (Job, error) {
 	return job, err
 }
 
-// WriteJSONL writes a trace in the format jsonl, by time.
+func (l *lines) checkRequest(field string, request v1.ResourceList) error {
+	for _, name := range slices.Sorted(maps.Keys(request)) {
+		if q := request[name]; q.Sign() < 0 {
+			return l.errorf("%s: %s must not be negative, but is %s", field, name, q.String())
+		}
+	}
+	return nil
+}
+
+// WriteJSONL writes a trace in the format jsonl, by time. A replay of what it writes has the same results.
 func (t *Trace) WriteJSONL(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
+	for _, note := range t.Notes {
+		if err := encoder.Encode(record{T: secondsOf(0), Note: note}); err != nil {
+			return fmt.Errorf("writing a trace: %w", err)
+		}
+	}
 	jobs, cancels, nodes := t.Jobs, t.Cancels, t.Nodes
 	for len(jobs)+len(cancels)+len(nodes) > 0 {
 		r := record{}
@@ -170,8 +217,8 @@ func (t *Trace) WriteJSONL(w io.Writer) error {
 
 func submitted(j Job) record {
 	return record{T: secondsOf(j.Submit), Submit: &submission{
-		Name: j.ID, Queue: j.Queue, Priority: j.Priority, Min: j.Min, Replicas: j.Replicas, Request: j.Request,
-		Duration: secondsOf(j.Run), Limit: j.Limit.Seconds(), Selector: j.Selector,
+		Name: j.ID, Queue: j.Queue, User: j.User, Priority: j.Priority, Min: j.Min, Replicas: j.Replicas, Request: j.Request,
+		Duration: secondsOf(j.Run), Limit: j.Limit.Seconds(), Selector: j.Selector, Roles: j.Roles,
 	}}
 }
 
