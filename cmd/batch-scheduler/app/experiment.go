@@ -262,8 +262,11 @@ func (e *experiment) writeFiles(dir string) error {
 		}
 	}
 	page := report.Page{
-		Workload: e.workload(), Version: version.Version(), Nodes: len(e.in.Nodes), Runs: e.runs,
+		Workload: e.workload(), Nodes: len(e.in.Nodes), Runs: e.runs,
 		Comparisons: e.comparisons(), Sweep: e.sweepResult(), Replicas: e.replicaResults(),
+	}
+	if v := version.Version(); v != version.Unknown {
+		page.Version = v
 	}
 	add := func(name string, value any) {
 		files = append(files, results.File{Name: name, Write: func(w io.Writer) error { return results.WriteJSON(w, value) }})

@@ -43,7 +43,7 @@ func (r *replay) result() *Result {
 		})
 	}
 	s := &result.Summary
-	s.measure(result.Jobs, (len(r.Nodes)+1)/2)
+	s.measure(result.Jobs, (len(r.Nodes)+1)/2, r.clock.at)
 	s.Until, s.Sessions, s.Evictions = r.clock.at.Seconds(), r.sessionCount, r.evicted
 	used := r.usedUntilEnd
 	if r.done < len(result.Jobs) || used.total == nil {
@@ -59,7 +59,7 @@ func (r *replay) result() *Result {
 }
 
 // measure sets what follows from the jobs.
-func (s *Summary) measure(jobs []Job, large int) {
+func (s *Summary) measure(jobs []Job, large int, now time.Duration) {
 	s.Jobs, s.LargeJobPods = len(jobs), large
 	var waits []float64
 	var slowdown float64
@@ -97,16 +97,17 @@ func (s *Summary) measure(jobs []Job, large int) {
 		s.MeanBoundedSlowdown = round(slowdown / float64(s.Completed))
 	}
 	s.Wait = waitOf(waits)
-	s.measureSizes(jobs)
+	s.measureSizes(jobs, now)
 }
 
-// measureSizes sets the waits by size.
-func (s *Summary) measureSizes(jobs []Job) {
+// measureSizes sets the waits by size. A policy under which large jobs never start must not look as if they did not wait, so
+// these count with their wait until now.
+func (s *Summary) measureSizes(jobs []Job, now time.Duration) {
 	s.SizeUnit, s.GangSize, s.Sizes = "pods", gangSize, []SizeClass{}
 	if slices.ContainsFunc(jobs, func(j Job) bool { return j.GPUs > 0 }) {
 		s.SizeUnit = "GPUs"
 	}
-	var counts [len(sizeSteps)]int
+	var started [len(sizeSteps)]int
 	var waits [len(sizeSteps)][]float64
 	var gangs []float64
 	for i := range jobs {
@@ -115,21 +116,20 @@ func (s *Summary) measureSizes(jobs []Job) {
 		for sizeSteps[class] > size {
 			class--
 		}
-		counts[class]++
-		if j.Runs == 0 {
-			continue
+		if j.Runs > 0 {
+			started[class]++
 		}
-		waits[class] = append(waits[class], j.Wait().Seconds())
-		if size >= gangSize {
-			gangs = append(gangs, j.Wait().Seconds())
+		wait := j.WaitUntil(now).Seconds()
+		if waits[class] = append(waits[class], wait); size >= gangSize {
+			gangs = append(gangs, wait)
 		}
 	}
 	s.Gangs = waitOf(gangs)
-	for i, n := range counts {
-		if n == 0 {
+	for i := range waits {
+		if len(waits[i]) == 0 {
 			continue
 		}
-		class := SizeClass{Least: sizeSteps[i], Jobs: n, Started: len(waits[i]), Wait: waitOf(waits[i])}
+		class := SizeClass{Least: sizeSteps[i], Jobs: len(waits[i]), Started: started[i], Wait: waitOf(waits[i])}
 		if i+1 < len(sizeSteps) {
 			class.Most = sizeSteps[i+1] - 1
 		}

@@ -107,7 +107,7 @@ type Summary struct {
 	// SizeUnit is what Sizes count: GPUs, or pods if no job requests GPUs.
 	SizeUnit string      `json:"sizeUnit"`
 	Sizes    []SizeClass `json:"sizes"`
-	// Gangs is the wait of jobs of GangSize or more.
+	// Gangs is the wait of jobs of GangSize or more, as in Sizes.
 	Gangs    Wait  `json:"waitOfGangsSeconds"`
 	GangSize int64 `json:"gangSize"`
 	// Queues, Jain and Longest are missing unless the options asked for a record.
@@ -154,7 +154,7 @@ type SizeClass struct {
 	Least int64 `json:"least"`
 	Most  int64 `json:"most,omitempty"` // 0: without limit
 	Jobs  int   `json:"jobs"`
-	// Started are the jobs that Wait is about.
+	// Started jobs have begun a first run. Wait is about all jobs; that of others lasts until the end of the replay.
 	Started int  `json:"started"`
 	Wait    Wait `json:"waitSeconds"`
 }

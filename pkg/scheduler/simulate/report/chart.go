@@ -66,14 +66,11 @@ func averages(steps []step, begin, end float64) []float64 {
 			until = min(end, steps[i+1].at)
 		}
 		from := max(begin, s.at)
-		for from < until {
-			bin := min(bins-1, int((from-begin)/width))
-			to := min(until, begin+float64(bin+1)*width)
-			if to <= from { // rounding
-				to = until
+		for bin := max(0, int((from-begin)/width)-1); bin < bins && from < until; bin++ { // from the bin before, if the division rounds up
+			if to := min(until, begin+float64(bin+1)*width); to > from {
+				means[bin] += s.value * (to - from) / width
+				from = to
 			}
-			means[bin] += s.value * (to - from) / width
-			from = to
 		}
 	}
 	return means

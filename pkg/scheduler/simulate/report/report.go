@@ -29,7 +29,7 @@ const mostRows = 50
 // Page is the content of a page. Runs has at least one element, the others may be empty.
 type Page struct {
 	Workload    string
-	Version     string
+	Version     string // empty if it is not known
 	Nodes       int
 	Runs        []*results.Run // with records
 	Comparisons []*results.Comparison

@@ -6,6 +6,7 @@ package results
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 
@@ -23,7 +24,7 @@ type Measure struct {
 // Measures are those by which policies are compared.
 func Measures() []Measure {
 	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
-	count := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	count := func(x float64) string { return strconv.FormatFloat(math.Round(10*x)/10, 'f', -1, 64) }
 	return []Measure{
 		{"Utilisation", func(s *replay.Summary) float64 { return replay.Main(s.Utilisation).Part }, percent},
 		{"Goodput", func(s *replay.Summary) float64 { return replay.Main(s.Goodput).Part }, percent},
