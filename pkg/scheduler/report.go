@@ -156,6 +156,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		Running:    j.Running() + j.Count(api.Releasing) + j.Count(api.Unknown),
 		Succeeded:  j.Count(api.Succeeded),
 		Failed:     j.Count(api.Failed),
+		Started:    j.Started,
 	}
 	switch outcome, failed := ssn.Outcome(j), failedBinds(j); {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():
@@ -166,7 +167,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims()
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Nearest(dims)
-		g.Plugins = outcome.Plugins(dims)
+		g.Plugins, g.Start = outcome.Plugins(dims), outcome.Job.Start
 		if outcome.DegradedFor > 0 && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangDegraded
 			g.Message = fmt.Sprintf("only %d of the %d pods that must run together have been running for more than %s; %s", j.Holding(), j.MinMember, outcome.DegradedFor, g.Message)
@@ -178,6 +179,9 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	}
 	if class, unknown := j.UnknownPriorityClass(); unknown && g.Message != "" {
 		g.Message += fmt.Sprintf("; priority class %s does not exist, so the highest priority of the pods is used", class)
+	}
+	if invalid := j.Tracking.InvalidRunTime; invalid != "" && g.Message != "" {
+		g.Message += "; run time ignored: " + invalid
 	}
 	return g
 }

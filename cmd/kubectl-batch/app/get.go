@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ type getOptions struct {
 	selector   string
 	sortBy     string
 	source     sourceFlag // of PodGroups
+	start      bool       // shows run times and starts of PodGroups
 }
 
 func newGetCommand(c cluster) *cobra.Command {
@@ -40,6 +42,7 @@ func newGetCommand(c cluster) *cobra.Command {
 		Example: `  kubectl batch get podgroups                # of the current namespace
   kubectl batch get podgroups -A -o wide     # of all namespaces, with messages
   kubectl batch get podgroups train --watch  # and print each change
+  kubectl batch get podgroups --start        # when they start, and run times
   kubectl batch get podgroups -l team=a --sort-by .metadata.creationTimestamp
   kubectl batch get pg -o custom-columns=NAME:.metadata.name,MIN:.spec.minMember
   kubectl batch get queues -o yaml`,
@@ -65,6 +68,11 @@ node, PEND the number of pods without, MIN the number of pods that must start
 together. -o wide adds the message of the scheduler, the position in the order
 of the queue, and the last eviction.
 
+--start shows when PodGroups start, and for how long they may run. START is the
+start of those that have started, else the planned one, and LATEST when they
+start at the latest; "-" is not known. LIMIT is the limit of the run time of
+the PodGroup, else of its queue; the limits of single pods are not read.
+
 PodGroups of other APIs are listed too, if the API server serves them and you
 may read them. SOURCE is the API, as in groupSources of the policy; it is shown
 if there are several, and with -o wide. "-" is what an API has no field for.`,
@@ -77,6 +85,9 @@ if there are several, and with -o wide. "-" is what an API has no field for.`,
 			connected, namespace, err := open(c)
 			if err != nil {
 				return err
+			}
+			if o.start && o.output != "" && o.output != formatWide {
+				return errors.New("--start and -o cannot be combined, except for -o wide")
 			}
 			if o.all {
 				namespace = metav1.NamespaceAll
@@ -92,6 +103,7 @@ if there are several, and with -o wide. "-" is what an API has no field for.`,
 		},
 	}
 	o.source.addTo(cmd)
+	cmd.Flags().BoolVar(&o.start, "start", false, "list when the PodGroups start, and for how long they may run")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the PodGroups of all namespaces")
 	return cmd
 }
@@ -100,7 +112,7 @@ if there are several, and with -o wide. "-" is what an API has no field for.`,
 // positions in the queues, which are as old as that.
 func groupTable(ctx context.Context, connected clients, o getOptions, several bool) func([]show.Group, show.Options) text.Table {
 	var queues map[string]*v1alpha1.Queue
-	if o.output == formatWide {
+	if o.output == formatWide || o.start {
 		queues = queuesByName(ctx, connected)
 	}
 	first, sources := true, o.output == formatWide || o.watch && several
@@ -109,6 +121,9 @@ func groupTable(ctx context.Context, connected clients, o getOptions, several bo
 			sources = sources || show.SeveralSources(list)
 		}
 		options.Sources, options.Queues = sources, queues
+		if o.start {
+			return show.Starts(list, options)
+		}
 		first, queues = false, nil
 		return show.Groups(list, options)
 	}

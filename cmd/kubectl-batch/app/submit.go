@@ -51,7 +51,8 @@ completionMode and its own podFailurePolicy, and gets no podFailurePolicy if it
 restarts containers. submit warns if an eviction would end or delay the Job.
 
 With --time, a pod that runs for longer fails, and the Job with it, unless the
-file sets backoffLimit.`,
+file sets backoffLimit. The PodGroup gets the same limit, so that the scheduler
+knows when its nodes are free again; --expected-time is an estimate for that.`,
 		Example: `  kubectl batch submit --name train --replicas 8 --gpu 1 --image trainer:7
   kubectl batch submit --name nap --cpu 1 --image busybox:1.37 -- sleep 60
   kubectl batch submit -f job.yaml --queue research --time 12h
@@ -116,6 +117,7 @@ func (o *submitOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.spec.Queue, "queue", "", "queue of the PodGroup (default the default queue of the scheduler)")
 	flags.StringVar(&o.spec.PriorityClass, "priority-class", "", "priority class of the PodGroup (default that of its pods)")
 	flags.Var((*timeLimit)(&o.spec.Time), "time", "for how long each pod may run, such as 90m, 2d or, as for Slurm, 1-12:00:00; the time that it waits does not count")
+	flags.Var((*timeLimit)(&o.spec.Expected), "expected-time", "for how long the gang is expected to run, at most --time; for planning alone")
 	flags.StringVar(&o.spec.Image, "image", "", "container image")
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with a Job, or a Job and a PodGroup; - for standard input")
 	flags.StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (send no request) or server (store no object)")
@@ -134,6 +136,8 @@ func (o *submitOptions) gang(cmd *cobra.Command) (gang.Gang, error) {
 		return gang.Gang{}, fmt.Errorf("--dry-run: unknown value %q; valid values: none, client, server", o.dryRun)
 	case cmd.Flags().Changed("time") && o.spec.Time < time.Second:
 		return gang.Gang{}, fmt.Errorf("--time: %s is invalid; it must be at least 1s", o.spec.Time)
+	case cmd.Flags().Changed("expected-time") && o.spec.Expected < time.Second:
+		return gang.Gang{}, fmt.Errorf("--expected-time: %s is invalid; it must be at least 1s", o.spec.Expected)
 	case cmd.Flags().Changed("min") && o.spec.Min < 1:
 		return gang.Gang{}, fmt.Errorf("--min: %d is invalid; it must be at least 1", o.spec.Min)
 	case o.file == "":

@@ -29,6 +29,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &schedulingv1alpha1.QueueApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueuedJob"):
 		return &schedulingv1alpha1.QueuedJobApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("QueueExecutionTime"):
+		return &schedulingv1alpha1.QueueExecutionTimeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueueGroups"):
 		return &schedulingv1alpha1.QueueGroupsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueueOrder"):

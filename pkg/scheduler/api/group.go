@@ -69,6 +69,9 @@ type Group struct {
 	NotSupported string
 	// Priority is a number that the group itself has; nil if its priority is that of its class or of its pods.
 	Priority *int32
+	// RunTime is what the group declares. InvalidRunTime says what of it cannot be read, and why; empty if all can.
+	RunTime        RunTime
+	InvalidRunTime string
 	// Basic groups are no gangs: their pods count as if they named no group.
 	Basic bool
 	// Whole groups lose all of their pods or none: no pod is evicted as surplus.
@@ -88,13 +91,17 @@ func (g *Group) IsNonPreemptable(priority int32) bool {
 }
 
 // OwnGroup returns a PodGroup of this scheduler as a Group.
-func OwnGroup(g *v1alpha1.PodGroup) *Group { return &Group{PodGroup: g} }
+func OwnGroup(g *v1alpha1.PodGroup) *Group {
+	own := &Group{PodGroup: g}
+	own.ReadRunTime(g.Annotations, g.Labels)
+	return own
+}
 
 // EqualGroups reports whether two versions of a group mean the same for scheduling.
 func EqualGroups(a, b *Group) bool {
 	return a.NotSupported == b.NotSupported && a.Basic == b.Basic && a.Whole == b.Whole && a.NonPreemptable == b.NonPreemptable &&
 		ptr.Equal(a.Priority, b.Priority) && ptr.Equal(a.NonPreemptableFrom, b.NonPreemptableFrom) &&
-		equality.Semantic.DeepEqual(a.Spec, b.Spec)
+		a.RunTime == b.RunTime && a.InvalidRunTime == b.InvalidRunTime && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
 // GroupKey names a group: groups of different sources may have the same namespace and name.

@@ -44,6 +44,11 @@ type JobInfo struct {
 	Priority int32
 	Created  int64 // nanoseconds since 1970
 
+	// RunTime is what the job declares about its run time, else its queue for it.
+	RunTime RunTime
+	// Started is when MinMember members had nodes, in nanoseconds since 1970; 0 if the gang is not ready, or that is unknown.
+	Started int64
+
 	// MinResources is spec.minResources, nil if not given.
 	MinResources Resource
 
@@ -76,6 +81,9 @@ type JobTracking struct {
 	QueueStale bool
 	// InvalidSubGroups says why the subgroups of the group cannot be read; empty if they can.
 	InvalidSubGroups string
+
+	// InvalidRunTime says which declarations of a run time are ignored, and why; empty if none are.
+	InvalidRunTime string
 
 	Backoff       string      // why the job must not be tried now; empty if it may be
 	GroupPriority *int32      // of the group's priority class; nil if there is none

@@ -4,6 +4,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -18,6 +20,8 @@ type QueueInfo struct {
 	Guarantee   Resource
 	Reclaimable bool
 	Created     int64 // nanoseconds since 1970
+	// DefaultRun is the limit of jobs that declare none, and MaximumRun the longest limit that is admitted; 0: none.
+	DefaultRun, MaximumRun time.Duration
 
 	// Allocated sums what the queue's tasks hold, and Pipelined ones.
 	Allocated Resource

@@ -30,6 +30,10 @@ type PodGroupReport struct {
 	Phase                               v1alpha1.PodGroupPhase
 	Pending, Running, Succeeded, Failed int32
 
+	// Started is when the PodGroup started, in nanoseconds since 1970; 0 if it has not. Start is when it will.
+	Started int64
+	Start   StartEstimate
+
 	// Scheduled, Reason and Message are the condition PodGroupScheduled. An empty reason leaves
 	// the condition as it is.
 	Scheduled bool

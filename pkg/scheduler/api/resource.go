@@ -329,6 +329,15 @@ func (r Resource) beyond(o Resource) Resource {
 	return r.Minus(o).NotNegative()
 }
 
+// Max returns the larger amount of each dimension as a new vector.
+func (r Resource) Max(o Resource) Resource {
+	larger := r.Clone().grown(len(o))
+	for i := range larger {
+		larger[i] = max(larger[i], o.At(i))
+	}
+	return larger
+}
+
 // NotNegative raises negative amounts to zero, in place, and returns r.
 func (r Resource) NotNegative() Resource {
 	for i := range r {

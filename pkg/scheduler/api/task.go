@@ -5,6 +5,7 @@ package api
 
 import (
 	"cmp"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -27,6 +28,8 @@ type TaskInfo struct {
 	Gated bool
 	// Created is the creation time in nanoseconds since 1970.
 	Created int64
+	// Deadline is when the kubelet ends the pod, in nanoseconds since 1970: see DeadlineOf. 0: never, or the pod has not started.
+	Deadline int64
 
 	Status TaskStatus
 	// Node is where the task runs or will run: nil while it is pending and once it has ended. The node may
@@ -58,6 +61,11 @@ type TaskTracking struct {
 	Disrupted bool
 	// LastBindError says why the last bind has not taken effect; empty if none has failed, or the task has a node since.
 	LastBindError string
+	// BoundAt is when the bind that is in flight was committed, in nanoseconds since 1970, and Started when the task got its
+	// node: as the API server shows it, until then BoundAt. 0: not known.
+	BoundAt, Started int64
+	// MaximumRun is the limit that an annotation or a label of the pod declares; 0: none, invalidRun: none that can be read.
+	MaximumRun time.Duration
 	// Nominated is the node that another scheduler has reserved for this task by preemption.
 	Nominated *NodeInfo
 

@@ -74,6 +74,11 @@ type Verdict struct {
 	// Reservation is not nil if the gang has been pending so long that resources are reserved for it.
 	Reservation *StarvationReservation
 
+	// Start is when the job is planned to start. The status of its PodGroup shows it.
+	Start StartEstimate
+	// Backfill is how the job could start now although resources are reserved for others.
+	Backfill BackfillAdvice
+
 	// Detail words the rare rest.
 	Detail string
 }
@@ -86,6 +91,10 @@ type StarvationReservation struct {
 	Startable, Need int32
 	// Awaited are the pods on nodes where the gang does not fit yet; some of them must end.
 	Awaited AwaitedPods
+	// Planned: it was reserved because the gang is one of those whose start is looked for, and not because of After.
+	Planned bool
+	// Unbounded are the pods there that declare no run time, if starts are planned.
+	Unbounded AwaitedPods
 }
 
 // maxAwaited is how many pods a message names.
@@ -122,12 +131,16 @@ func (f *StarvationReservation) message() string {
 	if f == nil {
 		return ""
 	}
-	text := fmt.Sprintf("; reserved: %d %s, because it has been pending for more than %s; %d of %d pods could start there now",
-		f.Nodes, plural(f.Nodes, "node", "nodes"), f.After, f.Startable, f.Need)
+	reason := fmt.Sprintf("because it has been pending for more than %s", f.After)
+	if f.Planned {
+		reason = "because it is the first of its queue that does not fit"
+	}
+	text := fmt.Sprintf("; reserved: %d %s, %s; %d of %d pods could start there now",
+		f.Nodes, plural(f.Nodes, "node", "nodes"), reason, f.Startable, f.Need)
 	if awaited := f.Awaited.message(); awaited != "" {
 		text += "; waiting for resources of pods there: " + awaited
 	}
-	return text
+	return text + f.Unbounded.unbounded()
 }
 
 // DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the
@@ -176,7 +189,9 @@ func (v *Verdict) NearestMessage(dims *Dimensions) string {
 }
 
 // Message words the verdict: what is missing, then the numbers behind it.
-func (v *Verdict) Message(dims *Dimensions) string { return v.message(dims) + v.Reservation.message() }
+func (v *Verdict) Message(dims *Dimensions) string {
+	return v.message(dims) + v.Reservation.message() + v.Start.message() + v.Backfill.message()
+}
 
 func (v *Verdict) message(dims *Dimensions) string {
 	switch v.Reason {

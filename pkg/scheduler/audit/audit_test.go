@@ -6,6 +6,7 @@ package audit_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -69,7 +70,7 @@ func TestModelFindsErrors(t *testing.T) {
 			foreign.Spec.SchedulerName = "default-scheduler"
 			c.Events().SetPod(foreign)
 			c.Ledger().Place(c.Tasks()["uid-assumed"], api.Allocated, c.Node("n"))
-			c.Ledger().AssumePod(c.Tasks()["uid-assumed"])
+			c.Ledger().AssumePod(c.Tasks()["uid-assumed"], time.Unix(100, 0))
 			c.Events().Recompute()
 			if err := audit.Model(c); err != nil {
 				t.Fatal(err)

@@ -58,8 +58,8 @@ func (d *dumper) dumpRest(b *strings.Builder) {
 }
 
 func (d *dumper) dumpQueue(b *strings.Builder, q *api.QueueInfo) {
-	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d capability=%s guarantee=%s allocated=%s releasing=%s requested=%s reserved=%s groups=%v jobs=%s\n",
-		q.ID, q.Weight, q.Reclaimable, q.Created, limits(d.c, q.Capability), amounts(d.c, q.Guarantee),
+	fmt.Fprintf(b, "queue %s weight=%d reclaimable=%t created=%d run=%s/%s capability=%s guarantee=%s allocated=%s releasing=%s requested=%s reserved=%s groups=%v jobs=%s\n",
+		q.ID, q.Weight, q.Reclaimable, q.Created, q.DefaultRun, q.MaximumRun, limits(d.c, q.Capability), amounts(d.c, q.Guarantee),
 		amounts(d.c, q.Allocated), amounts(d.c, q.Releasing), amounts(d.c, q.Requested), amounts(d.c, q.Reserved), q.Groups, sortedKeys(q.Jobs))
 }
 
@@ -84,9 +84,10 @@ func (d *dumper) dumpJob(b *strings.Builder, j *api.JobInfo) {
 		ids = append(ids, t.ID)
 	}
 	slices.Sort(ids)
-	fmt.Fprintf(b, "job %s key=%s group=%s/%s queue=%s other=%s in=%s min=%d resources=%s priority=%d created=%d counts=%d gated=%d lost=%d disrupted=%d allocated=%s releasing=%s requested=%s tasks=%s\n",
+	fmt.Fprintf(b, "job %s key=%s group=%s/%s queue=%s other=%s in=%s min=%d resources=%s priority=%d created=%d counts=%d gated=%d lost=%d disrupted=%d allocated=%s releasing=%s requested=%s run=%v invalid=%q started=%d tasks=%s\n",
 		j.ID, j.Key, j.GroupName, j.GroupUID(), j.QueueName, j.Tracking.OtherQueue, queue, j.MinMember, amounts(d.c, j.MinResources),
-		j.Priority, j.Created, j.Tracking.Counts, j.Tracking.Gated, j.Tracking.Lost, j.Tracking.Disrupted, amounts(d.c, j.Allocated), amounts(d.c, j.Releasing), amounts(d.c, j.Requested), ids)
+		j.Priority, j.Created, j.Tracking.Counts, j.Tracking.Gated, j.Tracking.Lost, j.Tracking.Disrupted, amounts(d.c, j.Allocated), amounts(d.c, j.Releasing), amounts(d.c, j.Requested),
+		j.RunTime, j.Tracking.InvalidRunTime, j.Started, ids)
 }
 
 func (d *dumper) dumpTask(b *strings.Builder, t *api.TaskInfo, classes map[*api.EquivalenceClass]api.TaskID) {
@@ -105,8 +106,8 @@ func (d *dumper) dumpTask(b *strings.Builder, t *api.TaskInfo, classes map[*api.
 		bind = string(t.Tracking.Bind.Queue) + "/" + string(t.Tracking.Bind.GroupUID)
 	}
 	class := d.c.ClassOf(t)
-	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t evicting=%t created=%d request=%s bind=%s class=%s affected=%t selfAffinity=%q\n",
-		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.Tracking.Evicting, t.Created, amounts(d.c, t.Request), bind, classes[class], class.AffectedByPods(), t.Signature.SelfAffinityKey())
+	fmt.Fprintf(b, "task %s %s %s node=%s job=%s priority=%d gated=%t evicting=%t created=%d started=%d deadline=%d request=%s bind=%s class=%s affected=%t selfAffinity=%q\n",
+		t.ID, t.Key, t.Status, node, job, t.Priority, t.Gated, t.Tracking.Evicting, t.Created, t.Tracking.Started, t.Deadline, amounts(d.c, t.Request), bind, classes[class], class.AffectedByPods(), t.Signature.SelfAffinityKey())
 }
 
 // namedClasses names every class after its first task, because keys of classes depend on the

@@ -142,6 +142,7 @@ func (a *audit) taskObject(what string, t *api.TaskInfo) {
 	}
 	expect(a, what+" priority", t.Priority, priority)
 	expect(a, what+" gated", t.Gated, len(t.Pod.Spec.SchedulingGates) > 0 && t.Pod.Spec.NodeName == "")
+	taskRunTime(a, what, t)
 	expect(a, what+" has a controller", t.Controlled(), metav1.GetControllerOf(t.Pod) != nil)
 	s := sum(a.signatures, t.Signature)
 	s.refs++

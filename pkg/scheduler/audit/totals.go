@@ -106,6 +106,7 @@ func (a *audit) auditDerived(what string, j *api.JobInfo) {
 		return
 	}
 	expect(a, what+" is needed", len(j.Tasks) > 0 || j.Group != nil, true)
+	auditRunTime(a, what, j)
 	priority, active := int32(0), false
 	minMember, sizes := int32(1), map[int32]bool{}
 	for _, t := range j.Tasks {

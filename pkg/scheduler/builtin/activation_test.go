@@ -60,10 +60,10 @@ func (a *activations) component(framework.Environment) (framework.Plugin, framew
 func (*activations) Name() string { return "activations" }
 
 func (a *activations) OnSessionOpen(ssn *framework.Session) {
-	ssn.AddReservationFns("activations", func(j *api.JobInfo) {
+	ssn.AddReservationFns("activations", framework.ReservationFns{Activate: func(j *api.JobInfo) {
 		a.current = j
 		a.observe()
-	}, nil)
+	}})
 }
 
 func (*activations) OnSessionClose(*framework.Session) {}

@@ -140,7 +140,7 @@ func (f *harness) place(group, node string) {
 	}
 	f.Commit(decisions)
 	for _, d := range decisions {
-		f.Model().Ledger().AssumePod(d.Task)
+		f.Model().Ledger().AssumePod(d.Task, time.Unix(0, 0))
 	}
 }
 

@@ -265,7 +265,7 @@ func (s *fakeInformers) bind(t *rapid.T) {
 	}
 	s.Commit(decisions)
 	for _, d := range decisions {
-		s.Model().Ledger().AssumePod(d.Task)
+		s.Model().Ledger().AssumePod(d.Task, time.Unix(0, 0))
 	}
 }
 

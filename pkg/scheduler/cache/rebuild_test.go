@@ -5,6 +5,7 @@ package cache
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ func TestResultsForALeftOutPod(t *testing.T) {
 
 	tasks, ledger := c.Model().Tasks(), c.Model().Ledger()
 	ledger.Place(tasks["pod-binds"], api.Allocated, c.Model().Node("n1"))
-	ledger.AssumePod(tasks["pod-binds"])
+	ledger.AssumePod(tasks["pod-binds"], time.Unix(0, 0))
 	ledger.MarkEvicting(tasks["pod-leaves"])
 	job := tasks["pod-backs-off"].Job.ID
 	ledger.SetBackoff(job, "claim data: no space left")

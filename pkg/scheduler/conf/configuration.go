@@ -32,11 +32,20 @@ type Configuration struct {
 	// Expect is how long after the start of a gang the rest of its minResources is reserved; 0: nothing is reserved.
 	Expect time.Duration
 
+	// Reservations configures reservations with a start time. The zero value reserves nothing.
+	Reservations Reservations
+
 	// GroupSources are the APIs whose PodGroups are read besides those of this scheduler.
 	GroupSources api.GroupSources
 
 	// Grouping are the kinds of objects that make gangs of their pods.
 	Grouping api.Grouping
+}
+
+// Reservations configures reservations with a start time, see v1alpha1.Reservations.
+type Reservations struct {
+	Depth, Total          int // in gangs; a negative depth is without limit
+	Window, After, Margin time.Duration
 }
 
 // Tier is a list of plugins that the scheduler calls as one group, in this order.
@@ -83,6 +92,11 @@ func newConfiguration(object *v1alpha1.SchedulerConfiguration) *Configuration {
 	c := &Configuration{
 		Actions: object.Actions, StarvationAfter: object.StarvationAfter.Duration, Expect: object.Expect.Duration,
 		GroupSources: groupSources(object.GroupSources), Grouping: grouping(&object.Grouping),
+	}
+	if r := object.Reservations; r != nil {
+		c.Reservations = Reservations{
+			Depth: int(*r.Depth), Total: int(*r.Total), Window: r.Window.Duration, After: r.After.Duration, Margin: r.Margin.Duration,
+		}
 	}
 	for _, tier := range object.Tiers {
 		var plugins []Plugin

@@ -7,6 +7,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // continues after an error, so that the report has all of them, and it records the line of every field.
 //
 // It supports what the configuration API consists of: structs, pointers, lists, maps from string to string, strings,
-// booleans and durations. A list type with UnmarshalText also accepts a string.
+// booleans, integers and durations. A list type with UnmarshalText also accepts a string.
 type decoder struct {
 	report *report
 }
@@ -168,6 +169,11 @@ func (d *decoder) scalar(n *yaml.Node, path *field.Path, v reflect.Value) bool {
 			d.report.unusable(field.Invalid(path, n.Value, notBool))
 		}
 		return ok
+	case *int32:
+		var value int64
+		value, err = strconv.ParseInt(n.Value, 10, 32)
+		*target = int32(value)
+		wanted = "must be an integer"
 	case *metav1.Duration:
 		target.Duration, err = time.ParseDuration(strings.TrimSpace(n.Value))
 		wanted = `must be a duration with its unit, such as "5m" or "90s", or 0 for never`

@@ -30,6 +30,8 @@ type points struct {
 	startable             chain[StartFn]
 	activateReservation   chain[ActivateFn]
 	starvationReservation chain[StarvationFn]
+	skip                  chain[TestFn]
+	unplaced              chain[TestFn]
 	devices               chain[DevicesFn]
 	opened                chain[func()]
 	committed             chain[CommittedFn]
@@ -190,6 +192,23 @@ func (p *points) ActivateReservation(j *api.JobInfo) {
 		p.activateReservation[i].fn(j)
 	}
 }
+
+// Skip reports whether there is no need to try the gang of a job.
+func (p *points) Skip(j *api.JobInfo) bool {
+	return some(p.skip, func(fn TestFn) bool { return fn(j) })
+}
+
+// Unplaced tells plugins that the gang of j, the current job, could not be placed. It reports whether it is to be tried
+// once more.
+func (p *points) Unplaced(j *api.JobInfo) (again bool) {
+	for i := range p.unplaced {
+		again = p.unplaced[i].fn(j) || again
+	}
+	return again
+}
+
+// FollowsUnplaced reports whether a plugin has to be told of all jobs that could not be placed, in their order.
+func (p *points) FollowsUnplaced() bool { return len(p.unplaced) > 0 }
 
 // StarvationReservation returns what is reserved for j, the current job, because it has waited long; nil if nothing is.
 func (p *points) StarvationReservation(j *api.JobInfo) *api.StarvationReservation {

@@ -184,7 +184,7 @@ func equalVerdicts(a, b *api.Verdict) bool {
 	return a.Reason == b.Reason && a.Plugin == b.Plugin && a.Need == b.Need && a.Have == b.Have && a.Missing == b.Missing &&
 		a.Startable == b.Startable && slices.Equal(a.Request, b.Request) && equalCounts(&a.Nodes, &b.Nodes) && a.Name == b.Name &&
 		a.Dimension == b.Dimension && a.Limit == b.Limit && a.Held == b.Held && a.Asked == b.Asked &&
-		a.OnePod == b.OnePod && a.Borrowed == b.Borrowed && a.Yielding == b.Yielding && a.Expected == b.Expected && a.Detail == b.Detail
+		a.OnePod == b.OnePod && a.Borrowed == b.Borrowed && a.Yielding == b.Yielding && a.Expected == b.Expected && a.Start == b.Start && a.Detail == b.Detail
 }
 
 // equalCounts reports whether nodes refuse a task for the same reasons, so that messages are equal.

@@ -25,6 +25,8 @@ func TestEqualVerdicts(t *testing.T) {
 				return
 			case name == "Request":
 				b.Request = api.Resource{1}
+			case name == "Start":
+				b.Start.Estimated = 1
 			case name == "Nodes":
 				b.Nodes.Nearest = &api.NearestNode{}
 			case field.Kind() == reflect.Bool:

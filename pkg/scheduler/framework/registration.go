@@ -169,12 +169,31 @@ func (r *registration) AddValidatePlanFn(name string, fn PlanFn) {
 	register(r, &r.validatePlan, always, name, fn, fn == nil)
 }
 
-// AddReservationFns registers a function that makes what is reserved for the current job available to it, and one that
-// describes what is reserved for a job because it has waited long; nil if the plugin reserves nothing for that reason.
-func (r *registration) AddReservationFns(name string, activate ActivateFn, describe StarvationFn) {
-	register(r, &r.activateReservation, always, name, activate, activate == nil)
-	if describe != nil {
-		register(r, &r.starvationReservation, always, name, describe, false)
+// ReservationFns are the functions of a plugin that reserves resources for jobs.
+type ReservationFns struct {
+	// Activate makes what is reserved for the current job available to it.
+	Activate ActivateFn
+	// Describe describes what is reserved for a job because it has waited long. It may be nil.
+	Describe StarvationFn
+	// Skip is called before allocate tries a job. It returns true if the gang certainly cannot be placed, whatever is
+	// reserved, and Unplaced would do nothing. It may be nil.
+	Skip TestFn
+	// Unplaced is called in the order in which allocate serves jobs with each one whose gang it could not place. What it
+	// reserves counts for the jobs that follow. It returns true if the gang is to be tried once more. It may be nil.
+	Unplaced TestFn
+}
+
+// AddReservationFns registers the functions of a plugin that reserves resources for jobs.
+func (r *registration) AddReservationFns(name string, fns ReservationFns) {
+	register(r, &r.activateReservation, always, name, fns.Activate, fns.Activate == nil)
+	if fns.Describe != nil {
+		register(r, &r.starvationReservation, always, name, fns.Describe, false)
+	}
+	if fns.Skip != nil {
+		register(r, &r.skip, always, name, fns.Skip, false)
+	}
+	if fns.Unplaced != nil {
+		register(r, &r.unplaced, always, name, fns.Unplaced, false)
 	}
 }
 

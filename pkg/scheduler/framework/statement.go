@@ -118,7 +118,7 @@ func (s *Statement) Commit() {
 	}
 	if len(now) > 0 {
 		s.ssn.effects.Commit(now)
-		s.ssn.cluster.Ledger().Commit(now)
+		s.ssn.cluster.Ledger().Commit(now, s.ssn.Now)
 	}
 	s.ops = nil
 }

@@ -71,6 +71,7 @@ func (a *API) Read(u *unstructured.Unstructured) *Object {
 	if queue := u.GetLabels()[v1alpha1.LabelQueue]; queue != "" {
 		g.Spec.Queue = queue
 	}
+	g.ReadRunTime(u.GetAnnotations(), u.GetLabels())
 	o := &Object{Group: g, API: a, RawStatus: []byte("{}")}
 	if status, found := u.Object["status"]; found {
 		if raw, err := json.Marshal(status); err == nil {

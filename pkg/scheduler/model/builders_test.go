@@ -97,6 +97,27 @@ func inPhase(phase v1.PodPhase) podChange {
 	return func(p *v1.Pod) { p.Status.Phase = phase }
 }
 
+func withDeadline(seconds int64) podChange {
+	return func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds }
+}
+
+// startedAt sets status.startTime, in seconds after dawn.
+func startedAt(seconds int) podChange {
+	return func(p *v1.Pod) {
+		at := metav1.NewTime(dawn.Add(time.Duration(seconds) * time.Second))
+		p.Status.StartTime = &at
+	}
+}
+
+// scheduledAt sets the condition that the API server sets with the node, in seconds after dawn.
+func scheduledAt(seconds int) podChange {
+	return func(p *v1.Pod) {
+		p.Status.Conditions = []v1.PodCondition{{
+			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(dawn.Add(time.Duration(seconds) * time.Second)),
+		}}
+	}
+}
+
 func deleting(p *v1.Pod) {
 	now := metav1.NewTime(dawn.Add(time.Hour))
 	p.DeletionTimestamp = &now

@@ -154,7 +154,8 @@ func (c *Cluster) EachReleasing(visit func(*api.TaskInfo)) {
 func (c *Cluster) BudgetsAllow(u api.Unit) bool { return c.budgets.allow(u) }
 
 // Admissible returns why no task of the job can be placed whatever plugins answer: its group is of another API, its
-// owner was not read, its group or queue does not exist, its namespace is being deleted, or it is in backoff. Nil if tasks can be placed.
+// owner was not read, its group or queue does not exist, it may run for longer than its queue admits, its namespace is being
+// deleted, or it is in backoff. Nil if tasks can be placed.
 func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	switch {
 	case j.Unsupported != nil && j.Unsupported.Name == "":
@@ -173,6 +174,9 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return &api.Verdict{Reason: v1alpha1.ReasonInvalidSubGroups, Detail: "spec.subGroups: " + j.Tracking.InvalidSubGroups}
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
+	case runsTooLong(j):
+		return &api.Verdict{Reason: v1alpha1.ReasonExecutionTimeTooLong, Detail: fmt.Sprintf("its run time is limited to %s, and queue %s admits at most %s",
+			api.FormatRun(j.RunTime.Maximum), j.Queue.ID, api.FormatRun(j.Queue.MaximumRun))}
 	case c.namespaces.terminating[j.Namespace]:
 		return &api.Verdict{Reason: v1alpha1.ReasonNotEnoughPods, Need: j.MinMember, Have: j.ReadyCount(), Detail: "namespace " + j.Namespace + " is being deleted"}
 	case j.Tracking.Backoff != "":

@@ -31,6 +31,7 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 	m := newMachine()
 	t.Repeat(map[string]func(*rapid.T){
 		"set pod":         m.setPod,
+		"start pod":       m.startPod,
 		"delete pod":      m.deletePod,
 		"set node":        m.setNode,
 		"delete node":     m.deleteNode,
@@ -153,6 +154,16 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 		"kueue":        withLabel("kueue.x-k8s.io/pod-group-name", "k"),
 		"kueue 2":      annotated("kueue.x-k8s.io/pod-group-total-count", "2"),
 		"red":          withLabel("color", "red"),
+		"deadline":     withDeadline(600),
+		"deadline 2":   withDeadline(1200),
+		"limit":        annotated(v1alpha1.AnnotationMaximumExecutionTime, "300"),
+		"limit 2":      annotated(v1alpha1.AnnotationMaximumExecutionTime, "500"),
+		"bad limit":    annotated(v1alpha1.AnnotationMaximumExecutionTime, "an hour"),
+		"bad limit 2":  annotated(v1alpha1.AnnotationMaximumExecutionTime, "0"),
+		"kueue limit":  withLabel("kueue.x-k8s.io/max-exec-time-seconds", "400"),
+		"started":      startedAt(30),
+		"scheduled":    scheduledAt(20),
+		"scheduled 2":  scheduledAt(50),
 		"min member":   annotated(v1alpha1.AnnotationGroupMinMember, "3"),
 		"group key":    annotated(v1alpha1.AnnotationGroupKey, "k"),
 		"key size 2":   annotated(v1alpha1.AnnotationMinMember, "2"),
@@ -201,6 +212,21 @@ func joining(key, value string) podChange {
 	}
 }
 
+// startPod shows a start of a pod, and nothing else that is new.
+func (m *machine) startPod(t *rapid.T) {
+	uid := types.UID(one(t, "pod", "p0", "p1", "p2", "p3", "p4") + "." + one(t, "incarnation", "0", "1"))
+	if m.pods[uid] == nil {
+		return
+	}
+	pod := m.pods[uid].DeepCopy()
+	startedAt(rapid.IntRange(0, 3).Draw(t, "start"))(pod)
+	if maybe(t, "scheduled") {
+		scheduledAt(rapid.IntRange(0, 3).Draw(t, "bind"))(pod)
+	}
+	m.pods[uid] = pod
+	m.event(func() { m.c.Events().SetPod(pod) })
+}
+
 func (m *machine) deletePod(t *rapid.T) {
 	uid := types.UID(one(t, "pod", "p0", "p1", "p2", "p3", "p4") + "." + one(t, "incarnation", "0", "1"))
 	delete(m.pods, uid)
@@ -246,6 +272,16 @@ func (m *machine) setGroup(t *rapid.T) {
 	g := aGroup(name, one(t, "queue", "", "q0", "q1", "nowhere"), int32(rapid.IntRange(1, 3).Draw(t, "min")))
 	g.UID = types.UID(name + "." + one(t, "incarnation", "0", "1"))
 	g.Spec.PriorityClassName = one(t, "class", "", "high")
+	if maybe(t, "limited") {
+		g.Spec.MaximumExecutionTimeSeconds = new(int32(rapid.IntRange(0, 2).Draw(t, "maximum")))
+	}
+	if maybe(t, "estimated") {
+		g.Spec.ExpectedExecutionTimeSeconds = new(int32(rapid.IntRange(0, 2).Draw(t, "expected")))
+	}
+	if maybe(t, "annotated") {
+		g.Annotations = map[string]string{v1alpha1.AnnotationMaximumExecutionTime: one(t, "limit", "200", "x")}
+	}
+	g.Spec.OnOverrun = rapid.SampledFrom([]v1alpha1.OverrunPolicy{"", v1alpha1.OverrunEvict, v1alpha1.OverrunIgnore}).Draw(t, "overrun")
 	if maybe(t, "resources") {
 		g.Spec.MinResources = amountsOf("cpu", "2")
 	}
@@ -330,6 +366,12 @@ func (m *machine) setQueue(t *rapid.T) {
 	if maybe(t, "capped") {
 		q.Spec.Capability = amountsOf("cpu", "2", "example.com/gpu", "0")
 	}
+	if maybe(t, "limited") {
+		q.Spec.ExecutionTime = &v1alpha1.QueueExecutionTime{Maximum: new(int32(rapid.IntRange(5, 7).Draw(t, "maximum")))}
+		if maybe(t, "default") {
+			q.Spec.ExecutionTime.Default = new(int32(rapid.IntRange(3, 5).Draw(t, "default run time")))
+		}
+	}
 	m.queues[q.Name] = q
 	m.event(func() { m.c.Events().SetQueue(q) })
 }
@@ -409,7 +451,7 @@ func (m *machine) assume(t *rapid.T) {
 		return
 	}
 	m.c.Ledger().Place(task, api.Allocated, node)
-	m.c.Ledger().AssumePod(task)
+	m.c.Ledger().AssumePod(task, dawn.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "now"))*time.Second))
 	m.inFlight[task.ID] = true
 	m.last = func() {}
 }

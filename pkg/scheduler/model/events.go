@@ -55,6 +55,7 @@ func (e Events) SetPod(pod *v1.Pod) {
 	t, known := c.tasks[api.TaskID(pod.UID)]
 	if known && api.EqualPods(t.Pod, pod) {
 		t.Pod = pod
+		e.readStart(t)
 		return
 	}
 	if known {
@@ -75,6 +76,7 @@ func (e Events) readPod(t *api.TaskInfo, pod *v1.Pod) {
 	readPod(t, pod, c.signatures.acquire(pod))
 	c.signatures.release(old)
 	e.observe(t)
+	observeStart(t)
 	c.jobs.join(t)
 	c.attach(t)
 	c.nodes.addNominated(t)
@@ -216,7 +218,11 @@ func (e Events) SetQueue(queue *v1alpha1.Queue) {
 	}
 	e.changed()
 	if q != nil {
+		standard, longest := q.DefaultRun, q.MaximumRun
 		readQueue(q, e.c.dims, queue)
+		if q.DefaultRun != standard || q.MaximumRun != longest {
+			jobs.markAllChanged(q)
+		}
 		return
 	}
 	q = &api.QueueInfo{ID: id, Jobs: map[api.JobID]*api.JobInfo{}}

@@ -172,7 +172,7 @@ func TestMembershipFollowsEvents(t *testing.T) {
 	}
 	assume := func(c *model.Cluster) {
 		c.Ledger().Place(c.Tasks()["uid-p"], api.Allocated, c.Node("n"))
-		c.Ledger().AssumePod(c.Tasks()["uid-p"])
+		c.Ledger().AssumePod(c.Tasks()["uid-p"], dawn)
 	}
 	cases := map[string]struct {
 		given func(c *model.Cluster)
@@ -358,7 +358,7 @@ func TestDecisionInFlightOverridesTheWatch(t *testing.T) {
 			c.Events().Recompute()
 			task := c.Tasks()["uid-p"]
 			c.Ledger().Place(task, api.Allocated, c.Node("n"))
-			c.Ledger().AssumePod(task)
+			c.Ledger().AssumePod(task, dawn)
 			tc.then(c)
 			if task.Status != tc.status || nameOf(task.Node) != tc.node {
 				t.Errorf("%s on %q, want %s on %q", task.Status, nameOf(task.Node), tc.status, tc.node)
@@ -378,7 +378,7 @@ func TestPodRecreatedWhileItsBindIsInFlight(t *testing.T) {
 	c.Events().Recompute()
 	old := c.Tasks()["uid-p"]
 	c.Ledger().Place(old, api.Allocated, c.Node("n"))
-	c.Ledger().AssumePod(old)
+	c.Ledger().AssumePod(old, dawn)
 
 	again := aPod("p")
 	again.UID = "uid-p2"

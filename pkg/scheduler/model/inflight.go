@@ -25,6 +25,7 @@ type InFlight struct {
 type InFlightBind struct {
 	Node       string
 	Commitment *api.Commitment // never changed; the members of a job share it
+	At         int64           // when it was committed, in nanoseconds since 1970
 }
 
 // NewInFlight returns an empty record.
@@ -53,7 +54,7 @@ func (c *Cluster) InFlight() *InFlight {
 	all := &InFlight{binds: maps.Clone(c.inFlight.binds), evictions: maps.Clone(c.inFlight.evictions), backoffs: maps.Clone(c.inFlight.backoffs)}
 	for _, t := range c.tasks {
 		if t.InFlight() {
-			all.AddBind(t.ID, InFlightBind{Node: c.inFlight.nodeOf(t), Commitment: t.Tracking.Bind})
+			all.AddBind(t.ID, InFlightBind{Node: c.inFlight.nodeOf(t), Commitment: t.Tracking.Bind, At: t.Tracking.BoundAt})
 		}
 		if t.Evicting() {
 			all.AddEviction(t.ID)
@@ -85,7 +86,7 @@ func currentCommitment(j *api.JobInfo) *api.Commitment {
 
 func (f *InFlight) endBind(t *api.TaskInfo) {
 	delete(f.binds, t.ID)
-	t.Tracking.Bind = nil
+	t.Tracking.Bind, t.Tracking.BoundAt = nil, 0
 }
 
 func (f *InFlight) endEviction(t *api.TaskInfo) {
@@ -95,7 +96,8 @@ func (f *InFlight) endEviction(t *api.TaskInfo) {
 
 // restore gives a new task what is recorded for its pod.
 func (f *InFlight) restore(t *api.TaskInfo) {
-	t.Tracking.Bind = f.binds[t.ID].Commitment
+	bind := f.binds[t.ID]
+	t.Tracking.Bind, t.Tracking.BoundAt = bind.Commitment, bind.At
 	_, t.Tracking.Evicting = f.evictions[t.ID]
 }
 

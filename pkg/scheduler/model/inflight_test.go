@@ -21,7 +21,7 @@ func TestResultsWhileThePodIsNotInTheModel(t *testing.T) {
 	t.Parallel()
 	bind := func(c *model.Cluster) {
 		c.Ledger().Place(c.Tasks()["uid-pending"], api.Allocated, c.Node("n"))
-		c.Ledger().AssumePod(c.Tasks()["uid-pending"])
+		c.Ledger().AssumePod(c.Tasks()["uid-pending"], dawn)
 	}
 	evict := func(c *model.Cluster) { c.Ledger().MarkEvicting(c.Tasks()["uid-bound"]) }
 	backOff := func(c *model.Cluster) { c.Ledger().SetBackoff("group/ns/g", "no volume") }
@@ -90,7 +90,7 @@ func TestCommitRecordsAllBeforeItChangesSums(t *testing.T) {
 				t.Error("Commit does not panic, so the test proves nothing")
 			}
 		}()
-		c.Ledger().Commit(decisions)
+		c.Ledger().Commit(decisions, dawn)
 	}()
 	recorded := c.InFlight()
 	if diff := cmp.Diff([]api.TaskID{"uid-bound-a", "uid-bound-b"}, sortedKeys(recorded.Evictions())); diff != "" {
@@ -118,7 +118,7 @@ func TestBindsNameTheGroupThatExists(t *testing.T) {
 		c.Events().Recompute()
 		task := c.Tasks()[api.TaskID("uid-"+pod)]
 		task.Node = c.Node("n")
-		c.Ledger().AssumePod(task)
+		c.Ledger().AssumePod(task, dawn)
 		got = append(got, task.Tracking.Bind.GroupUID)
 	}
 	if diff := cmp.Diff([]types.UID{"group-of-a", "group-of-b"}, got); diff != "" {

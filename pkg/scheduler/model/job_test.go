@@ -119,7 +119,7 @@ func TestPhaseWhileAGangIsBound(t *testing.T) {
 	j := c.Jobs()["group/ns/g"]
 	for _, id := range []api.TaskID{"uid-a", "uid-b"} {
 		c.Ledger().Place(c.Tasks()[id], api.Allocated, c.Node("n"))
-		c.Ledger().AssumePod(c.Tasks()[id])
+		c.Ledger().AssumePod(c.Tasks()[id], dawn)
 	}
 	got := []v1alpha1.PodGroupPhase{j.Phase()}
 	for _, name := range []string{"a", "b"} {

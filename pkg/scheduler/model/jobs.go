@@ -36,6 +36,7 @@ type jobTable struct {
 	byIndex     []*api.JobInfo // nil where the index is free
 	freeIndexes []int
 	changes     api.Journal // of jobs that Recompute has returned
+	starts      []int64     // of updateRunTime; a buffer
 
 	similar map[api.QueueID]string // by the name of a queue that does not exist, what similarQueue returns
 }
@@ -317,6 +318,7 @@ func (jt *jobTable) recompute() []*api.JobInfo {
 		if j.Shadow() {
 			updateShadow(j)
 		}
+		jt.starts = updateRunTime(j, jt.starts)
 		countPhase(j)
 		jt.waiting.set(j, j.Waits())
 	}

@@ -3,7 +3,11 @@
 
 package model
 
-import "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+import (
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
 
 // Ledger applies what the scheduler decides to a Cluster: the trials of a session, what it commits, and the
 // results that the API server reports for that.
@@ -17,12 +21,14 @@ func (l Ledger) Place(t *api.TaskInfo, status api.TaskStatus, node *api.NodeInfo
 }
 
 // Commit records the binds and evictions of a statement as in flight, as AssumePod and MarkEvicting do. The record is complete
-// before any sum changes: if a sum panics, the model that replaces this one has all operations.
-func (l Ledger) Commit(decisions []api.Decision) {
+// before any sum changes: if a sum panics, the model that replaces this one has all operations. The tasks start now, until the
+// API server shows when they did.
+func (l Ledger) Commit(decisions []api.Decision, now time.Time) {
+	at := now.UnixNano()
 	for _, d := range decisions {
 		switch d.Kind {
 		case api.Allocate:
-			d.Task.Tracking.Bind = currentCommitment(d.Task.Job)
+			recordBind(d.Task, at)
 		case api.Evict:
 			d.Task.Tracking.Evicting = true
 		}
@@ -39,9 +45,14 @@ func (l Ledger) Commit(decisions []api.Decision) {
 
 // AssumePod records that the bind of t to its node is in flight. From now on the decision
 // overrides what the watch shows, until BindFailed or the watch shows a node.
-func (l Ledger) AssumePod(t *api.TaskInfo) {
-	t.Tracking.Bind = currentCommitment(t.Job)
+func (l Ledger) AssumePod(t *api.TaskInfo, now time.Time) {
+	recordBind(t, now.UnixNano())
 	l.countBind(t)
+}
+
+func recordBind(t *api.TaskInfo, at int64) {
+	t.Tracking.Bind = currentCommitment(t.Job)
+	t.Tracking.BoundAt, t.Tracking.Started = at, at
 }
 
 // countBind counts t, whose bind is recorded, as binding.
@@ -74,6 +85,7 @@ func (l Ledger) BindFailed(id api.TaskID, why string) {
 	c.inFlight.endBind(t)
 	t.Tracking.LastBindError = why
 	t.Status, t.Node = api.StatusOf(t.Pod), c.nodes.of(t.Pod)
+	observeStart(t)
 	c.jobs.join(t) // the commitment has ended: the pod's labels count again
 	c.attach(t)
 	c.nodes.release(before)

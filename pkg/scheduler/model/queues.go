@@ -88,6 +88,7 @@ func readQueue(q *api.QueueInfo, dims *api.Dimensions, queue *v1alpha1.Queue) {
 	q.Guarantee = dims.Vector(queue.Spec.Guarantee)
 	q.Reclaimable = queue.Spec.Reclaimable == nil || *queue.Spec.Reclaimable
 	q.Created = queue.CreationTimestamp.UnixNano()
+	q.DefaultRun, q.MaximumRun = api.ExecutionTimes(&queue.Spec)
 }
 
 // countPhase lets the queue of j count its group in its present phase.

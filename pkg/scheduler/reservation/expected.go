@@ -75,7 +75,7 @@ func (e *expectations) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddStartableFn(ExpectedName, e.startable)
 	ssn.AddEvictionAllowedFn(ExpectedName, e.evictionAllowed)
 	ssn.AddCommittedFn(ExpectedName, e.committed)
-	ssn.AddReservationFns(ExpectedName, e.activate, nil)
+	ssn.AddReservationFns(ExpectedName, framework.ReservationFns{Activate: e.activate})
 	ssn.AddClosedFn(ExpectedName, e.close)
 }
 

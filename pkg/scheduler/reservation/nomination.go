@@ -55,7 +55,7 @@ func (*nominations) Name() string { return NominatedName }
 
 func (n *nominations) OnSessionOpen(ssn *framework.Session) {
 	n.ssn, n.outstanding = ssn, map[api.JobID][]api.TaskID{}
-	ssn.AddReservationFns(NominatedName, n.activate, nil)
+	ssn.AddReservationFns(NominatedName, framework.ReservationFns{Activate: n.activate})
 	ssn.AddEvictionAllowedFn(NominatedName, n.evictionAllowed)
 	ssn.AddCommittedFn(NominatedName, n.committed)
 	ssn.AddClosedFn(NominatedName, n.closed)

@@ -15,15 +15,20 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 )
 
-// StarvationName is the name of the action that reserves resources for gangs that have waited long, in logs and metrics.
+// StarvationName is the name of the action that reserves resources for gangs that wait, in logs and metrics.
 const StarvationName = "reservation"
 
 // Starvation registers the policy that keeps resources for gangs that have waited long. Without it a stream of small jobs
 // would take whatever becomes free, piece by piece, and a gang that needs many pieces at once would never start. Its
 // action belongs before those of the configuration and after nominated.
+//
+// If the configuration has reservations with a start time, they serve the gangs whose start is known.
 func Starvation() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
-		s := &starvation{after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{}}
+		s := &starvation{
+			after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{},
+			planned: planned{Reservations: env.Configuration.Reservations},
+		}
 		return s, s
 	}}
 }
@@ -34,6 +39,7 @@ type starvation struct {
 	previous map[api.JobID]place.Placements
 	first    map[*framework.JobClass]firstWait
 	open     []*reservation // of the session that is open
+	planned  planned
 }
 
 // firstWait is since when the first job of a job class waits, at a version of its jobs.
@@ -46,7 +52,14 @@ func (*starvation) Name() string { return StarvationName }
 
 func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	s.open = nil
-	ssn.AddReservationFns(StarvationName, func(current *api.JobInfo) { s.activate(ssn, current) }, s.describe)
+	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }}
+	if s.planned.enabled() {
+		s.planned.opened(ssn)
+		fns.Skip = s.planned.skip
+		fns.Unplaced = func(j *api.JobInfo) bool { return s.unplaced(ssn, j) }
+	}
+	fns.Describe = func(j *api.JobInfo) *api.StarvationReservation { return s.describe(ssn, j) }
+	ssn.AddReservationFns(StarvationName, fns)
 	ssn.AddClosedFn(StarvationName, func() { s.close(ssn) })
 }
 
@@ -54,10 +67,15 @@ func (*starvation) OnSessionClose(*framework.Session) {}
 
 // Execute reserves resources for gangs that have waited long enough. Allocate places such a gang when all of it fits.
 func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error {
-	// 1. Choose one gang of each queue, the first in job order, and the nodes that will have its resources soonest.
+	// 1. Plan the starts of gangs, as far as the ends of pods are known.
+	if s.planned.enabled() {
+		s.planned.planAgain()
+	}
+
+	// 2. Of the others, choose one gang of each queue, the first in job order, and the nodes that will have its resources soonest.
 	chosen := s.choose(ctx, ssn)
 
-	// 2. Reserve what is free there until the session closes.
+	// 3. Reserve what is free there until the session closes.
 	for _, c := range chosen {
 		r := &reservation{job: c.job, placements: c.placements}
 		r.hold(ssn)
@@ -71,6 +89,7 @@ func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error 
 
 // activate makes what is reserved for the current job available. A gang that has all its nodes needs no others.
 func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
+	s.planned.activate(current)
 	for _, r := range s.open {
 		if ssn.JobPipelined(r.job) || r.availableTo(ssn, current) {
 			r.release(ssn)
@@ -80,19 +99,57 @@ func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
 	}
 }
 
+// unplaced is called with each job whose gang could not be placed. If its start can be planned, it needs no other
+// reservation.
+func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again bool) {
+	again = s.planned.unplaced(j)
+	if s.planned.unknown[j] {
+		s.reserveFor(ssn, j)
+	}
+	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && s.planned.has(j) {
+		s.open[i].release(ssn)
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	return again
+}
+
+// reserveFor reserves resources for a gang whose start is looked for and not known, unless its queue has such a gang.
+func (s *starvation) reserveFor(ssn *framework.Session, j *api.JobInfo) {
+	if slices.ContainsFunc(s.open, func(r *reservation) bool { return r.job.Queue == j.Queue && !ssn.JobPipelined(r.job) }) {
+		return
+	}
+	stmt := ssn.Statement()
+	if !place.NewReserver(ssn, s.lastPlacements).Gang(stmt, claimOf(ssn, j), ssn.WaitingTasks(j)) {
+		return
+	}
+	r := &reservation{job: j, placements: stmt.Decisions()}
+	stmt.Discard()
+	r.hold(ssn)
+	s.open = append(s.open, r)
+	if s.previous[j.ID] == nil {
+		logCreated(ssn, r)
+	}
+}
+
 // lastPlacements returns what the last session has reserved for a job; nil if nothing.
 func (s *starvation) lastPlacements(j *api.JobInfo) place.Placements { return s.previous[j.ID] }
 
 // describe says what is reserved for the current job.
-func (s *starvation) describe(job *api.JobInfo) *api.StarvationReservation {
+func (s *starvation) describe(ssn *framework.Session, job *api.JobInfo) *api.StarvationReservation {
 	for _, r := range s.open {
-		if r.job == job {
-			fit, waits := startable(r.placements)
-			return &api.StarvationReservation{
-				After: s.after, Nodes: countNodes(r.placements), Startable: fit, Need: int32(len(r.placements)),
-				Awaited: holders(job, waits),
-			}
+		if r.job != job {
+			continue
 		}
+		fit, waits := startable(r.placements)
+		d := &api.StarvationReservation{
+			After: s.after, Nodes: countNodes(r.placements), Startable: fit, Need: int32(len(r.placements)), Awaited: holders(job, waits),
+		}
+		if s.planned.enabled() {
+			now := ssn.Now.UnixNano()
+			d.Planned = s.after == 0 || ssn.Now.Before(waitsSince(ssn, job).Add(s.after))
+			d.Unbounded = awaited(job, waits, func(t *api.TaskInfo) bool { return expectedEnd(t, now) == api.NoEnd })
+		}
+		return d
 	}
 	return nil
 }
@@ -118,11 +175,16 @@ func startable(placements []api.Decision) (fit int32, waits []*api.NodeInfo) {
 }
 
 // holders returns the pods of other jobs that hold resources of the nodes, node by node and by name.
-func holders(job *api.JobInfo, nodes []*api.NodeInfo) (awaited api.AwaitedPods) {
+func holders(job *api.JobInfo, nodes []*api.NodeInfo) api.AwaitedPods {
+	return awaited(job, nodes, func(t *api.TaskInfo) bool { return t.Job != nil && t.Job != job })
+}
+
+// awaited returns the pods for which is returns true of those that hold resources of the nodes, node by node and by name.
+func awaited(job *api.JobInfo, nodes []*api.NodeInfo, is func(*api.TaskInfo) bool) (awaited api.AwaitedPods) {
 	for _, n := range nodes {
 		var pods []*api.TaskInfo
 		for _, t := range n.Tasks {
-			if t.Job != nil && t.Job != job && (t.Status.Holding() || t.Status == api.Releasing) {
+			if is(t) && (t.Status.Holding() || t.Status == api.Releasing) {
 				pods = append(pods, t)
 			}
 		}
@@ -147,6 +209,9 @@ func countNodes(placements []api.Decision) int {
 // close ends the reservations and remembers them for the next session. If they have changed, claims that found no plan
 // because of them may find one.
 func (s *starvation) close(ssn *framework.Session) {
+	if s.planned.enabled() && s.planned.close() {
+		ssn.Plans().Invalidate()
+	}
 	if len(s.open) == 0 && len(s.previous) == 0 {
 		return
 	}

@@ -44,7 +44,7 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 
 // starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
 func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool {
-	var found map[*api.JobInfo]bool // most sessions find none
+	found := s.lookedFor(ssn) // most sessions find none
 	if s.after == 0 {
 		return found
 	}
@@ -72,6 +72,20 @@ func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool
 			if b.JobClass(j) == jc {
 				starves(j)
 			}
+		}
+	}
+	return found
+}
+
+// lookedFor returns the gangs that have a reservation because their start was looked for and is not known.
+func (s *starvation) lookedFor(ssn *framework.Session) map[*api.JobInfo]bool {
+	if !s.planned.enabled() {
+		return nil
+	}
+	found := map[*api.JobInfo]bool{}
+	for id := range s.previous {
+		if j := ssn.Cluster().Jobs()[id]; j != nil && ssn.Backlog().IsOpen(j) && !ssn.JobPipelined(j) {
+			found[j] = true
 		}
 	}
 	return found
@@ -126,7 +140,7 @@ type chooser struct {
 // consider is called for all jobs, the best queue first.
 func (c *chooser) consider(job *api.JobInfo) {
 	starves := c.starving[job]
-	if c.served[job.Queue] || c.first != nil && !starves || !c.couldStart(job) {
+	if c.served[job.Queue] || c.first != nil && !starves || c.planned.has(job) || !couldStart(c.ssn, job) {
 		return
 	}
 	if c.first == nil {
@@ -147,8 +161,9 @@ func (c *chooser) consider(job *api.JobInfo) {
 	}
 }
 
-func (c *chooser) couldStart(job *api.JobInfo) bool {
-	tasks, enough := c.ssn.Nodes().CouldFit(job)
+// couldStart reports whether a job could start if no other members of queues ran on the nodes.
+func couldStart(ssn *framework.Session, job *api.JobInfo) bool {
+	tasks, enough := ssn.Nodes().CouldFit(job)
 	for _, n := range tasks {
 		if n > 0 {
 			return enough
@@ -161,21 +176,24 @@ func (c *chooser) couldStart(job *api.JobInfo) bool {
 // first in queue order, or because the last session has reserved some for the gang, which would otherwise have had no effect.
 // Only jobs of its own queue may hold what keeps the gang above the caps of the queue.
 func (c *chooser) mayReserve(claim *api.Claim) bool {
+	queue := claim.Job.Queue
+	return capsAllow(c.ssn, claim) && (queue == c.first || c.lastPlacements(claim.Job) != nil || deserves(c.ssn, claim))
+}
+
+// capsAllow reports whether caps allow a gang to start, or only jobs of its own queue keep it from that.
+func capsAllow(ssn *framework.Session, claim *api.Claim) bool {
 	job, queue := claim.Job, claim.Job.Queue
-	if !c.ssn.Allocatable(job, claim.Request, api.Future) &&
-		(queue.CapAllows(claim.Request, api.Future) < 0 || !job.Allocated.Plus(claim.Request).Within(queue.Capability)) {
-		return false
-	}
-	return queue == c.first || c.lastPlacements(job) != nil || c.deserves(claim)
+	return ssn.Allocatable(job, claim.Request, api.Future) ||
+		queue.CapAllows(claim.Request, api.Future) >= 0 && job.Allocated.Plus(claim.Request).Within(queue.Capability)
 }
 
 // deserves reports whether the queue holds no more than it deserves with the gang.
-func (c *chooser) deserves(claim *api.Claim) bool {
-	deserved := c.ssn.Deserved(claim.Job.Queue)
+func deserves(ssn *framework.Session, claim *api.Claim) bool {
+	deserved := ssn.Deserved(claim.Job.Queue)
 	if deserved == nil { // no plugin divides the cluster between queues
 		return true
 	}
-	dims := c.ssn.Cluster().Dims()
+	dims := ssn.Cluster().Dims()
 	for d, n := range claim.Request {
 		if n > 0 && dims.Shared(d) && api.InParts(d, claim.QueueHeld.At(d)+n) > deserved.At(d) {
 			return false

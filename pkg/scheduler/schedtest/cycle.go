@@ -185,7 +185,7 @@ func (s *Scenario) replayCommitted(last *cycle) {
 	for _, b := range last.binds {
 		t := sessionless.Tasks()[b.uid]
 		sessionless.Ledger().Place(t, api.Allocated, sessionless.Node(b.Node))
-		sessionless.Ledger().AssumePod(t)
+		sessionless.Ledger().AssumePod(t, s.clock.Now())
 	}
 	sessionless.Events().Recompute()
 	want := audit.Dump(sessionless)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -148,7 +149,11 @@ func (o *objects) removeGroup(title string, g *v1alpha1.PodGroup) {
 	}
 }
 
+// setPod applies a version of a pod. A pod with a node starts at once.
 func (o *objects) setPod(p *v1.Pod) {
+	if p.Spec.NodeName != "" && p.Status.StartTime == nil {
+		p.Status.StartTime = ptr.To(metav1.NewTime(o.clock.Now()))
+	}
 	o.pods[p.UID] = p
 	o.enqueue("pod "+string(p.UID), func(m *model.Cluster) { m.Events().SetPod(p) })
 }

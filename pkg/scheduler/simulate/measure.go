@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -99,11 +101,28 @@ func (r *run) waiting(j *api.JobInfo) []Waiting {
 	if len(counts) == 0 {
 		counts[whole] = 0
 	}
+	common := Waiting{
+		Group: j.Key, Queue: string(j.QueueName),
+		LimitSeconds: int64(j.RunTime.Maximum / time.Second), ExpectedSeconds: int64(j.RunTime.Expected / time.Second),
+	}
+	if outcome != nil && outcome.Job != nil {
+		common.EstimatedStart, common.LatestStart = timeOf(outcome.Job.Start.Estimated), timeOf(outcome.Job.Start.Latest)
+	}
 	var list []Waiting
 	for why, n := range counts {
-		list = append(list, Waiting{Group: j.Key, Queue: string(j.QueueName), Pods: n, Reason: why.reason, Message: why.message, Plugins: strings.Fields(why.plugins)})
+		w := common
+		w.Pods, w.Reason, w.Message, w.Plugins = n, why.reason, why.message, strings.Fields(why.plugins)
+		list = append(list, w)
 	}
 	return list // the caller sorts the list of all jobs
+}
+
+// timeOf returns a time in nanoseconds since 1970; nil for zero.
+func timeOf(at int64) *metav1.Time {
+	if at == 0 {
+		return nil
+	}
+	return &metav1.Time{Time: time.Unix(0, at).UTC()}
 }
 
 // named returns the resources in the lists, in the order of output.

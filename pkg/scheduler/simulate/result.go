@@ -6,6 +6,7 @@ package simulate
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Result is the prediction of a simulation. Its JSON is the output of "simulate --output json". All lists are sorted,
@@ -90,4 +91,10 @@ type Waiting struct {
 	Message string `json:"message"`
 	// Plugins are those that refuse the group or nodes for the pods, sorted.
 	Plugins []string `json:"plugins,omitempty"`
+	// LimitSeconds and ExpectedSeconds are the run time that the group declares, or its queue for it; 0 if none is declared.
+	LimitSeconds    int64 `json:"limitSeconds,omitempty"`
+	ExpectedSeconds int64 `json:"expectedSeconds,omitempty"`
+	// EstimatedStart and LatestStart are when the group is planned to start; nil if that is not known.
+	EstimatedStart *metav1.Time `json:"estimatedStart,omitempty"`
+	LatestStart    *metav1.Time `json:"latestStart,omitempty"`
 }

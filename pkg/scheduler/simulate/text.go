@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 const (
@@ -227,6 +229,21 @@ func (w *Waiting) plugins() string {
 	return " [" + strings.Join(w.Plugins, ", ") + "]"
 }
 
+// runTime words the run time and the start of a group; empty if it declares none.
+func (w *Waiting) runTime() string {
+	words := ""
+	if w.LimitSeconds > 0 {
+		words += ", run time limit " + api.FormatRun(time.Duration(w.LimitSeconds)*time.Second)
+	}
+	if w.ExpectedSeconds > 0 {
+		words += ", expected " + api.FormatRun(time.Duration(w.ExpectedSeconds)*time.Second)
+	}
+	if w.EstimatedStart != nil {
+		words += ", starts at about " + w.EstimatedStart.UTC().Format(time.RFC3339)
+	}
+	return words
+}
+
 // waiting writes messages below their groups because they are long.
 func (p *page) waiting(r *Result) {
 	if len(r.Waiting) == 0 {
@@ -234,7 +251,7 @@ func (p *page) waiting(r *Result) {
 	}
 	p.line("\nPending")
 	for _, w := range r.Waiting[:min(len(r.Waiting), maxRows)] {
-		p.line("%s (queue %s, %s): %s%s", w.Group, w.Queue, text.Count(w.Pods, "pod", "pods"), w.Reason, w.plugins())
+		p.line("%s (queue %s, %s%s): %s%s", w.Group, w.Queue, text.Count(w.Pods, "pod", "pods"), w.runTime(), w.Reason, w.plugins())
 		p.wrap(w.Message, "  ")
 	}
 	p.more(len(r.Waiting))

@@ -30,6 +30,8 @@ func advice(reason string) string {
 		return "Wait until pods of the same queue end, or ask an administrator to increase its capability. More nodes do not help."
 	case v1alpha1.ReasonExceedsQueueCapability:
 		return "Waiting and more nodes do not help. Decrease minMember or the requests of the pods, name another queue, or ask an administrator to increase the capability."
+	case v1alpha1.ReasonExecutionTimeTooLong:
+		return "Waiting does not help. Decrease the limit of the run time, name another queue, or ask an administrator to increase spec.executionTime.maximum of the Queue."
 	case v1alpha1.ReasonPreempting:
 		return "No action is required: it starts when the evicted pods on its nodes have terminated."
 	case v1alpha1.ReasonClaimsNotReady:

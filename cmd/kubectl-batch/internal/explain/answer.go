@@ -37,6 +37,12 @@ type Answer struct {
 
 	TimeLimitSeconds int64 `json:"timeLimitSeconds,omitempty"` // of each pod
 
+	MaximumExecutionTimeSeconds  int64        `json:"maximumExecutionTimeSeconds,omitempty"` // by all that declares one
+	ExpectedExecutionTimeSeconds int64        `json:"expectedExecutionTimeSeconds,omitempty"`
+	StartTime                    *metav1.Time `json:"startTime,omitempty"`
+	EstimatedStartTime           *metav1.Time `json:"estimatedStartTime,omitempty"`
+	LatestStartTime              *metav1.Time `json:"latestStartTime,omitempty"`
+
 	Members    []MemberAnswer   `json:"members,omitempty"`
 	QueueUsage *show.QueueUsage `json:"queueUsage,omitempty"`
 	History    []HistoryEntry   `json:"history"`
@@ -78,6 +84,7 @@ func NewAnswer(f *Facts) Answer {
 			a.PendingSince = &since
 		}
 		v, a.Plugins = f.groupReason(), g.Status.UnschedulablePlugins
+		a.StartTime, a.EstimatedStartTime, a.LatestStartTime = g.Status.StartTime, g.Status.EstimatedStartTime, g.Status.LatestStartTime
 		a.Position, a.Evicted, a.Warning = show.Position(g, f.Queue), evicted(g), strings.Join(warnings(f), " ")
 		for _, e := range f.exceptions() {
 			a.Members = append(a.Members, MemberAnswer{Reason: e.reason, Message: e.message, Pods: e.count})
@@ -92,6 +99,8 @@ func NewAnswer(f *Facts) Answer {
 	}
 	a.Reason, a.Advice = v.reason, v.advice
 	a.TimeLimitSeconds = int64(f.timeLimit().Seconds())
+	run := f.runTime()
+	a.MaximumExecutionTimeSeconds, a.ExpectedExecutionTimeSeconds = int64(run.Maximum.Seconds()), int64(run.Expected.Seconds())
 	a.Message, a.Nearest = nearest(v.message)
 	if f.Queue != nil {
 		usage := show.Usage(f.Queue)

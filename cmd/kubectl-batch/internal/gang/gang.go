@@ -36,7 +36,8 @@ type Gang struct {
 
 // Lifetime is how long the pods may run, and zero for no limit.
 type Lifetime struct {
-	Time time.Duration // of each pod, from its start
+	Time     time.Duration // of each pod, from its start; also the limit of the PodGroup
+	Expected time.Duration // estimate of the PodGroup
 }
 
 // Grouping is what only the PodGroup says.

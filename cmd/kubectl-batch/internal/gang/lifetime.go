@@ -5,6 +5,7 @@ package gang
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,8 +18,8 @@ import (
 // limit sets for how long the pods may run. The limit is that of the pods and not that of the Job, which includes the
 // time for which the pods wait. The Job does not start pods again that have reached it, unless the file says so.
 func (g *Gang) limit(l Lifetime) error {
-	if l.Time == 0 {
-		return nil
+	if err := g.expect(l); err != nil || l.Time == 0 {
+		return err
 	}
 	pods := &g.Job.Spec.Template.Spec
 	switch {
@@ -32,6 +33,31 @@ func (g *Gang) limit(l Lifetime) error {
 		g.Job.Spec.BackoffLimit = ptr.To[int32](0)
 	}
 	return nil
+}
+
+// expect declares the run time to the scheduler.
+func (g *Gang) expect(l Lifetime) error {
+	spec := &g.Group.Spec
+	switch {
+	case l.Expected != 0 && l.Expected < time.Second:
+		return fmt.Errorf("--expected-time: %s is invalid; it must be at least 1s", l.Expected)
+	case l.Expected != 0 && spec.ExpectedExecutionTimeSeconds != nil:
+		return fmt.Errorf("--expected-time: PodGroup %s already has expectedExecutionTimeSeconds; remove one of both", g.Group.Name)
+	}
+	if l.Expected != 0 {
+		spec.ExpectedExecutionTimeSeconds = seconds(l.Expected)
+	}
+	if l.Time >= time.Second && spec.MaximumExecutionTimeSeconds == nil {
+		spec.MaximumExecutionTimeSeconds = seconds(l.Time)
+	}
+	if limit, expected := spec.MaximumExecutionTimeSeconds, spec.ExpectedExecutionTimeSeconds; limit != nil && expected != nil && *expected > *limit {
+		return fmt.Errorf("--expected-time: %d s exceed the limit of %d s", *expected, *limit)
+	}
+	return nil
+}
+
+func seconds(d time.Duration) *int32 {
+	return ptr.To(int32(min(d.Round(time.Second)/time.Second, math.MaxInt32)))
 }
 
 // ignoreEvictions adds the policy by which evictions do not count as failures, where the API server accepts it and the

@@ -31,6 +31,9 @@ func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 	if c.Expect == nil {
 		c.Expect = &metav1.Duration{}
 	}
+	if c.Reservations != nil {
+		SetDefaults_Reservations(c.Reservations)
+	}
 	if c.Grouping.Job == "" {
 		c.Grouping.Job = GroupingBasicJobs
 	}
@@ -41,6 +44,25 @@ func SetDefaults_SchedulerConfiguration(c *SchedulerConfiguration) {
 		for j := range c.Tiers[i].Plugins {
 			SetDefaults_Plugin(&c.Tiers[i].Plugins[j])
 		}
+	}
+}
+
+// SetDefaults_Reservations sets the fields that the file omits.
+func SetDefaults_Reservations(r *Reservations) {
+	if r.Depth == nil {
+		r.Depth = new(int32(1))
+	}
+	if r.Total == nil {
+		r.Total = new(int32(8))
+	}
+	if r.Window == nil {
+		r.Window = &metav1.Duration{Duration: 24 * time.Hour}
+	}
+	if r.After == nil {
+		r.After = &metav1.Duration{}
+	}
+	if r.Margin == nil {
+		r.Margin = &metav1.Duration{Duration: 30 * time.Second}
 	}
 }
 

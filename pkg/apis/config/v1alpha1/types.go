@@ -34,6 +34,10 @@ type SchedulerConfiguration struct {
 	// +optional
 	Expect *metav1.Duration `json:"expect,omitempty"`
 
+	// reservations with a start time, for gangs that wait for pods whose end is known. Without it, gangs have no start time.
+	// +optional
+	Reservations *Reservations `json:"reservations,omitempty"`
+
 	// groupSources are the APIs whose PodGroups the scheduler reads: own for those of scheduling.batch-scheduler.dev, which
 	// are read whether listed or not, native for scheduling.k8s.io, scheduler-plugins for scheduling.x-k8s.io, volcano for
 	// scheduling.volcano.sh, and kai for scheduling.run.ai. The default is own alone. Each other source needs a ClusterRole of
@@ -44,6 +48,34 @@ type SchedulerConfiguration struct {
 	// grouping makes gangs of pods without a PodGroup by the objects that create them.
 	// +optional
 	Grouping Grouping `json:"grouping,omitzero"`
+}
+
+// Reservations configures for which gangs the scheduler plans a start from the ends of the pods that run, and keeps
+// resources. Jobs that end before the start may use them; others may use what the gang does not need. A gang whose start
+// is not known is treated as starvationAfter says.
+type Reservations struct {
+	// depth is for how many gangs of each queue a start is planned, the first ones in the order of jobs that do not fit: 1,
+	// the default, is EASY backfilling. -1 is for all of them, which is conservative backfilling. 0 is for none.
+	// +optional
+	Depth *int32 `json:"depth,omitempty"`
+
+	// total is for how many gangs of all queues a start is planned at most. The default is 8.
+	// +optional
+	Total *int32 `json:"total,omitempty"`
+
+	// window is how far ahead starts are shown, and planned for gangs that are not the first of their queue. The default is
+	// 24h.
+	// +optional
+	Window *metav1.Duration `json:"window,omitempty"`
+
+	// after is how long a gang is pending before its start is planned. The default is 0: at once.
+	// +optional
+	After *metav1.Duration `json:"after,omitempty"`
+
+	// margin is how long before the start of a gang other jobs have to end at the latest if they use its resources: nodes
+	// and the scheduler may have different clocks. The default is 30s.
+	// +optional
+	Margin *metav1.Duration `json:"margin,omitempty"`
 }
 
 // Grouping selects the objects that make gangs of their pods.

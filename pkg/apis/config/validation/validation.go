@@ -8,7 +8,9 @@ package validation
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/config/v1alpha1"
@@ -26,6 +28,25 @@ func ValidateSchedulerConfiguration(c *v1alpha1.SchedulerConfiguration) field.Er
 	if expect := c.Expect; expect != nil && expect.Duration < 0 {
 		errs = append(errs, field.Invalid(field.NewPath("expect"), expect.Duration.String(), "must not be negative; 0 reserves nothing"))
 	}
+	return append(errs, validateReservations(c.Reservations, field.NewPath("reservations"))...)
+}
+
+func validateReservations(r *v1alpha1.Reservations, path *field.Path) (errs field.ErrorList) {
+	if r == nil {
+		return nil
+	}
+	if *r.Depth < -1 {
+		errs = append(errs, field.Invalid(path.Child("depth"), *r.Depth, "must be a number of gangs per queue, 0 for none, or -1 for all"))
+	}
+	if *r.Total < 0 {
+		errs = append(errs, field.Invalid(path.Child("total"), *r.Total, "must not be negative"))
+	}
+	for name, d := range map[string]*metav1.Duration{"window": r.Window, "after": r.After, "margin": r.Margin} {
+		if d.Duration < 0 {
+			errs = append(errs, field.Invalid(path.Child(name), d.Duration.String(), "must not be negative"))
+		}
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs
 }
 

@@ -44,6 +44,8 @@ type PodGroup struct {
 }
 
 // PodGroupSpec defines what the PodGroup requires to start.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.expectedExecutionTimeSeconds) || !has(self.maximumExecutionTimeSeconds) || self.expectedExecutionTimeSeconds <= self.maximumExecutionTimeSeconds",fieldPath=".expectedExecutionTimeSeconds",message="must not exceed maximumExecutionTimeSeconds"
 type PodGroupSpec struct {
 	// minMember is the number of pods that start together or not at all. The scheduler starts pods above that number
 	// one by one as resources become available. It can change at any time and takes effect in the next scheduling
@@ -87,7 +89,39 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(s, !has(s.parent) || s.parent == '' || self.exists(p, p.name == s.parent))",message="the parent of a subgroup must be the name of another one"
 	SubGroups []SubGroup `json:"subGroups,omitempty"`
+
+	// maximumExecutionTimeSeconds is the limit of the run time: the PodGroup is over by then, counted from when minMember of
+	// its pods have nodes, or onOverrun states what happens. It can change at any time, also while the PodGroup runs. Without
+	// it the activeDeadlineSeconds of the pods count, and then the default of the queue.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaximumExecutionTimeSeconds *int32 `json:"maximumExecutionTimeSeconds,omitempty"`
+
+	// expectedExecutionTimeSeconds is an estimate of the run time, for planning alone. No pod is stopped because of it. If it
+	// proves too short, the scheduler extends it step by step.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ExpectedExecutionTimeSeconds *int32 `json:"expectedExecutionTimeSeconds,omitempty"`
+
+	// onOverrun states what happens to a PodGroup that runs for longer than its maximum: with Yield, the default, it may be
+	// evicted for a PodGroup whose start depends on its end; with Evict it is evicted; with Ignore nothing happens, and the
+	// maximum is no limit that others can rely on.
+	// +optional
+	OnOverrun OverrunPolicy `json:"onOverrun,omitempty"`
 }
+
+// OverrunPolicy is what happens to a PodGroup that runs for longer than its maximum.
+// +kubebuilder:validation:Enum=Yield;Evict;Ignore
+type OverrunPolicy string
+
+const (
+	// OverrunYield: it may be evicted for a PodGroup whose start depends on its end.
+	OverrunYield OverrunPolicy = "Yield"
+	// OverrunEvict: it is evicted.
+	OverrunEvict OverrunPolicy = "Evict"
+	// OverrunIgnore: nothing happens.
+	OverrunIgnore OverrunPolicy = "Ignore"
+)
 
 // PodGroupPhase is a summary of the state of a PodGroup.
 // +kubebuilder:validation:Enum=Pending;Running;Unknown;Finished;Failed
@@ -150,6 +184,19 @@ type PodGroupStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	UnschedulablePlugins []string `json:"unschedulablePlugins,omitempty"`
+
+	// startTime is when minMember pods had nodes. It is absent if fewer have; a PodGroup that is Finished or Failed keeps it.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// estimatedStartTime is when the scheduler plans to start the PodGroup. It is absent while that is not known.
+	// +optional
+	EstimatedStartTime *metav1.Time `json:"estimatedStartTime,omitempty"`
+
+	// latestStartTime is when the scheduler starts the PodGroup at the latest, by the limits of the run times of those that
+	// it waits for. It is absent if one of them has no limit.
+	// +optional
+	LatestStartTime *metav1.Time `json:"latestStartTime,omitempty"`
 }
 
 // MaxUnschedulablePlugins is how many plugins status.unschedulablePlugins lists at most.

@@ -78,6 +78,26 @@ type QueueSpec struct {
 	// +optional
 	// +kubebuilder:default=true
 	Reclaimable *bool `json:"reclaimable,omitempty"`
+
+	// executionTime limits the run times of the jobs of the queue.
+	// +optional
+	ExecutionTime *QueueExecutionTime `json:"executionTime,omitempty"`
+}
+
+// QueueExecutionTime limits the run times of the jobs of a queue, in seconds.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.default) || !has(self.maximum) || self.default <= self.maximum",fieldPath=".default",message="must not exceed maximum"
+type QueueExecutionTime struct {
+	// default is the limit of the run time of jobs that declare none, in seconds. If it is not set, maximum is.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Default *int32 `json:"default,omitempty"`
+
+	// maximum is the longest limit of a job that the queue admits, in seconds. A job with a longer one does not
+	// start.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Maximum *int32 `json:"maximum,omitempty"`
 }
 
 // QueueStatus is the state of a queue as the scheduler observes it.

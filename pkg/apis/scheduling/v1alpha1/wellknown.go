@@ -17,6 +17,9 @@ const (
 	// AnnotationMinMember is the number of pods with one AnnotationGroupKey that start together. It is the same on all of
 	// them.
 	AnnotationMinMember = GroupName + "/min-member"
+	// AnnotationMaximumExecutionTime on a pod, or on a PodGroup of another API, is what
+	// spec.maximumExecutionTimeSeconds of a PodGroup is.
+	AnnotationMaximumExecutionTime = GroupName + "/max-exec-time-seconds"
 	// LabelSubGroup on a pod of a PodGroup names the subgroup that it belongs to.
 	LabelSubGroup = GroupName + "/subgroup"
 	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
@@ -67,6 +70,8 @@ const (
 	ReasonQueueFull = "QueueFull"
 	// ReasonExceedsQueueCapability: the PodGroup alone exceeds the capability of its queue.
 	ReasonExceedsQueueCapability = "ExceedsQueueCapability"
+	// ReasonExecutionTimeTooLong: the limit of its run time is above the maximum of its queue.
+	ReasonExecutionTimeTooLong = "ExecutionTimeTooLong"
 	// ReasonPreempting: the PodGroup has its nodes and waits until evicted pods there terminate.
 	ReasonPreempting = "Preempting"
 	// ReasonClaimsNotReady: the PodGroup has its nodes and waits until the claims of its pods are bound, or binding

@@ -65,10 +65,15 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 		})
 	}
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
+		if r.ssn.Skip(job) {
+			continue
+		}
 		r.ssn.ActivateReservation(job)
 		if r.refusedBefore(job) {
 			if defers && r.overused(job, nil) {
 				jobs = append(jobs, job)
+			} else if r.unplaced(job) {
+				list.Return(job)
 			}
 			continue
 		}
@@ -79,8 +84,13 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 			jobs = append(jobs, job)
 		case r.allocator.Allocate(claim):
 			list.Return(job)
-		case r.keepRefusal(job):
-			list.Refuse()
+		default:
+			if r.keepRefusal(job) {
+				list.Refuse()
+			}
+			if r.unplaced(job) {
+				list.Return(job)
+			}
 		}
 		if r.trial.Placed() {
 			break
@@ -88,4 +98,10 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 	}
 	r.ssn.ActivateReservation(nil)
 	return append(deferred, worklist.Sorted(r.ssn, jobs)...)
+}
+
+// unplaced tells plugins that reserve resources that the gang of a job could not be placed, unless the pass is a trial. It
+// reports whether it is to be tried once more.
+func (r *run) unplaced(job *api.JobInfo) bool {
+	return r.trial == nil && r.ssn.FollowsUnplaced() && !r.ssn.JobPipelined(job) && r.ssn.Unplaced(job)
 }

@@ -21,7 +21,7 @@ import (
 // first job.
 func explainAll(ctx context.Context, ssn *framework.Session) bool {
 	b := ssn.Backlog()
-	if !b.Undisturbed() || len(b.JobClasses()) == 0 {
+	if !b.Undisturbed() || len(b.JobClasses()) == 0 || ssn.FollowsUnplaced() {
 		return false
 	}
 	trial, allocator := place.NewTrial(ssn)
@@ -57,7 +57,7 @@ func refuse(ssn *framework.Session, jc *framework.JobClass, trial *place.Trial, 
 // each job finds other resources then: all jobs are tried in that case.
 func (r *run) pending() []*worklist.Part {
 	b := r.ssn.Backlog()
-	if b.Reserved() {
+	if b.Reserved() || r.ssn.FollowsUnplaced() {
 		return worklist.Sorted(r.ssn, r.ssn.Jobs())
 	}
 	parts := worklist.Pending(r.ssn)

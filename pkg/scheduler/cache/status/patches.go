@@ -45,6 +45,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 		}
 	}
 	w.evicted.apply(&next.Status, &want, w.Clock.Now())
+	setStartTimes(&next.Status, &want, w.Clock.Now())
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}

@@ -5,6 +5,7 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -59,7 +60,7 @@ func (r *replay) submit(j *job) {
 	r.usage.counts = true
 	j.group = &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), CreationTimestamp: created},
-		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: j.queue},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: j.queue, MaximumExecutionTimeSeconds: limitOf(j.Job)},
 	}
 	r.setState(j, Pending)
 	r.cluster.Events().SetPodGroup(j.group)
@@ -82,6 +83,14 @@ func (r *replay) submit(j *job) {
 	for _, role := range j.Roles {
 		add(role.Pods, role.Request, role.Selector)
 	}
+}
+
+// limitOf returns the declared run time of a job in seconds, rounded up; nil if it declares none.
+func limitOf(j *trace.Job) *int32 {
+	if j.Limit <= 0 {
+		return nil
+	}
+	return ptr.To(int32(min((j.Limit+time.Second-1)/time.Second, math.MaxInt32)))
 }
 
 // groupName returns the name of the PodGroup of a job. Names are in the order of jobs that arrive at the same time.
@@ -115,7 +124,7 @@ func (r *replay) set(p *pod) {
 func (r *replay) run(b bind) {
 	p, j := b.pod, b.pod.job
 	bound := *p.Pod
-	bound.Spec.NodeName, bound.Status.Phase = b.node, v1.PodRunning
+	bound.Spec.NodeName, bound.Status.Phase, bound.Status.StartTime = b.node, v1.PodRunning, ptr.To(metav1.NewTime(r.clock.Now()))
 	bound.Annotations = map[string]string{v1alpha1.AnnotationQueue: b.queue, v1alpha1.AnnotationPodGroupUID: b.group}
 	p.Pod, p.running = &bound, true
 	r.set(p)

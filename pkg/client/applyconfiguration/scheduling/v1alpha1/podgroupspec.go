@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	schedulingv1alpha1 "github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -32,6 +33,17 @@ type PodGroupSpecApplyConfiguration struct {
 	// subGroups are parts of the PodGroup with minima of their own. The PodGroup starts with minMember pods and the minima
 	// of all subgroups, or not at all; no pod above a minimum starts before. They can change at any time, like minMember.
 	SubGroups []SubGroupApplyConfiguration `json:"subGroups,omitempty"`
+	// maximumExecutionTimeSeconds is the limit of the run time: the PodGroup is over by then, counted from when minMember of
+	// its pods have nodes, or onOverrun states what happens. It can change at any time, also while the PodGroup runs. Without
+	// it the activeDeadlineSeconds of the pods count, and then the default of the queue.
+	MaximumExecutionTimeSeconds *int32 `json:"maximumExecutionTimeSeconds,omitempty"`
+	// expectedExecutionTimeSeconds is an estimate of the run time, for planning alone. No pod is stopped because of it. If it
+	// proves too short, the scheduler extends it step by step.
+	ExpectedExecutionTimeSeconds *int32 `json:"expectedExecutionTimeSeconds,omitempty"`
+	// onOverrun states what happens to a PodGroup that runs for longer than its maximum: with Yield, the default, it may be
+	// evicted for a PodGroup whose start depends on its end; with Evict it is evicted; with Ignore nothing happens, and the
+	// maximum is no limit that others can rely on.
+	OnOverrun *schedulingv1alpha1.OverrunPolicy `json:"onOverrun,omitempty"`
 }
 
 // PodGroupSpecApplyConfiguration constructs a declarative configuration of the PodGroupSpec type for use with
@@ -82,5 +94,29 @@ func (b *PodGroupSpecApplyConfiguration) WithSubGroups(values ...*SubGroupApplyC
 		}
 		b.SubGroups = append(b.SubGroups, *values[i])
 	}
+	return b
+}
+
+// WithMaximumExecutionTimeSeconds sets the MaximumExecutionTimeSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaximumExecutionTimeSeconds field is set to the value of the last call.
+func (b *PodGroupSpecApplyConfiguration) WithMaximumExecutionTimeSeconds(value int32) *PodGroupSpecApplyConfiguration {
+	b.MaximumExecutionTimeSeconds = &value
+	return b
+}
+
+// WithExpectedExecutionTimeSeconds sets the ExpectedExecutionTimeSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExpectedExecutionTimeSeconds field is set to the value of the last call.
+func (b *PodGroupSpecApplyConfiguration) WithExpectedExecutionTimeSeconds(value int32) *PodGroupSpecApplyConfiguration {
+	b.ExpectedExecutionTimeSeconds = &value
+	return b
+}
+
+// WithOnOverrun sets the OnOverrun field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnOverrun field is set to the value of the last call.
+func (b *PodGroupSpecApplyConfiguration) WithOnOverrun(value schedulingv1alpha1.OverrunPolicy) *PodGroupSpecApplyConfiguration {
+	b.OnOverrun = &value
 	return b
 }

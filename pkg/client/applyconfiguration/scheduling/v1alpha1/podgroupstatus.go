@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	schedulingv1alpha1 "github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -36,6 +37,13 @@ type PodGroupStatusApplyConfiguration struct {
 	// of the PodGroup is missing, where the resources of nodes do not suffice, and where they are reserved. The list is
 	// written with the condition, and is empty when the condition is True.
 	UnschedulablePlugins []string `json:"unschedulablePlugins,omitempty"`
+	// startTime is when minMember pods had nodes. It is absent if fewer have; a PodGroup that is Finished or Failed keeps it.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// estimatedStartTime is when the scheduler plans to start the PodGroup. It is absent while that is not known.
+	EstimatedStartTime *metav1.Time `json:"estimatedStartTime,omitempty"`
+	// latestStartTime is when the scheduler starts the PodGroup at the latest, by the limits of the run times of those that
+	// it waits for. It is absent if one of them has no limit.
+	LatestStartTime *metav1.Time `json:"latestStartTime,omitempty"`
 }
 
 // PodGroupStatusApplyConfiguration constructs a declarative configuration of the PodGroupStatus type for use with
@@ -104,5 +112,29 @@ func (b *PodGroupStatusApplyConfiguration) WithUnschedulablePlugins(values ...st
 	for i := range values {
 		b.UnschedulablePlugins = append(b.UnschedulablePlugins, values[i])
 	}
+	return b
+}
+
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *PodGroupStatusApplyConfiguration) WithStartTime(value metav1.Time) *PodGroupStatusApplyConfiguration {
+	b.StartTime = &value
+	return b
+}
+
+// WithEstimatedStartTime sets the EstimatedStartTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EstimatedStartTime field is set to the value of the last call.
+func (b *PodGroupStatusApplyConfiguration) WithEstimatedStartTime(value metav1.Time) *PodGroupStatusApplyConfiguration {
+	b.EstimatedStartTime = &value
+	return b
+}
+
+// WithLatestStartTime sets the LatestStartTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LatestStartTime field is set to the value of the last call.
+func (b *PodGroupStatusApplyConfiguration) WithLatestStartTime(value metav1.Time) *PodGroupStatusApplyConfiguration {
+	b.LatestStartTime = &value
 	return b
 }

@@ -26,6 +26,8 @@ type QueueSpecApplyConfiguration struct {
 	// that is not reclaimable never exceeds its deserved resources, and loses pods only to the guarantee of another
 	// queue.
 	Reclaimable *bool `json:"reclaimable,omitempty"`
+	// executionTime limits the run times of the jobs of the queue.
+	ExecutionTime *QueueExecutionTimeApplyConfiguration `json:"executionTime,omitempty"`
 }
 
 // QueueSpecApplyConfiguration constructs a declarative configuration of the QueueSpec type for use with
@@ -63,5 +65,13 @@ func (b *QueueSpecApplyConfiguration) WithGuarantee(value v1.ResourceList) *Queu
 // If called multiple times, the Reclaimable field is set to the value of the last call.
 func (b *QueueSpecApplyConfiguration) WithReclaimable(value bool) *QueueSpecApplyConfiguration {
 	b.Reclaimable = &value
+	return b
+}
+
+// WithExecutionTime sets the ExecutionTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExecutionTime field is set to the value of the last call.
+func (b *QueueSpecApplyConfiguration) WithExecutionTime(value *QueueExecutionTimeApplyConfiguration) *QueueSpecApplyConfiguration {
+	b.ExecutionTime = value
 	return b
 }

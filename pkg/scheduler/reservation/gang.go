@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reservation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/timeline"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
+)
+
+// claimOf returns the claim of a gang that is not complete; nil if there is none.
+func claimOf(ssn *framework.Session, j *api.JobInfo) *api.Claim {
+	tasks := ssn.WaitingTasks(j)
+	if len(tasks) == 0 || ssn.JobPipelined(j) {
+		return nil
+	}
+	return worklist.Claim(ssn, j, tasks)
+}
+
+// gangOf describes the gang of a job to a plan. It reports false if the gang is complete, or if the search for nodes
+// depends on other pods or on volumes.
+func gangOf(ssn *framework.Session, j *api.JobInfo) (timeline.Gang, bool) {
+	claim := claimOf(ssn, j)
+	if claim == nil {
+		return timeline.Gang{}, false
+	}
+	for _, t := range claim.Tasks {
+		class := ssn.Cluster().ClassOf(t)
+		if !class.NodeLocal() || class.Signature.HasExternalResources() || class.Signature.SelfAffinityKey() != "" {
+			return timeline.Gang{}, false
+		}
+	}
+	run := int64(j.RunTime.Limit())
+	if run == 0 {
+		run = timeline.NoEnd
+	}
+	return timeline.Gang{Job: j, Tasks: largestFirst(ssn, claim.Tasks), Run: run}, true
+}
+
+// largestFirst returns tasks by the greatest share of the usable total that they request in any one dimension, the largest
+// first, and those of one signature together.
+func largestFirst(ssn *framework.Session, tasks []*api.TaskInfo) []*api.TaskInfo {
+	first := map[*api.Signature]int{}
+	for i, t := range tasks {
+		if _, known := first[t.Signature]; !known {
+			first[t.Signature] = i
+		}
+	}
+	if len(first) == 1 {
+		return tasks
+	}
+	dims, total := ssn.Cluster().Dims(), ssn.Nodes().Total()
+	tasks = slices.Clone(tasks)
+	slices.SortStableFunc(tasks, func(a, b *api.TaskInfo) int {
+		if n := dims.Dominant(b.Request, total).Compare(dims.Dominant(a.Request, total)); n != 0 {
+			return n
+		}
+		return first[a.Signature] - first[b.Signature]
+	})
+	return tasks
+}
+
+// expectedEnd returns when a task that holds resources, or will in this session, is expected to release them, in
+// nanoseconds since 1970: after now, or api.NoEnd if that is not known.
+func expectedEnd(t *api.TaskInfo, now int64) int64 {
+	if end, ok := endOfOther(t, now, api.RunTime.Estimate); ok {
+		return end
+	}
+	return t.ExpectedEnd(now)
+}
+
+// latestEnd is expectedEnd by limits alone. A job that has exceeded its limit may end at any time.
+func latestEnd(t *api.TaskInfo, now int64) int64 {
+	if end, ok := endOfOther(t, now, api.RunTime.Limit); ok {
+		return end
+	}
+	return max(t.EndsBy(), now+1)
+}
+
+// endOfOther returns the end of a task that is being deleted, or starts in this session.
+func endOfOther(t *api.TaskInfo, now int64, run func(api.RunTime) time.Duration) (end int64, ok bool) {
+	switch {
+	case t.Status == api.Releasing && t.Tracking.Overdue:
+		return api.NoEnd, true
+	case t.Status == api.Releasing && t.Pod.DeletionTimestamp != nil:
+		return max(t.Pod.DeletionTimestamp.UnixNano(), now+1), true
+	case t.Status == api.Releasing:
+		return now + 1, true
+	case t.Job != nil && t.Started() == 0 && run(t.Job.RunTime) > 0:
+		return now + int64(run(t.Job.RunTime)), true
+	}
+	return 0, false
+}

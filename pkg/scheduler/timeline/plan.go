@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Model is what a plan reads. Its functions answer for the current state of the model.
+type Model struct {
+	Now   int64
+	Nodes []*api.NodeInfo // by index; some may be nil
+	// Ends returns when a task that holds resources, or will, releases them; NoEnd if that is not known.
+	Ends func(*api.TaskInfo) int64
+	// EachFeasible visits the nodes where tasks like this one could run if they were empty, by index.
+	EachFeasible func(t *api.TaskInfo, visit func(index int))
+}
+
+// Gang are tasks that start together.
+type Gang struct {
+	Job *api.JobInfo
+	// Tasks in the order in which nodes are chosen; those of one signature are neighbours.
+	Tasks []*api.TaskInfo
+	// Run is how long they run at most, in nanoseconds; NoEnd if that is not known.
+	Run int64
+}
+
+// Start is a gang with its time and its nodes.
+type Start struct {
+	Gang
+	At int64
+	// Placements are those of the tasks, in their order.
+	Placements []api.Decision
+	// Open is set by the caller while others may use the resources of the start: Hold leaves it out.
+	Open bool
+}
+
+// end returns when the resources of a start become free again.
+func (s *Start) end() int64 {
+	if s.Run >= NoEnd-s.At {
+		return NoEnd
+	}
+	return s.At + s.Run
+}
+
+// Plan has the starts of gangs. Starts that are added later never delay those that were added before.
+type Plan struct {
+	Model
+	courses []*course // by index of the node; nil if it was not needed yet
+	starts  []*Start  // by time; of one time, in the order in which they were added
+	touched []int     // indices of nodes with takings
+
+	seats []seat
+	since []int64
+}
+
+// seat is a place for one task on a node.
+type seat struct {
+	since int64 // when it is free
+	total int   // seats of the node
+	node  *api.NodeInfo
+}
+
+// New returns an empty plan.
+func New(m Model) *Plan { return &Plan{Model: m, courses: make([]*course, len(m.Nodes))} }
+
+// Starts returns the starts in the order of time. The caller must not change the slice.
+func (p *Plan) Starts() []*Start { return p.starts }
+
+// Add adds the gang at the earliest time at which it fits and delays nothing. It returns nil if no such time is known.
+func (p *Plan) Add(g Gang) *Start {
+	s := &Start{Gang: g}
+	for at := p.earliest(g); at < NoEnd; {
+		missing, ok := p.tryAt(s, at)
+		if ok {
+			return s
+		}
+		at = p.later(s, at, missing)
+	}
+	return nil
+}
+
+// AddAt adds the gang at a time. It reports whether it fits and delays nothing.
+func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
+	s := &Start{Gang: g}
+	_, ok := p.tryAt(s, max(at, p.Now))
+	return s, ok
+}
+
+// Remove takes a start out.
+func (p *Plan) Remove(s *Start) {
+	i := slices.Index(p.starts, s)
+	p.starts = slices.Delete(p.starts, i, i+1)
+	p.release(s)
+}
+
+// Choose chooses the nodes of all starts again, after the model has changed, for the same times. It reports whether that
+// was possible; otherwise it stops at the first start that does not fit, and the plan is of no use any more.
+func (p *Plan) Choose() bool {
+	for _, s := range p.starts {
+		p.release(s)
+	}
+	for _, s := range p.starts {
+		if _, ok := p.choose(s); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Hold visits the nodes with what has to stay free on them from now on for the starts that are not open, in the order of
+// their indices: what other jobs must not take that end later than these starts. Each node comes with the first of them there.
+func (p *Plan) Hold(visit func(s *Start, n *api.NodeInfo, amount api.Resource)) {
+	slices.Sort(p.touched)
+	p.touched = slices.Compact(p.touched)
+	for _, i := range p.touched {
+		if s, amount := p.course(i).held(); !amount.IsZero() {
+			visit(s, p.Nodes[i], amount)
+		}
+	}
+}
+
+// course returns the course of a node, as the node is now.
+func (p *Plan) course(index int) *course {
+	c, n := p.courses[index], p.Nodes[index]
+	if c == nil {
+		c = &course{}
+		p.courses[index] = c
+	}
+	if c.generation != n.Generation {
+		c.read(n, p.Now, p.Ends)
+	}
+	return c
+}
+
+// earliest returns the earliest time at which each signature of the gang fits if there were no other starts and no other
+// tasks in it: a lower bound. NoEnd if it never does.
+func (p *Plan) earliest(g Gang) int64 {
+	first := p.Now
+	for _, tasks := range bySignature(g.Tasks) {
+		k := newSmallest(len(tasks))
+		p.EachFeasible(tasks[0], func(i int) {
+			p.course(i).eachSeat(tasks[0].Request, len(tasks), k.add, p.Now)
+		})
+		first = max(first, k.last())
+	}
+	return first
+}
+
+// later returns a time after at: before it, so many seats do not become free that are missing for a task of the start.
+func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
+	k := newSmallest(missing.count)
+	p.EachFeasible(missing.task, func(i int) {
+		p.course(i).eachSeat(missing.task.Request, len(s.Tasks)+missing.count, func(free int64) {
+			if free > at {
+				k.add(free)
+			}
+		}, p.Now)
+	})
+	for _, other := range p.starts {
+		if end := other.end(); end > at && end < NoEnd {
+			for range min(len(other.Tasks)*seatsPerTask, missing.count) {
+				k.add(end)
+			}
+		}
+	}
+	return k.last()
+}
+
+// seatsPerTask is how many tasks of another gang are assumed to fit at most where a task of a start ends. It only bounds
+// how far Plan.later looks ahead: a large task can make room for many small ones.
+const seatsPerTask = 1 << 10
+
+// shortage is how many seats are missing for tasks like this one.
+type shortage struct {
+	task  *api.TaskInfo
+	count int
+}
+
+// tryAt adds a start at a time, and chooses the nodes of those that come later again. If one does not fit, the plan is
+// as before, and the shortage is returned, which is one seat if it is that of another start.
+func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
+	i, _ := slices.BinarySearchFunc(p.starts, at+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
+	later := p.starts[i:]
+	before := make([][]api.Decision, len(later))
+	for i, other := range later {
+		before[i] = other.Placements
+		p.release(other)
+	}
+	s.At = at
+	missing, ok := p.choose(s)
+	placed := 0
+	for ok && placed < len(later) {
+		if _, ok = p.choose(later[placed]); !ok {
+			missing = shortage{s.Tasks[0], 1}
+			p.release(s)
+			break
+		}
+		placed++
+	}
+	if ok {
+		p.starts = slices.Insert(p.starts, i, s)
+		return missing, true
+	}
+	for i, other := range later {
+		if i < placed {
+			p.release(other)
+		}
+		other.Placements = before[i]
+		p.take(other)
+	}
+	return missing, false
+}
+
+// choose chooses the nodes of a start for its time. If it fails, nothing is taken.
+func (p *Plan) choose(s *Start) (shortage, bool) {
+	s.Placements = make([]api.Decision, 0, len(s.Tasks))
+	done := 0 // tasks whose placements are taken
+	for _, tasks := range bySignature(s.Tasks) {
+		seats := p.seatsAt(s.At, tasks)
+		if len(seats) < len(tasks) {
+			s.Placements = s.Placements[:done]
+			p.release(s)
+			return shortage{tasks[0], len(tasks) - len(seats)}, false
+		}
+		for i, t := range tasks {
+			s.Placements = append(s.Placements, api.Decision{Kind: api.Pipeline, Task: t, Node: seats[i].node})
+		}
+		p.takeEach(s, s.Placements[done:])
+		done = len(s.Placements)
+	}
+	return shortage{}, true
+}
+
+// seatsAt returns the seats at a time for tasks of one signature, the best first. Of equal ones, those come first of the
+// node that has the fewest.
+func (p *Plan) seatsAt(at int64, tasks []*api.TaskInfo) []seat {
+	p.seats = p.seats[:0]
+	p.EachFeasible(tasks[0], func(i int) {
+		p.since = p.course(i).freeSince(tasks[0].Request, at, len(tasks), p.Now, p.since[:0])
+		for _, since := range p.since {
+			p.seats = append(p.seats, seat{since, len(p.since), p.Nodes[i]})
+		}
+	})
+	slices.SortFunc(p.seats, func(a, b seat) int {
+		return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(a.total, b.total), cmp.Compare(a.node.Rank, b.node.Rank))
+	})
+	return p.seats
+}
+
+// take takes the placements of a start from the nodes.
+func (p *Plan) take(s *Start) { p.takeEach(s, s.Placements) }
+
+func (p *Plan) takeEach(s *Start, placements []api.Decision) {
+	for _, d := range placements {
+		c := p.course(d.Node.Index)
+		if last := len(c.taken) - 1; last >= 0 && c.taken[last].start == s {
+			c.taken[last].amount.Add(d.Task.Request)
+			continue
+		}
+		p.touched = append(p.touched, d.Node.Index)
+		c.taken = append(c.taken, taking{s, d.Task.Request.Clone()})
+	}
+}
+
+// release returns what a start has taken.
+func (p *Plan) release(s *Start) {
+	for _, d := range s.Placements {
+		c := p.courses[d.Node.Index]
+		c.taken = slices.DeleteFunc(c.taken, func(t taking) bool { return t.start == s })
+	}
+}
+
+// bySignature divides tasks into those of one signature.
+func bySignature(tasks []*api.TaskInfo) (groups [][]*api.TaskInfo) {
+	for len(tasks) > 0 {
+		n := 1
+		for n < len(tasks) && tasks[n].Signature == tasks[0].Signature {
+			n++
+		}
+		groups = append(groups, tasks[:n])
+		tasks = tasks[n:]
+	}
+	return groups
+}
