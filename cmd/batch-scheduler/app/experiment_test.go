@@ -269,7 +269,7 @@ func TestConvertToStandardOutput(t *testing.T) {
 	want := `{"t":0,"note":"1 left out: jobs without processors"}
 {"t":0,"note":"1 left out: jobs without run time"}
 {"t":10,"submit":{"name":"1","queue":"queue-1","min":2,"replicas":2,"request":{"cpu":"1"},"duration":100,"limit":200}}
-{"t":20,"submit":{"name":"2","min":3,"replicas":3,"request":{"cpu":"1"},"duration":50}}
+{"t":20,"submit":{"name":"2","min":3,"replicas":3,"request":{"cpu":"1"},"duration":50,"limit":50}}
 `
 	if diff := cmp.Diff(want, stdout); diff != "" || code != 0 || stderr != "" {
 		t.Errorf("exit code %d, stderr %q, stdout (-want +got):\n%s", code, stderr, diff)

@@ -57,7 +57,7 @@ func TestFormats(t *testing.T) {
 		"small.swf": {
 			Jobs: []trace.Job{
 				{ID: "1", Queue: "queue-1", Submit: 10 * s, Run: 100 * s, Limit: 200 * s, Min: 2, Replicas: 2, Request: one},
-				{ID: "2", Submit: 20 * s, Run: 50 * s, Min: 3, Replicas: 3, Request: one},
+				{ID: "2", Submit: 20 * s, Run: 50 * s, Limit: 50 * s, Min: 3, Replicas: 3, Request: one},
 			},
 			Notes: []string{"1 left out: jobs without processors", "1 left out: jobs without run time"},
 		},
