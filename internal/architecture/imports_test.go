@@ -176,8 +176,8 @@ var importRules = []importRule{
 		because: "result files and comparisons word what replays found out, and run nothing",
 	},
 	{
-		from: []string{"pkg/scheduler/simulate/report"},
-		only: []string{"internal/text", "pkg/scheduler/simulate/replay", "pkg/scheduler/simulate/results"},
+		from:    []string{"pkg/scheduler/simulate/report"},
+		only:    []string{"internal/text", "pkg/scheduler/simulate/replay", "pkg/scheduler/simulate/results"},
 		because: "a page shows results, and computes none",
 	},
 	{

@@ -17,6 +17,7 @@ type shares struct {
 	dims     []int     // of the model, by Record.Resources
 	units    []float64 // of the model in one unit of the resource, by Record.Resources
 	queues   []*queueShares
+	scratch  []float64 // of sample
 }
 
 // queueShares are those of one queue. Sums are of the main resource, in units times seconds.
@@ -77,12 +78,13 @@ func (s *shares) sample(r *replay, now time.Duration) {
 			q.held, q.deserved = s.amount(main, info.Allocated), s.parts(main, deserved)
 			q.owed = max(0, min(q.deserved, q.held+s.amount(main, info.Requested))-q.held)
 		}
-		held := s.amounts(info.Allocated)
-		if !q.changed && slices.Equal(held, q.lastHeld) {
+		s.scratch = s.appendAmounts(s.scratch[:0], info.Allocated)
+		if !q.changed && slices.Equal(s.scratch, q.lastHeld) {
 			continue
 		}
+		held := slices.Clone(s.scratch)
 		q.changed, q.lastHeld = false, held
-		sample := QueueSample{At: now, Queue: q.name, Held: held, Requested: s.amounts(info.Requested), Pending: q.jobs[Pending], Running: q.jobs[Running]}
+		sample := QueueSample{At: now, Queue: q.name, Held: held, Requested: s.appendAmounts(nil, info.Requested), Pending: q.jobs[Pending], Running: q.jobs[Running]}
 		for i := range s.dims {
 			sample.Deserved = append(sample.Deserved, s.parts(i, deserved))
 			sample.Requested[i] += held[i]
@@ -100,10 +102,9 @@ func (s *shares) parts(i int, of api.Resource) float64 {
 	return float64(of.At(s.dims[i])) / float64(api.Parts(s.dims[i])) * s.units[i]
 }
 
-func (s *shares) amounts(of api.Resource) []float64 {
-	list := make([]float64, len(s.dims))
-	for i := range list {
-		list[i] = s.amount(i, of)
+func (s *shares) appendAmounts(list []float64, of api.Resource) []float64 {
+	for i := range s.dims {
+		list = append(list, s.amount(i, of))
 	}
 	return list
 }
