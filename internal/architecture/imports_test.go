@@ -132,6 +132,10 @@ var importRules = []importRule{
 		because: "a plan with evictions consists of placements, and not the reverse",
 	},
 	{
+		from: []string{"pkg/scheduler/timeline"}, only: []string{"pkg/scheduler/api/..."},
+		because: "when a gang could start depends on nodes and the ends of tasks alone",
+	},
+	{
 		from: []string{"pkg/scheduler/subgroups"}, only: []string{"pkg/scheduler/api/..."},
 		because: "which tasks a gang needs depends on its members alone",
 	},
@@ -143,7 +147,7 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/reservation/..."},
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...", "pkg/scheduler/metrics/...",
-			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
+			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/timeline", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
 		},
 		because: "the policies that always run stand beside plugins and actions: they know the session, and neither plugins nor actions nor the cache",
 	},

@@ -26,10 +26,11 @@
 //	  owners        watches the objects that make gangs of their pods
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
-//	reservation   policies that always run: nominations, starvation reservations, degraded gangs
+//	reservation   policies that always run: nominations, planned starts, starvation reservations, degraded gangs
 //	preemption    the search for victims; with place and worklist, what actions are built from
 //	place         the best node for a task
 //	worklist      the order in which actions take jobs
+//	timeline      when gangs could start, and on which nodes, from the ends of running tasks
 //	subgroups     which tasks a gang with subgroups needs, and which come next
 //	framework     Session, Statement and the extension points between actions and plugins
 //	nodeindex     per session: which nodes fit a task, and why the others do not

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,6 +25,8 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
 	plugin "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/app"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/test/chart"
 )
 
@@ -334,6 +337,9 @@ func checkKubectl(t *testing.T, words []string) error {
 	if len(words) > 0 && words[0] == "logs" { // which only a kubelet has
 		return checkLogs(t, words[1:])
 	}
+	if len(words) > 0 && words[0] == "annotate" {
+		return checkAnnotate(words[1:])
+	}
 	if len(words) == 0 || !slices.Contains([]string{"apply", "delete", "get", "describe"}, words[0]) {
 		return errors.New("this test does not know how to check the command; teach it")
 	}
@@ -364,6 +370,25 @@ func checkKubectl(t *testing.T, words []string) error {
 		return fmt.Errorf("there is no resource %q, only %q", names[0], known)
 	}
 	return nil
+}
+
+// checkAnnotate reads the annotation of a node as the scheduler does.
+func checkAnnotate(words []string) error {
+	if len(words) != 3 || words[0] != "node" {
+		return errors.New("this test does not know how to check the command; teach it")
+	}
+	key, value, set := strings.Cut(words[2], "=")
+	if !set {
+		key = strings.TrimSuffix(key, "-")
+	}
+	if key != v1alpha1.AnnotationUnavailableFrom {
+		return fmt.Errorf("the scheduler reads no annotation %s of nodes", key)
+	}
+	if !set {
+		return nil
+	}
+	_, err := api.UnavailableFromOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: value}}})
+	return err
 }
 
 // checkLogs looks whether config/default makes what has the logs, in the namespace.

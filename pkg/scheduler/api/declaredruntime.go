@@ -108,6 +108,12 @@ func MaximumRunOf(pod *v1.Pod) time.Duration {
 	return limit
 }
 
+// RunTimeProblem says which declaration of a pod cannot be read; empty if all can.
+func RunTimeProblem(pod *v1.Pod) string {
+	_, problem := annotatedRun(pod.Annotations, pod.Labels)
+	return problem
+}
+
 // DeclaredRunTime returns the run time of a job: what its group declares, else the longest limit of a pod that declares one,
 // else the longest activeDeadlineSeconds if all pods have one, else the default of its queue. Pods that have ended do not
 // count. Invalid says what cannot be read, and why; empty if all can.

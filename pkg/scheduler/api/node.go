@@ -3,7 +3,14 @@
 
 package api
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
 
 // When says as of when resources and pods of a node are considered.
 type When bool
@@ -53,6 +60,8 @@ type NodeInfo struct {
 	// Generation changes when anything on the node does. No value is used twice, so it also
 	// distinguishes a node from its predecessor at the same Index.
 	Generation uint64
+	// UnavailableFrom is when the node is not available any more, in nanoseconds since 1970; 0: never.
+	UnavailableFrom int64
 	// Tasks are all pods on the node, and those placed on it, by id.
 	Tasks map[TaskID]*TaskInfo
 }
@@ -61,6 +70,7 @@ type NodeInfo struct {
 // object each time.
 type NodeTracking struct {
 	Ready, SoftTaints bool
+	UnavailableSoon   bool  // NodeInfo.UnavailableFrom is set
 	ExtendedResources uint8 // of how many the node has some; a byte, because of the cache lines of NodeInfo
 }
 
@@ -76,6 +86,30 @@ func (n *NodeInfo) SoftTaints() bool { return n.Tracking.SoftTaints }
 
 // ExtendedResources returns of how many extended resources the node has some.
 func (n *NodeInfo) ExtendedResources() int { return int(n.Tracking.ExtendedResources) }
+
+// Outlasts reports whether t could run on the node for longer than the node is available, if it started now, in nanoseconds
+// since 1970.
+func (n *NodeInfo) Outlasts(t *TaskInfo, now int64) bool {
+	if !n.Tracking.UnavailableSoon {
+		return false
+	}
+	limit := t.Limit()
+	return limit == 0 || now+int64(limit) > n.UnavailableFrom
+}
+
+// UnavailableFromOf reads the annotation of a node, in nanoseconds since 1970; zero if it has none. An annotation that cannot
+// be read is an error, and none.
+func UnavailableFromOf(node *v1.Node) (int64, error) {
+	text, present := node.Annotations[v1alpha1.AnnotationUnavailableFrom]
+	if !present {
+		return 0, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.Unix() <= 0 {
+		return 0, fmt.Errorf("the annotation %s is %q, not a time such as 2026-01-31T22:00:00Z", v1alpha1.AnnotationUnavailableFrom, text)
+	}
+	return at.UnixNano(), nil
+}
 
 // Condition returns the status of a condition of the node; empty if the node does not report it.
 func (n *NodeInfo) Condition(kind v1.NodeConditionType) v1.ConditionStatus {

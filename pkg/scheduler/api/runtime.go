@@ -68,6 +68,19 @@ func (t *TaskInfo) Started() int64 {
 	return t.Job.Started
 }
 
+// Limit returns for how long a task may run that starts now: by the limit of its job, or its activeDeadlineSeconds if that is
+// shorter. It is zero if there is neither. A member that joins a running gang has less.
+func (t *TaskInfo) Limit() time.Duration {
+	limit := time.Duration(0)
+	if t.Job != nil {
+		limit = t.Job.RunTime.Limit()
+	}
+	if of := t.Pod.Spec.ActiveDeadlineSeconds; of != nil && (limit == 0 || seconds(*of) < limit) {
+		limit = seconds(*of)
+	}
+	return limit
+}
+
 // EndsBy returns the latest end of a running task by limits alone, in nanoseconds since 1970: that of its job, or its
 // deadline if that is earlier. It is NoEnd if there is neither, or the task has not started, and in the past for a job that
 // exceeds its limit. What is being deleted ends within its grace period instead.

@@ -73,7 +73,7 @@ func TestEndsBy(t *testing.T) {
 	}{
 		"limit":                           {runningFor(api.RunTime{Maximum: time.Hour, Expected: time.Minute}), 1060 * minute},
 		"to be evicted at the limit":      {runningFor(api.RunTime{Maximum: time.Hour, OnOverrun: api.OverrunEvict}), 1060 * minute},
-		"limit that nobody enforces":      {runningFor(api.RunTime{Maximum: time.Hour, OnOverrun: api.OverrunIgnore}), api.NoEnd},
+		"limit without effect":            {runningFor(api.RunTime{Maximum: time.Hour, OnOverrun: api.OverrunIgnore}), api.NoEnd},
 		"estimate alone":                  {runningFor(api.RunTime{Expected: time.Hour}), api.NoEnd},
 		"later deadline":                  {&api.TaskInfo{Deadline: 1070 * minute, Job: runningFor(api.RunTime{Maximum: time.Hour}).Job}, 1060 * minute},
 		"deadline of a foreign pod":       {&api.TaskInfo{Deadline: 1070 * minute}, 1070 * minute},

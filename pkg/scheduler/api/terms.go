@@ -6,6 +6,7 @@ package api
 import (
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,12 +129,14 @@ func (t *Term) Selects(pod *v1.Pod, namespaceLabels labels.Set) bool {
 	return t.selector.Matches(labels.Set(pod.Labels))
 }
 
-// EquivalenceClass is a set of tasks that the scheduler need not distinguish: they have the same signature, and the same
-// terms of existing pods select them.
+// EquivalenceClass is a set of tasks that the scheduler need not distinguish: they have the same signature, the same
+// terms of existing pods select them, and where that matters, the limits of their run times are equal.
 type EquivalenceClass struct {
 	Signature *Signature
 	// Selected reports whether any term of an existing pod selects the tasks of this class.
 	Selected bool
+	// Limit is that of the tasks, see TaskInfo.Limit, while some node becomes unavailable; else 0.
+	Limit time.Duration
 }
 
 // ClassVersion is everything that equivalence classes depend on besides the pods in them.

@@ -25,9 +25,10 @@ const (
 	TopologySpread
 	VolumeUnfit
 	ClaimUnfit
-	Reserved        // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
-	WithoutResource // Detail is the resource, of which the node has none
-	DevicesInUse    // Detail says which devices other pods use
+	Reserved            // Detail is the namespace/name of a job that the resources are reserved for; empty if it is of another namespace
+	WithoutResource     // Detail is the resource, of which the node has none
+	DevicesInUse        // Detail says which devices other pods use
+	NodeUnavailableSoon // Detail is the time from which the node is unavailable
 	OtherUnfit
 )
 
@@ -80,6 +81,8 @@ func (r UnfitReason) String() string {
 		return "WithoutResource"
 	case DevicesInUse:
 		return "DevicesInUse"
+	case NodeUnavailableSoon:
+		return "NodeUnavailableSoon"
 	}
 	return "Other"
 }
@@ -148,6 +151,8 @@ func (u *Unfit) Message() string {
 		return ReservedFor(u.Detail)
 	case WithoutResource:
 		return "without " + u.Detail
+	case NodeUnavailableSoon:
+		return "node(s) were unavailable from " + u.Detail + " on, before the pod is over"
 	}
 	return u.Detail
 }

@@ -19,6 +19,8 @@ type ClusterView interface {
 	Node(name string) *NodeInfo
 	// CountNodes returns how many nodes exist.
 	CountNodes() int
+	// NodesUnavailableSoon returns the nodes with NodeInfo.UnavailableFrom, by index.
+	NodesUnavailableSoon() []*NodeInfo
 	// NodeChanges is the journal of nodes whose accounts or objects changed.
 	NodeChanges() *Journal
 	// NodeSpecChanges is the journal of nodes whose objects were added, changed or deleted.

@@ -69,8 +69,8 @@ func (d *dumper) dumpNode(b *strings.Builder, n *api.NodeInfo) {
 		waiting = append(waiting, string(t.ID))
 	}
 	slices.Sort(waiting)
-	fmt.Fprintf(b, "node %s exists=%t ready=%t allocatable=%s idle=%s releasing=%s pipelined=%s reserved=%s foreign=%s members=%s tasks=%s nominated=%s\n",
-		n.Name, n.Exists(), n.Ready(), amounts(d.c, n.Allocatable), amounts(d.c, n.Idle), amounts(d.c, n.Releasing),
+	fmt.Fprintf(b, "node %s exists=%t ready=%t unavailable=%d allocatable=%s idle=%s releasing=%s pipelined=%s reserved=%s foreign=%s members=%s tasks=%s nominated=%s\n",
+		n.Name, n.Exists(), n.Ready(), n.UnavailableFrom, amounts(d.c, n.Allocatable), amounts(d.c, n.Idle), amounts(d.c, n.Releasing),
 		amounts(d.c, n.Pipelined), amounts(d.c, n.Reserved), amounts(d.c, n.Foreign), amounts(d.c, n.Members), sortedKeys(n.Tasks), waiting)
 }
 

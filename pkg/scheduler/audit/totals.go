@@ -178,6 +178,9 @@ func (a *audit) auditNodes() {
 			existing++
 			allocatable = api.Allocatable(a.c.Dims(), n.Node, a.i.Devices[name])
 			expect(a, what+" extended resources", n.ExtendedResources(), a.countExtended(allocatable))
+			from, _ := api.UnavailableFromOf(n.Node)
+			expect(a, what+" unavailable from", n.UnavailableFrom, from)
+			expect(a, what+" is among those that are unavailable soon", slices.Contains(a.c.NodesUnavailableSoon(), n), from != 0)
 			expect(a, what+" by its index", n.Index >= 0 && a.c.Nodes()[n.Index] == n, true)
 		} else {
 			expect(a, what+" index", n.Index, -1)

@@ -71,6 +71,7 @@ func podKind(schedulerNames []string) *kind[*v1.Pod] {
 				c.recorder.NameContested(after)
 			}
 			reportAmbiguous(c, schedulerNames, before, after)
+			reportRunTime(c, schedulerNames, before, after)
 		},
 		wakes: func(before, after *v1.Pod) bool { return podWakes(schedulerNames, before, after) },
 		observe: func(c *Cache, pod *v1.Pod, deleted bool) {
@@ -119,6 +120,11 @@ func nodeKind() *kind[*v1.Node] {
 		name: "node", rank: rankNode,
 		set:    func(c *Cache, node *v1.Node) { c.model.Events().SetNode(node) },
 		remove: func(c *Cache, node *v1.Node) { c.model.Events().DeleteNode(node.Name) },
+		changed: func(c *Cache, before, after *v1.Node) {
+			if before != after && after.Annotations[v1alpha1.AnnotationUnavailableFrom] != "" {
+				reportUnavailableFrom(c, before, after)
+			}
+		},
 		wakes: func(before, after *v1.Node) bool {
 			return before == nil || after == nil || !api.EqualNodes(before, after)
 		},

@@ -198,7 +198,7 @@ func (p *points) Skip(j *api.JobInfo) bool {
 	return some(p.skip, func(fn TestFn) bool { return fn(j) })
 }
 
-// Unplaced tells plugins that the gang of j, the current job, could not be placed. It reports whether it is to be tried
+// Unplaced reports to plugins that the gang of j, the current job, could not be placed. It reports whether it is to be tried
 // once more.
 func (p *points) Unplaced(j *api.JobInfo) (again bool) {
 	for i := range p.unplaced {
@@ -207,7 +207,7 @@ func (p *points) Unplaced(j *api.JobInfo) (again bool) {
 	return again
 }
 
-// FollowsUnplaced reports whether a plugin has to be told of all jobs that could not be placed, in their order.
+// FollowsUnplaced reports whether a plugin follows all jobs that could not be placed, in their order.
 func (p *points) FollowsUnplaced() bool { return len(p.unplaced) > 0 }
 
 // StarvationReservation returns what is reserved for j, the current job, because it has waited long; nil if nothing is.

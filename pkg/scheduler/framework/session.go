@@ -47,6 +47,7 @@ type WatchFn func(ssn *Session, decisions []api.Decision)
 func (p *Profile) Open(cluster *model.Cluster, effects Effects, log logr.Logger, watchers ...WatchFn) *Session {
 	p.bind(cluster)
 	p.memory = p.memory.of(cluster)
+	model.TimePassed(cluster)
 	id := uuid.NewString()
 	ssn := &Session{
 		ID:           id,

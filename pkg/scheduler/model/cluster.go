@@ -48,7 +48,7 @@ func NewCluster(o Options) *Cluster {
 		o.InFlight = NewInFlight()
 	}
 	dims, generations := api.NewDimensions(), &api.Generations{}
-	return &Cluster{
+	c := &Cluster{
 		schedulerNames: o.SchedulerNames,
 		dims:           dims,
 		generations:    generations,
@@ -61,6 +61,8 @@ func NewCluster(o Options) *Cluster {
 		budgets:        newBudgetTable(),
 		evictions:      newEvictionTable(),
 	}
+	c.nodes.classesChanged = func() { c.signatures.terms.generation++ }
+	return c
 }
 
 // Events returns the functions that apply what the API server shows.
@@ -110,6 +112,20 @@ func (c *Cluster) Node(name string) *api.NodeInfo { return c.nodes.existing(name
 // CountNodes returns how many nodes exist.
 func (c *Cluster) CountNodes() int { return c.nodes.count() }
 
+// NodesUnavailableSoon returns the nodes with NodeInfo.UnavailableFrom, by index.
+func (c *Cluster) NodesUnavailableSoon() []*api.NodeInfo {
+	if c.nodes.unavailableSoon == 0 {
+		return nil
+	}
+	var nodes []*api.NodeInfo
+	for _, n := range c.nodes.byIndex {
+		if n != nil && n.Tracking.UnavailableSoon {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
 // NodeChanges is the journal of nodes whose accounts or objects changed.
 func (c *Cluster) NodeChanges() *api.Journal { return &c.nodes.changes }
 
@@ -132,7 +148,7 @@ func (c *Cluster) NamespacesSelected(selector labels.Selector) []string {
 func (c *Cluster) ClassOf(t *api.TaskInfo) *api.EquivalenceClass {
 	now := api.ClassVersion{Terms: c.signatures.terms.generation, Namespaces: c.generations.Namespaces}
 	if t.Tracking.Class == nil || t.Tracking.ClassAt != now {
-		t.Tracking.Class = c.signatures.classOf(t, c.namespaces.byName[t.Pod.Namespace].Labels)
+		t.Tracking.Class = c.signatures.classOf(t, c.namespaces.byName[t.Pod.Namespace].Labels, c.nodes.unavailableSoon > 0)
 		t.Tracking.ClassAt = now
 	}
 	return t.Tracking.Class

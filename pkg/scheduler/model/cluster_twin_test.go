@@ -241,6 +241,9 @@ func (m *machine) setNode(t *rapid.T) {
 	if maybe(t, "not ready") {
 		notReady(node)
 	}
+	if maybe(t, "annotated") {
+		node.Annotations = map[string]string{v1alpha1.AnnotationUnavailableFrom: one(t, "unavailable", "2026-02-01T00:00:00Z", "2026-03-01T00:00:00+01:00", "tomorrow")}
+	}
 	m.nodes[node.Name] = node
 	m.event(func() { m.c.Events().SetNode(node) })
 }

@@ -55,7 +55,7 @@ func (e Events) SetPod(pod *v1.Pod) {
 	t, known := c.tasks[api.TaskID(pod.UID)]
 	if known && api.EqualPods(t.Pod, pod) {
 		t.Pod = pod
-		e.readStart(t)
+		readStart(c, t)
 		return
 	}
 	if known {
@@ -221,7 +221,7 @@ func (e Events) SetQueue(queue *v1alpha1.Queue) {
 		standard, longest := q.DefaultRun, q.MaximumRun
 		readQueue(q, e.c.dims, queue)
 		if q.DefaultRun != standard || q.MaximumRun != longest {
-			jobs.markAllChanged(q)
+			markAllChanged(jobs, q)
 		}
 		return
 	}

@@ -24,6 +24,9 @@ type nodeTable struct {
 
 	devices map[string]v1.ResourceList // by node name: see Events.SetDevices
 
+	unavailableSoon int    // nodes with UnavailableFrom
+	classesChanged  func() // makes equivalence classes invalid
+
 	changes, specChanges api.Journal
 }
 
@@ -85,6 +88,7 @@ func (nt *nodeTable) set(n *api.NodeInfo, node *v1.Node, allocatable api.Resourc
 	}
 	n.Node = node
 	n.Tracking = api.NodeTracking{Ready: reportsReady(n), SoftTaints: hasSoftTaints(node), ExtendedResources: countExtended(allocatable, dims)}
+	nt.setUnavailable(n, node)
 	nt.specChanges.Add(n.Index)
 	nt.touch(n)
 }
@@ -95,6 +99,7 @@ func (nt *nodeTable) unset(n *api.NodeInfo) {
 	nt.specChanges.Add(n.Index)
 	nt.byIndex[n.Index] = nil
 	nt.freeIndex = append(nt.freeIndex, n.Index)
+	nt.setUnavailable(n, nil)
 	n.Node, n.Index, n.Tracking = nil, -1, api.NodeTracking{}
 	n.Allocatable, n.Idle = nil, nil
 }

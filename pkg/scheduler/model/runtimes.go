@@ -21,7 +21,7 @@ func observeStart(t *api.TaskInfo) {
 
 // readStart updates start and deadline of t from a version of its pod that is otherwise equal. A kubelet shows the start of a
 // pod before anything else of it changes. Only tasks whose end is limited by it make a session necessary.
-func (e Events) readStart(t *api.TaskInfo) {
+func readStart(c *Cluster, t *api.TaskInfo) {
 	started, deadline := t.Tracking.Started, t.Deadline
 	observeStart(t)
 	if t.Tracking.Started == started && t.Deadline == deadline {
@@ -29,16 +29,16 @@ func (e Events) readStart(t *api.TaskInfo) {
 	}
 	limited := t.Deadline != deadline
 	if j := t.Job; j != nil && t.Tracking.Started != started {
-		e.c.jobs.markChanged(j)
+		c.jobs.markChanged(j)
 		limited = limited || j.RunTime != api.RunTime{}
 	}
 	if limited {
-		e.changed()
+		c.Events().changed()
 	}
 }
 
 // markAllChanged marks the jobs of a queue.
-func (jt *jobTable) markAllChanged(q *api.QueueInfo) {
+func markAllChanged(jt *jobTable, q *api.QueueInfo) {
 	for _, j := range slices.SortedFunc(maps.Values(q.Jobs), func(a, b *api.JobInfo) int { return cmp.Compare(a.ID, b.ID) }) {
 		jt.markChanged(j)
 	}
@@ -51,7 +51,13 @@ func runsTooLong(j *api.JobInfo) bool {
 
 // updateRunTime derives the run time and the start of a job. It returns the buffer for the next call.
 func updateRunTime(j *api.JobInfo, buffer []int64) []int64 {
+	before := j.RunTime.Limit()
 	j.RunTime, j.Tracking.InvalidRunTime = api.DeclaredRunTime(j)
+	if j.RunTime.Limit() != before { // it is a part of the equivalence class
+		for _, t := range j.Tasks {
+			t.Tracking.Class = nil
+		}
+	}
 	j.Started, buffer = startOf(j, buffer)
 	return buffer
 }

@@ -6,6 +6,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -61,9 +62,15 @@ func (st *signatureTable) release(s *api.Signature) {
 	}
 }
 
-// classOf returns the equivalence class of t, which is in a namespace with these labels.
-func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set) *api.EquivalenceClass {
+// classOf returns the equivalence class of t, which is in a namespace with these labels. If limited is set, tasks with different
+// limits of their run times are distinguished.
+func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, limited bool) *api.EquivalenceClass {
 	key := st.terms.selecting(t.Pod, namespaceLabels)
+	selected, limit := key != "", time.Duration(0)
+	if limited {
+		limit = t.Limit()
+		key += "/limit=" + limit.String()
+	}
 	tracking := &t.Signature.Tracking
 	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up
 		clear(tracking.Classes)
@@ -71,7 +78,7 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set) *
 	}
 	class, ok := tracking.Classes[key]
 	if !ok {
-		class = &api.EquivalenceClass{Signature: t.Signature, Selected: key != ""}
+		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit}
 		tracking.Classes[key] = class
 	}
 	return class

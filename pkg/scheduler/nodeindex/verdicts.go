@@ -4,6 +4,8 @@
 package nodeindex
 
 import (
+	"time"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -28,6 +30,7 @@ type verdictIndex struct {
 type verdictKey struct {
 	signature *api.Signature
 	priority  int32
+	limit     time.Duration // see EquivalenceClass.Limit
 }
 
 // nodeVerdicts are the verdicts for one kind of task.
@@ -58,12 +61,13 @@ const (
 )
 
 func (x *verdictIndex) count(t *api.TaskInfo, nearest bool) api.NodeCounts {
-	if !x.feasible.cluster.ClassOf(t).NodeLocal() {
+	class := x.feasible.cluster.ClassOf(t)
+	if !class.NodeLocal() {
 		var fresh nodeVerdicts
 		fresh.update(x, t)
 		return fresh.result(x, t, nearest)
 	}
-	key := verdictKey{t.Signature, t.Priority}
+	key := verdictKey{t.Signature, t.Priority, class.Limit}
 	v := x.known[key]
 	if v == nil {
 		v = &nodeVerdicts{}
@@ -74,8 +78,9 @@ func (x *verdictIndex) count(t *api.TaskInfo, nearest bool) api.NodeCounts {
 }
 
 func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
-	v := x.known[verdictKey{t.Signature, t.Priority}]
-	if v == nil || !x.feasible.cluster.ClassOf(t).NodeLocal() {
+	class := x.feasible.cluster.ClassOf(t)
+	v := x.known[verdictKey{t.Signature, t.Priority, class.Limit}]
+	if v == nil || !class.NodeLocal() {
 		return nil
 	}
 	v.update(x, t)
@@ -83,7 +88,7 @@ func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
 }
 
 func (x *verdictIndex) keep(t *api.TaskInfo) {
-	if v := x.known[verdictKey{t.Signature, t.Priority}]; v != nil {
+	if v := x.known[verdictKey{t.Signature, t.Priority, x.feasible.cluster.ClassOf(t).Limit}]; v != nil {
 		v.used = true
 	}
 }

@@ -54,6 +54,9 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable 
 	flush := func() {
 		if last != nil {
 			key = fmt.Appendf(key, "/%dx%s:%d:%t", run, last.Signature.Key(), last.Priority, preempts(last))
+			if limit := p.ssn.Cluster().ClassOf(last).Limit; limit > 0 {
+				key = fmt.Appendf(key, ":%d", limit)
+			}
 		}
 	}
 	for _, t := range claim.Tasks {

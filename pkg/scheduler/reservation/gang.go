@@ -23,8 +23,8 @@ func claimOf(ssn *framework.Session, j *api.JobInfo) *api.Claim {
 }
 
 // gangOf describes the gang of a job to a plan. It reports false if the gang is complete, or if the search for nodes
-// depends on other pods or on volumes.
-func gangOf(ssn *framework.Session, j *api.JobInfo) (timeline.Gang, bool) {
+// depends on other pods or on volumes. Its resources are taken for a margin longer than it runs.
+func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timeline.Gang, bool) {
 	claim := claimOf(ssn, j)
 	if claim == nil {
 		return timeline.Gang{}, false
@@ -35,9 +35,9 @@ func gangOf(ssn *framework.Session, j *api.JobInfo) (timeline.Gang, bool) {
 			return timeline.Gang{}, false
 		}
 	}
-	run := int64(j.RunTime.Limit())
-	if run == 0 {
-		run = timeline.NoEnd
+	run := int64(timeline.NoEnd)
+	if limit := j.RunTime.Limit(); limit > 0 {
+		run = int64(limit + margin)
 	}
 	return timeline.Gang{Job: j, Tasks: largestFirst(ssn, claim.Tasks), Run: run}, true
 }

@@ -19,30 +19,41 @@ import (
 // earliest time at which they fit if nothing else starts, by the run times that jobs declare. Jobs that end before it may
 // use the resources until then, others only what the gang does not need: this is backfilling.
 //
-// It remembers for which jobs starts were planned in the last session, in the order of the promises: a start that comes
-// later in this order delays none that comes before.
+// It remembers the starts of the last session in the order in which they were planned. A start that comes later in this order
+// delays none that comes before, and a start that is planned again, because resources became free earlier than expected,
+// delays no other one.
 type planned struct {
 	conf.Reservations
-	jobs []api.JobID
+	jobs []plannedJob
 
 	// Of the session that is open:
-	ssn      *framework.Session
-	plan     *timeline.Plan
-	order    []*timeline.Start               // in the order of the promises
-	inQueue  map[*api.QueueInfo]int          // gangs that a start was looked for
-	last     map[*api.QueueInfo]*api.JobInfo // of each queue the last one in job order of those in order
-	first    *api.QueueInfo                  // of the first job that could not be placed
-	open     []bool                          // which starts of order are open for the current job
-	stale    bool                            // the model has changed since nodes were chosen
-	holds    bool
-	held     []*api.Reservation
-	capacity map[capacityKey]int64
+	ssn           *framework.Session
+	releaseOthers func()
+	plan          *timeline.Plan
+	order         []*timeline.Start               // in the order in which they were planned
+	inQueue       map[*api.QueueInfo]int          // gangs that a start was looked for
+	last          map[*api.QueueInfo]*api.JobInfo // of each queue the last one in job order of those in order
+	first         *api.QueueInfo                  // of the first job that could not be placed
+	open          []bool                          // which starts of order are open for the current job
+	stale         bool                            // the model has changed since nodes were chosen
+	holds         bool
+	held          []*api.Reservation
+	capacity      map[capacityKey]int64
 	// unknown are the gangs whose start was looked for and is not known, and blocked those that did not fit on what is
 	// reserved for others, with the first start that they would delay.
 	unknown map[*api.JobInfo]bool
 	blocked map[*api.JobInfo]int64
 	// uncertain is set if a task is expected to end before its limit.
 	uncertain bool
+}
+
+// plannedJob is a job with its start in nanoseconds since 1970; 0 if it is not planned yet. Between sessions it has the id only.
+type plannedJob struct {
+	id  api.JobID
+	job *api.JobInfo
+	at  int64
+	// placements are those of the last session.
+	placements []api.Decision
 }
 
 // capacityKey is what makes tasks equal in where they fit.
@@ -53,93 +64,23 @@ type capacityKey struct {
 
 func (p *planned) enabled() bool { return p.Depth != 0 && p.Total > 0 }
 
-// opened begins a session.
-func (p *planned) opened(ssn *framework.Session) {
-	p.ssn, p.capacity = ssn, map[capacityKey]int64{}
+// opened begins a session. Others reserve what planned starts leave: releaseOthers is called before nodes are chosen.
+func (p *planned) opened(ssn *framework.Session, releaseOthers func()) {
+	p.ssn, p.releaseOthers, p.capacity = ssn, releaseOthers, map[capacityKey]int64{}
 	p.inQueue, p.last = map[*api.QueueInfo]int{}, map[*api.QueueInfo]*api.JobInfo{}
 	p.unknown, p.blocked = map[*api.JobInfo]bool{}, map[*api.JobInfo]int64{}
-	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) { p.stale = true })
+	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) {
+		p.stale = true
+		clear(p.capacity)
+	})
 }
 
 // has reports whether a start of the job is planned.
 func (p *planned) has(j *api.JobInfo) bool { return p.indexOf(j) >= 0 }
 
-// indexOf returns the index of the start of the job in the order of the promises; -1 if there is none.
+// indexOf returns the index of the start of the job in the order of the plans; -1 if there is none.
 func (p *planned) indexOf(j *api.JobInfo) int {
 	return slices.IndexFunc(p.order, func(s *timeline.Start) bool { return s.Job == j })
-}
-
-// planAgain plans the starts of the last session again, and keeps what they need until the session closes. Others are
-// added when allocate finds that they do not fit.
-func (p *planned) planAgain() {
-	var jobs []*api.JobInfo
-	for _, id := range p.jobs {
-		if j := p.ssn.Cluster().Jobs()[id]; j != nil && p.ssn.Backlog().IsOpen(j) && !p.ssn.JobPipelined(j) {
-			jobs = append(jobs, j)
-		}
-	}
-	if len(jobs) > 0 {
-		p.planAll(jobs)
-		p.activate(nil)
-	}
-}
-
-// planAll plans the starts of jobs, and of no others.
-func (p *planned) planAll(jobs []*api.JobInfo) {
-	p.release()
-	p.plan = timeline.New(p.model())
-	p.order, p.stale = nil, false
-	clear(p.inQueue)
-	clear(p.last)
-	for _, j := range jobs {
-		p.add(j)
-	}
-}
-
-// add plans the start of a job after all others, unless it is not known. It reports whether it did.
-func (p *planned) add(j *api.JobInfo) bool {
-	p.inQueue[j.Queue]++
-	gang, ok := gangOf(p.ssn, j)
-	if !ok {
-		return false
-	}
-	s := p.plan.Add(gang)
-	if s == nil {
-		p.unknown[j] = true
-		return false
-	}
-	p.order = append(p.order, s)
-	p.setLast(j)
-	return true
-}
-
-// setLast makes j the last job of its queue if it comes after the one that is.
-func (p *planned) setLast(j *api.JobInfo) {
-	if last := p.last[j.Queue]; last == nil || p.ssn.CompareJobs(last, j) < 0 {
-		p.last[j.Queue] = j
-	}
-}
-
-// model describes the model to a plan.
-func (p *planned) model() timeline.Model {
-	ssn := p.ssn
-	nodes := ssn.Cluster().Nodes()
-	now := ssn.Now.UnixNano()
-	return timeline.Model{
-		Now: now, Nodes: nodes,
-		Ends: func(t *api.TaskInfo) int64 {
-			p.uncertain = p.uncertain || t.Job != nil && t.Job.RunTime.Expected > 0
-			return expectedEnd(t, now)
-		},
-		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
-			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
-				n := nodes[i]
-				if n.Ready() && !n.Node.Spec.Unschedulable && ssn.Predicate(t, n, api.Future) == nil {
-					visit(i)
-				}
-			})
-		},
-	}
 }
 
 // unplaced is called in the order in which jobs are served with each one whose gang could not be placed. It reports whether
@@ -152,20 +93,19 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 		return false
 	}
 	p.refresh()
-	jobs := make([]*api.JobInfo, 0, len(p.order)+1)
-	behind := false // there are starts of jobs of the queue that come after j
-	for _, s := range p.order {
-		behind = behind || s.Job.Queue == j.Queue && p.ssn.CompareJobs(j, s.Job) < 0
-		jobs = append(jobs, s.Job)
-	}
-	full := p.isFull(j.Queue)
-	if full && !behind || !p.mayPlan(j) {
+	behind := slices.ContainsFunc(p.order, func(s *timeline.Start) bool { return p.comesAfter(s.Job, j) })
+	if p.isFull(j.Queue) && !behind || !p.mayPlan(j) {
 		return false
 	}
-	if behind {
-		p.planAll(p.inserted(jobs, j, full))
-	} else {
-		p.append(j)
+	switch {
+	case behind:
+		p.planAll(p.inserted(j))
+	case p.plan == nil:
+		p.planAll([]plannedJob{{job: j}})
+	default:
+		p.release()
+		p.releaseOthers()
+		p.add(j)
 	}
 	p.hold()
 	i := p.indexOf(j)
@@ -186,31 +126,6 @@ func (p *planned) isFull(q *api.QueueInfo) bool {
 	return p.Depth > 0 && p.inQueue[q] >= p.Depth || len(p.order) >= p.Total
 }
 
-// append plans the start of a job after all others.
-func (p *planned) append(j *api.JobInfo) {
-	if p.plan == nil {
-		p.planAll(nil)
-	}
-	p.release()
-	p.add(j)
-}
-
-// inserted returns the jobs with j before those of its queue that come after it; if full, without the last of those.
-func (p *planned) inserted(jobs []*api.JobInfo, j *api.JobInfo, full bool) []*api.JobInfo {
-	after := func(other *api.JobInfo) bool { return other.Queue == j.Queue && p.ssn.CompareJobs(j, other) < 0 }
-	jobs = slices.Insert(jobs, slices.IndexFunc(jobs, after), j)
-	if !full {
-		return jobs
-	}
-	last := -1
-	for i, other := range jobs {
-		if after(other) && (last < 0 || p.ssn.CompareJobs(jobs[last], other) < 0) {
-			last = i
-		}
-	}
-	return slices.Delete(jobs, last, last+1)
-}
-
 // mayPlan reports whether a start may be planned for a job that could not be placed.
 func (p *planned) mayPlan(j *api.JobInfo) bool {
 	if p.After > 0 {
@@ -221,39 +136,6 @@ func (p *planned) mayPlan(j *api.JobInfo) bool {
 	}
 	claim := claimOf(p.ssn, j)
 	return claim != nil && couldStart(p.ssn, j) && capsAllow(p.ssn, claim) && (j.Queue == p.first || deserves(p.ssn, claim))
-}
-
-// refresh chooses the nodes of all starts again if the model has changed. The session has placed only what does not delay
-// them. If one does not fit any more, because of a node that is lost, all are planned again.
-func (p *planned) refresh() {
-	if !p.stale || p.plan == nil {
-		return
-	}
-	p.release()
-	p.stale = false
-	var jobs []*api.JobInfo
-	for _, s := range slices.Clone(p.order) {
-		if p.ssn.JobPipelined(s.Job) { // it has been placed
-			p.remove(s)
-		} else {
-			jobs = append(jobs, s.Job)
-		}
-	}
-	if !p.plan.Choose() {
-		p.planAll(jobs)
-	}
-	p.hold()
-}
-
-// remove takes a start out.
-func (p *planned) remove(s *timeline.Start) {
-	p.plan.Remove(s)
-	p.inQueue[s.Job.Queue]--
-	p.order = slices.DeleteFunc(p.order, func(other *timeline.Start) bool { return other == s })
-	delete(p.last, s.Job.Queue)
-	for _, other := range p.order {
-		p.setLast(other.Job)
-	}
 }
 
 // activate makes what is reserved available to the current job as far as it may use it: if it is for the job itself or for
@@ -288,7 +170,7 @@ func (p *planned) endsBefore(j *api.JobInfo, at int64) bool {
 	return limit > 0 && start+limit <= at-int64(p.Margin)
 }
 
-// couldFit reports whether the gang of a job could fit on what is idle if nothing were reserved. Most waiting gangs do
+// couldFit reports whether the gang of a job could fit on what is idle or being released if nothing were reserved. Most waiting gangs do
 // not. It is a necessary condition.
 func (p *planned) couldFit(j *api.JobInfo) bool {
 	if p.ssn.Backlog().JobClass(j) == nil {
@@ -299,7 +181,7 @@ func (p *planned) couldFit(j *api.JobInfo) bool {
 	fit, known := p.capacity[key]
 	if !known {
 		nodes := p.ssn.Cluster().Nodes()
-		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) { fit += t.Request.TimesIn(nodes[i].Idle) })
+		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) { fit += t.Request.TimesIn(nodes[i].Idle.Plus(nodes[i].Releasing)) })
 		p.capacity[key] = fit
 	}
 	return fit >= int64(j.MinMember)
@@ -329,6 +211,22 @@ func (p *planned) hold() {
 	p.holds = true
 }
 
+// keepAll calls do while what planned starts need is kept from all jobs.
+func (p *planned) keepAll(do func()) {
+	if !slices.Contains(p.open, true) {
+		do()
+		return
+	}
+	before := p.open
+	p.release()
+	p.open = make([]bool, len(p.order))
+	p.hold()
+	do()
+	p.release()
+	p.open = before
+	p.hold()
+}
+
 // release ends what hold has reserved.
 func (p *planned) release() {
 	for _, r := range p.held {
@@ -346,12 +244,12 @@ func (p *planned) close() (changed bool) {
 	p.jobs = nil
 	for _, s := range p.order {
 		if !p.ssn.JobPipelined(s.Job) {
-			p.jobs = append(p.jobs, s.Job.ID)
+			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, placements: s.Placements})
 			p.ssn.WakeAt(time.Unix(0, max(s.At, p.plan.Now+1)))
 		}
 	}
 	*p = planned{Reservations: p.Reservations, jobs: p.jobs}
-	return !slices.Equal(before, p.jobs)
+	return !slices.EqualFunc(before, p.jobs, func(a, b plannedJob) bool { return a.id == b.id })
 }
 
 // explain adds the planned starts to the explanations of jobs, and the advice for those that could run before.

@@ -54,7 +54,7 @@ func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	s.open = nil
 	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }}
 	if s.planned.enabled() {
-		s.planned.opened(ssn)
+		s.planned.opened(ssn, func() { s.releaseAll(ssn) })
 		fns.Skip = s.planned.skip
 		fns.Unplaced = func(j *api.JobInfo) bool { return s.unplaced(ssn, j) }
 	}
@@ -90,12 +90,26 @@ func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error 
 // activate makes what is reserved for the current job available. A gang that has all its nodes needs no others.
 func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
 	s.planned.activate(current)
+	s.holdFrom(ssn, current)
+}
+
+// holdFrom makes the reservations available that the current job may use, and holds the others. Planned starts come first:
+// others reserve what these leave.
+func (s *starvation) holdFrom(ssn *framework.Session, current *api.JobInfo) {
 	for _, r := range s.open {
-		if ssn.JobPipelined(r.job) || r.availableTo(ssn, current) {
+		switch available := ssn.JobPipelined(r.job) || r.availableTo(ssn, current); {
+		case available:
 			r.release(ssn)
-		} else {
-			r.hold(ssn)
+		case r.held == nil:
+			s.planned.keepAll(func() { r.hold(ssn) })
 		}
+	}
+}
+
+// releaseAll releases the reservations of gangs whose start is not known.
+func (s *starvation) releaseAll(ssn *framework.Session) {
+	for _, r := range s.open {
+		r.release(ssn)
 	}
 }
 
@@ -104,12 +118,13 @@ func (s *starvation) activate(ssn *framework.Session, current *api.JobInfo) {
 func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again bool) {
 	again = s.planned.unplaced(j)
 	if s.planned.unknown[j] {
-		s.reserveFor(ssn, j)
+		s.planned.keepAll(func() { s.reserveFor(ssn, j) })
 	}
 	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && s.planned.has(j) {
 		s.open[i].release(ssn)
 		s.open = slices.Delete(s.open, i, i+1)
 	}
+	s.holdFrom(ssn, j)
 	return again
 }
 

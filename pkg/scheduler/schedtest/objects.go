@@ -84,6 +84,9 @@ type event struct {
 // Wait advances the clock. It also advances by one second for each created object and before each cycle.
 func (o *objects) Wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
+// Since returns how much time has passed since the creation of the first object.
+func (o *objects) Since() time.Duration { return o.clock.Now().Sub(epoch) }
+
 // meta returns metadata with a unique creation time and a UID that distinguishes objects of the same name.
 func (o *objects) meta(namespace, name string) metav1.ObjectMeta {
 	o.Wait(time.Second)

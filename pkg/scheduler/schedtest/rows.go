@@ -129,6 +129,7 @@ func Group(name string, minMember int32, parts ...Part) Row {
 		if d.minResources != "" {
 			group.Spec.MinResources = c.amounts(row, d.minResources)
 		}
+		d.runTime.applyTo(&group.Spec)
 		c.names[d.namespace+"/"+d.name] = name
 		c.setGroup(name, group)
 		d.join(c.objects, group)
@@ -215,6 +216,7 @@ type declaration struct {
 	class        string
 	subGroups    []v1alpha1.SubGroup
 	minResources string
+	runTime      runTime
 	groupUID     string
 }
 

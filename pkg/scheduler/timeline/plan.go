@@ -50,23 +50,23 @@ func (s *Start) end() int64 {
 // Plan has the starts of gangs. Starts that are added later never delay those that were added before.
 type Plan struct {
 	Model
-	courses []*course // by index of the node; nil if it was not needed yet
-	starts  []*Start  // by time; of one time, in the order in which they were added
-	touched []int     // indices of nodes with takings
+	byNode  []*availability // by index of the node; nil if it was not needed yet
+	starts  []*Start        // by time; of one time, in the order in which they were added
+	touched []int           // indices of nodes with takings
 
-	seats []seat
+	found []fit
 	since []int64
 }
 
-// seat is a place for one task on a node.
-type seat struct {
+// fit is where one more task fits.
+type fit struct {
 	since int64 // when it is free
-	total int   // seats of the node
+	total int   // how many fit on the node
 	node  *api.NodeInfo
 }
 
 // New returns an empty plan.
-func New(m Model) *Plan { return &Plan{Model: m, courses: make([]*course, len(m.Nodes))} }
+func New(m Model) *Plan { return &Plan{Model: m, byNode: make([]*availability, len(m.Nodes))} }
 
 // Starts returns the starts in the order of time. The caller must not change the slice.
 func (p *Plan) Starts() []*Start { return p.starts }
@@ -91,6 +91,30 @@ func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 	return s, ok
 }
 
+// Improve moves a start to an earlier time if it fits there and delays nothing.
+func (p *Plan) Improve(s *Start) {
+	if p.earliest(s.Gang) >= s.At {
+		return
+	}
+	before := s.At
+	p.Remove(s)
+	if better := p.Add(s.Gang); better != nil && better.At <= before {
+		p.replace(better, s)
+		return
+	} else if better != nil {
+		p.Remove(better)
+	}
+	p.tryAt(s, before)
+}
+
+// replace puts s in the place of another start of the same gang.
+func (p *Plan) replace(other, s *Start) {
+	p.release(other)
+	s.At, s.Placements = other.At, other.Placements
+	p.starts[slices.Index(p.starts, other)] = s
+	p.take(s)
+}
+
 // Remove takes a start out.
 func (p *Plan) Remove(s *Start) {
 	i := slices.Index(p.starts, s)
@@ -98,15 +122,66 @@ func (p *Plan) Remove(s *Start) {
 	p.release(s)
 }
 
-// Choose chooses the nodes of all starts again, after the model has changed, for the same times. It reports whether that
-// was possible; otherwise it stops at the first start that does not fit, and the plan is of no use any more.
+// Choose chooses the nodes of all starts again, after the model has changed, for the same times. If they do not all fit, the
+// nodes stay as they were. It reports whether all fit then; otherwise the plan is of no use any more.
 func (p *Plan) Choose() bool {
-	for _, s := range p.starts {
+	before := make([][]api.Decision, len(p.starts))
+	for i, s := range p.starts {
+		before[i] = s.Placements
 		p.release(s)
 	}
+	chosen := 0
 	for _, s := range p.starts {
 		if _, ok := p.choose(s); !ok {
-			return false
+			break
+		}
+		chosen++
+	}
+	if chosen == len(p.starts) {
+		return true
+	}
+	for i, s := range p.starts {
+		if i < chosen {
+			p.release(s)
+		}
+		s.Placements = before[i]
+	}
+	for _, s := range p.starts {
+		p.take(s)
+	}
+	return !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) })
+}
+
+// Keep adds the gang at a time, with the placements that it had in another plan. It reports false if it does not fit there
+// any more, or if another start would not.
+func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) {
+	if len(placements) != len(g.Tasks) {
+		return nil, false
+	}
+	for i, d := range placements {
+		if d.Task != g.Tasks[i] || d.Node.Index < 0 || d.Node.Index >= len(p.Nodes) || p.Nodes[d.Node.Index] != d.Node {
+			return nil, false
+		}
+	}
+	s := &Start{Gang: g, At: max(at, p.Now), Placements: placements}
+	i, _ := slices.BinarySearchFunc(p.starts, s.At+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
+	p.starts = slices.Insert(p.starts, i, s)
+	p.take(s)
+	if slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) }) {
+		p.Remove(s)
+		return nil, false
+	}
+	return s, true
+}
+
+// fits reports whether nothing is missing at the time of a start on its nodes.
+func (p *Plan) fits(s *Start) bool {
+	for _, d := range s.Placements {
+		free := p.available(d.Node.Index).at(s.At)
+		for dim, n := range d.Task.Request {
+			if n > 0 && free.At(dim) < 0 {
+				return false
+			}
 		}
 	}
 	return true
@@ -118,18 +193,18 @@ func (p *Plan) Hold(visit func(s *Start, n *api.NodeInfo, amount api.Resource)) 
 	slices.Sort(p.touched)
 	p.touched = slices.Compact(p.touched)
 	for _, i := range p.touched {
-		if s, amount := p.course(i).held(); !amount.IsZero() {
+		if s, amount := p.available(i).held(); !amount.IsZero() {
 			visit(s, p.Nodes[i], amount)
 		}
 	}
 }
 
-// course returns the course of a node, as the node is now.
-func (p *Plan) course(index int) *course {
-	c, n := p.courses[index], p.Nodes[index]
+// available returns the availability of a node, as the node is now.
+func (p *Plan) available(index int) *availability {
+	c, n := p.byNode[index], p.Nodes[index]
 	if c == nil {
-		c = &course{}
-		p.courses[index] = c
+		c = &availability{}
+		p.byNode[index] = c
 	}
 	if c.generation != n.Generation {
 		c.read(n, p.Now, p.Ends)
@@ -144,18 +219,18 @@ func (p *Plan) earliest(g Gang) int64 {
 	for _, tasks := range bySignature(g.Tasks) {
 		k := newSmallest(len(tasks))
 		p.EachFeasible(tasks[0], func(i int) {
-			p.course(i).eachSeat(tasks[0].Request, len(tasks), k.add, p.Now)
+			p.available(i).eachFit(tasks[0].Request, len(tasks), k.add, p.Now)
 		})
 		first = max(first, k.last())
 	}
 	return first
 }
 
-// later returns a time after at: before it, so many seats do not become free that are missing for a task of the start.
+// later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
 func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 	k := newSmallest(missing.count)
 	p.EachFeasible(missing.task, func(i int) {
-		p.course(i).eachSeat(missing.task.Request, len(s.Tasks)+missing.count, func(free int64) {
+		p.available(i).eachFit(missing.task.Request, len(s.Tasks)+missing.count, func(free int64) {
 			if free > at {
 				k.add(free)
 			}
@@ -163,7 +238,7 @@ func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 	})
 	for _, other := range p.starts {
 		if end := other.end(); end > at && end < NoEnd {
-			for range min(len(other.Tasks)*seatsPerTask, missing.count) {
+			for range min(len(other.Tasks)*fitsPerTask, missing.count) {
 				k.add(end)
 			}
 		}
@@ -171,18 +246,18 @@ func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 	return k.last()
 }
 
-// seatsPerTask is how many tasks of another gang are assumed to fit at most where a task of a start ends. It only bounds
-// how far Plan.later looks ahead: a large task can make room for many small ones.
-const seatsPerTask = 1 << 10
+// fitsPerTask is how many tasks of another gang are assumed to fit at most where a task of a start ends. It only bounds
+// how far Plan.later looks ahead: many small tasks can fit where a large one ends.
+const fitsPerTask = 1 << 10
 
-// shortage is how many seats are missing for tasks like this one.
+// shortage is how many more tasks like this one have to fit.
 type shortage struct {
 	task  *api.TaskInfo
 	count int
 }
 
 // tryAt adds a start at a time, and chooses the nodes of those that come later again. If one does not fit, the plan is
-// as before, and the shortage is returned, which is one seat if it is that of another start.
+// as before, and the shortage is returned, which is one task if it is that of another start.
 func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
 	i, _ := slices.BinarySearchFunc(p.starts, at+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
 	later := p.starts[i:]
@@ -221,14 +296,14 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 	s.Placements = make([]api.Decision, 0, len(s.Tasks))
 	done := 0 // tasks whose placements are taken
 	for _, tasks := range bySignature(s.Tasks) {
-		seats := p.seatsAt(s.At, tasks)
-		if len(seats) < len(tasks) {
+		fits := p.fitsAt(s.At, tasks)
+		if len(fits) < len(tasks) {
 			s.Placements = s.Placements[:done]
 			p.release(s)
-			return shortage{tasks[0], len(tasks) - len(seats)}, false
+			return shortage{tasks[0], len(tasks) - len(fits)}, false
 		}
 		for i, t := range tasks {
-			s.Placements = append(s.Placements, api.Decision{Kind: api.Pipeline, Task: t, Node: seats[i].node})
+			s.Placements = append(s.Placements, api.Decision{Kind: api.Pipeline, Task: t, Node: fits[i].node})
 		}
 		p.takeEach(s, s.Placements[done:])
 		done = len(s.Placements)
@@ -236,20 +311,20 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 	return shortage{}, true
 }
 
-// seatsAt returns the seats at a time for tasks of one signature, the best first. Of equal ones, those come first of the
-// node that has the fewest.
-func (p *Plan) seatsAt(at int64, tasks []*api.TaskInfo) []seat {
-	p.seats = p.seats[:0]
+// fitsAt returns where tasks of one signature fit at a time, the best first. Of equal ones, those come first of the node
+// where the fewest fit.
+func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
+	p.found = p.found[:0]
 	p.EachFeasible(tasks[0], func(i int) {
-		p.since = p.course(i).freeSince(tasks[0].Request, at, len(tasks), p.Now, p.since[:0])
+		p.since = p.available(i).fitsSince(tasks[0].Request, at, len(tasks), p.Now, p.since[:0])
 		for _, since := range p.since {
-			p.seats = append(p.seats, seat{since, len(p.since), p.Nodes[i]})
+			p.found = append(p.found, fit{since, len(p.since), p.Nodes[i]})
 		}
 	})
-	slices.SortFunc(p.seats, func(a, b seat) int {
+	slices.SortFunc(p.found, func(a, b fit) int {
 		return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(a.total, b.total), cmp.Compare(a.node.Rank, b.node.Rank))
 	})
-	return p.seats
+	return p.found
 }
 
 // take takes the placements of a start from the nodes.
@@ -257,7 +332,7 @@ func (p *Plan) take(s *Start) { p.takeEach(s, s.Placements) }
 
 func (p *Plan) takeEach(s *Start, placements []api.Decision) {
 	for _, d := range placements {
-		c := p.course(d.Node.Index)
+		c := p.available(d.Node.Index)
 		if last := len(c.taken) - 1; last >= 0 && c.taken[last].start == s {
 			c.taken[last].amount.Add(d.Task.Request)
 			continue
@@ -270,7 +345,7 @@ func (p *Plan) takeEach(s *Start, placements []api.Decision) {
 // release returns what a start has taken.
 func (p *Plan) release(s *Start) {
 	for _, d := range s.Placements {
-		c := p.courses[d.Node.Index]
+		c := p.byNode[d.Node.Index]
 		c.taken = slices.DeleteFunc(c.taken, func(t taking) bool { return t.start == s })
 	}
 }

@@ -160,7 +160,7 @@ func (p *Plan) check(t fataler) {
 			t.Fatalf("start %d has %d placements of %d tasks", i, len(s.Placements), len(s.Tasks))
 		}
 		for _, d := range s.Placements {
-			c := p.course(d.Node.Index)
+			c := p.available(d.Node.Index)
 			for dim, n := range c.at(s.At) {
 				if n < 0 && d.Task.Request.At(dim) > 0 {
 					t.Fatalf("at %d node %s has %d of dimension %d", s.At, d.Node.Name, n, dim)
@@ -170,7 +170,7 @@ func (p *Plan) check(t fataler) {
 	}
 }
 
-// TestStartsOfDifferentSizes adds gangs of tasks of two sizes on nodes of several CPUs: what was promised stays, and the
+// TestStartsOfDifferentSizes adds gangs of tasks of two sizes on nodes of several CPUs: starts that were planned stay, and the
 // plan is possible.
 func TestStartsOfDifferentSizes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -179,7 +179,7 @@ func TestStartsOfDifferentSizes(t *testing.T) {
 		for i := range rapid.IntRange(0, 3*nodes).Draw(t, "running") {
 			f.run(fmt.Sprintf("old%d", i), rapid.IntRange(1, 2).Draw(t, "cpus"), fmt.Sprintf("n%d", i%nodes), int64(rapid.IntRange(0, 9).Draw(t, "end")))
 		}
-		p, promised := f.plan(), map[*Start]int64{}
+		p, planned := f.plan(), map[*Start]int64{}
 		for i := range rapid.IntRange(1, 6).Draw(t, "gangs") {
 			var cpus []int
 			for range rapid.IntRange(0, 3).Draw(t, "large") {
@@ -189,10 +189,10 @@ func TestStartsOfDifferentSizes(t *testing.T) {
 				cpus = append(cpus, 2)
 			}
 			if s := p.Add(f.gang(fmt.Sprintf("g%d", i), int64(rapid.IntRange(1, 6).Draw(t, "run")), cpus...)); s != nil {
-				promised[s] = s.At
+				planned[s] = s.At
 			}
 			p.check(t)
-			for s, at := range promised {
+			for s, at := range planned {
 				if s.At != at {
 					t.Fatalf("a start moved from %d to %d", at, s.At)
 				}

@@ -99,7 +99,7 @@ func NewAnswer(f *Facts) Answer {
 	}
 	a.Reason, a.Advice = v.reason, v.advice
 	a.TimeLimitSeconds = int64(f.timeLimit().Seconds())
-	run := f.runTime()
+	run := runTimeOf(f)
 	a.MaximumExecutionTimeSeconds, a.ExpectedExecutionTimeSeconds = int64(run.Maximum.Seconds()), int64(run.Expected.Seconds())
 	a.Message, a.Nearest = nearest(v.message)
 	if f.Queue != nil {

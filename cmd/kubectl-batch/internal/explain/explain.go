@@ -43,8 +43,8 @@ func (f *Facts) Text() string {
 	if limit := f.timeLimit(); limit > 0 {
 		s.add("Time", "each pod may run for "+duration.HumanDuration(limit)+" (activeDeadlineSeconds of the pod)")
 	}
-	s.add("Run time", f.runTimeText())
-	s.add("Start", f.startText())
+	s.add("Run time", runTimeText(f))
+	s.add("Start", startText(f))
 	s.add("Queue", f.shares())
 	s.add("History", historyOf(f).lines(f.age)...)
 	s.add("Unread", f.Unread...)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -33,6 +34,7 @@ const (
 	hadBorrowed   = "evicted because queue research had borrowed resources that other queues deserve; starts again only within what the queue deserves: deserved 64 nvidia.com/gpu, allocated 60, needs 8"
 	insufficient  = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
 	gangEvicted   = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
+	tooLong       = "its run time is limited to 4h, and queue research admits at most 1h"
 	queueFull     = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
 
@@ -140,6 +142,21 @@ func cases() map[string]*explain.Facts {
 		"position": facts(
 			group("train", 8, "research", pending("QueueFull", queueFull)), pods("train", 8, waiting("QueueFull", queueFull)),
 			ordered(research(), 12, "other/first", "team/train", "team/later"),
+		),
+		"starts-later": facts(
+			group("train", 8, "research", pending("NotEnoughResources", insufficient), limited(14400, 7200), startsIn(70*time.Minute, 4*time.Hour)),
+			pods("train", 8, waiting("Unschedulable", insufficient)), research(),
+		),
+		"started": facts(
+			group("train", 2, "research", scheduled, phase(v1alpha1.PodGroupRunning), limited(14400, 0), startsIn(-10*time.Minute, 0)), pods("train", 2, running), research(),
+		),
+		"run-time-too-long": facts(
+			group("train", 2, "research", pending("ExecutionTimeTooLong", tooLong), limited(14400, 0)),
+			pods("train", 2, waiting("ExecutionTimeTooLong", tooLong)), research(),
+		),
+		"run-time-of-the-queue": facts(
+			group("train", 2, "research", pending("NotEnoughResources", insufficient)), pods("train", 2, waiting("Unschedulable", insufficient)),
+			admitting(research(), 3600),
 		),
 		"preempting": facts(
 			group("train", 2, "research", pending("Preempting", "waiting for 3 evicted pods to terminate, expected by 2026-01-01T00:00:30Z")),

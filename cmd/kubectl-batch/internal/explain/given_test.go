@@ -213,6 +213,37 @@ func waiting(reason, message string) func(*corev1.Pod) {
 	}
 }
 
+// limited declares a run time in seconds, and an estimate; 0 for none.
+func limited(limit, expected int32) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.Spec.MaximumExecutionTimeSeconds = &limit
+		if expected > 0 {
+			g.Spec.ExpectedExecutionTimeSeconds = &expected
+		}
+	}
+}
+
+// startsIn sets when a PodGroup starts, or has if that is negative, and at the latest, if that is not zero.
+func startsIn(d, latest time.Duration) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		at := metav1.NewTime(noon().Add(d))
+		if d < 0 {
+			g.Status.StartTime = &at
+			return
+		}
+		g.Status.EstimatedStartTime = &at
+		if latest > 0 {
+			g.Status.LatestStartTime = &metav1.Time{Time: noon().Add(latest)}
+		}
+	}
+}
+
+// admitting sets the longest run time of a queue in seconds.
+func admitting(q *v1alpha1.Queue, longest int32) *v1alpha1.Queue {
+	q.Spec.ExecutionTime = &v1alpha1.QueueExecutionTime{Maximum: &longest}
+	return q
+}
+
 func activeFor(seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(seconds) }
 }

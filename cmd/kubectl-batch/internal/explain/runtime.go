@@ -13,8 +13,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// runTime returns the run time by the rule of the scheduler.
-func (f *Facts) runTime() api.RunTime {
+// runTimeOf returns the run time by the rule of the scheduler.
+func runTimeOf(f *Facts) api.RunTime {
 	job := &api.JobInfo{}
 	if f.Group != nil {
 		if job.Group = f.Other; job.Group == nil {
@@ -37,8 +37,8 @@ func (f *Facts) runTime() api.RunTime {
 
 // runTimeText words the limit and the estimate of the run time; empty if there are none, or if the limit is that of each pod,
 // which has a line of its own.
-func (f *Facts) runTimeText() string {
-	run := f.runTime()
+func runTimeText(f *Facts) string {
+	run := runTimeOf(f)
 	var parts []string
 	if run.Maximum > 0 && (run.Maximum != f.timeLimit() || run.Expected > 0) {
 		parts = append(parts, "limit "+api.FormatRun(run.Maximum))
@@ -53,24 +53,24 @@ func (f *Facts) runTimeText() string {
 }
 
 // startText words when the PodGroup has started, or will; empty if that is not known.
-func (f *Facts) startText() string {
+func startText(f *Facts) string {
 	if f.Group == nil {
 		return ""
 	}
 	s := f.Group.Status
 	switch {
 	case s.StartTime != nil:
-		return f.at(s.StartTime)
+		return atTime(f, s.StartTime)
 	case s.EstimatedStartTime != nil && s.LatestStartTime != nil:
-		return "at about " + f.at(s.EstimatedStartTime) + ", at the latest at " + f.at(s.LatestStartTime)
+		return "at about " + atTime(f, s.EstimatedStartTime) + ", at the latest at " + atTime(f, s.LatestStartTime)
 	case s.EstimatedStartTime != nil:
-		return "at about " + f.at(s.EstimatedStartTime)
+		return "at about " + atTime(f, s.EstimatedStartTime)
 	}
 	return ""
 }
 
-// at words a time, also as seen from now.
-func (f *Facts) at(t *metav1.Time) string {
+// atTime words a time, also as seen from now.
+func atTime(f *Facts, t *metav1.Time) string {
 	text := t.UTC().Format(time.RFC3339)
 	if t.After(f.Now) {
 		return text + " (in " + duration.HumanDuration(t.Sub(f.Now)) + ")"

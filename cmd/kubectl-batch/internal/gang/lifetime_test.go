@@ -46,6 +46,34 @@ func TestWhatEndsAJob(t *testing.T) {
 	}
 }
 
+func TestRunTimeOfThePodGroup(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		limit, expected time.Duration
+		want            string // or the error
+	}{
+		"neither":                    {0, 0, "limit -1, expected -1"},
+		"a limit":                    {90 * time.Minute, 0, "limit 5400, expected -1"},
+		"both":                       {time.Hour, time.Minute, "limit 3600, expected 60"},
+		"an estimate":                {0, time.Minute, "limit -1, expected 60"},
+		"an estimate above":          {time.Minute, time.Hour, "--expected-time: 3600 s exceed the limit of 60 s"},
+		"an estimate that is no one": {0, time.Millisecond, "--expected-time: 1ms is invalid; it must be at least 1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, err := gang.New(spec(func(w *gang.Spec) { w.Time, w.Expected = test.limit, test.expected }))
+			got := fmt.Sprint(err)
+			if err == nil {
+				s := g.Group.Spec
+				got = fmt.Sprintf("limit %d, expected %d", ptr.Deref(s.MaximumExecutionTimeSeconds, -1), ptr.Deref(s.ExpectedExecutionTimeSeconds, -1))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWhatEndsAJobOfAFile(t *testing.T) {
 	t.Parallel()
 	const many = "parallelism: 12" // of 9 completions: 9 pods at a time

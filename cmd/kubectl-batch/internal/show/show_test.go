@@ -51,6 +51,24 @@ func groups() []show.Group {
 	}
 }
 
+// starts are PodGroups that have started, will start, and of which neither is known.
+func starts() []show.Group {
+	list := groups()[:3]
+	at := func(minutes int) *metav1.Time {
+		return &metav1.Time{Time: noon().Add(time.Duration(minutes) * time.Minute)}
+	}
+	list[0].Spec.MaximumExecutionTimeSeconds = ptr.To(int32(5400))
+	list[0].Status.EstimatedStartTime, list[0].Status.LatestStartTime = at(70), at(245)
+	list[1].Status.StartTime = at(-12)
+	return list
+}
+
+func limitedQueues() map[string]*v1alpha1.Queue {
+	q := queue("research", 1, nil, nil, nil, nil)
+	q.Spec.ExecutionTime = &v1alpha1.QueueExecutionTime{Default: ptr.To(int32(7200))}
+	return map[string]*v1alpha1.Queue{"research": &q}
+}
+
 // groupsOfAPIs are groups of one name in all APIs.
 func groupsOfAPIs() []show.Group {
 	var list []show.Group
@@ -105,6 +123,8 @@ func TestGolden(t *testing.T) {
 		"groups-all-namespaces": table(show.Groups(groups(), show.Options{Now: noon(), Namespaces: true})),
 		"groups-sources":        table(show.Groups(groupsOfAPIs(), show.Options{Now: noon(), Sources: true})),
 		"groups-watched":        table(show.Groups(groups()[:2], show.Options{Now: noon(), Watch: true})),
+		"starts":                table(show.Starts(starts(), show.Options{Now: noon(), Queues: limitedQueues()})),
+		"starts-wide":           table(show.Starts(starts(), show.Options{Now: noon(), Queues: limitedQueues(), Wide: true})),
 		"queues":                table(show.Queues(queues(), narrow)),
 		"queues-long-names":     table(show.Queues(append(queues(), queue("engineering-gpu", 1, nil, nil, nil, nil)), narrow)),
 		"queues-wide":           table(show.Queues(queues(), show.Options{Now: noon(), Wide: true})),

@@ -29,6 +29,10 @@ const (
 	LabelDefaultQueue = GroupName + "/default-queue"
 )
 
+// AnnotationUnavailableFrom on a node is the time, in the format of RFC 3339, from which the node is not available, for
+// example for maintenance: only pods that are over by then are placed there.
+const AnnotationUnavailableFrom = GroupName + "/unavailable-from"
+
 // Annotations that the scheduler sets on the Binding; the API server merges them into the pod. For a bound pod they
 // determine queue and PodGroup, not what users write to the pod.
 const (
@@ -107,6 +111,12 @@ const EventNameContested = "NameContested"
 
 // EventAmbiguousGroup is the reason of the event on a pod that names two gangs.
 const EventAmbiguousGroup = "AmbiguousGroup"
+
+// EventInvalidRunTime is the reason of the event on a pod whose annotation or label declares a run time that cannot be read.
+const EventInvalidRunTime = "InvalidRunTime"
+
+// EventInvalidUnavailableFrom is the reason of the event on a node whose AnnotationUnavailableFrom cannot be read.
+const EventInvalidUnavailableFrom = "InvalidUnavailableFrom"
 
 // EventEvictionEndsJob is the reason of the event on a Job (batch/v1) that fails because its pods were evicted.
 const EventEvictionEndsJob = "EvictionEndsJob"

@@ -100,7 +100,7 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 	return append(deferred, worklist.Sorted(r.ssn, jobs)...)
 }
 
-// unplaced tells plugins that reserve resources that the gang of a job could not be placed, unless the pass is a trial. It
+// unplaced reports to plugins that reserve resources that the gang of a job could not be placed, unless the pass is a trial. It
 // reports whether it is to be tried once more.
 func (r *run) unplaced(job *api.JobInfo) bool {
 	return r.trial == nil && r.ssn.FollowsUnplaced() && !r.ssn.JobPipelined(job) && r.ssn.Unplaced(job)

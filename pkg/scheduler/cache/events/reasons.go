@@ -118,6 +118,26 @@ func (r *Recorder) AmbiguousGroup(pod *v1.Pod, first, other string) {
 	})
 }
 
+// InvalidRunTime records that a pod declares a run time that cannot be read: one event per problem and namespace.
+func (r *Recorder) InvalidRunTime(pod *v1.Pod, problem string) {
+	r.addPodGroup(event{
+		regarding: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		kind:      v1.EventTypeWarning, reason: v1alpha1.EventInvalidRunTime, action: "Scheduling",
+		note: "The run time is ignored: " + problem,
+		key:  strings.Join([]string{v1alpha1.EventInvalidRunTime, pod.Namespace, problem}, "/"),
+	})
+}
+
+// InvalidUnavailableFrom records that the time from which a node is not available cannot be read.
+func (r *Recorder) InvalidUnavailableFrom(node *v1.Node, problem string) {
+	r.addPodGroup(event{
+		regarding: v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},
+		kind:      v1.EventTypeWarning, reason: v1alpha1.EventInvalidUnavailableFrom, action: "Scheduling",
+		note: "The node is used without end: " + problem,
+		key:  strings.Join([]string{v1alpha1.EventInvalidUnavailableFrom, node.Name, problem}, "/"),
+	})
+}
+
 // Reference returns the reference by which events name a PodGroup.
 func Reference(g *api.Group) *v1.ObjectReference {
 	return &v1.ObjectReference{

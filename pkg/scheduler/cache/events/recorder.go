@@ -203,7 +203,7 @@ func (r *Recorder) aggregateBound() {
 func (r *Recorder) write(ctx context.Context, e event) {
 	call, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
-	_, err := r.Kube.EventsV1().Events(e.regarding.Namespace).Create(call, r.toAPI(e), metav1.CreateOptions{})
+	_, err := r.Kube.EventsV1().Events(e.namespace()).Create(call, r.toAPI(e), metav1.CreateOptions{})
 	if err != nil && ctx.Err() == nil {
 		r.Log.V(2).Info("Event dropped", "regarding", klog.KRef(e.regarding.Namespace, e.regarding.Name), "kind", e.regarding.Kind, "reason", e.reason, "err", err)
 	}
@@ -214,7 +214,7 @@ func (r *Recorder) toAPI(e event) *eventsv1.Event {
 	now := r.Clock.Now()
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.regarding.Namespace,
+			Namespace: e.namespace(),
 			Name:      nameOf(e.regarding.Name, now),
 		},
 		EventTime:           metav1.NewMicroTime(now),
@@ -227,6 +227,9 @@ func (r *Recorder) toAPI(e event) *eventsv1.Event {
 		Type:                e.kind,
 	}
 }
+
+// namespace returns the namespace of the event. Those about objects without namespace are in the default one.
+func (e *event) namespace() string { return cmp.Or(e.regarding.Namespace, metav1.NamespaceDefault) }
 
 func nameOf(object string, now time.Time) string {
 	return fmt.Sprintf("%s.%x", strings.TrimRight(truncate(object, 230), ".-"), now.UnixNano())

@@ -92,6 +92,8 @@ type plugin struct {
 	filter    *filter
 	runner    *upstream.FilterRunner
 	portTaken *api.Unfit
+	// unavailable are refusals of this session, by NodeInfo.UnavailableFrom.
+	unavailable map[int64]*api.Unfit
 }
 
 func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) (*plugin, error) {
@@ -107,6 +109,8 @@ func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) 
 		filter:    newFilter(a, features.EnableTaintTolerationComparisonOperators),
 		runner:    runner,
 		portTaken: &api.Unfit{Reason: api.HostPortTaken, Plugin: Name},
+
+		unavailable: map[int64]*api.Unfit{},
 	}, nil
 }
 
@@ -115,7 +119,8 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	p.filter.log = ssn.Log
 	p.runner.Open(ssn.Cluster(), ssn.Log)
-	n := &podDependent{plugin: p, cluster: ssn.Cluster()}
+	n := &podDependent{plugin: p, cluster: ssn.Cluster(), now: ssn.Now.UnixNano()}
+	wakeForUnavailable(ssn)
 	ssn.AddFilterFn(Name, p.filter.unfit)
 	ssn.AddPredicateFn(Name, n.unfit)
 	ssn.AddReserveFn(Name, n.reserve)
@@ -126,12 +131,14 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 func (p *plugin) OnSessionClose(*framework.Session) {
 	p.runner.Close()
 	clear(p.filter.taints)
+	clear(p.unavailable)
 }
 
 // podDependent runs, for one session, the checks that depend on the pods on a node.
 type podDependent struct {
 	*plugin
 	cluster api.ClusterView
+	now     int64 // in nanoseconds since 1970
 
 	// The last task. Callers usually check many nodes in a row for one task, and the affinity terms that define
 	// equivalence classes do not change within a session.
@@ -143,6 +150,9 @@ type podDependent struct {
 // unfit returns why t does not fit on n given the pods there, or nil. It does not allocate for tasks that no other
 // pod affects.
 func (s *podDependent) unfit(t *api.TaskInfo, n *api.NodeInfo, when api.When) *api.Unfit {
+	if n.Outlasts(t, s.now) {
+		return s.unavailableSoon(n)
+	}
 	if n.PortConflict(t, when) {
 		return s.portTaken
 	}

@@ -98,7 +98,7 @@ func swfJob(l *lines, line string) (*Job, error) {
 	if job.Run, err = l.seconds(swfNames[swfRun], values[swfRun]); err != nil {
 		return nil, err
 	}
-	job.Limit = job.Run // as other simulators do where nobody requested a time
+	job.Limit = job.Run // as other simulators do if no time is requested
 	if values[swfRequestedTime] > 0 {
 		if job.Limit, err = l.seconds(swfNames[swfRequestedTime], values[swfRequestedTime]); err != nil {
 			return nil, err

@@ -14,8 +14,8 @@ import (
 // NoEnd is when a task ends whose end is not known: later than all times. Times are in nanoseconds since 1970.
 const NoEnd = api.NoEnd
 
-// course is what is free on a node as time passes.
-type course struct {
+// availability is what is free on a node as time passes.
+type availability struct {
 	generation uint64       // of the node, when it was read
 	free       api.Resource // now; may be negative
 	releases   []release    // in the order of time, all of them later than now
@@ -36,7 +36,7 @@ type taking struct {
 }
 
 // read reads a node. Resources that are nominated for pods of other schedulers, or reserved, do not become free.
-func (c *course) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) int64) {
+func (c *availability) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) int64) {
 	c.generation = n.Generation
 	c.free = n.Available(math.MinInt32, api.Future)
 	c.releases = c.releases[:0]
@@ -51,9 +51,9 @@ func (c *course) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) int64
 	slices.SortFunc(c.releases, func(a, b release) int { return cmp.Compare(a.at, b.at) })
 }
 
-// eachSeat calls visit for each task with the request that fits as time passes if nothing else starts, with the time
+// eachFit calls visit for each task with the request that fits as time passes if nothing else starts, with the time
 // from which on it does; for at most so many tasks.
-func (c *course) eachSeat(request api.Resource, most int, visit func(at int64), now int64) {
+func (c *availability) eachFit(request api.Resource, most int, visit func(at int64), now int64) {
 	sum, next := c.free, request // next is what one more task needs besides those that fit
 	owned := false
 	grow := func(at int64) bool {
@@ -82,7 +82,7 @@ func (c *course) eachSeat(request api.Resource, most int, visit func(at int64), 
 }
 
 // at returns what is free at a time, given what starts have taken, as a new vector.
-func (c *course) at(time int64) api.Resource {
+func (c *availability) at(time int64) api.Resource {
 	sum := c.free.Clone()
 	for _, r := range c.releases {
 		if r.at > time {
@@ -98,9 +98,9 @@ func (c *course) at(time int64) api.Resource {
 	return sum
 }
 
-// freeSince returns for each task with the request that fits at a time, at most so many, since when it does without
+// fitsSince returns for each task with the request that fits at a time, at most so many, since when it does without
 // interruption; the latest comes first. Values are times of changes, or now.
-func (c *course) freeSince(request api.Resource, time int64, most int, now int64, since []int64) []int64 {
+func (c *availability) fitsSince(request api.Resource, time int64, most int, now int64, since []int64) []int64 {
 	count := min(int64(most), request.TimesIn(c.at(time)))
 	for at := time; count > 0; {
 		change := c.changeBefore(at, now)
@@ -119,7 +119,7 @@ func (c *course) freeSince(request api.Resource, time int64, most int, now int64
 }
 
 // changeBefore returns the last time until a time at which something became free; now if there is none.
-func (c *course) changeBefore(time, now int64) int64 {
+func (c *availability) changeBefore(time, now int64) int64 {
 	last := now
 	i, _ := slices.BinarySearchFunc(c.releases, time+1, func(r release, at int64) int { return cmp.Compare(r.at, at) })
 	if i > 0 {
@@ -136,7 +136,7 @@ func (c *course) changeBefore(time, now int64) int64 {
 // held returns what others must not take from now on that do not end before it is needed, so that those starts can take
 // their part that are not open; and the first of these. What is being released counts as not free: a reservation takes that
 // first.
-func (c *course) held() (first *Start, most api.Resource) {
+func (c *availability) held() (first *Start, most api.Resource) {
 	for _, at := range c.taken {
 		if at.start.Open {
 			continue

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reservation
+
+import (
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/timeline"
+)
+
+// planAgain plans the starts of the last session again, and keeps what they need until the session closes. Others are
+// added when allocate finds that they do not fit.
+func (p *planned) planAgain() {
+	var jobs []plannedJob
+	for _, one := range p.jobs {
+		one.job = p.ssn.Cluster().Jobs()[one.id]
+		if one.job != nil && p.ssn.Backlog().IsOpen(one.job) && !p.ssn.JobPipelined(one.job) {
+			jobs = append(jobs, one)
+		}
+	}
+	if len(jobs) > 0 {
+		p.planAll(jobs)
+		p.activate(nil)
+	}
+}
+
+// planAll plans the starts of jobs, and of no others. Those that have a start keep it if that is possible, or get an earlier
+// one that delays no other.
+func (p *planned) planAll(jobs []plannedJob) {
+	p.release()
+	p.releaseOthers()
+	p.plan = timeline.New(p.model())
+	p.order, p.stale = nil, false
+	clear(p.inQueue)
+	clear(p.last)
+	starts := make([]*timeline.Start, len(jobs))
+	for i, one := range jobs {
+		if one.at > 0 {
+			starts[i] = p.keep(one)
+		}
+	}
+	for i, one := range jobs {
+		if starts[i] == nil {
+			p.add(one.job)
+			continue
+		}
+		p.count(starts[i])
+	}
+	for _, s := range starts {
+		if s != nil {
+			p.plan.Improve(s)
+		}
+	}
+	if len(jobs) > 1 {
+		p.plan.Choose()
+	}
+}
+
+// keep plans the start of a job for the time at which it was planned before; nil if that is not possible.
+func (p *planned) keep(one plannedJob) *timeline.Start {
+	gang, ok := gangOf(p.ssn, one.job, p.Margin)
+	if !ok {
+		return nil
+	}
+	if s, ok := p.plan.Keep(gang, one.at, one.placements); ok {
+		return s
+	}
+	if s, ok := p.plan.AddAt(gang, one.at); ok {
+		return s
+	}
+	return nil
+}
+
+// add plans the start of a job after all others, unless it is not known.
+func (p *planned) add(j *api.JobInfo) {
+	gang, ok := gangOf(p.ssn, j, p.Margin)
+	if !ok {
+		p.inQueue[j.Queue]++
+		return
+	}
+	if s := p.plan.Add(gang); s != nil {
+		p.count(s)
+		return
+	}
+	p.inQueue[j.Queue]++
+	p.unknown[j] = true
+}
+
+// count adds a start of the plan to the order.
+func (p *planned) count(s *timeline.Start) {
+	p.order = append(p.order, s)
+	p.inQueue[s.Job.Queue]++
+	p.setLast(s.Job)
+}
+
+// remove takes a start out.
+func (p *planned) remove(s *timeline.Start) {
+	p.plan.Remove(s)
+	p.inQueue[s.Job.Queue]--
+	p.order = slices.DeleteFunc(p.order, func(other *timeline.Start) bool { return other == s })
+	delete(p.last, s.Job.Queue)
+	for _, other := range p.order {
+		p.setLast(other.Job)
+	}
+}
+
+// setLast makes j the last job of its queue if it comes after the one that is.
+func (p *planned) setLast(j *api.JobInfo) {
+	if last := p.last[j.Queue]; last == nil || p.ssn.CompareJobs(last, j) < 0 {
+		p.last[j.Queue] = j
+	}
+}
+
+// comesAfter reports whether the start of a job may become later because of j. Jobs of the same priority keep theirs, even if
+// an older one could not be planned before.
+func (p *planned) comesAfter(other, j *api.JobInfo) bool {
+	return other != j && mayUse(p.ssn, j, other)
+}
+
+// inserted returns the jobs whose starts are planned, and j before those of its queue that come after it: these have to be
+// planned again. If there are too many, the last of those is left out.
+func (p *planned) inserted(j *api.JobInfo) []plannedJob {
+	jobs := make([]plannedJob, 0, len(p.order)+1)
+	first, last := -1, -1
+	for i, s := range p.order {
+		at := s.At
+		if p.comesAfter(s.Job, j) {
+			at = 0
+			if first < 0 {
+				first = i
+			}
+			if last < 0 || p.ssn.CompareJobs(jobs[last].job, s.Job) < 0 {
+				last = i
+			}
+		}
+		jobs = append(jobs, plannedJob{job: s.Job, at: at, placements: s.Placements})
+	}
+	if p.isFull(j.Queue) {
+		jobs = slices.Delete(jobs, last, last+1)
+	}
+	return slices.Insert(jobs, first, plannedJob{job: j})
+}
+
+// refresh chooses the nodes of all starts again if the model has changed. The session has placed only what does not delay
+// them. If one does not fit any more, because of a node that is lost, all are planned again.
+func (p *planned) refresh() {
+	if !p.stale || p.plan == nil {
+		return
+	}
+	p.release()
+	p.releaseOthers()
+	p.stale = false
+	var jobs []plannedJob
+	for _, s := range slices.Clone(p.order) {
+		if p.ssn.JobPipelined(s.Job) { // it has been placed
+			p.remove(s)
+		} else {
+			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, placements: s.Placements})
+		}
+	}
+	if !p.plan.Choose() {
+		p.planAll(jobs)
+	}
+	p.hold()
+}
+
+// model describes the model to a plan.
+func (p *planned) model() timeline.Model {
+	ssn := p.ssn
+	nodes := ssn.Cluster().Nodes()
+	now := ssn.Now.UnixNano()
+	return timeline.Model{
+		Now: now, Nodes: nodes,
+		Ends: func(t *api.TaskInfo) int64 {
+			p.uncertain = p.uncertain || t.Job != nil && t.Job.RunTime.Expected > 0
+			return expectedEnd(t, now)
+		},
+		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
+			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
+				n := nodes[i]
+				if n.Ready() && !n.Node.Spec.Unschedulable && ssn.Predicate(t, n, api.Future) == nil {
+					visit(i)
+				}
+			})
+		},
+	}
+}
