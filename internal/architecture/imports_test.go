@@ -176,6 +176,15 @@ var importRules = []importRule{
 		because: "a replay runs sessions on a clock of its own, with the plugins that the command hands to it, and knows no cluster",
 	},
 	{
+		from: []string{"pkg/scheduler/simulate/results"}, only: []string{"pkg/scheduler/simulate/replay", "pkg/scheduler/simulate/trace"},
+		because: "result files and comparisons word what replays found out, and run nothing",
+	},
+	{
+		from:    []string{"pkg/scheduler/simulate/report"},
+		only:    []string{"internal/text", "pkg/scheduler/simulate/replay", "pkg/scheduler/simulate/results"},
+		because: "a page shows results, and computes none",
+	},
+	{
 		from: []string{"pkg/scheduler/simulate/trace"}, only: []string{"pkg/apis/...", "pkg/scheduler/api"},
 		because: "a format of traces has nothing to do with how jobs are scheduled",
 	},

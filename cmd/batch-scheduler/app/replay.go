@@ -22,6 +22,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/replay"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/results"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
@@ -29,17 +30,21 @@ const longReplay = `
 
 With --trace, simulate runs the scheduler over a log of jobs instead, on a virtual clock that
 jumps from event to event: a month takes seconds. Jobs arrive, wait, run for the time that
-the log states, and end; evicted pods start from the beginning. The nodes are those of
---nodes, --objects or --from-cluster, and of the other objects only Queues and
-PriorityClasses count. What "kubectl batch record" writes has its own nodes and queues.
-simulate prints a summary, and writes jobs.csv, summary.json and summary.txt into the
-directory of --output. Equal input gives equal files.`
+the log states, and end; evicted pods start from the beginning, or from a checkpoint. The
+nodes are those of --nodes, --objects or --from-cluster, and of the other objects only
+Queues and PriorityClasses count. What "kubectl batch record" writes has its own nodes and
+queues. simulate prints a summary, and writes result files and the page report.html into the
+directory of --output. With --compare and --sweep it runs several policies and compares them
+job by job. Equal input gives equal files.`
 
 const exampleReplay = `
   batch-scheduler simulate --trace jobs.swf --nodes 256 -o results
   batch-scheduler simulate --trace jobs.jsonl --nodes count=552,cpu=64,memory=512Gi,nvidia.com/gpu=8
   batch-scheduler simulate --trace jobs.jsonl --from-cluster --config policy.yaml --arrivals 1.2
-  batch-scheduler simulate --trace recorded.jsonl --config policy.yaml`
+  batch-scheduler simulate --trace recorded.jsonl --config policy.yaml
+  batch-scheduler simulate --trace jobs.swf --nodes 256 --compare policy.yaml -o results
+  batch-scheduler simulate --trace jobs.swf --nodes 256 --sweep starvationAfter=0,10m,1h -o results
+  batch-scheduler simulate --trace jobs.swf --convert jobs.jsonl`
 
 // replaying holds the flags of simulate --trace.
 type replaying struct {
@@ -49,25 +54,39 @@ type replaying struct {
 	arrivals       float64
 	evictionGrace  time.Duration
 	stepsPerSecond float64
+	startDelay     time.Duration
+	restart        restart
+	sweep          sweep
+	replicas       int
+	seed           uint64
+	convert        string
 }
 
 func newReplaying() replaying {
-	return replaying{arrivals: 1, evictionGrace: 30 * time.Second, stepsPerSecond: 10}
+	return replaying{arrivals: 1, evictionGrace: 30 * time.Second, stepsPerSecond: 10, replicas: 1, seed: 1}
 }
 
 // only are the flags that need --trace.
 func (r *replaying) only() []string {
-	return []string{"format", "nodes", "until", "arrivals", "eviction-grace", "steps-per-second"}
+	return []string{
+		"format", "nodes", "until", "arrivals", "eviction-grace", "steps-per-second", "start-delay", "restart", "sweep", "replicas", "seed", "convert",
+	}
 }
 
 func (r *replaying) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.trace, "trace", r.trace, "Path of a log of jobs to run the scheduler over.")
 	fs.StringVar(&r.format, "format", r.format, "Format of the trace: "+strings.Join(trace.Formats(), ", ")+". If empty, the file name decides.")
 	fs.StringArrayVar(&r.nodes, "nodes", r.nodes,
-		"Nodes of the trace: a number of nodes of one CPU; amounts, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8; or the nodes file of openb. Can be repeated.")
+		"Nodes of the trace: a number of nodes of one CPU; amounts, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8; or the nodes file of openb, spot or pai. Can be repeated.")
 	fs.DurationVar(&r.until, "until", r.until, "End at this time of the trace, such as 720h. If 0, at the end of a record, or when nothing is left to happen.")
 	fs.Float64Var(&r.arrivals, "arrivals", r.arrivals, "Multiply the rate of the arrivals in the trace.")
 	fs.DurationVar(&r.evictionGrace, "eviction-grace", r.evictionGrace, "How long an evicted pod of the trace holds its resources.")
+	fs.Var(&r.restart, "restart", "What a run keeps that evictions or failures of nodes end: lost is nothing, and checkpoint=30m is the work until the last multiple of 30 minutes.")
+	fs.DurationVar(&r.startDelay, "start-delay", r.startDelay, "How long the containers of a gang start before its run begins.")
+	fs.Var(&r.sweep, "sweep", "Values of a key of the policy, such as starvationAfter=1m,5m,30m or nodeorder/mostrequested.weight=0,1; each is simulated.")
+	fs.IntVar(&r.replicas, "replicas", r.replicas, "Simulate this many traces: the given one, and others with users drawn at random and another beginning.")
+	fs.Uint64Var(&r.seed, "seed", r.seed, "Seed of --replicas, and of the intervals of --compare.")
+	fs.StringVar(&r.convert, "convert", r.convert, "Write the trace in the format jsonl to this file, or - for standard output, and do not simulate.")
 	fs.Float64Var(&r.stepsPerSecond, "steps-per-second", r.stepsPerSecond, "Speed of the jobs in a trace of gavel, which states steps instead of times.")
 }
 
@@ -91,12 +110,15 @@ func (r *replaying) validate(s *simulation, fs *pflag.FlagSet, errs *flagErrors)
 	} else if err := trace.CheckFormat(r.format); err != nil {
 		errs.add("format", "%v", err)
 	}
-	for _, name := range []string{"compare", "cycles", "scheduler-name"} {
+	for _, name := range []string{"cycles", "scheduler-name"} {
 		if fs.Changed(name) {
 			errs.add(name, "has no meaning with --trace")
 		}
 	}
-	if r.format != "jsonl" && len(r.nodes) == 0 && !s.fromCluster && s.objects == "" {
+	if len(s.compare) > 0 && len(r.sweep.values) > 0 {
+		errs.add("sweep", "cannot be combined with --compare")
+	}
+	if r.convert == "" && r.format != "jsonl" && len(r.nodes) == 0 && !s.fromCluster && s.objects == "" {
 		errs.add("nodes", noNodes)
 	}
 	if fs.Changed("output") && slices.Contains([]string{"", "text", "json", "html"}, s.output) {
@@ -108,6 +130,12 @@ func (r *replaying) validate(s *simulation, fs *pflag.FlagSet, errs *flagErrors)
 	if r.evictionGrace < 0 {
 		errs.add("eviction-grace", "must not be negative, but is %v", r.evictionGrace)
 	}
+	if r.startDelay < 0 {
+		errs.add("start-delay", "must not be negative, but is %v", r.startDelay)
+	}
+	if r.replicas < 1 {
+		errs.add("replicas", "must be at least 1, not %d", r.replicas)
+	}
 	if !(r.arrivals >= 0.001 && r.arrivals <= 1000) {
 		errs.add("arrivals", "must be from 0.001 to 1000, not %v", r.arrivals)
 	}
@@ -116,51 +144,60 @@ func (r *replaying) validate(s *simulation, fs *pflag.FlagSet, errs *flagErrors)
 	}
 }
 
-// replay reads the input, replays the trace, and writes the results. If ctx ends, the results are those until then.
+// replay reads the input, replays the trace with each policy, and writes the results. If ctx ends, they are those until then.
 func (s *simulation) replay(ctx context.Context, p *program, stdout io.Writer, printf progressPrinter) error {
-	in, err := s.replayInput(ctx, p, printf)
+	t, err := s.readTrace()
 	if err != nil {
 		return err
 	}
-	if s.until == 0 {
-		s.until = in.Trace.Record.End
+	if s.convert != "" {
+		return writeTrace(s.convert, t, stdout)
 	}
-	result, err := replay.Run(ctx, in, replay.Options{
-		DefaultQueue: s.scheduler.DefaultQueue, GangGrace: s.scheduler.GangGrace, EvictionGrace: s.evictionGrace, Until: s.until,
-		Progress: remaining(p.clock, printf),
-	})
-	if result == nil {
+	e, err := s.newExperiment(ctx, p, t, printf)
+	if err != nil {
 		return err
 	}
+	interrupted, err := e.run(ctx, p, printf)
 	if err != nil {
-		err = fmt.Errorf("interrupted at %v of the trace: the results are those until then", time.Duration(result.Summary.Until*float64(time.Second)).Round(time.Second))
+		return err
 	}
 	if s.writesFiles {
-		if failed := result.WriteFiles(s.output); failed != nil {
-			return failed
+		if err = e.writeFiles(s.output); err != nil {
+			return err
 		}
 	}
-	return errors.Join(result.Summary.WriteText(stdout), err)
+	return errors.Join(e.writeText(stdout), interrupted)
 }
 
-func (s *simulation) replayInput(ctx context.Context, p *program, printf progressPrinter) (replay.Input, error) {
-	policy, err := s.policy(p, s.config)
-	if err != nil {
-		return replay.Input{}, err
-	}
-	in := replay.Input{Config: policy.Configuration, Registry: policy.Registry}
+// readTrace reads the trace.
+func (s *simulation) readTrace() (*trace.Trace, error) {
 	file, err := os.Open(s.trace)
 	if err != nil {
-		return in, fmt.Errorf("--trace: %w", err)
+		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	defer file.Close()
-	if in.Trace, err = trace.Read(s.format, s.trace, file, trace.Options{StepsPerSecond: s.stepsPerSecond}); err != nil {
-		return in, fmt.Errorf("--trace: %w", err)
+	beside := func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(filepath.Dir(s.trace), name)) }
+	t, err := trace.Read(s.format, s.trace, file, trace.Options{StepsPerSecond: s.stepsPerSecond, Open: beside})
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
 	}
-	in.Trace.Scale(s.arrivals)
-	for _, warning := range policy.Warnings {
-		in.Trace.Notes = append(in.Trace.Notes, warning.String())
+	return t, nil
+}
+
+// writeTrace writes a trace in the format jsonl.
+func writeTrace(path string, t *trace.Trace, stdout io.Writer) error {
+	if path == "-" {
+		return t.WriteJSONL(stdout)
 	}
+	if err := results.Write(filepath.Dir(path), []results.File{{Name: filepath.Base(path), Write: t.WriteJSONL}}); err != nil {
+		return fmt.Errorf("--convert: %w", err)
+	}
+	return nil
+}
+
+// replayInput returns all that replays have in common.
+func (s *simulation) replayInput(ctx context.Context, t *trace.Trace, printf progressPrinter) (replay.Input, error) {
+	in := replay.Input{Trace: t}
 	for _, spec := range s.nodes {
 		nodes, err := readNodes(spec)
 		if err != nil {
@@ -179,7 +216,7 @@ func (s *simulation) replayInput(ctx context.Context, p *program, printf progres
 	return in, uniqueNames(in.Nodes)
 }
 
-// readNodes returns the nodes of a file of openb, or of a specification.
+// readNodes returns the nodes of a table, or of a specification.
 func readNodes(spec string) ([]*v1.Node, error) {
 	if filepath.Ext(spec) != ".csv" {
 		return trace.Nodes(spec)
@@ -189,7 +226,7 @@ func readNodes(spec string) ([]*v1.Node, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return trace.ReadOpenbNodes(spec, file)
+	return trace.ReadNodes(spec, file)
 }
 
 // addObjects adds the nodes, queues and priority classes of the cluster or of files.

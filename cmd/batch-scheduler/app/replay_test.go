@@ -32,9 +32,9 @@ kind: Node
 metadata: {name: n2}
 status: {capacity: {cpu: "1", memory: 1Gi, pods: "10"}}
 `
-	rows = `job_id,queue,submission_time,requested_number_of_resources,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,bounded_slowdown,runs,evictions,lost_time
-a,default,0,2,COMPLETED,0,100,100,0,100,1,1,0,0
-b,default,10,1,COMPLETED,100,50,150,90,140,2.8,1,0,0
+	rows = `job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,queue,gang,gpus,bounded_slowdown,runs,evictions,lost_time,wait_reason,wait_reason_part
+a,jobs,cpu=1,0,2,,1,COMPLETED,0,100,100,0,100,1,0-1,default,2,0,1,1,0,0,,
+b,jobs,cpu=1,10,1,,1,COMPLETED,100,50,150,90,140,2.8,0,default,1,0,2.8,1,0,0,NotEnoughResources,1
 `
 )
 
@@ -65,10 +65,12 @@ func TestSimulateTrace(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"jobs.csv": rows, "summary.txt": stdout}, got); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "summary.json")); err != nil {
-				t.Error(err)
+			for _, name := range []string{"summary.json", "cluster.csv", "queues.csv", "evictions.csv", "manifest.json", "report.html"} {
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+					t.Error(err)
+				}
 			}
-			if want := "Jobs                      2: 2 completed, 0 running, 0 pending, 0 cancelled\n"; !strings.HasPrefix(stdout, want) {
+			if want := "Jobs                        2: 2 completed, 0 running, 0 pending, 0 cancelled\n"; !strings.HasPrefix(stdout, want) {
 				t.Errorf("stdout is\n%s\nand should begin with\n%s", stdout, want)
 			}
 		})
@@ -108,7 +110,7 @@ func TestSimulateTraceErrors(t *testing.T) {
 		},
 		"a file name without a format": {
 			given: []string{"--trace=jobs.txt", "--nodes=2"},
-			want:  "error: --format: the name of jobs.txt does not imply it; known formats: gavel, jsonl, openb, swf; see batch-scheduler simulate --help\n",
+			want:  "error: --format: the name of jobs.txt does not imply it; known formats: gavel, jsonl, openb, pai, philly, spot, swf; see batch-scheduler simulate --help\n",
 		},
 		"no nodes": {
 			given: []string{"--trace", jobs},

@@ -48,13 +48,14 @@ const exampleSimulate = `  batch-scheduler simulate --from-cluster --kubeconfig 
 
 // simulation holds the flags of simulate.
 type simulation struct {
-	fromCluster     bool
-	objects         string
-	config, compare string
-	output          string
-	cycles          int
-	progress        bool
-	scheduler       *Options // some of its flags are flags of simulate too
+	fromCluster bool
+	objects     string
+	config      string
+	compare     []string
+	output      string
+	cycles      int
+	progress    bool
+	scheduler   *Options // some of its flags are flags of simulate too
 
 	replaying
 	writesFiles bool // --output names a directory
@@ -91,7 +92,8 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.objects, "objects", s.objects,
 		"Directory with .yaml, .yml and .json files, or one file, to start from; with --from-cluster, added to the objects of the cluster.")
 	fs.StringVar(&s.config, "config", s.config, "Path of the policy file. If empty, the built-in default.")
-	fs.StringVar(&s.compare, "compare", s.compare, "Path of a second policy file; the results of both are compared.")
+	fs.StringArrayVar(&s.compare, "compare", s.compare,
+		"Path of a second policy file; the results of both are compared. With --trace, can be repeated.")
 	fs.StringVarP(&s.output, "output", "o", s.output, "Output format: text, json, or html (a page for a browser). With --trace, a directory for the results.")
 	fs.IntVar(&s.cycles, "cycles", s.cycles, "Maximum number of cycles.")
 	fs.BoolVar(&s.progress, "progress", s.progress,
@@ -112,6 +114,9 @@ func (s *simulation) validate(fs *pflag.FlagSet) error {
 	s.replaying.validate(s, fs, &errs)
 	if s.trace == "" && !slices.Contains([]string{"text", "json", "html"}, s.output) {
 		errs.add("output", "must be text, json or html, not %q", s.output)
+	}
+	if s.trace == "" && len(s.compare) > 1 {
+		errs.add("compare", "can be repeated with --trace only")
 	}
 	if s.cycles < 1 {
 		errs.add("cycles", "must be at least 1, not %d", s.cycles)
@@ -152,7 +157,7 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, prin
 			return err
 		}
 	}
-	if s.compare == "" {
+	if len(s.compare) == 0 {
 		return s.print(stdout, results[0])
 	}
 	return s.print(stdout, simulate.Compare(results[0], results[1]))
@@ -161,10 +166,10 @@ func (s *simulation) run(ctx context.Context, p *program, stdout io.Writer, prin
 // policies returns that of --config and, if it is set, that of --compare.
 func (s *simulation) policies(p *program) ([]simulate.Policy, error) {
 	first, err := s.policy(p, s.config)
-	if err != nil || s.compare == "" {
+	if err != nil || len(s.compare) == 0 {
 		return []simulate.Policy{first}, err
 	}
-	second, err := s.policy(p, s.compare)
+	second, err := s.policy(p, s.compare[0])
 	return []simulate.Policy{first, second}, err
 }
 

@@ -62,7 +62,7 @@ func readOpenb(dir string) (nodes []*v1.Node, lines [][]byte, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if nodes, err = trace.ReadOpenbNodes(file, f); err != nil {
+	if nodes, err = trace.ReadNodes(file, f); err != nil {
 		return nil, nil, err
 	}
 	pods, err := os.ReadFile(filepath.Join(dir, "openb_pods.csv"))

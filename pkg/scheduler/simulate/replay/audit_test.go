@@ -5,6 +5,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -34,7 +35,7 @@ func TestAccounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes, err := trace.Nodes("count=3,cpu=3")
+		nodes, err := trace.Nodes("count=3,cpu=3,nvidia.com/gpu=4")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,10 @@ func TestAccounts(t *testing.T) {
 			config.Actions = []string{"reclaim", "allocate", "backfill", "preempt"}
 		}
 		r, err := newReplay(Input{Trace: tr, Nodes: nodes, Config: config, Registry: registry},
-			Options{DefaultQueue: "default", GangGrace: time.Minute, EvictionGrace: 5 * time.Second})
+			Options{
+				DefaultQueue: "default", GangGrace: time.Minute, EvictionGrace: 5 * time.Second, Record: true,
+				StartDelay: seconds(t, 3, "start delay"), Checkpoint: seconds(t, 10, "checkpoint"),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +67,7 @@ func TestAccounts(t *testing.T) {
 		result := r.result()
 		for i := range result.Jobs {
 			j := &result.Jobs[i]
-			if j.State == Completed && j.Runs == 1 && j.End != j.Start+j.Run || j.State == Completed && j.End-j.Start < j.Run+j.Lost || !j.State.Ended() {
+			if j.State == Completed && j.Runs == 1 && j.End != j.Start+j.Run || j.State == Completed && (j.Kept != j.Run || j.End-j.Start < j.Run+j.Lost) || !j.State.Ended() {
 				t.Fatalf("a job has not ended after its runs: %+v", j)
 			}
 		}
@@ -87,26 +91,65 @@ func compareWithModel(r *replay) string {
 	if held != r.usage.held[0] {
 		return fmt.Sprintf("pods hold %v CPUs, and %v are counted", held, r.usage.held[0])
 	}
+	states := map[State]int{}
+	free := map[string]int64{}
+	for _, n := range r.cluster.Nodes() {
+		if n != nil && n.Node != nil {
+			free[n.Node.Name] = gpus(n.Node.Status.Allocatable)
+		}
+	}
+	for _, task := range r.cluster.Tasks() {
+		if task.Node != nil {
+			free[task.Node.Node.Name] -= gpus(task.Pod.Spec.Containers[0].Resources.Requests)
+		}
+	}
+	if !maps.Equal(free, r.recorder.free) {
+		return fmt.Sprintf("nodes have free GPUs %v, and %v are counted", free, r.recorder.free)
+	}
+	for i, least := range freeSteps {
+		nodes := 0
+		for _, n := range free {
+			if n >= least {
+				nodes++
+			}
+		}
+		if nodes != r.recorder.counts[i] {
+			return fmt.Sprintf("%d nodes have %d GPUs free, and %d are counted", nodes, least, r.recorder.counts[i])
+		}
+	}
 	for _, j := range r.jobs {
+		states[j.state]++
 		running := 0
 		for _, p := range j.pods {
 			if p.Spec.NodeName != "" && p.DeletionTimestamp == nil {
 				running++
 			}
 		}
-		if running != j.running || j.atWork != (j.state == Running) || j.atWork && running < j.Min {
+		if running != j.running || j.atWork != (j.state == Running) || j.atWork && running < j.Gang() {
 			return fmt.Sprintf("job %s is %s with %d pods, and %d are counted", j.ID, j.state, running, j.running)
+		}
+	}
+	for _, state := range []State{Pending, Running, Completed, Cancelled} {
+		queued := 0
+		for _, q := range r.recorder.shares.queues {
+			queued += q.jobs[state]
+		}
+		if states[state] != r.recorder.jobs[state] || states[state] != queued {
+			return fmt.Sprintf("%d jobs are %s, and %d are counted, %d in queues", states[state], state, r.recorder.jobs[state], queued)
 		}
 	}
 	return ""
 }
 
+// seconds draws a time.
+func seconds(t *rapid.T, most int, label string) time.Duration {
+	return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Second
+}
+
 func randomTrace(t *rapid.T) *trace.Trace {
 	tr := &trace.Trace{}
 	at := time.Duration(0)
-	seconds := func(most int, label string) time.Duration {
-		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Second
-	}
+	seconds := func(most int, label string) time.Duration { return seconds(t, most, label) }
 	for i := range rapid.IntRange(1, 25).Draw(t, "jobs") {
 		at += seconds(15, "pause")
 		least := rapid.IntRange(1, 5).Draw(t, "min")
@@ -118,6 +161,12 @@ func randomTrace(t *rapid.T) *trace.Trace {
 			ID: strconv.Itoa(i), Queue: []string{"", "a", "b"}[rapid.IntRange(0, 2).Draw(t, "queue")], Submit: at, Run: seconds(60, "run"),
 			Min: least, Replicas: least + rapid.IntRange(0, 2).Draw(t, "surplus"), Priority: int32(rapid.IntRange(0, 2).Draw(t, "priority")),
 			Request: v1.ResourceList{v1.ResourceCPU: *cpus},
+		}
+		if rapid.Bool().Draw(t, "GPU") {
+			job.Request[trace.GPU] = *resource.NewQuantity(1, resource.DecimalSI)
+		}
+		if least < 3 && rapid.Bool().Draw(t, "role") {
+			job.Roles = []trace.Role{{Pods: 1, Request: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI)}}}
 		}
 		tr.Jobs = append(tr.Jobs, job)
 		switch rapid.IntRange(0, 9).Draw(t, "event") {

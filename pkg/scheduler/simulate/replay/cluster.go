@@ -102,6 +102,7 @@ func (s *surroundings) addPod(i int) {
 	uid := types.UID(name)
 	s.pods[uid] = p
 	s.usage.add(p.Request, 1)
+	s.recorder.use(p.Node, p.Request, 1)
 	s.cluster.Events().SetPod(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid, CreationTimestamp: metav1.NewTime(s.clock.Now())},
 		Spec: v1.PodSpec{
@@ -132,5 +133,6 @@ func (s *surroundings) removePod(uid types.UID) {
 	}
 	delete(s.pods, uid)
 	s.usage.add(p.Request, -1)
+	s.recorder.use(p.Node, p.Request, -1)
 	s.cluster.Events().DeletePod(uid)
 }

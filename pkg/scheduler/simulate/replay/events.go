@@ -12,9 +12,10 @@ import (
 type rank int8
 
 const (
-	nodeDown rank = iota
-	podGone       // the grace period of an evicted pod has passed
-	podEnd        // of another scheduler
+	nodeDown  rank = iota
+	podGone        // the grace period of an evicted pod has passed
+	podEnd         // of another scheduler
+	podsReady      // the containers of a gang have started
 	jobEnd
 	nodeUp
 	queueChanged

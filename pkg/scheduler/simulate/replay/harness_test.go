@@ -6,8 +6,6 @@ package replay_test
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/replay"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/results"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
@@ -81,17 +80,12 @@ func submit(at int, name string, size, duration int) string {
 // files returns the result files of a replay, one after the other.
 func files(t *testing.T, r *replay.Result) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "results")
-	if err := r.WriteFiles(dir); err != nil {
-		t.Fatal(err)
-	}
 	var all bytes.Buffer
-	for _, name := range []string{"jobs.csv", "summary.json", "summary.txt"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
+	for _, f := range (&results.Run{Workload: "test", Result: r}).Files() {
+		fmt.Fprintln(&all, f.Name)
+		if err := f.Write(&all); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&all, "%s\n%s", name, data)
 	}
 	return all.String()
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
@@ -21,6 +22,7 @@ import (
 type job struct {
 	*trace.Job
 	index int
+	queue string // of the trace, or the default queue
 	state State
 	group *v1alpha1.PodGroup
 	pods  []*pod
@@ -33,6 +35,12 @@ type job struct {
 	ended     time.Duration
 	lost      time.Duration // of runs that did not complete
 	evictions int           // of its pods
+
+	attempt  int           // how often enough pods were bound
+	starting bool          // whether the containers of the last attempt are starting
+	kept     time.Duration // of the run time, by checkpoints of runs that did not complete
+	nodes    string        // of the last run, if results are recorded
+	why      reasons       // of the wait, if results are recorded
 }
 
 // pod is a pod of a job. When it ends before its job, another one replaces it.
@@ -47,17 +55,14 @@ type pod struct {
 
 // submit creates a job.
 func (r *replay) submit(j *job) {
-	name := fmt.Sprintf("job-%08d", j.index) // the order of jobs that arrive at the same time
+	name := groupName(j)
 	created := metav1.NewTime(r.clock.Now().Add(-j.Age))
-	queue := j.Queue
-	if queue == "" {
-		queue = r.DefaultQueue
-	}
-	j.state, r.usage.counts = Pending, true
+	r.usage.counts = true
 	j.group = &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), CreationTimestamp: created},
-		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: queue, MaximumExecutionTimeSeconds: limitOf(j.Job)},
+		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: j.queue, MaximumExecutionTimeSeconds: limitOf(j.Job)},
 	}
+	r.setState(j, Pending)
 	r.cluster.Events().SetPodGroup(j.group)
 	labels := map[string]string{v1alpha1.LabelPodGroup: name}
 	add := func(pods int, request v1.ResourceList, spec v1.PodSpec) {
@@ -77,10 +82,20 @@ func (r *replay) submit(j *job) {
 	for _, role := range j.Roles {
 		add(role.Pods, role.Request, podSpec(j.Priority, role.Request, role.Selector, role.Tolerations))
 	}
-	for i, node := range j.Nodes { // these ran before
+	r.resume(j)
+}
+
+// resume puts the pods of a job on the nodes on which they ran when the trace began. If they are enough, the run goes on at
+// once: their containers have started.
+func (r *replay) resume(j *job) {
+	enough := false
+	for i, node := range j.Nodes {
 		if r.usage.isUp(node) {
-			r.run(bind{j.pods[i], node, queue, name})
+			enough = r.place(bind{j.pods[i], node, j.queue, j.group.Name}) || enough
 		}
+	}
+	if enough {
+		r.begin(j)
 	}
 }
 
@@ -90,6 +105,20 @@ func limitOf(j *trace.Job) *int32 {
 		return nil
 	}
 	return ptr.To(int32(min((j.Limit+time.Second-1)/time.Second, math.MaxInt32)))
+}
+
+// groupName returns the name of the PodGroup of a job, which is also its UID. Names are in the order of jobs that arrive at
+// the same time.
+func groupName(j *job) string { return fmt.Sprintf("job-%08d", j.index) }
+
+// jobOf returns the job of a job of the model; nil if it is none of the trace.
+func (r *replay) jobOf(info *api.JobInfo) *job {
+	for _, t := range info.Tasks {
+		if p := r.pods[t.Pod.UID]; p != nil {
+			return p.job
+		}
+	}
+	return nil
 }
 
 // podSpec returns the specification that equal pods share.
@@ -106,8 +135,8 @@ func (r *replay) set(p *pod) {
 	r.cluster.Events().SetPod(p.Pod)
 }
 
-// run starts a pod on its node, and the run of its job if it was the last one that was missing.
-func (r *replay) run(b bind) {
+// place starts a pod on its node, and reports whether it was the last one that its job needs to run.
+func (r *replay) place(b bind) (enough bool) {
 	p, j := b.pod, b.pod.job
 	bound := *p.Pod
 	bound.Spec.NodeName, bound.Status.Phase, bound.Status.StartTime = b.node, v1.PodRunning, ptr.To(metav1.NewTime(r.clock.Now()))
@@ -115,32 +144,73 @@ func (r *replay) run(b bind) {
 	p.Pod, p.running = &bound, true
 	r.set(p)
 	r.usage.add(p.request, 1)
-	if j.running++; j.running < j.Gang() || j.atWork {
+	r.recorder.use(b.node, p.request, 1)
+	j.running++
+	return j.running >= j.Gang() && !j.atWork && !j.starting
+}
+
+// run starts a pod on its node, and the run of its job if it was the last one that was missing.
+func (r *replay) run(b bind) {
+	j := b.pod.job
+	if !r.place(b) {
 		return
 	}
+	if r.StartDelay == 0 {
+		r.begin(j)
+		return
+	}
+	j.attempt++
+	j.starting = true
+	attempt := j.attempt
+	r.agenda.add(r.clock.at+r.StartDelay, podsReady, func() {
+		if j.starting && j.attempt == attempt {
+			j.starting = false
+			r.begin(j)
+		}
+	})
+}
+
+// begin begins a run.
+func (r *replay) begin(j *job) {
 	if j.runs++; j.runs == 1 {
 		j.first = r.clock.at
+		r.recorder.started(j, r.clock.at)
 	}
-	j.began, j.atWork, j.state = r.clock.at, true, Running
-	run := j.Run
-	if j.Unended {
-		if run = j.Limit; run == 0 {
-			return // when it would end is not known
-		}
+	j.began, j.atWork = r.clock.at, true
+	r.setState(j, Running)
+	r.recorder.placed(j)
+	length, known := runTime(j)
+	if !known {
+		return
 	}
 	number := j.runs
-	r.agenda.add(r.clock.at+run, jobEnd, func() {
+	r.agenda.add(r.clock.at+length-j.kept, jobEnd, func() {
 		if j.runs == number && j.atWork {
 			r.end(j, Completed)
 		}
 	})
 }
 
+// runTime returns how long a run of a job takes. That of a job that had not ended is its limit, and not known without one.
+func runTime(j *job) (length time.Duration, known bool) {
+	if j.Unended {
+		return j.Limit, j.Limit > 0
+	}
+	return j.Run, true
+}
+
+// setState sets the state of a job.
+func (r *replay) setState(j *job, state State) {
+	r.recorder.moved(j, j.state, state)
+	j.state = state
+}
+
 // evict begins the deletion of a pod.
-func (r *replay) evict(p *pod) {
+func (r *replay) evict(v victim) {
+	p := v.pod
 	r.evicted++
 	p.job.evictions++
-	r.stop(p)
+	r.recorder.evicted(v, r.clock.at, r.stop(p))
 	gone := r.clock.at + r.EvictionGrace
 	deleted := *p.Pod
 	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(epoch.Add(gone)))
@@ -155,17 +225,35 @@ func (r *replay) evict(p *pod) {
 	})
 }
 
-// stop records that a pod does not work any more, although it may still hold its resources.
-func (r *replay) stop(p *pod) {
+// stop records that a pod does not work any more, although it may still hold its resources. If that ends the run of its job,
+// it returns how much of its work is lost.
+func (r *replay) stop(p *pod) (lost time.Duration) {
 	j := p.job
 	if !p.running {
-		return
+		return 0
 	}
 	p.running = false
-	if j.running--; j.atWork && j.running < j.Gang() {
-		j.atWork, j.state = false, Pending
-		j.lost += r.clock.at - j.began
+	if j.running--; j.running >= j.Gang() {
+		return 0
 	}
+	j.starting = false
+	if j.atWork {
+		j.atWork = false
+		r.setState(j, Pending)
+		lost = r.lose(j)
+	}
+	return lost
+}
+
+// lose ends a run that has not completed: work since the last checkpoint is lost. Without checkpoints, all of it is.
+func (r *replay) lose(j *job) (lost time.Duration) {
+	done, kept := j.kept+r.clock.at-j.began, time.Duration(0)
+	if r.Checkpoint > 0 {
+		kept = max(j.kept, done-done%r.Checkpoint)
+	}
+	lost, j.kept = done-kept, kept
+	j.lost += lost
+	return lost
 }
 
 // replace deletes a pod, which works no more, and creates the one that its controller creates in its place.
@@ -187,6 +275,7 @@ func (r *replay) replace(p *pod) {
 func (r *replay) remove(p *pod) {
 	if p.Spec.NodeName != "" {
 		r.usage.add(p.request, -1)
+		r.recorder.use(p.Spec.NodeName, p.request, -1)
 	}
 	r.cluster.Events().DeletePod(p.UID)
 	delete(r.pods, p.UID)
@@ -198,16 +287,20 @@ func (r *replay) end(j *job, state State) {
 		return
 	}
 	r.done++
-	if state == Cancelled && j.atWork {
-		j.lost += r.clock.at - j.began
+	switch {
+	case state == Completed:
+		j.kept, _ = runTime(j)
+	case j.atWork:
+		r.lose(j)
 	}
-	j.state, j.ended, j.atWork = state, r.clock.at, false
+	r.setState(j, state)
+	j.ended, j.atWork, j.starting = r.clock.at, false, false
 	for _, p := range j.pods {
 		r.remove(p)
 	}
 	r.cluster.Events().DeletePodGroup(namespace+"/"+j.group.Name, j.group.UID)
 	j.pods, j.group, j.running = nil, nil, 0
-	r.utilisation = r.usage.utilisation()
+	r.usedUntilEnd = r.usage.snapshot()
 }
 
 // changeNode applies a change of a node. The pods of a node that is down are replaced at once.
@@ -216,6 +309,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	changed.Spec.Unschedulable = state == trace.NodeCordon
 	if state != trace.NodeDown {
 		r.usage.setNode(node)
+		r.recorder.setNode(node)
 		r.cluster.Events().SetNode(&changed)
 		return
 	}
@@ -224,6 +318,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	for _, p := range r.podsOn(node.Name) {
 		r.replace(p)
 	}
+	r.recorder.removeNode(node.Name)
 	r.cluster.Events().DeleteNode(node.Name)
 }
 

@@ -4,6 +4,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,6 +46,12 @@ type Options struct {
 	GangGrace    time.Duration // see framework.Handle
 	// EvictionGrace is how long an evicted pod holds its resources.
 	EvictionGrace time.Duration
+	// StartDelay is how long the containers of a gang start before its run begins.
+	StartDelay time.Duration
+	// Checkpoint is after how much of its run time a job saves its work; 0: never. A run that begins again continues there.
+	Checkpoint time.Duration
+	// Record collects samples, evictions and the reasons of waits, for the result files and for comparisons.
+	Record bool
 	// Until ends the replay at this time of the trace; 0 is without limit.
 	Until time.Duration
 	// Bound is called for each pod that a session binds, in the order of the decisions. It may be nil.
@@ -110,6 +117,7 @@ func (r *replay) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.recorder.sample(r)
 		if idle++; decided || len(r.agenda.queue) > 0 {
 			idle = 0
 		}
@@ -137,13 +145,15 @@ type replay struct {
 	done  int // jobs that have ended
 	// around is what the trace changes besides jobs.
 	around *surroundings
-	// utilisation is that until the last end of a job.
-	utilisation []Utilisation
+	// usedUntilEnd is the usage until the last end of a job.
+	usedUntilEnd used
+	recorder     *recorder // nil unless results are recorded
 
 	decided uint64        // generation of the model after the last session
 	wake    time.Duration // when a session is due; 0: none
 	binds   []bind        // of the last session
-	victims []*pod        // of the last session
+	victims []victim      // of the last session
+	last    *framework.Session
 
 	sessionCount, evicted int
 }
@@ -154,6 +164,13 @@ type bind struct {
 	node  string
 	queue string
 	group string // its UID
+}
+
+// victim is an eviction that a session decided.
+type victim struct {
+	pod   *pod
+	by    *job // that it is evicted for; nil if there is none
+	cause string
 }
 
 func newReplay(in Input, o Options) (*replay, error) {
@@ -172,6 +189,9 @@ func newReplay(in Input, o Options) (*replay, error) {
 		return nil, err
 	}
 	r.usage = newUsage(r.Nodes, in.Trace)
+	if o.Record {
+		r.recorder = newRecorder(r)
+	}
 	r.addObjects()
 	return r, r.addTrace()
 }
@@ -211,7 +231,7 @@ func (r *replay) addObjects() {
 // addTrace puts the events of the trace on the agenda.
 func (r *replay) addTrace() error {
 	for i := range r.Trace.Jobs {
-		j := &job{Job: &r.Trace.Jobs[i], index: i}
+		j := &job{Job: &r.Trace.Jobs[i], index: i, queue: cmp.Or(r.Trace.Jobs[i].Queue, r.DefaultQueue)}
 		r.jobs = append(r.jobs, j)
 		r.byID[j.ID] = j
 		r.agenda.add(j.Submit, submitted, func() { r.submit(j) })
@@ -263,6 +283,7 @@ func (r *replay) sessions(ctx context.Context, due bool) (decided bool, err erro
 		if err != nil && ctx.Err() == nil {
 			return decided, err
 		}
+		r.last = ssn
 		r.decided, r.wake = r.cluster.Generations().Model, 0
 		if wake := ssn.Wake(); !wake.IsZero() && wake.After(r.clock.Now()) {
 			r.wake = wake.Sub(epoch)
@@ -290,7 +311,11 @@ func (r *replay) Commit(decisions []api.Decision) {
 		case api.Allocate:
 			r.binds = append(r.binds, bind{p, d.Node.Name, string(d.Task.Job.QueueName), string(d.Task.Job.GroupUID())})
 		case api.Evict:
-			r.victims = append(r.victims, p)
+			v := victim{pod: p, cause: d.Cause.String()}
+			if d.For != nil {
+				v.by = r.jobOf(d.For)
+			}
+			r.victims = append(r.victims, v)
 		}
 	}
 }
@@ -303,8 +328,8 @@ func (r *replay) applyDecisions() {
 			r.Bound(Bind{r.clock.at, b.pod.job.ID, b.pod.number, b.node})
 		}
 	}
-	for _, p := range r.victims {
-		r.evict(p)
+	for _, v := range r.victims {
+		r.evict(v)
 	}
 	r.binds, r.victims = r.binds[:0], r.victims[:0]
 }

@@ -219,6 +219,11 @@ func TestMeasures(t *testing.T) {
 	want := replay.Summary{
 		Jobs: 2, Completed: 2, Until: 1200, Makespan: 200, Wait: replay.Wait{Mean: 45, P95: 90, P99: 90, Max: 90}, MeanBoundedSlowdown: 1.45,
 		LargeJobs: 2, LargeJobPods: 1, LongestLargeWait: 90, Utilisation: []replay.Utilisation{{Resource: "cpu", Part: .75}},
+		Goodput: []replay.Utilisation{{Resource: "cpu", Part: .75}}, SizeUnit: "pods", GangSize: 8,
+		Sizes: []replay.SizeClass{
+			{Least: 1, Most: 1, Jobs: 1, Started: 1, Wait: replay.Wait{Mean: 90, P50: 90, P95: 90, P99: 90, Max: 90}},
+			{Least: 2, Most: 7, Jobs: 1, Started: 1},
+		},
 		Notes: []string{}, Sessions: r.Summary.Sessions,
 	}
 	if diff := cmp.Diff(want, r.Summary); diff != "" {

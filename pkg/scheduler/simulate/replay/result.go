@@ -5,7 +5,6 @@ package replay
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,13 +32,19 @@ type Result struct {
 	Summary Summary
 	// Jobs are those that were submitted, in the order of submission.
 	Jobs []Job
+	// Record is nil unless the options asked for it.
+	Record *Record
 }
 
 // Job is the result for a job. Times are of the trace.
 type Job struct {
 	ID, Queue string
 	State     State
-	Size      int // pods
+	Size      int             // pods
+	Gang      int             // pods that start together
+	GPUs      int64           // of the gang
+	Request   v1.ResourceList // of the first pods
+	Limit     time.Duration   // declared; 0 if there is none
 	Submit    time.Duration
 	Start     time.Duration // when the first run began; if Runs > 0
 	End       time.Duration // if State.Ended
@@ -47,6 +52,24 @@ type Job struct {
 	Runs      int // begun
 	Evictions int // of pods
 	Lost      time.Duration
+	Kept      time.Duration // of the run time: work that was done and not lost
+	// Nodes are those of the last run, as numbers in the order of the nodes; Reason is the one with the longest part of the
+	// wait. Both are empty unless the options asked for a record.
+	Nodes      string
+	Reason     string
+	ReasonPart float64 // from 0 to 1
+}
+
+// WaitUntil returns the wait. That of a job that has not started lasts until the end of the replay or of the job.
+func (j *Job) WaitUntil(end time.Duration) time.Duration {
+	switch {
+	case j.Runs > 0:
+		return j.Wait()
+	case j.State.Ended():
+		return j.End - j.Submit
+	default:
+		return end - j.Submit
+	}
 }
 
 // Wait returns the time from submission to the first run.
@@ -79,6 +102,18 @@ type Summary struct {
 	LargeJobPods     int           `json:"largeJobPods"`
 	LongestLargeWait float64       `json:"longestWaitOfLargeJobsSeconds"`
 	Utilisation      []Utilisation `json:"utilisation"` // from the first submission until the last end
+	// Goodput is the part of each resource that runs used whose work was not lost.
+	Goodput []Utilisation `json:"goodput"`
+	// SizeUnit is what Sizes count: GPUs, or pods if no job requests GPUs.
+	SizeUnit string      `json:"sizeUnit"`
+	Sizes    []SizeClass `json:"sizes"`
+	// Gangs is the wait of jobs of GangSize or more, as in Sizes.
+	Gangs    Wait  `json:"waitOfGangsSeconds"`
+	GangSize int64 `json:"gangSize"`
+	// Queues, Jain and Longest are missing unless the options asked for a record.
+	Queues  []QueueSummary `json:"queues,omitempty"`
+	Jain    float64        `json:"jain,omitempty"` // see the function jain
+	Longest *LongestWait   `json:"longestWait,omitempty"`
 	// Evictions are evicted pods, and LostPodSeconds the work of runs that did not complete.
 	Evictions      int     `json:"evictions"`
 	LostPodSeconds float64 `json:"lostPodSeconds"`
@@ -102,76 +137,48 @@ type Utilisation struct {
 	Part     float64         `json:"part"`
 }
 
-// result returns the state of the replay.
-func (r *replay) result() *Result {
-	result := &Result{Jobs: []Job{}}
-	for _, j := range r.jobs {
-		if j.state == "" {
-			continue
-		}
-		queue := j.Queue
-		if queue == "" {
-			queue = r.DefaultQueue
-		}
-		result.Jobs = append(result.Jobs, Job{
-			ID: j.ID, Queue: queue, State: j.state, Size: j.Replicas, Submit: j.Submit, Start: j.first, End: j.ended, Run: j.Run,
-			Runs: j.runs, Evictions: j.evictions, Lost: j.lost,
-		})
+// Main returns the part of the resource that stands for the cluster: of GPUs, or of CPUs if there are none.
+func Main(list []Utilisation) Utilisation {
+	names := make([]v1.ResourceName, len(list))
+	for i, u := range list {
+		names[i] = u.Resource
 	}
-	s := &result.Summary
-	s.measure(result.Jobs, (len(r.Nodes)+1)/2)
-	s.Until, s.Sessions, s.Evictions = r.clock.at.Seconds(), r.sessionCount, r.evicted
-	s.Utilisation, s.Notes = r.utilisation, append([]string{}, r.Trace.Notes...)
-	if r.done < len(result.Jobs) {
-		s.Utilisation = r.usage.utilisation()
+	if i := mainResource(names); i >= 0 {
+		return list[i]
 	}
-	return result
+	return Utilisation{}
 }
 
-// measure sets what follows from the jobs.
-func (s *Summary) measure(jobs []Job, large int) {
-	s.Jobs, s.LargeJobPods = len(jobs), large
-	var waits []float64
-	var wait, slowdown float64
-	var end time.Duration
-	for i := range jobs {
-		j := &jobs[i]
-		switch j.State {
-		case Completed:
-			s.Completed++
-			slowdown += j.Slowdown()
-		case Cancelled:
-			s.Cancelled++
-		case Running:
-			s.Running++
-		case Pending:
-			s.Pending++
-		}
-		end = max(end, j.End)
-		s.LostPodSeconds += j.Lost.Seconds() * float64(j.Size)
-		if j.Size >= large {
-			s.LargeJobs++
-		}
-		if j.Runs == 0 {
-			continue
-		}
-		waits = append(waits, j.Wait().Seconds())
-		wait += j.Wait().Seconds()
-		if j.Size >= large {
-			s.LongestLargeWait = max(s.LongestLargeWait, j.Wait().Seconds())
-		}
-	}
-	if len(jobs) > 0 {
-		s.Makespan = max(0, (end - jobs[0].Submit).Seconds())
-	}
-	if s.Completed > 0 {
-		s.MeanBoundedSlowdown = round(slowdown / float64(s.Completed))
-	}
-	if len(waits) > 0 {
-		slices.Sort(waits)
-		at := func(part float64) float64 { return waits[int(math.Ceil(part*float64(len(waits))))-1] }
-		s.Wait = Wait{Mean: round(wait / float64(len(waits))), P50: at(.5), P95: at(.95), P99: at(.99), Max: at(1)}
-	}
+// SizeClass are the jobs of a range of sizes.
+type SizeClass struct {
+	Least int64 `json:"least"`
+	Most  int64 `json:"most,omitempty"` // 0: without limit
+	Jobs  int   `json:"jobs"`
+	// Started jobs have begun a first run. Wait is about all jobs; that of others lasts until the end of the replay.
+	Started int  `json:"started"`
+	Wait    Wait `json:"waitSeconds"`
+}
+
+// QueueSummary are the measures of a queue. Hours are those of the main resource, such as GPU-hours.
+type QueueSummary struct {
+	Name string `json:"name"`
+	Jobs int    `json:"jobs"`
+	Wait Wait   `json:"waitSeconds"` // of its jobs that have started
+	// HeldHours is what its pods held, DeservedHours what it deserved, and OwedHours how much less it held than it deserved
+	// and requested.
+	Resource      v1.ResourceName `json:"resource"`
+	HeldHours     float64         `json:"heldHours"`
+	DeservedHours float64         `json:"deservedHours"`
+	OwedHours     float64         `json:"owedHours"`
+}
+
+// LongestWait is the longest wait of a job, including jobs that have not started.
+type LongestWait struct {
+	Job     string  `json:"job"`
+	Seconds float64 `json:"seconds"`
+	// Reason is the one with the longest part of the wait, and Part how much of it, from 0 to 1.
+	Reason string  `json:"reason"`
+	Part   float64 `json:"part"`
 }
 
 // round rounds to six decimals, for output.

@@ -147,7 +147,7 @@ func TestLublin(t *testing.T) {
 	}
 }
 
-// TestEqualInputGivesEqualFiles replays with evictions and starvation reservations: twice, on one processor and on many, and
+// TestEqualInputGivesEqualFiles is SI2. It replays with evictions and starvation reservations: twice, on one processor and on many, and
 // from the trace converted to jsonl.
 func TestEqualInputGivesEqualFiles(t *testing.T) {
 	var given strings.Builder
@@ -157,7 +157,7 @@ func TestEqualInputGivesEqualFiles(t *testing.T) {
 	}
 	tr := read(t, given.String())
 	run := func(tr *trace.Trace) string {
-		r, err := replay.Run(t.Context(), inputOf(t, tr, "count=4,cpu=3", "starvationAfter: 1m\n"+evicting), options())
+		r, err := replay.Run(t.Context(), inputOf(t, tr, "count=4,cpu=3", "starvationAfter: 1m\n"+evicting), recorded())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@
 package replay
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -92,13 +93,19 @@ func (u *usage) advance(by time.Duration) {
 	}
 }
 
-// utilisation returns the part of each resource that was held so far.
-func (u *usage) utilisation() []Utilisation {
+// used are the integrals of the usage until some time.
+type used struct{ held, total []float64 }
+
+// snapshot returns the integrals until now.
+func (u *usage) snapshot() used { return used{slices.Clone(u.heldFor), slices.Clone(u.total)} }
+
+// utilisation returns the part of each resource that was held, or that some amounts of it are, in units times seconds.
+func (u used) utilisation(names []v1.ResourceName, amounts []float64) []Utilisation {
 	list := []Utilisation{}
-	for i, name := range u.names {
+	for i, name := range names {
 		part := 0.0
 		if u.total[i] > 0 {
-			part = u.heldFor[i] / u.total[i]
+			part = amounts[i] / u.total[i]
 		}
 		list = append(list, Utilisation{name, round(part)})
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
 // record is one line of the format jsonl. Exactly one field beside T is set.
@@ -29,12 +31,14 @@ type record struct {
 	Queue  *queueChanged `json:"queue,omitempty"`
 	Pod    *podOfOthers  `json:"pod,omitempty"`
 	End    bool          `json:"end,omitempty"`
+	Note   string        `json:"note,omitempty"` // what the conversion from another format left out
 }
 
 // submission is the job of a line.
 type submission struct {
 	Name     string              `json:"name"`
 	Queue    string              `json:"queue,omitempty"`
+	User     string              `json:"user,omitempty"`
 	Priority int32               `json:"priority,omitempty"`
 	Min      int                 `json:"min,omitempty"`      // 1 if missing
 	Replicas int                 `json:"replicas,omitempty"` // min if missing
@@ -96,6 +100,8 @@ func readJSONL(l *lines, _ Options) (*Trace, error) {
 			err = l.addPod(t, r.Pod, at)
 		case r.End:
 			t.Record.End = max(t.Record.End, at)
+		case r.Note != "":
+			t.Notes = append(t.Notes, r.Note)
 		default:
 			if _, known := names[r.Cancel]; !known {
 				return nil, l.errorf("cancel: no line before this one submits a job %q", r.Cancel)
@@ -108,7 +114,7 @@ func readJSONL(l *lines, _ Options) (*Trace, error) {
 	}
 }
 
-// noteUnended notes how many jobs have an unknown run time.
+// noteUnended notes how many jobs have an unknown run time, unless a conversion has noted it.
 func (t *Trace) noteUnended() {
 	n := 0
 	for i := range t.Jobs {
@@ -116,8 +122,9 @@ func (t *Trace) noteUnended() {
 			n++
 		}
 	}
-	if n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d of %d jobs had not ended when the record did", n, len(t.Jobs)))
+	note := fmt.Sprintf("%d of %d jobs had not ended when the record did", n, len(t.Jobs))
+	if n > 0 && !slices.Contains(t.Notes, note) {
+		t.Notes = append(t.Notes, note)
 	}
 }
 
@@ -133,7 +140,7 @@ func (l *lines) record(line string) (*record, time.Duration, error) {
 		return nil, 0, l.errorf("more than one object in the line")
 	}
 	kinds := 0
-	for _, set := range []bool{r.Submit != nil, r.Cancel != "", r.Node != nil, r.Queue != nil, r.Pod != nil, r.End} {
+	for _, set := range []bool{r.Submit != nil, r.Cancel != "", r.Node != nil, r.Queue != nil, r.Pod != nil, r.End, r.Note != ""} {
 		if set {
 			kinds++
 		}
@@ -142,15 +149,35 @@ func (l *lines) record(line string) (*record, time.Duration, error) {
 	case r.T == nil:
 		return nil, 0, l.errorf("t: the time in seconds is required")
 	case kinds != 1:
-		return nil, 0, l.errorf("must have exactly one of submit, cancel, node, queue, pod and end beside t, not %d", kinds)
+		return nil, 0, l.errorf("must have exactly one of submit, cancel, node, queue, pod, end and note beside t, not %d", kinds)
 	}
 	at, err := l.seconds("t", *r.T)
 	return r, at, err
 }
 
-// plain returns an error of encoding/json without its name.
+// plain returns an error of encoding/json without its name, and with a suggestion if it is about an unknown field.
 func plain(err error) error {
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if quoted, unknown := strings.CutPrefix(text, "unknown field "); unknown {
+		if best, ok := api.Closest(strings.Trim(quoted, `"`), fields()); ok {
+			text += fmt.Sprintf("; did you mean %q?", best)
+		}
+	}
+	return errors.New(text)
+}
+
+// fields returns the names of all fields of a line.
+func fields() (names []string) {
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[record](), reflect.TypeFor[submission](), reflect.TypeFor[Role](), reflect.TypeFor[nodeChanged](),
+		reflect.TypeFor[queueChanged](), reflect.TypeFor[v1alpha1.QueueSpec](), reflect.TypeFor[podOfOthers](),
+	} {
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (l *lines) addJob(t *Trace, names map[string]int, s *submission, at time.Duration) error {
@@ -166,8 +193,8 @@ func (l *lines) addJob(t *Trace, names map[string]int, s *submission, at time.Du
 
 func (l *lines) submission(s *submission) (Job, error) {
 	job := Job{
-		ID: s.Name, Queue: s.Queue, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request, Selector: s.Selector, Roles: s.Roles,
-		Unended: s.Unended, Nodes: s.Nodes, Tolerations: s.Tolerations,
+		ID: s.Name, Queue: s.Queue, User: s.User, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request,
+		Selector: s.Selector, Roles: s.Roles, Unended: s.Unended, Nodes: s.Nodes, Tolerations: s.Tolerations,
 	}
 	if job.Min == 0 {
 		job.Min = 1

@@ -5,6 +5,7 @@ package trace
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -73,4 +74,27 @@ func newNode(name string, amounts v1.ResourceList) *v1.Node {
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
 		},
 	}
+}
+
+// ReadNodes reads a table of nodes: of Alibaba's cluster-trace-gpu-v2023 (openb), cluster-trace-v2026-spot-gpu or
+// cluster-trace-gpu-v2020 (pai). The columns decide which.
+func ReadNodes(file string, from io.Reader) ([]*v1.Node, error) {
+	l := newLines(file, from)
+	t, err := readColumns(l, paiMachineColumns())
+	if err != nil {
+		return nil, err
+	}
+	has := func(column string) bool { _, there := t.columns[column]; return there }
+	read := readOpenbNodes
+	switch {
+	case has("machine"):
+		read = readPAINodes
+	case has("node_name"):
+		read = readSpotNodes
+	}
+	nodes, err := read(t)
+	if err == nil && len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: there is no node in it", file)
+	}
+	return nodes, err
 }

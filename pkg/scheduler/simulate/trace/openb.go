@@ -4,8 +4,6 @@
 package trace
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -93,24 +91,12 @@ func openbAmounts(n map[string]int64, gpus int64) v1.ResourceList {
 	return list
 }
 
-// ReadOpenbNodes reads the nodes of Alibaba's cluster-trace-gpu-v2023.
-func ReadOpenbNodes(file string, from io.Reader) ([]*v1.Node, error) {
-	t, err := readHeader(newLines(file, from), "sn", "cpu_milli", "memory_mib", "gpu", "model")
-	if err != nil {
+// readOpenbNodes reads the nodes of Alibaba's cluster-trace-gpu-v2023.
+func readOpenbNodes(t *table) ([]*v1.Node, error) {
+	if err := t.require("sn", "cpu_milli", "memory_mib", "gpu", "model"); err != nil {
 		return nil, err
 	}
-	var nodes []*v1.Node
-	for {
-		more, err := t.row()
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			if len(nodes) == 0 {
-				return nil, fmt.Errorf("%s: there is no node in it", file)
-			}
-			return nodes, nil
-		}
+	return t.nodes(func() (*v1.Node, error) {
 		n, err := t.numbers("cpu_milli", "memory_mib", "gpu")
 		if err != nil {
 			return nil, err
@@ -119,6 +105,6 @@ func ReadOpenbNodes(file string, from io.Reader) ([]*v1.Node, error) {
 		if model := t.text("model"); model != "" {
 			node.Labels[GPUModel] = model
 		}
-		nodes = append(nodes, node)
-	}
+		return node, nil
+	})
 }

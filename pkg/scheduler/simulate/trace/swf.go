@@ -26,7 +26,7 @@ const (
 	swfRequestedTime
 	_ // requested memory
 	_ // status
-	_ // user
+	swfUser
 	_ // group
 	_ // executable
 	swfQueue
@@ -103,6 +103,9 @@ func swfJob(l *lines, line string) (*Job, error) {
 		if job.Limit, err = l.seconds(swfNames[swfRequestedTime], values[swfRequestedTime]); err != nil {
 			return nil, err
 		}
+	}
+	if fields[swfUser] != "-1" {
+		job.User = fields[swfUser]
 	}
 	if values[swfQueue] >= 0 {
 		job.Queue = fmt.Sprintf("queue-%d", int64(values[swfQueue]))

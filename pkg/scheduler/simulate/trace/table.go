@@ -4,9 +4,12 @@
 package trace
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -16,10 +19,21 @@ type table struct {
 	*lines
 	columns map[string]int
 	cells   []string // of the current row
+	again   string   // the first line, if it is a row
 }
 
 // readHeader reads the first line, which must have the required columns. Other columns are ignored.
 func readHeader(l *lines, required ...string) (*table, error) {
+	t, err := readColumns(l, nil)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.require(required...)
+}
+
+// readColumns reads the first line, which has the names of the columns. If it has numbers instead, the file has the usual
+// columns and no header.
+func readColumns(l *lines, usual []string) (*table, error) {
 	line, ok := l.next()
 	if !ok {
 		if err := l.err(); err != nil {
@@ -29,25 +43,37 @@ func readHeader(l *lines, required ...string) (*table, error) {
 	}
 	t := &table{lines: l, columns: map[string]int{}}
 	names := strings.Split(strings.TrimSpace(line), ",")
+	isNumber := func(cell string) bool { _, err := strconv.ParseFloat(cell, 64); return err == nil }
+	if len(names) == len(usual) && slices.ContainsFunc(names, isNumber) {
+		names, t.again = usual, line
+	}
 	for i, name := range names {
 		t.columns[name] = i
-	}
-	for _, name := range required {
-		if _, there := t.columns[name]; there {
-			continue
-		}
-		others := slices.DeleteFunc(names, func(n string) bool { return slices.Contains(required, n) })
-		if best, ok := api.Closest(name, others); ok {
-			return nil, l.errorf("there is no column %q; is it %q?", name, best)
-		}
-		return nil, l.errorf("there is no column %q", name)
 	}
 	return t, nil
 }
 
+// require returns an error unless the file has the columns.
+func (t *table) require(columns ...string) error {
+	for _, name := range columns {
+		if _, there := t.columns[name]; there {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Sorted(maps.Keys(t.columns)), func(n string) bool { return slices.Contains(columns, n) })
+		if best, ok := api.Closest(name, others); ok {
+			return t.errorf("there is no column %q; is it %q?", name, best)
+		}
+		return t.errorf("there is no column %q", name)
+	}
+	return nil
+}
+
 // row reads the next row, and reports whether there is one.
 func (t *table) row() (bool, error) {
-	line, ok := t.next()
+	line, ok := t.again, t.again != ""
+	if t.again = ""; !ok {
+		line, ok = t.next()
+	}
 	if !ok {
 		return false, t.err()
 	}
@@ -85,4 +111,36 @@ func (t *table) numbers(columns ...string) (map[string]int64, error) {
 		}
 	}
 	return values, nil
+}
+
+// float returns a cell that must be a number of at least 0; empty is 0.
+func (t *table) float(column string) (float64, error) {
+	cell := t.text(column)
+	if cell == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(cell, 64)
+	switch {
+	case err != nil:
+		return 0, t.errorf("%s: %q is not a number", column, cell)
+	case !(n >= 0 && n <= longest.Seconds()): // also NaN; no cell is larger than a time
+		return 0, t.errorf("%s: must not be negative or more than %v, but is %v", column, longest.Seconds(), n)
+	}
+	return n, nil
+}
+
+// nodes returns a node for each row.
+func (t *table) nodes(ofRow func() (*v1.Node, error)) ([]*v1.Node, error) {
+	var nodes []*v1.Node
+	for {
+		more, err := t.row()
+		if err != nil || !more {
+			return slices.Clip(nodes), err
+		}
+		node, err := ofRow()
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node)
+	}
 }

@@ -5,7 +5,6 @@
 package trace
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -37,6 +36,7 @@ type Trace struct {
 type Job struct {
 	ID       string
 	Queue    string // empty: the default queue
+	User     string // whose jobs Resample keeps together; empty if it is not known
 	Submit   time.Duration
 	Run      time.Duration // from the start of Min pods until the end of all
 	Limit    time.Duration // the declared run time; 0 if there is none
@@ -80,6 +80,41 @@ func (j *Job) furtherPods() (pods int) {
 	return pods
 }
 
+// Total returns how much of a resource the pods of the gang request, without surplus pods.
+func (j *Job) Total(name v1.ResourceName) float64 {
+	amount := func(list v1.ResourceList) float64 {
+		q, there := list[name]
+		if !there {
+			return 0
+		}
+		return q.AsApproximateFloat64()
+	}
+	total := float64(j.Min) * amount(j.Request)
+	for i := range j.Roles {
+		total += float64(j.Roles[i].Pods) * amount(j.Roles[i].Request)
+	}
+	return total
+}
+
+// GPUs returns how many GPUs the pods of the gang request: units of all resources whose name ends in /gpu.
+func (j *Job) GPUs() (gpus int64) {
+	count := func(pods int, list v1.ResourceList) {
+		for name, q := range list {
+			if IsGPU(name) {
+				gpus += int64(pods) * q.Value()
+			}
+		}
+	}
+	count(j.Min, j.Request)
+	for i := range j.Roles {
+		count(j.Roles[i].Pods, j.Roles[i].Request)
+	}
+	return gpus
+}
+
+// IsGPU reports whether a resource stands for whole GPUs.
+func IsGPU(name v1.ResourceName) bool { return strings.HasSuffix(string(name), "/gpu") }
+
 // Affinity returns the node affinity for a selector; nil if it permits all nodes.
 func Affinity(selector map[string][]string) *v1.Affinity {
 	if len(selector) == 0 {
@@ -104,7 +139,9 @@ type Cancel struct {
 type reader func(*lines, Options) (*Trace, error)
 
 func readers() map[string]reader {
-	return map[string]reader{"swf": readSWF, "jsonl": readJSONL, "openb": readOpenb, "gavel": readGavel}
+	return map[string]reader{
+		"swf": readSWF, "jsonl": readJSONL, "openb": readOpenb, "gavel": readGavel, "philly": readPhilly, "pai": readPAI, "spot": readSpot,
+	}
 }
 
 // Formats returns the names of all formats, sorted.
@@ -118,6 +155,12 @@ func FormatOf(file string) string {
 		return ext
 	case ext == "csv" && strings.HasPrefix(base, "openb"):
 		return "openb"
+	case ext == "csv" && strings.HasPrefix(base, "pai_job"):
+		return "pai"
+	case ext == "csv" && strings.HasPrefix(base, "job_info"):
+		return "spot"
+	case strings.HasPrefix(base, "cluster_job_log"):
+		return "philly"
 	case ext == "trace":
 		return "gavel"
 	}
@@ -141,6 +184,8 @@ type Options struct {
 	StepsPerSecond float64
 	// Unscheduled keeps the pods of the format openb that were never scheduled. Their run time is not known: it is 0.
 	Unscheduled bool
+	// Open opens a file in the directory of the trace, for formats of several files.
+	Open func(name string) (io.ReadCloser, error)
 }
 
 // Read reads a trace. The name of the file is for errors, which name the line.
@@ -179,72 +224,4 @@ func (t *Trace) Scale(arrivals float64) {
 		t.Nodes[i].At = scaled(t.Nodes[i].At)
 	}
 	t.Record.scale(scaled)
-}
-
-// lines are the lines of a file, with their number for errors.
-type lines struct {
-	file    string
-	number  int
-	scanner *bufio.Scanner
-	skipped map[string]int // records that are left out, by reason
-}
-
-// longestLine is how many bytes a line may have.
-const longestLine = 1 << 20
-
-func newLines(file string, from io.Reader) *lines {
-	scanner := bufio.NewScanner(from)
-	scanner.Buffer(make([]byte, 0, 64<<10), longestLine)
-	return &lines{file: file, scanner: scanner, skipped: map[string]int{}}
-}
-
-// next returns the next line that is not blank, and whether there is one.
-func (l *lines) next() (string, bool) {
-	for l.scanner.Scan() {
-		l.number++
-		if line := l.scanner.Text(); strings.TrimSpace(line) != "" {
-			return line, true
-		}
-	}
-	return "", false
-}
-
-// err returns why reading ended; nil at the end of the file.
-func (l *lines) err() error {
-	if err := l.scanner.Err(); err != nil {
-		return fmt.Errorf("%s:%d: %w", l.file, l.number+1, err)
-	}
-	return nil
-}
-
-// errorf returns an error about the current line.
-func (l *lines) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %w", l.file, l.number, fmt.Errorf(format, args...))
-}
-
-// skip counts a record that is left out.
-func (l *lines) skip(reason string) { l.skipped[reason]++ }
-
-// notes returns what was left out, sorted.
-func (l *lines) notes() []string {
-	var notes []string
-	for reason, n := range l.skipped {
-		notes = append(notes, fmt.Sprintf("%d left out: %s", n, reason))
-	}
-	slices.Sort(notes)
-	return notes
-}
-
-// longest is the largest number of seconds that a time may have: the clock of the simulation counts nanoseconds.
-const longest = 100 * 365 * 24 * time.Hour
-
-// seconds returns a time in seconds as a duration.
-func (l *lines) seconds(field string, value float64) (time.Duration, error) {
-	switch {
-	case !(value >= 0): // also NaN
-		return 0, l.errorf("%s: must not be negative, but is %v", field, value)
-	case value > longest.Seconds():
-		return 0, l.errorf("%s: must be at most 100 years, but is %v seconds", field, value)
-	}
-	return time.Duration(value * float64(time.Second)), nil
 }

@@ -54,7 +54,7 @@ func (w *Writer) line(at time.Duration, r record) error {
 	return nil
 }
 
-// WriteJSONL writes a trace in the format jsonl, by time.
+// WriteJSONL writes a trace in the format jsonl, by time. A replay of what it writes has the same results.
 func (t *Trace) WriteJSONL(to io.Writer) error {
 	type line struct {
 		at    time.Duration
@@ -62,6 +62,9 @@ func (t *Trace) WriteJSONL(to io.Writer) error {
 	}
 	var all []line
 	w := NewWriter(to)
+	for _, note := range t.Notes {
+		all = append(all, line{0, func() error { return w.line(0, record{Note: note}) }})
+	}
 	for i := range t.Jobs {
 		all = append(all, line{t.Jobs[i].Submit, func() error { return w.Job(&t.Jobs[i]) }})
 	}
@@ -91,7 +94,7 @@ func (t *Trace) WriteJSONL(to io.Writer) error {
 
 func submitted(j *Job) record {
 	return record{Submit: &submission{
-		Name: j.ID, Queue: j.Queue, Priority: j.Priority, Min: j.Min, Replicas: j.Replicas, Request: j.Request,
+		Name: j.ID, Queue: j.Queue, User: j.User, Priority: j.Priority, Min: j.Min, Replicas: j.Replicas, Request: j.Request,
 		Duration: secondsOf(j.Run), Limit: j.Limit.Seconds(), Selector: j.Selector, Roles: j.Roles,
 		Age: j.Age.Seconds(), Unended: j.Unended, Nodes: j.Nodes, Tolerations: j.Tolerations,
 	}}
