@@ -146,6 +146,16 @@ func seconds(t *rapid.T, most int, label string) time.Duration {
 	return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Second
 }
 
+// nodeOfTrace adds, changes or removes a node that only the trace has.
+func nodeOfTrace(t *rapid.T, at time.Duration) trace.NodeEvent {
+	e := trace.NodeEvent{At: at, Node: "x", State: rapid.SampledFrom([]trace.NodeState{trace.NodeUp, trace.NodeCordon, trace.NodeDown}).Draw(t, "state of x")}
+	amount := func(most int, label string) resource.Quantity {
+		return *resource.NewQuantity(int64(rapid.IntRange(0, most).Draw(t, label)), resource.DecimalSI)
+	}
+	e.Allocatable = v1.ResourceList{v1.ResourceCPU: amount(4, "CPUs of x"), trace.GPU: amount(8, "GPUs of x"), v1.ResourcePods: resource.MustParse("10")}
+	return e
+}
+
 func randomTrace(t *rapid.T) *trace.Trace {
 	tr := &trace.Trace{}
 	at := time.Duration(0)
@@ -179,6 +189,13 @@ func randomTrace(t *rapid.T) *trace.Trace {
 			tr.Nodes = append(tr.Nodes, trace.NodeEvent{At: down, Node: node, State: state})
 			// Events of one node may overlap; in the end all are up.
 			tr.Nodes = append(tr.Nodes, trace.NodeEvent{At: down + seconds(30, "down for") + time.Second, Node: node, State: trace.NodeUp})
+		case 2:
+			tr.Nodes = append(tr.Nodes, nodeOfTrace(t, at))
+		case 3:
+			tr.Record.Pods = append(tr.Record.Pods, trace.Pod{
+				At: at, Node: rapid.SampledFrom([]string{"x", "node-00001"}).Draw(t, "node of a pod"), Run: seconds(30, "run of a pod"),
+				Request: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI), trace.GPU: *resource.NewQuantity(1, resource.DecimalSI)},
+			})
 		}
 	}
 	slices.SortStableFunc(tr.Nodes, func(a, b trace.NodeEvent) int { return int(a.At - b.At) })

@@ -184,3 +184,37 @@ func TestNothingIsRecordedByDefault(t *testing.T) {
 		t.Errorf("recorded are %v, %v, %q and %q", r.Record, r.Summary.Queues, r.Jobs[0].Nodes, r.Jobs[1].Reason)
 	}
 }
+
+// TestRecordFollowsNodesOfTheTrace has nodes that a trace defines, changes and removes, and a job that runs at its beginning.
+func TestRecordFollowsNodesOfTheTrace(t *testing.T) {
+	t.Parallel()
+	given := `{"t": 0, "node": {"name": "x", "state": "up", "allocatable": {"nvidia.com/gpu": "8"}}}
+		{"t": 0, "submit": {"name": "a", "request": {"nvidia.com/gpu": "4"}, "duration": 50, "age": 60, "nodes": ["x"]}}
+		{"t": 5, "pod": {"name": "p", "node": "x", "request": {"nvidia.com/gpu": "3"}, "duration": 10}}
+		{"t": 20, "node": {"name": "y", "state": "up", "allocatable": {"nvidia.com/gpu": "2"}}}
+		{"t": 30, "node": {"name": "y", "state": "up", "allocatable": {"nvidia.com/gpu": "8"}}}
+		{"t": 40, "node": {"name": "y", "state": "down"}}
+		{"t": 45, "node": {"name": "x", "state": "up", "allocatable": {"nvidia.com/gpu": "6"}}}`
+	o := recorded()
+	o.StartDelay = 7 * time.Second
+	r, err := replay.Run(t.Context(), inputOf(t, read(t, given), "1", ""), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("a COMPLETED 0-50", outcomes(r)); diff != "" {
+		t.Error(diff)
+	}
+	if got := r.Jobs[0].Nodes; got != "1" {
+		t.Errorf("the job ran on the nodes %q, want the one after that of the input", got)
+	}
+	got := map[time.Duration][4]int{}
+	for _, s := range r.Record.Cluster {
+		got[s.At/time.Second] = s.Free
+	}
+	want := map[time.Duration][4]int{
+		0: {0, 1, 1, 1}, 5: {0, 0, 0, 1}, 15: {0, 1, 1, 1}, 20: {0, 1, 2, 2}, 30: {1, 2, 2, 2}, 40: {0, 1, 1, 1}, 45: {0, 0, 1, 1}, 50: {0, 1, 1, 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes with free GPUs (-want +got):\n%s", diff)
+	}
+}

@@ -55,7 +55,7 @@ func TestStartsAreKept(t *testing.T) {
 	seen := 0
 	rapid.Check(t, func(t *rapid.T) {
 		tr := randomTrace(t)
-		tr.Nodes = nil
+		tr.Nodes, tr.Record = nil, trace.Record{}
 		for i := range tr.Jobs {
 			j := &tr.Jobs[i]
 			j.Priority = 0
@@ -88,7 +88,7 @@ func TestStartsAreKept(t *testing.T) {
 			Margin: time.Duration(rapid.IntRange(0, 2).Draw(t, "margin")) * time.Second,
 			Window: 24 * time.Hour,
 		}
-		r, err := newReplay(Input{Trace: tr, Nodes: nodes, Config: config, Registry: registry}, Options{DefaultQueue: "default", EvictionGrace: 5 * time.Second})
+		r, err := newReplay(Input{Trace: tr, Nodes: nodes, Config: config, Registry: registry}, Options{DefaultQueue: "default", EvictionGrace: 5 * time.Second, Record: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func readJSONL(l *lines, _ Options) (*Trace, error) {
 	for {
 		line, ok := l.next()
 		if !ok {
-			t.noteUnended()
+			noteUnended(t)
 			return t, l.err()
 		}
 		r, at, err := l.record(line)
@@ -115,7 +115,7 @@ func readJSONL(l *lines, _ Options) (*Trace, error) {
 }
 
 // noteUnended notes how many jobs have an unknown run time, unless a conversion has noted it.
-func (t *Trace) noteUnended() {
+func noteUnended(t *Trace) {
 	n := 0
 	for i := range t.Jobs {
 		if t.Jobs[i].Unended {
