@@ -218,3 +218,29 @@ func TestRecordFollowsNodesOfTheTrace(t *testing.T) {
 		t.Errorf("nodes with free GPUs (-want +got):\n%s", diff)
 	}
 }
+
+// TestRecordEndsQueues deletes a queue whose job runs.
+func TestRecordEndsQueues(t *testing.T) {
+	t.Parallel()
+	given := `{"t": 0, "queue": {"name": "q", "spec": {"weight": 1}}}
+		{"t": 0, "submit": {"name": "a", "queue": "q", "request": {"cpu": "1"}, "duration": 7200}}
+		{"t": 3600, "queue": {"name": "q"}}`
+	r, err := replay.Run(t.Context(), inputOf(t, read(t, given), "1", ""), recorded())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range r.Record.Queues {
+		if s.Queue == "q" {
+			got = append(got, fmt.Sprint(s.At, s.Held))
+		}
+	}
+	if diff := cmp.Diff([]string{"0s [1]", "1h0m0s [0]"}, got); diff != "" {
+		t.Errorf("samples of the queue (-want +got):\n%s", diff)
+	}
+	for _, q := range r.Summary.Queues {
+		if q.Name == "q" && q.HeldHours != 1 {
+			t.Errorf("the queue held 1 CPU for %v hours, want 1", q.HeldHours)
+		}
+	}
+}

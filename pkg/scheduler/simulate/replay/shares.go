@@ -92,11 +92,22 @@ func (s *shares) sample(r *replay, now time.Duration) {
 		s.recorder.Queues = append(s.recorder.Queues, sample)
 	}
 	for _, q := range s.queues {
-		if q.since < now { // it does not exist any more
-			q.advance(now)
-			q.held, q.deserved, q.owed = 0, 0, 0
+		if q.since < now {
+			s.gone(q, now)
 		}
 	}
+}
+
+// gone reads a queue that does not exist, or not any more: its jobs are then those of another queue.
+func (s *shares) gone(q *queueShares, now time.Duration) {
+	q.advance(now)
+	q.held, q.deserved, q.owed = 0, 0, 0
+	if q.lastHeld == nil {
+		return
+	}
+	q.lastHeld, q.changed = nil, true
+	none := make([]float64, len(s.dims))
+	s.recorder.Queues = append(s.recorder.Queues, QueueSample{At: now, Queue: q.name, Held: none, Deserved: none, Requested: none})
 }
 
 func (s *shares) amount(i int, of api.Resource) float64 {
