@@ -82,15 +82,18 @@ func latestEnd(t *api.TaskInfo, now int64) int64 {
 	return max(t.EndsBy(), now+1)
 }
 
+// soon is when a pod ends that should have ended already. Each planned start asks for a session, so it is not at once.
+const soon = int64(time.Second)
+
 // endOfOther returns the end of a task that is being deleted, or starts in this session.
 func endOfOther(t *api.TaskInfo, now int64, run func(api.RunTime) time.Duration) (end int64, ok bool) {
 	switch {
 	case t.Status == api.Releasing && t.Tracking.Overdue:
 		return api.NoEnd, true
 	case t.Status == api.Releasing && t.Pod.DeletionTimestamp != nil:
-		return max(t.Pod.DeletionTimestamp.UnixNano(), now+1), true
+		return max(t.Pod.DeletionTimestamp.UnixNano(), now+soon), true
 	case t.Status == api.Releasing:
-		return now + 1, true
+		return now + soon, true
 	case t.Job != nil && t.Started() == 0 && run(t.Job.RunTime) > 0:
 		return now + int64(run(t.Job.RunTime)), true
 	}

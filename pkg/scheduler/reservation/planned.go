@@ -19,9 +19,9 @@ import (
 // earliest time at which they fit if nothing else starts, by the run times that jobs declare. Jobs that end before it may
 // use the resources until then, others only what the gang does not need: this is backfilling.
 //
-// It remembers the starts of the last session in the order in which they were planned. A start that comes later in this order
-// delays none that comes before, and a start that is planned again, because resources became free earlier than expected,
-// delays no other one.
+// It remembers the starts of the last session in the order in which they were planned. A start that comes later in this
+// order delays none that comes before, and a start that is planned again, because resources became free earlier than
+// expected, delays no other one.
 type planned struct {
 	conf.Reservations
 	jobs []plannedJob
@@ -47,7 +47,7 @@ type planned struct {
 	uncertain bool
 }
 
-// plannedJob is a job with its start in nanoseconds since 1970; 0 if it is not planned yet. Between sessions it has the id only.
+// plannedJob is a job with its start in nanoseconds since 1970; 0 if it is not planned yet. Between sessions job is nil.
 type plannedJob struct {
 	id  api.JobID
 	job *api.JobInfo
@@ -78,7 +78,7 @@ func (p *planned) opened(ssn *framework.Session, releaseOthers func()) {
 // has reports whether a start of the job is planned.
 func (p *planned) has(j *api.JobInfo) bool { return p.indexOf(j) >= 0 }
 
-// indexOf returns the index of the start of the job in the order of the plans; -1 if there is none.
+// indexOf returns the index of the start of the job in the order in which they were planned; -1 if there is none.
 func (p *planned) indexOf(j *api.JobInfo) int {
 	return slices.IndexFunc(p.order, func(s *timeline.Start) bool { return s.Job == j })
 }
@@ -170,8 +170,8 @@ func (p *planned) endsBefore(j *api.JobInfo, at int64) bool {
 	return limit > 0 && start+limit <= at-int64(p.Margin)
 }
 
-// couldFit reports whether the gang of a job could fit on what is idle or being released if nothing were reserved. Most waiting gangs do
-// not. It is a necessary condition.
+// couldFit reports whether the gang of a job could fit on what is idle or being released if nothing were reserved. Most
+// waiting gangs do not. It is a necessary condition.
 func (p *planned) couldFit(j *api.JobInfo) bool {
 	if p.ssn.Backlog().JobClass(j) == nil {
 		return true
@@ -245,7 +245,9 @@ func (p *planned) close() (changed bool) {
 	for _, s := range p.order {
 		if !p.ssn.JobPipelined(s.Job) {
 			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, placements: s.Placements})
-			p.ssn.WakeAt(time.Unix(0, max(s.At, p.plan.Now+1)))
+			if s.At > p.plan.Now { // otherwise something else than resources keeps it waiting, and an event ends that
+				p.ssn.WakeAt(time.Unix(0, s.At))
+			}
 		}
 	}
 	*p = planned{Reservations: p.Reservations, jobs: p.jobs}
