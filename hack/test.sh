@@ -20,8 +20,8 @@ go vet ./...
 status=0
 # shellcheck disable=SC2086 # lists of packages are words
 if [[ -n $plain ]]; then
-	go test -count=1 -timeout 25m "$@" $plain || status=1
+	go test -count=1 -timeout 45m "$@" $plain || status=1
 fi
 # shellcheck disable=SC2086
-go test -race -count=1 -timeout 25m "$@" $raced || status=1
+go test -race -count=1 -timeout 45m "$@" $raced || status=1
 exit $status
