@@ -226,6 +226,9 @@ func (s *shared) reported(set podSet, now state) error {
 		return err
 	}
 	got := g.Status
-	got.Conditions, got.UnschedulablePlugins = nil, nil
+	if now.running >= set.min && got.StartTime == nil {
+		return fmt.Errorf("group %s runs without a start time", set.name)
+	}
+	got.Conditions, got.UnschedulablePlugins, got.StartTime = nil, nil, nil
 	return difference(want, got)
 }
