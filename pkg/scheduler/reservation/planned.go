@@ -44,6 +44,8 @@ type planned struct {
 	// reserved for others, with the first start that they would delay.
 	unknown map[*api.JobInfo]bool
 	blocked map[*api.JobInfo]int64
+	// evicting is set while jobs that have exceeded their limits are evicted.
+	evicting bool
 	// uncertain is set if a task is expected to end before its limit.
 	uncertain bool
 }

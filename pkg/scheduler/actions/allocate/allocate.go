@@ -101,7 +101,21 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 }
 
 // unplaced reports to plugins that reserve resources that the gang of a job could not be placed, unless the pass is a trial. It
-// reports whether it is to be tried once more.
+// reports whether it is to be tried once more. A job that has resources reserved now is not like the others of its job class
+// any more, and is explained alone.
 func (r *run) unplaced(job *api.JobInfo) bool {
-	return r.trial == nil && r.ssn.FollowsUnplaced() && !r.ssn.JobPipelined(job) && r.ssn.Unplaced(job)
+	if r.trial != nil || !r.ssn.FollowsUnplaced() || r.ssn.JobPipelined(job) {
+		return false
+	}
+	b := r.ssn.Backlog()
+	equal := b.JobClass(job) != nil
+	if r.ssn.Unplaced(job) {
+		return true
+	}
+	if equal && b.JobClass(job) == nil {
+		if claim := r.allocator.Claim(job); claim != nil {
+			r.allocator.Allocate(claim)
+		}
+	}
+	return false
 }
