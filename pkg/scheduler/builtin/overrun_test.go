@@ -120,7 +120,7 @@ func TestNothingIsEvictedForWhatEndsAnyway(t *testing.T) {
 	}
 }
 
-// TestOverrunsEnd lets random jobs with limits run for ever, and come back whenever they are evicted. Each is evicted at most
+// TestOverrunsEnd lets random jobs with limits never end, and come back whenever they are evicted. Each is evicted at most
 // once in the time of its limit, whatever the others do.
 func TestOverrunsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
