@@ -147,7 +147,7 @@ var importRules = []importRule{
 		from: []string{"pkg/scheduler/reservation/..."},
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...", "pkg/scheduler/metrics/...",
-			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/timeline", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
+			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/preemption", "pkg/scheduler/timeline", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
 		},
 		because: "the policies that always run stand beside plugins and actions: they know the session, and neither plugins nor actions nor the cache",
 	},

@@ -45,9 +45,10 @@ const (
 	Preempted    EvictionCause = iota // for a job of its own queue
 	Reclaimed                         // for a job of another queue, which deserves the resources
 	GangDegraded                      // its gang is incomplete and keeps another from starting
+	Overran                           // its job has exceeded its limit
 )
 
-var causeNames = [...]string{"preempted", "reclaimed", "gang-degraded"}
+var causeNames = [...]string{"preempted", "reclaimed", "gang-degraded", "overran"}
 
 func (c EvictionCause) String() string { return causeNames[c] }
 
@@ -58,12 +59,16 @@ func (c EvictionCause) Reason() string {
 		return v1alpha1.EvictedByReclaim
 	case GangDegraded:
 		return v1alpha1.ReasonGangDegraded
+	case Overran:
+		return v1alpha1.EvictedByOverrun
 	}
 	return v1alpha1.EvictedByPreemption
 }
 
 // EvictionCauses lists all causes.
-func EvictionCauses() []EvictionCause { return []EvictionCause{Preempted, Reclaimed, GangDegraded} }
+func EvictionCauses() []EvictionCause {
+	return []EvictionCause{Preempted, Reclaimed, GangDegraded, Overran}
+}
 
 // DecisionKind names what a decision does.
 type DecisionKind int8

@@ -28,8 +28,8 @@ type Session interface {
 func Plan(ssn Session, decisions []api.Decision) (entitled bool, err error) {
 	p := &plan{ssn: ssn, gained: map[*api.JobInfo]api.Resource{}}
 	for _, d := range decisions {
-		if d.Cause == api.GangDegraded {
-			return false, nil // the victims cannot run without their gang
+		if d.Cause == api.GangDegraded || d.Cause == api.Overran {
+			return false, nil // the victims cannot run without their gang, or have run for as long as they may
 		}
 		p.add(d)
 	}

@@ -32,6 +32,7 @@ func NewRegistry() (*framework.Registry, error) {
 		r.AddComponent(reservation.Expected()),
 		r.AddFirst(reservation.Nominated()),
 		r.AddFirst(reservation.Starvation()),
+		r.AddFirst(reservation.Overrun()),
 		r.AddLast(reservation.Degraded(), preempt.Name, reclaim.Name),
 		// Plugins and actions that configurations name.
 		r.AddPlugin(gang.Name, gang.Spec()),

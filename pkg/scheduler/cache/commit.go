@@ -65,13 +65,16 @@ func (c *Cache) bind(u *bind.Unit, d api.Decision) {
 // evict adds the eviction of one task to a plan.
 func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 	pod := d.Task.Pod
-	if p.Preemptor == "" {
+	if len(p.Victims) == 0 {
 		p.Queue, p.Priority = queueOf(d.For), d.For.Priority
 	}
 	p.Victims = append(p.Victims, &evict.Victim{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), BatchJob: jobfailure.ControllerOf(pod), Cause: d.Cause,
 		Budget: model.BudgetOf(c.model, d.Task),
 	})
+	if d.For == d.Task.Job { // at its own limit
+		return
+	}
 	if p.Preemptor = d.For.Key; d.For.Group != nil {
 		p.PodGroup = events.Reference(d.For.Group)
 	}

@@ -46,6 +46,7 @@ type Configuration struct {
 type Reservations struct {
 	Depth, Total          int // in gangs; a negative depth is without limit
 	Window, After, Margin time.Duration
+	PreemptionDelay       time.Duration
 }
 
 // Tier is a list of plugins that the scheduler calls as one group, in this order.
@@ -96,6 +97,7 @@ func newConfiguration(object *v1alpha1.SchedulerConfiguration) *Configuration {
 	if r := object.Reservations; r != nil {
 		c.Reservations = Reservations{
 			Depth: int(*r.Depth), Total: int(*r.Total), Window: r.Window.Duration, After: r.After.Duration, Margin: r.Margin.Duration,
+			PreemptionDelay: r.PreemptionDelay.Duration,
 		}
 	}
 	for _, tier := range object.Tiers {

@@ -335,6 +335,9 @@ func (b *Backlog) HadJobClass(j *api.JobInfo) bool {
 	return r != nil && r.class != nil && r.class.session == b.session && !b.apart[j]
 }
 
+// Apart reports whether a job is unlike the others of its job class in this session.
+func (b *Backlog) Apart(j *api.JobInfo) bool { return b.apart[j] }
+
 // Reserved reports whether the session has reserved resources for jobs.
 func (b *Backlog) Reserved() bool { return b.reserved }
 

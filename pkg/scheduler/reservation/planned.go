@@ -12,6 +12,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/timeline"
 )
 
@@ -43,6 +44,8 @@ type planned struct {
 	// reserved for others, with the first start that they would delay.
 	unknown map[*api.JobInfo]bool
 	blocked map[*api.JobInfo]int64
+	// evicting is set while jobs that have exceeded their limits are evicted.
+	evicting bool
 	// uncertain is set if a task is expected to end before its limit.
 	uncertain bool
 }
@@ -89,8 +92,8 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	if p.first == nil && couldStart(p.ssn, j) {
 		p.first = j.Queue
 	}
-	if p.has(j) {
-		return false
+	if i := p.indexOf(j); i >= 0 {
+		return p.placeAsPlanned(p.order[i])
 	}
 	p.refresh()
 	behind := slices.ContainsFunc(p.order, func(s *timeline.Start) bool { return p.comesAfter(s.Job, j) })
@@ -110,6 +113,22 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	p.hold()
 	i := p.indexOf(j)
 	return i >= 0 && p.order[i].At <= p.plan.Now
+}
+
+// placeAsPlanned places a gang whose start is due on the nodes of its plan. Allocate has looked for the best node for one task
+// after the other, and may have found none for the last ones if tasks request different amounts. It reports whether the gang
+// has nodes.
+func (p *planned) placeAsPlanned(s *timeline.Start) bool {
+	if p.refresh(); s.At > p.plan.Now {
+		return false
+	}
+	nodes := make(map[*api.TaskInfo]*api.NodeInfo, len(s.Placements))
+	for _, d := range s.Placements {
+		nodes[d.Task] = d.Node
+	}
+	allocator := place.NewAllocator(p.ssn)
+	claim := allocator.ClaimOf(s.Job, slices.Collect(maps.Keys(nodes)))
+	return claim != nil && allocator.Try(claim, place.Options{Nodes: nodes})
 }
 
 // skip reports whether a job need not be tried: it does not fit on what is idle, and its start is planned, or would not be.

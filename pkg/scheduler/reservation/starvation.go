@@ -56,6 +56,7 @@ func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	if s.planned.enabled() {
 		s.planned.opened(ssn, func() { s.releaseAll(ssn) })
 		fns.Skip = s.planned.skip
+		ssn.AddEvictionAllowedFn(StarvationName, s.planned.evictionAllowed)
 		fns.Unplaced = func(j *api.JobInfo) bool { return s.unplaced(ssn, j) }
 	}
 	fns.Describe = func(j *api.JobInfo) *api.StarvationReservation { return s.describe(ssn, j) }
@@ -67,9 +68,11 @@ func (*starvation) OnSessionClose(*framework.Session) {}
 
 // Execute reserves resources for gangs that have waited long enough. Allocate places such a gang when all of it fits.
 func (s *starvation) Execute(ctx context.Context, ssn *framework.Session) error {
-	// 1. Plan the starts of gangs, as far as the ends of pods are known.
+	// 1. Plan the starts of gangs, as far as the ends of pods are known. Jobs that should have ended are evicted for them.
 	if s.planned.enabled() {
+		due := s.planned.due(ssn)
 		s.planned.planAgain()
+		s.planned.evictFor(due)
 	}
 
 	// 2. Of the others, choose one gang of each queue, the first in job order, and the nodes that will have its resources soonest.

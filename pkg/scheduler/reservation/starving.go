@@ -38,6 +38,7 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 	for _, one := range slices.Backward(c.chosen) {
 		one.stmt.Discard()
 	}
+	s.planned.release() // it could keep less while these were pipelined
 	ssn.ActivateReservation(nil)
 	return c.chosen
 }

@@ -103,7 +103,6 @@ func (r *cycle) observe(ssn *framework.Session) {
 		}
 	}
 	r.phases = map[string]string{}
-	r.wake = ssn.Wake()
 	for _, j := range r.model.Jobs() {
 		r.observeJob(j, ssn.Outcome(j))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -23,6 +24,8 @@ func (s *Scenario) ConfirmBinds(pods ...string) {
 			p.Spec.NodeName = b.Node
 			p.Annotations[v1alpha1.AnnotationQueue] = b.queue
 			p.Annotations[v1alpha1.AnnotationPodGroupUID] = b.groupUID
+			scheduled := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.clock.Now())}
+			p.Status.Conditions = append(p.Status.Conditions, scheduled)
 		})
 	}
 }

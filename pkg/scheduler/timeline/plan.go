@@ -74,14 +74,23 @@ func (p *Plan) Starts() []*Start { return p.starts }
 // Add adds the gang at the earliest time at which it fits and delays nothing. It returns nil if no such time is known.
 func (p *Plan) Add(g Gang) *Start {
 	s := &Start{Gang: g}
-	for at := p.earliest(g); at < NoEnd; {
+	if p.addBefore(s, NoEnd) {
+		return s
+	}
+	return nil
+}
+
+// addBefore adds a start at the earliest time at which it fits and delays nothing. If that is not before the limit, it changes
+// nothing but the start, and reports false.
+func (p *Plan) addBefore(s *Start, limit int64) bool {
+	for at := p.earliest(s.Gang); at < limit; {
 		missing, ok := p.tryAt(s, at)
 		if ok {
-			return s
+			return true
 		}
 		at = p.later(s, at, missing)
 	}
-	return nil
+	return false
 }
 
 // AddAt adds the gang at a time. It reports whether it fits and delays nothing.
@@ -93,26 +102,19 @@ func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 
 // Improve moves a start to an earlier time if it fits there and delays nothing.
 func (p *Plan) Improve(s *Start) {
-	if p.earliest(s.Gang) >= s.At {
-		return
-	}
-	before := s.At
+	before := *s
 	p.Remove(s)
-	if better := p.Add(s.Gang); better != nil && better.At <= before {
-		p.replace(better, s)
-		return
-	} else if better != nil {
-		p.Remove(better)
+	if !p.addBefore(s, before.At) {
+		*s = before
+		p.insert(s)
+		p.take(s)
 	}
-	p.tryAt(s, before)
 }
 
-// replace puts s in the place of another start of the same gang.
-func (p *Plan) replace(other, s *Start) {
-	p.release(other)
-	s.At, s.Placements = other.At, other.Placements
-	p.starts[slices.Index(p.starts, other)] = s
-	p.take(s)
+// insert adds a start to the order of time, after others of its time. It does not take anything.
+func (p *Plan) insert(s *Start) {
+	i, _ := slices.BinarySearchFunc(p.starts, s.At+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
+	p.starts = slices.Insert(p.starts, i, s)
 }
 
 // Remove takes a start out.
@@ -164,8 +166,7 @@ func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) 
 		}
 	}
 	s := &Start{Gang: g, At: max(at, p.Now), Placements: placements}
-	i, _ := slices.BinarySearchFunc(p.starts, s.At+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
-	p.starts = slices.Insert(p.starts, i, s)
+	p.insert(s)
 	p.take(s)
 	if slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) }) {
 		p.Remove(s)

@@ -64,6 +64,9 @@ func SetDefaults_Reservations(r *Reservations) {
 	if r.Margin == nil {
 		r.Margin = &metav1.Duration{Duration: 30 * time.Second}
 	}
+	if r.PreemptionDelay == nil {
+		r.PreemptionDelay = &metav1.Duration{Duration: 30 * time.Second}
+	}
 }
 
 // SetDefaults_Plugin enables every extension point that the file does not switch off.

@@ -76,6 +76,12 @@ type Reservations struct {
 	// and the scheduler may have different clocks. The default is 30s.
 	// +optional
 	Margin *metav1.Duration `json:"margin,omitempty"`
+
+	// preemptionDelay is how soon the start of a gang has to be planned for, so that preempt and reclaim evict nothing for it:
+	// the resources become free without evictions. The default is 30s, the usual grace period of pods, so that evictions would
+	// not free them earlier.
+	// +optional
+	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 }
 
 // Grouping selects the objects that make gangs of their pods.

@@ -172,6 +172,11 @@ func (in *Reservations) DeepCopyInto(out *Reservations) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.PreemptionDelay != nil {
+		in, out := &in.PreemptionDelay, &out.PreemptionDelay
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	return
 }
 

@@ -41,7 +41,9 @@ func validateReservations(r *v1alpha1.Reservations, path *field.Path) (errs fiel
 	if *r.Total < 0 {
 		errs = append(errs, field.Invalid(path.Child("total"), *r.Total, "must not be negative"))
 	}
-	for name, d := range map[string]*metav1.Duration{"window": r.Window, "after": r.After, "margin": r.Margin} {
+	for name, d := range map[string]*metav1.Duration{
+		"window": r.Window, "after": r.After, "margin": r.Margin, "preemptionDelay": r.PreemptionDelay,
+	} {
 		if d.Duration < 0 {
 			errs = append(errs, field.Invalid(path.Child(name), d.Duration.String(), "must not be negative"))
 		}

@@ -103,7 +103,12 @@ const (
 	EvictedByPreemption = "Preempted"
 	// EvictedByReclaim: for a job of another queue, which deserves the resources.
 	EvictedByReclaim = "Reclaimed"
+	// EvictedByOverrun: it has exceeded its limit. Its onOverrun is Evict, or it is Yield and a gang was planned to start.
+	EvictedByOverrun = "ExecutionTimeExceeded"
 )
+
+// EventEvictionRefused is the reason of the event on a PodGroup with onOverrun Evict whose pods cannot be evicted at its limit.
+const EventEvictionRefused = "EvictionRefused"
 
 // EventNameContested is the reason of the event on a pod that another client has bound although the pod names this
 // scheduler.

@@ -38,8 +38,9 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 	// 3. Let the queues of the other jobs borrow what is left, within their capability.
 	r.pass(ctx, deferred, false)
 
-	// 4. Explain why the jobs of all job classes wait now.
+	// 4. Explain why the jobs of all job classes wait now, and those that have none any more.
 	r.explainJobClasses()
+	r.explainApart()
 	return ctx.Err()
 }
 
@@ -48,6 +49,7 @@ type run struct {
 	ssn       *framework.Session
 	allocator *place.Allocator
 	trial     *place.Trial // nil: claims are placed
+	refused   []*api.JobInfo // jobs whose gangs could not be placed, if a plugin follows these; may repeat them
 }
 
 // pass serves jobs until none of them has a claim that fits: the best queue, its best job, the next claim of that
@@ -66,6 +68,7 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 	}
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		if r.ssn.Skip(job) {
+			r.refused = append(r.refused, job)
 			continue
 		}
 		r.ssn.ActivateReservation(job)
@@ -103,5 +106,27 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 // unplaced reports to plugins that reserve resources that the gang of a job could not be placed, unless the pass is a trial. It
 // reports whether it is to be tried once more.
 func (r *run) unplaced(job *api.JobInfo) bool {
-	return r.trial == nil && r.ssn.FollowsUnplaced() && !r.ssn.JobPipelined(job) && r.ssn.Unplaced(job)
+	if r.trial != nil || !r.ssn.FollowsUnplaced() || r.ssn.JobPipelined(job) {
+		return false
+	}
+	r.refused = append(r.refused, job)
+	return r.ssn.Unplaced(job)
+}
+
+// explainApart explains the jobs that resources have been reserved for: they are not like the others of their job classes any
+// more, and some of them were not tried.
+func (r *run) explainApart() {
+	explained := map[*api.JobInfo]bool{}
+	for _, job := range r.refused {
+		if r.ssn.Backlog().Apart(job) && !explained[job] && !r.ssn.JobPipelined(job) {
+			explained[job] = true
+			r.ssn.ActivateReservation(job)
+			if claim := r.allocator.Claim(job); claim != nil {
+				r.allocator.Allocate(claim)
+			}
+		}
+	}
+	if len(r.refused) > 0 {
+		r.ssn.ActivateReservation(nil)
+	}
 }

@@ -64,7 +64,24 @@ func (r *Recorder) PodEvicted(pod v1.ObjectReference, cause api.EvictionCause, p
 	defer r.mu.Unlock()
 	r.addPod(event{
 		regarding: pod, kind: v1.EventTypeNormal, reason: cause.Reason(), action: "Evicting",
-		note: "Evicted for " + preemptor,
+		note: "Evicted " + why(preemptor),
+	})
+}
+
+// why says for which preemptor pods are evicted; empty for their own limit.
+func why(preemptor string) string {
+	if preemptor == "" {
+		return "because the limit of its run time has passed"
+	}
+	return "for " + preemptor
+}
+
+// EvictionRefused records that the pods of a PodGroup whose limit has passed may not be evicted.
+func (r *Recorder) EvictionRefused(podGroup v1.ObjectReference, err error) {
+	r.addPodGroup(event{
+		regarding: podGroup, kind: v1.EventTypeWarning, reason: v1alpha1.EventEvictionRefused, action: "Evicting",
+		note: "The limit of its run time has passed, and the API server refuses to evict its pods: " + err.Error(),
+		key:  fmt.Sprint(podGroup.UID, "/", v1alpha1.EventEvictionRefused),
 	})
 }
 
@@ -80,7 +97,7 @@ func (r *Recorder) PodGroupEvicted(podGroup v1.ObjectReference, condition metav1
 func (r *Recorder) JobEnded(job v1.ObjectReference, preemptor, reason string) {
 	r.addPodGroup(event{
 		regarding: job, kind: v1.EventTypeWarning, reason: v1alpha1.EventEvictionEndsJob, action: "Evicting",
-		note: fmt.Sprintf("Pods of the Job were evicted for %s, and the Job ends: %s", preemptor, reason),
+		note: fmt.Sprintf("Pods of the Job were evicted %s, and the Job ends: %s", why(preemptor), reason),
 	})
 }
 

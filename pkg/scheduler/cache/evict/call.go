@@ -91,6 +91,9 @@ func (e *Evictor) waits(ctx context.Context, preemptor *v1.ObjectReference) bool
 // annotate writes the name of the preemptor to the victim. It patches the status subresource, which
 // takes annotations too, so the scheduler needs no right to change pods. A failure is logged only.
 func (e *Evictor) annotate(ctx context.Context, victim *Victim, preemptor string) {
+	if preemptor == "" {
+		return
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         victim.UID,
 		"annotations": map[string]string{v1alpha1.AnnotationEvictedFor: preemptor},

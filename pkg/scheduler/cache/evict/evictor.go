@@ -45,6 +45,8 @@ type EventSink interface {
 	PodGroupEvictionSink
 	// PodsPreempted is called after all victims of a plan are evicted. The last text names their jobs.
 	PodsPreempted(podGroup v1.ObjectReference, pods int, action, victims string)
+	// EvictionRefused is called for a PodGroup whose limit has passed, if its pods may not be evicted.
+	EvictionRefused(podGroup v1.ObjectReference, why error)
 	// JobEnded is called for a Job (batch/v1) that does not recreate its evicted pods, but fails.
 	JobEnded(job v1.ObjectReference, preemptor, reason string)
 }

@@ -89,6 +89,9 @@ func (x *execution) validate() bool {
 	for _, victim := range x.plan.Victims {
 		if err := refused[victim]; err != nil {
 			x.Log.V(2).Info("Eviction refused in dry run", "pod", victim.ref(), "preemptor", x.plan.Preemptor, "err", err)
+			if of := x.plan.Jobs[victim.Job]; x.plan.Preemptor == "" && of != nil && of.PodGroup != nil {
+				x.Events.EvictionRefused(*of.PodGroup, err)
+			}
 		}
 	}
 	x.fail(x.plan.Victims, refused)

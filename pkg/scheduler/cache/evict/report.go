@@ -63,8 +63,7 @@ func (x *execution) mark(ctx context.Context, j *job) {
 		return
 	}
 	defer close(j.marked)
-	message := fmt.Sprintf("the gang (%s) is being evicted by %s for %s (queue %s, priority %d)",
-		countPods(len(j.victims)), action(j.victims[0].Cause), x.plan.Preemptor, x.plan.Queue, x.plan.Priority)
+	message := fmt.Sprintf("the gang (%s) is being evicted by %s %s", countPods(len(j.victims)), action(j.victims[0].Cause), x.plan.why())
 	if err := x.Status.MarkDisruption(ctx, *of.PodGroup, message); err != nil {
 		x.Log.V(2).Info("Status update failed", "object", klog.KRef(of.Namespace, of.Name), "preemptor", x.plan.Preemptor, "err", err)
 	}
@@ -72,8 +71,7 @@ func (x *execution) mark(ctx context.Context, j *job) {
 
 // message is what the owner of the evicted pods reads.
 func (p *Plan) message(pods int, gang bool, cause api.EvictionCause, at time.Time) string {
-	text := fmt.Sprintf("evicted by %s at %s for %s (queue %s, priority %d)",
-		action(cause), at.UTC().Format(time.RFC3339), p.Preemptor, p.Queue, p.Priority)
+	text := fmt.Sprintf("evicted by %s at %s %s", action(cause), at.UTC().Format(time.RFC3339), p.why())
 	switch {
 	case gang:
 		return fmt.Sprintf("the gang (%s) was %s", countPods(pods), text)
@@ -81,6 +79,14 @@ func (p *Plan) message(pods int, gang bool, cause api.EvictionCause, at time.Tim
 		return "1 surplus pod was " + text + "; the gang continues to run"
 	}
 	return fmt.Sprintf("%d surplus pods were %s; the gang continues to run", pods, text)
+}
+
+// why says for whom pods are evicted, or why.
+func (p *Plan) why() string {
+	if p.Preemptor == "" {
+		return "because its limit has passed"
+	}
+	return fmt.Sprintf("for %s (queue %s, priority %d)", p.Preemptor, p.Queue, p.Priority)
 }
 
 // maxNamed is how many jobs the preemptor's event names.
@@ -123,6 +129,8 @@ func action(cause api.EvictionCause) string {
 		return "reclaim"
 	case api.GangDegraded:
 		return "degraded"
+	case api.Overran:
+		return "overrun"
 	}
 	return "preempt"
 }

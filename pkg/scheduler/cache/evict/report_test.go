@@ -50,6 +50,10 @@ func (r *reports) JobEnded(job v1.ObjectReference, preemptor, reason string) {
 	r.note("%s %s/%s ends for %s: %s", job.Kind, job.Namespace, job.Name, preemptor, reason)
 }
 
+func (r *reports) EvictionRefused(g v1.ObjectReference, err error) {
+	r.note("%s stays: %v", g.Name, err)
+}
+
 func (*reports) Eviction(string, metrics.EvictionResult) {}
 
 // counted records what the metrics count.

@@ -140,7 +140,7 @@ func (e *evictions) served(key string) {
 // watch of pods.
 func (e *evictions) caused(event *eventsv1.Event) {
 	switch event.Reason {
-	case "Preempted", "Reclaimed", v1alpha1.ReasonGangDegraded:
+	case v1alpha1.EvictedByPreemption, v1alpha1.EvictedByReclaim, v1alpha1.ReasonGangDegraded, v1alpha1.EvictedByOverrun:
 	default:
 		return
 	}
