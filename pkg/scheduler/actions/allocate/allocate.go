@@ -48,7 +48,7 @@ func (action) Execute(ctx context.Context, ssn *framework.Session) error {
 type run struct {
 	ssn       *framework.Session
 	allocator *place.Allocator
-	trial     *place.Trial // nil: claims are placed
+	trial     *place.Trial   // nil: claims are placed
 	refused   []*api.JobInfo // jobs whose gangs could not be placed, if a plugin follows these; may repeat them
 }
 

@@ -62,7 +62,7 @@ func (noEvents) MarkDisruption(context.Context, v1.ObjectReference, string) erro
 }
 func (noEvents) PodsPreempted(v1.ObjectReference, int, string, string) {}
 func (noEvents) JobEnded(v1.ObjectReference, string, string)           {}
-func (noEvents) EvictionRefused(v1.ObjectReference, error)               {}
+func (noEvents) EvictionRefused(v1.ObjectReference, error)             {}
 
 type noMetrics struct{}
 

@@ -64,7 +64,7 @@ func (o *outcomes) PodsPreempted(g v1.ObjectReference, pods int, _, _ string) {
 }
 
 func (*outcomes) JobEnded(v1.ObjectReference, string, string) {}
-func (*outcomes) EvictionRefused(v1.ObjectReference, error) {}
+func (*outcomes) EvictionRefused(v1.ObjectReference, error)   {}
 
 func (*outcomes) Eviction(string, metrics.EvictionResult) {}
 
