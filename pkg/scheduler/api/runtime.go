@@ -123,6 +123,16 @@ func (t *TaskInfo) ExpectedEnd(now int64) int64 {
 	return min(end, correctedEnd(started+int64(run.Estimate()), now))
 }
 
+// PlannedEnd returns by when others can rely on the end of a running task, in nanoseconds since 1970: after now, or NoEnd if
+// nothing is declared or the task has not started. It is the limit, extended step by step once it has passed. Without a limit
+// it is the expected end.
+func (t *TaskInfo) PlannedEnd(now int64) int64 {
+	if end := t.EndsBy(); end < NoEnd {
+		return correctedEnd(end, now)
+	}
+	return t.ExpectedEnd(now)
+}
+
 // correctedEnd returns the first correction of an end that is after now.
 func correctedEnd(end, now int64) int64 {
 	if end > now { // also NoEnd

@@ -74,12 +74,19 @@ func expectedEnd(t *api.TaskInfo, now int64) int64 {
 	return t.ExpectedEnd(now)
 }
 
-// latestEnd is expectedEnd by limits alone. A job that has exceeded its limit may end at any time.
-func latestEnd(t *api.TaskInfo, now int64) int64 {
-	if end, ok := endOfOther(t, now, api.RunTime.Limit); ok {
+// plannedEnd is expectedEnd by the limit of the task, if it has one.
+func plannedEnd(t *api.TaskInfo, now int64) int64 {
+	if end, ok := endOfOther(t, now, limitOrEstimate); ok {
 		return end
 	}
-	return max(t.EndsBy(), now+1)
+	return t.PlannedEnd(now)
+}
+
+func limitOrEstimate(r api.RunTime) time.Duration {
+	if limit := r.Limit(); limit > 0 {
+		return limit
+	}
+	return r.Estimate()
 }
 
 // soon is when a pod ends that should have ended already. Each planned start asks for a session, so it is not at once.

@@ -46,8 +46,10 @@ type planned struct {
 	blocked map[*api.JobInfo]int64
 	// evicting is set while jobs that have exceeded their limits are evicted.
 	evicting bool
-	// uncertain is set if a task is expected to end before its limit.
-	uncertain bool
+	// expected are the starts by the expected ends of tasks. They are others than those of the plan only if estimates is set:
+	// a task is expected to end before its limit, or has none. The latter is unlimited.
+	expected             map[*api.JobInfo]int64
+	estimates, unlimited bool
 }
 
 // plannedJob is a job with its start in nanoseconds since 1970; 0 if it is not planned yet. Between sessions job is nil.
@@ -109,6 +111,7 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 		p.release()
 		p.releaseOthers()
 		p.add(j)
+		p.expect()
 	}
 	p.hold()
 	i := p.indexOf(j)
@@ -158,17 +161,22 @@ func (p *planned) mayPlan(j *api.JobInfo) bool {
 }
 
 // activate makes what is reserved available to the current job as far as it may use it: if it is for the job itself or for
-// one that it comes before, or if the job will have ended by then. Nil may use nothing.
+// one that it comes before, or if the job will have ended by then: by when the start is planned, or for a job without a start of
+// its own, by when it is expected. Nil may use nothing.
 func (p *planned) activate(current *api.JobInfo) {
 	if len(p.order) == 0 || current != nil && !p.couldFit(current) {
 		return
 	}
 	p.refresh()
-	open := make([]bool, len(p.order))
+	open, own := make([]bool, len(p.order)), current != nil && p.has(current)
 	for i, s := range p.order {
-		open[i] = current != nil && (mayUse(p.ssn, current, s.Job) || p.endsBefore(current, s.At))
-		if at, known := p.blocked[current]; current != nil && !open[i] && (!known || s.At < at) {
-			p.blocked[current] = s.At
+		start := s.At
+		if !own {
+			start = p.expectedStart(s)
+		}
+		open[i] = current != nil && (mayUse(p.ssn, current, s.Job) || p.endsBefore(current, start))
+		if at, known := p.blocked[current]; current != nil && !open[i] && (!known || start < at) {
+			p.blocked[current] = start
 		}
 	}
 	if p.holds && slices.Equal(open, p.open) {
@@ -264,8 +272,10 @@ func (p *planned) close() (changed bool) {
 	for _, s := range p.order {
 		if !p.ssn.JobPipelined(s.Job) {
 			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, placements: s.Placements})
-			if s.At > p.plan.Now { // otherwise something else than resources keeps it waiting, and an event ends that
-				p.ssn.WakeAt(time.Unix(0, s.At))
+			for _, at := range []int64{s.At, p.expectedStart(s)} {
+				if at > p.plan.Now { // otherwise something else than resources keeps it waiting, and an event ends that
+					p.ssn.WakeAt(time.Unix(0, at))
+				}
 			}
 		}
 	}
@@ -275,13 +285,14 @@ func (p *planned) close() (changed bool) {
 
 // explain adds the planned starts to the explanations of jobs, and the advice for those that could run before.
 func (p *planned) explain() {
-	latest := p.latest()
 	for _, s := range p.order {
 		delete(p.blocked, s.Job)
-		if within := s.At <= p.plan.Now+int64(p.Window); within {
-			p.explainJob(s.Job, func(v *api.Verdict) {
-				v.Start = api.StartEstimate{Estimated: s.At, Latest: latest[s.Job], Nodes: countNodes(s.Placements)}
-			})
+		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements)}
+		if p.unlimited {
+			start.Latest = 0
+		}
+		if within := start.Estimated <= p.plan.Now+int64(p.Window); within {
+			p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
 		}
 	}
 	blocked := slices.SortedFunc(maps.Keys(p.blocked), func(a, b *api.JobInfo) int { return strings.Compare(a.Key, b.Key) })
@@ -304,22 +315,28 @@ func (p *planned) explainJob(j *api.JobInfo, change func(*api.Verdict)) {
 	p.ssn.Explain(j, &v)
 }
 
-// latest returns the starts by limits alone, as far as they are known.
-func (p *planned) latest() map[*api.JobInfo]int64 {
-	starts := map[*api.JobInfo]int64{}
-	if !p.uncertain {
-		for _, s := range p.order {
-			starts[s.Job] = s.At
-		}
-		return starts
+// expect computes the starts by the expected ends of tasks, as far as they are declared. Nothing may be reserved meanwhile.
+func (p *planned) expect() {
+	p.expected = nil
+	if !p.estimates {
+		return
 	}
+	p.expected = make(map[*api.JobInfo]int64, len(p.order))
 	model := p.model()
-	model.Ends = func(t *api.TaskInfo) int64 { return latestEnd(t, model.Now) }
+	model.Ends = func(t *api.TaskInfo) int64 { return expectedEnd(t, model.Now) }
 	plan := timeline.New(model)
 	for _, s := range p.order {
 		if by := plan.Add(s.Gang); by != nil {
-			starts[s.Job] = by.At
+			p.expected[s.Job] = by.At
 		}
 	}
-	return starts
+}
+
+// expectedStart returns when a gang is expected to start: at or before its start in the plan, which is by limits, so that it
+// holds although some tasks run for longer than expected.
+func (p *planned) expectedStart(s *timeline.Start) int64 {
+	if at, known := p.expected[s.Job]; known {
+		return min(at, s.At)
+	}
+	return s.At
 }

@@ -56,6 +56,7 @@ func (p *planned) planAll(jobs []plannedJob) {
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
+	p.expect()
 }
 
 // keep plans the start of a job for the time at which it was planned before; nil if that is not possible.
@@ -160,7 +161,9 @@ func (p *planned) refresh() {
 			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, placements: s.Placements})
 		}
 	}
-	if !p.plan.Choose() {
+	if p.plan.Choose() {
+		p.expect()
+	} else {
 		p.planAll(jobs)
 	}
 	p.hold()
@@ -174,8 +177,12 @@ func (p *planned) model() timeline.Model {
 	return timeline.Model{
 		Now: now, Nodes: nodes,
 		Ends: func(t *api.TaskInfo) int64 {
-			p.uncertain = p.uncertain || t.Job != nil && t.Job.RunTime.Expected > 0
-			return expectedEnd(t, now)
+			if t.Job != nil && t.Job.RunTime.Estimate() > 0 {
+				limit := t.Limit()
+				p.estimates = p.estimates || limit == 0 || t.Job.RunTime.Expected > 0
+				p.unlimited = p.unlimited || limit == 0
+			}
+			return plannedEnd(t, now)
 		},
 		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
 			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {

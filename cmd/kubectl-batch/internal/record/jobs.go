@@ -30,6 +30,7 @@ type job struct {
 	queue    [3]string     // for which its pods were bound, of the group, of its pods
 	limit    time.Duration // of its pods
 	declared time.Duration // of the group
+	expected time.Duration // of the group
 	created  time.Time     // the group, or the first pod
 	lost     []string
 
@@ -213,6 +214,9 @@ func (r *Recorder) seeGroup(j *job) {
 	j.least, j.created, j.queue[1], j.ofGroup = leastOf(g), g.CreationTimestamp.Time, g.Spec.Queue, g.Priority
 	if limit := g.Spec.MaximumExecutionTimeSeconds; limit != nil {
 		j.declared = time.Duration(*limit) * time.Second
+	}
+	if expected := g.Spec.ExpectedExecutionTimeSeconds; expected != nil {
+		j.expected = time.Duration(*expected) * time.Second
 	}
 	if class := r.classes[g.Spec.PriorityClassName]; class != nil && j.ofGroup == nil {
 		j.ofGroup = &class.Value

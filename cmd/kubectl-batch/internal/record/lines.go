@@ -47,6 +47,7 @@ func (r *Recorder) writeJob(j *job, now time.Duration) {
 func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled bool) {
 	line = trace.Job{
 		ID: r.uniqueName(j.name), Queue: r.names.name(cmp.Or(j.queue[:]...)), Priority: j.priority, Submit: j.submit, Limit: j.limit,
+		Expected: j.expected,
 	}
 	if j.declared > 0 && (j.limit == 0 || j.declared < j.limit) {
 		line.Limit = j.declared
@@ -59,6 +60,9 @@ func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled 
 	}
 	if len(j.before) > 0 && line.Limit > 0 {
 		line.Limit = max(line.Limit-line.Age, time.Second) // the rest of it
+	}
+	if len(j.before) > 0 && line.Expected > 0 {
+		line.Expected = max(line.Expected-line.Age, time.Second)
 	}
 	switch {
 	case len(j.pods) == 0 && j.runs > 0:

@@ -60,7 +60,10 @@ func (r *replay) submit(j *job) {
 	r.usage.counts = true
 	j.group = &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), CreationTimestamp: created},
-		Spec:       v1alpha1.PodGroupSpec{MinMember: int32(j.Gang()), Queue: j.queue, MaximumExecutionTimeSeconds: limitOf(j.Job)},
+		Spec: v1alpha1.PodGroupSpec{
+			MinMember: int32(j.Gang()), Queue: j.queue,
+			MaximumExecutionTimeSeconds: declaredSeconds(j.Limit), ExpectedExecutionTimeSeconds: declaredSeconds(j.Expected),
+		},
 	}
 	r.setState(j, Pending)
 	r.cluster.Events().SetPodGroup(j.group)
@@ -99,12 +102,12 @@ func (r *replay) resume(j *job) {
 	}
 }
 
-// limitOf returns the declared run time of a job in seconds, rounded up; nil if it declares none.
-func limitOf(j *trace.Job) *int32 {
-	if j.Limit <= 0 {
+// declaredSeconds returns a declared run time in seconds, rounded up; nil if none is declared.
+func declaredSeconds(declared time.Duration) *int32 {
+	if declared <= 0 {
 		return nil
 	}
-	return ptr.To(int32(min((j.Limit+time.Second-1)/time.Second, math.MaxInt32)))
+	return ptr.To(int32(min((declared+time.Second-1)/time.Second, math.MaxInt32)))
 }
 
 // groupName returns the name of the PodGroup of a job, which is also its UID. Names are in the order of jobs that arrive at

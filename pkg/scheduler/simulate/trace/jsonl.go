@@ -45,6 +45,7 @@ type submission struct {
 	Request  v1.ResourceList     `json:"request"`
 	Duration *float64            `json:"duration"`        // seconds
 	Limit    float64             `json:"limit,omitempty"` // seconds; 0: none
+	Expected float64             `json:"expected,omitempty"`
 	Selector map[string][]string `json:"selector,omitempty"`
 	Roles    []Role              `json:"roles,omitempty"`
 
@@ -220,11 +221,12 @@ func (l *lines) submission(s *submission) (Job, error) {
 	if len(job.Nodes) > job.Pods() {
 		err = cmp.Or(err, l.errorf("submit.nodes: %d pods cannot run on %d nodes", job.Pods(), len(job.Nodes)))
 	}
-	var errs [3]error
+	var errs [4]error
 	job.Run, errs[0] = l.seconds("submit.duration", *s.Duration)
 	job.Limit, errs[1] = l.seconds("submit.limit", s.Limit)
 	job.Age, errs[2] = l.seconds("submit.age", s.Age)
-	return job, cmp.Or(err, errs[0], errs[1], errs[2])
+	job.Expected, errs[3] = l.seconds("submit.expected", s.Expected)
+	return job, cmp.Or(append(errs[:], err)...)
 }
 
 func (l *lines) checkRequest(field string, request v1.ResourceList) error {

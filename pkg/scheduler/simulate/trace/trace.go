@@ -40,6 +40,7 @@ type Job struct {
 	Submit   time.Duration
 	Run      time.Duration // from the start of Min pods until the end of all
 	Limit    time.Duration // the declared run time; 0 if there is none
+	Expected time.Duration // the declared estimate of the run time; 0 if there is none
 	Min      int           // pods that start together; at least 1
 	Replicas int           // pods; at least Min
 	Request  v1.ResourceList
