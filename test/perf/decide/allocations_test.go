@@ -11,12 +11,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
 // TestNoAllocations checks the functions that are called for each task and node.
 func TestNoAllocations(t *testing.T) {
 	w := fleetOf(50).build(itsOwn, inItsOwnBlocks)
-	profile, err := newProfile(clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour)), true)
+	profile, err := newProfile(clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour)), true, conf.Reservations{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20))
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -76,6 +76,9 @@ func TestSizes(t *testing.T) {
 		"IS1/subgroups/needed":  {20, 0, 100},
 		"IS1/subgroups/surplus": {20, 0, 100},
 		"D6/00040-nodes":        {40, 0, 400},
+		"planned/gang":          {10, 200, 10},
+		"planned/backfill":      {10, 200, 30},
+		"planned/D1":            {10, 0, 100},
 	}
 	got := map[string]sizes{}
 	for _, b := range small() {
@@ -133,6 +136,13 @@ func TestWanted(t *testing.T) {
 		"IS1/sources":               "0 evicted, 0 bound, 0 pipelined", // each source binds all pods
 		"IS1/subgroups/needed":      "0 evicted, 1000 bound, 0 pipelined",
 		"IS1/subgroups/surplus":     "0 evicted, 1000 bound, 0 pipelined",
+		"planned/gang/first":        "0 evicted, 0 bound, 0 pipelined",
+		"planned/gang/ended":        "0 evicted, 0 bound, 0 pipelined",
+		"planned/gang/again":        "0 evicted, 0 bound, 0 pipelined",
+		"planned/backfill/first":    "0 evicted, 0 bound, 0 pipelined",
+		"planned/backfill/ended":    "0 evicted, 0 bound, 0 pipelined",
+		"planned/backfill/again":    "0 evicted, 0 bound, 0 pipelined",
+		"planned/D1":                "0 evicted, 50000 bound, 0 pipelined",
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}
 	got := map[string]string{}

@@ -31,9 +31,11 @@ type benchmark struct {
 	about  string // for -list
 	skip   string // why it cannot run here; empty: it can
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
-	build  func() *fixture
-	whole  func(context.Context, *fixture) (cost, error) // runs a whole program instead of cycles; nil: run the cycles
-	cycles []cycle
+
+	reservations conf.Reservations // with a start time
+	build        func() *fixture
+	whole        func(context.Context, *fixture) (cost, error) // runs a whole program instead of cycles; nil: run the cycles
+	cycles       []cycle
 }
 
 // cycle is one cycle with its expected decisions and cost.
@@ -59,7 +61,7 @@ type effects struct{ decisions []api.Decision }
 func (e *effects) Commit(decisions []api.Decision) { e.decisions = append(e.decisions, decisions...) }
 
 // newProfile builds the built-in plugins in the built-in tiers, with the built-in actions or with all actions.
-func newProfile(clock clock.PassiveClock, evicts bool) (*framework.Profile, error) {
+func newProfile(clock clock.PassiveClock, evicts bool, reservations conf.Reservations) (*framework.Profile, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func newProfile(clock clock.PassiveClock, evicts bool) (*framework.Profile, erro
 		actions = []string{"reclaim", "allocate", "backfill", "preempt"}
 	}
 	return registry.NewProfile(
-		&conf.Configuration{Actions: actions, Tiers: policy.Tiers},
+		&conf.Configuration{Actions: actions, Tiers: policy.Tiers, Reservations: reservations},
 		framework.Handle{Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0), Clock: clock})
 }
 
@@ -135,7 +137,7 @@ func (r *trial) run() error {
 func (r *trial) cycles() error {
 	now := r.fixture.clock.Add(time.Hour)
 	clock := clocktesting.NewFakePassiveClock(now)
-	profile, err := newProfile(clock, r.evicts)
+	profile, err := newProfile(clock, r.evicts, r.reservations)
 	if err != nil {
 		return err
 	}

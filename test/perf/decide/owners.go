@@ -22,6 +22,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/ownerapi"
@@ -129,7 +130,7 @@ func compareGroupings(ctx context.Context, w *fixture) (cost, error) {
 // runGrouping adds all objects to a new model and runs a cycle, which must bind all pods. It returns the decisions.
 func runGrouping(ctx context.Context, w *fixture, grouping groupingCase) (took sourceCost, decisions []string, err error) {
 	clock := clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour))
-	profile, err := newProfile(clock, false)
+	profile, err := newProfile(clock, false, conf.Reservations{})
 	if err != nil {
 		return took, nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
@@ -107,7 +108,7 @@ func compareSources(ctx context.Context, w *fixture) (cost, error) {
 // runSource adds all objects to a new model and runs a cycle, which must bind all pods.
 func (w *fixture) runSource(ctx context.Context, source api.GroupSource, pods []*v1.Pod) (took sourceCost, err error) {
 	clock := clocktesting.NewFakePassiveClock(w.clock.Add(time.Hour))
-	profile, err := newProfile(clock, false)
+	profile, err := newProfile(clock, false, conf.Reservations{})
 	if err != nil {
 		return took, err
 	}
