@@ -28,9 +28,11 @@ func readStart(c *Cluster, t *api.TaskInfo) {
 		return
 	}
 	limited := t.Deadline != deadline
-	if j := t.Job; j != nil && t.Tracking.Started != started {
+	if j := t.Job; j != nil {
 		c.jobs.markChanged(j)
 		limited = limited || j.RunTime != api.RunTime{}
+	} else if limited && t.Node != nil {
+		c.nodes.touch(t.Node)
 	}
 	if limited {
 		c.Events().changed()

@@ -106,3 +106,19 @@ func endOfOther(t *api.TaskInfo, now int64, run func(api.RunTime) time.Duration)
 	}
 	return 0, false
 }
+
+// certaintyOf says what the planned end of a task depends on.
+func certaintyOf(t *api.TaskInfo, now int64) (c timeline.Certainty) {
+	if t.Status == api.Releasing || t.Started() == 0 || t.EndsBy() <= now {
+		c |= timeline.Moving
+	}
+	if t.Job == nil || t.Job.RunTime.Estimate() == 0 {
+		return c
+	}
+	if t.Limit() == 0 {
+		c |= timeline.Estimated | timeline.Unlimited | timeline.Moving
+	} else if t.Job.RunTime.Expected > 0 {
+		c |= timeline.Estimated
+	}
+	return c
+}

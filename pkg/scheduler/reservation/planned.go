@@ -25,7 +25,9 @@ import (
 // expected, delays no other one.
 type planned struct {
 	conf.Reservations
-	jobs []plannedJob
+	jobs     []plannedJob
+	readings timeline.Readings
+	reader   api.JournalReader // of jobs, for readings
 
 	// Of the session that is open:
 	ssn           *framework.Session
@@ -46,10 +48,8 @@ type planned struct {
 	blocked map[*api.JobInfo]int64
 	// evicting is set while jobs that have exceeded their limits are evicted.
 	evicting bool
-	// expected are the starts by the expected ends of tasks. They are others than those of the plan only if estimates is set:
-	// a task is expected to end before its limit, or has none. The latter is unlimited.
-	expected             map[*api.JobInfo]int64
-	estimates, unlimited bool
+	// expected are the starts by the expected ends of tasks, if these are others than those of the plan.
+	expected map[*api.JobInfo]int64
 }
 
 // plannedJob is a job with its start in nanoseconds since 1970; 0 if it is not planned yet. Between sessions job is nil.
@@ -74,6 +74,7 @@ func (p *planned) opened(ssn *framework.Session, releaseOthers func()) {
 	p.ssn, p.releaseOthers, p.capacity = ssn, releaseOthers, map[capacityKey]int64{}
 	p.inQueue, p.last = map[*api.QueueInfo]int{}, map[*api.QueueInfo]*api.JobInfo{}
 	p.unknown, p.blocked = map[*api.JobInfo]bool{}, map[*api.JobInfo]int64{}
+	p.followJobs()
 	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) {
 		p.stale = true
 		clear(p.capacity)
@@ -279,7 +280,7 @@ func (p *planned) close() (changed bool) {
 			}
 		}
 	}
-	*p = planned{Reservations: p.Reservations, jobs: p.jobs}
+	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader}
 	return !slices.EqualFunc(before, p.jobs, func(a, b plannedJob) bool { return a.id == b.id })
 }
 
@@ -288,7 +289,7 @@ func (p *planned) explain() {
 	for _, s := range p.order {
 		delete(p.blocked, s.Job)
 		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements)}
-		if p.unlimited {
+		if p.plan.Certainty()&timeline.Unlimited != 0 {
 			start.Latest = 0
 		}
 		if within := start.Estimated <= p.plan.Now+int64(p.Window); within {
@@ -318,12 +319,13 @@ func (p *planned) explainJob(j *api.JobInfo, change func(*api.Verdict)) {
 // expect computes the starts by the expected ends of tasks, as far as they are declared. Nothing may be reserved meanwhile.
 func (p *planned) expect() {
 	p.expected = nil
-	if !p.estimates {
+	if p.plan.Certainty()&timeline.Estimated == 0 {
 		return
 	}
 	p.expected = make(map[*api.JobInfo]int64, len(p.order))
 	model := p.model()
-	model.Ends = func(t *api.TaskInfo) int64 { return expectedEnd(t, model.Now) }
+	model.Readings = &timeline.Readings{}
+	model.Ends = func(t *api.TaskInfo) (int64, timeline.Certainty) { return expectedEnd(t, model.Now), 0 }
 	plan := timeline.New(model)
 	for _, s := range p.order {
 		if by := plan.Add(s.Gang); by != nil {

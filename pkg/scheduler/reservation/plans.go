@@ -176,14 +176,8 @@ func (p *planned) model() timeline.Model {
 	now := ssn.Now.UnixNano()
 	return timeline.Model{
 		Now: now, Nodes: nodes,
-		Ends: func(t *api.TaskInfo) int64 {
-			if t.Job != nil && t.Job.RunTime.Estimate() > 0 {
-				limit := t.Limit()
-				p.estimates = p.estimates || limit == 0 || t.Job.RunTime.Expected > 0
-				p.unlimited = p.unlimited || limit == 0
-			}
-			return plannedEnd(t, now)
-		},
+		Readings: &p.readings,
+		Ends:     func(t *api.TaskInfo) (int64, timeline.Certainty) { return plannedEnd(t, now), certaintyOf(t, now) },
 		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
 			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 				n := nodes[i]
@@ -192,5 +186,24 @@ func (p *planned) model() timeline.Model {
 				}
 			})
 		},
+	}
+}
+
+// followJobs makes the next plan read the nodes of jobs again that have changed: the ends of their tasks may have.
+func (p *planned) followJobs() {
+	table := p.ssn.Cluster().JobTable()
+	changed, known := p.reader.CatchUp(table.Changes(), len(table.ByIndex()))
+	if !known {
+		p.readings = timeline.Readings{}
+		return
+	}
+	for _, i := range changed {
+		if j := table.ByIndex()[i]; j != nil {
+			for _, t := range j.Tasks {
+				if t.Node != nil {
+					p.readings.Invalidate(t.Node.Index)
+				}
+			}
+		}
 	}
 }

@@ -5,80 +5,21 @@ package timeline
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// NoEnd is when a task ends whose end is not known: later than all times. Times are in nanoseconds since 1970.
-const NoEnd = api.NoEnd
-
-// availability is what is free on a node as time passes.
+// availability is what is free on a node as time passes, given what starts take.
 type availability struct {
-	generation uint64       // of the node, when it was read
-	free       api.Resource // now; may be negative
-	releases   []release    // in the order of time, all of them later than now
-	taken      []taking     // by starts, in their order
-}
-
-// release is what becomes free at a time.
-type release struct {
-	at     int64
-	amount api.Resource
-	begun  bool // the task is being deleted
+	*reading
+	taken []taking // by starts, in their order
 }
 
 // taking is what a start takes of a node.
 type taking struct {
 	start  *Start
 	amount api.Resource
-}
-
-// read reads a node. Resources that are nominated for pods of other schedulers, or reserved, do not become free.
-func (c *availability) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) int64) {
-	c.generation = n.Generation
-	c.free = n.Available(math.MinInt32, api.Future)
-	c.releases = c.releases[:0]
-	if n.Ready() {
-		c.free.Sub(n.Releasing)
-	}
-	for _, t := range n.Tasks {
-		if at := ends(t); at < NoEnd && (t.Status.Holding() || t.Status == api.Pipelined || t.Status == api.Releasing) {
-			c.releases = append(c.releases, release{max(at, now+1), t.Request, t.Status == api.Releasing})
-		}
-	}
-	slices.SortFunc(c.releases, func(a, b release) int { return cmp.Compare(a.at, b.at) })
-}
-
-// eachFit calls visit for each task with the request that fits as time passes if nothing else starts, with the time
-// from which on it does; for at most so many tasks.
-func (c *availability) eachFit(request api.Resource, most int, visit func(at int64), now int64) {
-	sum, next := c.free, request // next is what one more task needs besides those that fit
-	owned := false
-	grow := func(at int64) bool {
-		for next.Fits(sum) {
-			visit(at)
-			if most--; most == 0 {
-				return false
-			}
-			if !owned {
-				next, owned = next.Clone(), true
-			}
-			next.Add(request)
-		}
-		return true
-	}
-	if !grow(now) || len(c.releases) == 0 {
-		return
-	}
-	sum = sum.Clone()
-	for _, r := range c.releases {
-		sum.Add(r.amount)
-		if !grow(r.at) {
-			return
-		}
-	}
 }
 
 // at returns what is free at a time, given what starts have taken, as a new vector.
@@ -98,17 +39,26 @@ func (c *availability) at(time int64) api.Resource {
 	return sum
 }
 
-// fitsSince returns for each task with the request that fits at a time, at most so many, since when it does without
-// interruption; the latest comes first. Values are times of changes, or now.
-func (c *availability) fitsSince(request api.Resource, time int64, most int, now int64, since []int64) []int64 {
-	count := min(int64(most), request.TimesIn(c.at(time)))
+// fitsSince returns for each task like this one that fits at a time, at most so many, since when it does without interruption;
+// the latest comes first. Values are times of changes, or not after now.
+func (c *availability) fitsSince(t *api.TaskInfo, time int64, most int, now int64, since []int64) []int64 {
+	if len(c.taken) == 0 { // what is free only grows
+		fits := c.fitTimes(t, most)
+		for i := len(fits) - 1; i >= 0; i-- {
+			if fits[i] <= time {
+				since = append(since, max(fits[i], now))
+			}
+		}
+		return since
+	}
+	count := min(int64(most), t.Request.TimesIn(c.at(time)))
 	for at := time; count > 0; {
 		change := c.changeBefore(at, now)
 		left := int64(0)
 		if change <= now {
 			change = now
 		} else {
-			left = min(count, max(request.TimesIn(c.at(change-1)), 0))
+			left = min(count, max(t.Request.TimesIn(c.at(change-1)), 0))
 		}
 		for ; count > left; count-- {
 			since = append(since, change)

@@ -15,9 +15,11 @@ type Model struct {
 	Now   int64
 	Nodes []*api.NodeInfo // by index; some may be nil
 	// Ends returns when a task that holds resources, or will, releases them; NoEnd if that is not known.
-	Ends func(*api.TaskInfo) int64
+	Ends func(*api.TaskInfo) (end int64, certainty Certainty)
 	// EachFeasible visits the nodes where tasks like this one could run if they were empty, by index.
 	EachFeasible func(t *api.TaskInfo, visit func(index int))
+	// Readings are those of plans with the same Ends.
+	Readings *Readings
 }
 
 // Gang are tasks that start together.
@@ -53,9 +55,11 @@ type Plan struct {
 	byNode  []*availability // by index of the node; nil if it was not needed yet
 	starts  []*Start        // by time; of one time, in the order in which they were added
 	touched []int           // indices of nodes with takings
+	certain Certainty       // of all ends that were read
 
-	found []fit
-	since []int64
+	found    first[fit]
+	since    []int64
+	feasible map[*api.Signature][]int // nodes
 }
 
 // fit is where one more task fits.
@@ -66,7 +70,12 @@ type fit struct {
 }
 
 // New returns an empty plan.
-func New(m Model) *Plan { return &Plan{Model: m, byNode: make([]*availability, len(m.Nodes))} }
+func New(m Model) *Plan {
+	return &Plan{Model: m, byNode: make([]*availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}}
+}
+
+// Certainty returns what the starts depend on.
+func (p *Plan) Certainty() Certainty { return p.certain }
 
 // Starts returns the starts in the order of time. The caller must not change the slice.
 func (p *Plan) Starts() []*Start { return p.starts }
@@ -204,39 +213,56 @@ func (p *Plan) Hold(visit func(s *Start, n *api.NodeInfo, amount api.Resource)) 
 func (p *Plan) available(index int) *availability {
 	c, n := p.byNode[index], p.Nodes[index]
 	if c == nil {
-		c = &availability{}
+		c = &availability{reading: p.Readings.of(index)}
 		p.byNode[index] = c
 	}
-	if c.generation != n.Generation {
+	if !c.holds(n, p.Now) {
 		c.read(n, p.Now, p.Ends)
 	}
+	p.certain |= c.certainty
 	return c
+}
+
+// nodesFor returns the nodes where tasks like this one could run if they were empty.
+func (p *Plan) nodesFor(t *api.TaskInfo) []int {
+	nodes, known := p.feasible[t.Signature]
+	if !known {
+		p.EachFeasible(t, func(i int) { nodes = append(nodes, i) })
+		p.feasible[t.Signature] = nodes
+	}
+	return nodes
 }
 
 // earliest returns the earliest time at which each signature of the gang fits if there were no other starts and no other
 // tasks in it: a lower bound. NoEnd if it never does.
 func (p *Plan) earliest(g Gang) int64 {
-	first := p.Now
+	begin := p.Now
 	for _, tasks := range bySignature(g.Tasks) {
-		k := newSmallest(len(tasks))
-		p.EachFeasible(tasks[0], func(i int) {
-			p.available(i).eachFit(tasks[0].Request, len(tasks), k.add, p.Now)
-		})
-		first = max(first, k.last())
+		k := first[int64]{n: len(tasks), compare: cmp.Compare[int64]}
+		for _, i := range p.nodesFor(tasks[0]) {
+			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
+				k.add(at)
+			}
+		}
+		at, ok := k.last()
+		if !ok {
+			return NoEnd
+		}
+		begin = max(begin, at)
 	}
-	return first
+	return begin
 }
 
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
 func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
-	k := newSmallest(missing.count)
-	p.EachFeasible(missing.task, func(i int) {
-		p.available(i).eachFit(missing.task.Request, len(s.Tasks)+missing.count, func(free int64) {
+	k := first[int64]{n: missing.count, compare: cmp.Compare[int64]}
+	for _, i := range p.nodesFor(missing.task) {
+		for _, free := range p.available(i).fitTimes(missing.task, len(s.Tasks)+missing.count) {
 			if free > at {
 				k.add(free)
 			}
-		}, p.Now)
-	})
+		}
+	}
 	for _, other := range p.starts {
 		if end := other.end(); end > at && end < NoEnd {
 			for range min(len(other.Tasks)*fitsPerTask, missing.count) {
@@ -244,7 +270,10 @@ func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 			}
 		}
 	}
-	return k.last()
+	if next, ok := k.last(); ok {
+		return next
+	}
+	return NoEnd
 }
 
 // fitsPerTask is how many tasks of another gang are assumed to fit at most where a task of a start ends. It only bounds
@@ -312,20 +341,22 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 	return shortage{}, true
 }
 
-// fitsAt returns where tasks of one signature fit at a time, the best first. Of equal ones, those come first of the node
-// where the fewest fit.
+// fitsAt returns where tasks of one signature fit at a time, the best first, at most one for each task. Of equal ones, those
+// come first of the node where the fewest fit.
 func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
-	p.found = p.found[:0]
-	p.EachFeasible(tasks[0], func(i int) {
-		p.since = p.available(i).fitsSince(tasks[0].Request, at, len(tasks), p.Now, p.since[:0])
+	p.found = first[fit]{n: len(tasks), compare: compareFits, heap: p.found.heap[:0]}
+	for _, i := range p.nodesFor(tasks[0]) {
+		p.since = p.available(i).fitsSince(tasks[0], at, len(tasks), p.Now, p.since[:0])
 		for _, since := range p.since {
-			p.found = append(p.found, fit{since, len(p.since), p.Nodes[i]})
+			p.found.add(fit{since, len(p.since), p.Nodes[i]})
 		}
-	})
-	slices.SortFunc(p.found, func(a, b fit) int {
-		return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(a.total, b.total), cmp.Compare(a.node.Rank, b.node.Rank))
-	})
-	return p.found
+	}
+	return p.found.sorted()
+}
+
+// compareFits puts what becomes free last first.
+func compareFits(a, b fit) int {
+	return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(a.total, b.total), cmp.Compare(a.node.Rank, b.node.Rank))
 }
 
 // take takes the placements of a start from the nodes.

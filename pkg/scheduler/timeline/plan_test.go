@@ -20,17 +20,20 @@ type fixture struct {
 	cluster *model.Cluster
 	ends    map[string]int64
 	now     int64
+
+	readings Readings
 }
 
 func (f *fixture) plan() *Plan {
 	nodes := f.cluster.Nodes()
 	return New(Model{
 		Now: f.now, Nodes: nodes,
-		Ends: func(t *api.TaskInfo) int64 {
+		Readings: &f.readings,
+		Ends: func(t *api.TaskInfo) (int64, Certainty) {
 			if end, known := f.ends[t.Pod.Name]; known {
-				return end
+				return end, 0
 			}
-			return NoEnd
+			return NoEnd, 0
 		},
 		EachFeasible: func(_ *api.TaskInfo, visit func(int)) {
 			for i, n := range nodes {
