@@ -11,4 +11,7 @@
 //
 // Of the resources that are free by the time of a start, it takes those that become free last, so that other jobs can
 // use the others for as long as possible.
+//
+// Readings keep from session to session when more becomes free on each node, and since when how many tasks of a signature
+// fit, until the node or the end of one of its tasks changes.
 package timeline
