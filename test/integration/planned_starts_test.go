@@ -64,12 +64,14 @@ func (h *harness) planned(name string) (estimated, latest time.Time) {
 func TestPlannedStarts(t *testing.T) {
 	h := newHarness(t, noControllers)
 	h.do(nodes("n", 2, "4cpu"), queue("default", 1), queue("team", 1), gang("held", 2, pods(2, "3cpu"), in("team"), limited(7200)))
-	args := "--scheduler-conf=" + h.file("policy.yaml", planning)
+	args := "--scheduler-conf=" + h.file("policy.yaml", strings.Replace(planning, "reclaim, allocate, backfill, preempt", "allocate, backfill", 1))
 	h.start(args)
 	h.boundNow("held-0", "held-1")
-	h.eventually(func() error { return h.podGroupHas("held", func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil }) })
+	h.eventually(func() error {
+		return h.podGroupHas("held", func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil })
+	})
 	h.do(gang("wide", 2, pods(2, "4cpu"), limited(600)))
-	h.waitNow("NotEnoughResources", "planned to start at", "wide-0", "wide-1")
+	h.waitNow("Unschedulable", "planned to start at", "wide-0", "wide-1")
 	end := h.podGroup("held").Status.StartTime.Add(2 * time.Hour)
 	estimated, latest := h.planned("wide")
 	if !estimated.Equal(latest) || latest.Before(end) || latest.After(end.Add(2*time.Minute)) {
@@ -79,14 +81,14 @@ func TestPlannedStarts(t *testing.T) {
 		gang("long", 1, pods(1, "1cpu"), limited(9000)),
 		gang("ignoring", 1, pods(1, "1cpu"), limited(60), overrun(v1alpha1.OverrunIgnore)))
 	h.boundNow("held-0", "held-1", "short-0")
-	h.waitNow("NotEnoughResources", "would fit now with maximumExecutionTimeSeconds of at most", "long-0", "ignoring-0")
+	h.waitNow("Unschedulable", "would fit now with maximumExecutionTimeSeconds of at most", "long-0", "ignoring-0")
 	ada := h.newPlugin()
 	ada.eventuallySays("why wide", "planned to start at", "Run time: limit 10m")
-	ada.eventuallySays("get podgroups --start", "wide default Pending 10m")
+	ada.eventuallySays("get podgroups --start", "wide - Pending 10m")
 
 	h.stop()
 	h.start(args)
-	h.waitNow("NotEnoughResources", "planned to start at", "wide-0", "wide-1")
+	h.waitNow("Unschedulable", "planned to start at", "wide-0", "wide-1")
 	if _, now := h.planned("wide"); now.After(latest) {
 		t.Errorf("the next process says %s at the latest, before it was %s", now, latest)
 	}
@@ -98,7 +100,7 @@ func TestPlannedStarts(t *testing.T) {
 		held: Pending NotEnoughPods
 		ignoring: Pending NotEnoughResources; 1 waiting NotEnoughResources
 		long: Pending NotEnoughResources; 1 waiting NotEnoughResources
-		short: Succeeded; 1 succeeded
+		short: Finished Scheduled; 1 succeeded
 		wide: Running Scheduled; 2 running`, "")
 	h.eventually(func() error {
 		return differs("True ExecutionTimeExceeded: the gang (2 pods) was evicted by overrun at TIME for default/wide (queue default, priority 0)", h.evictedConditions()["held"])
@@ -121,19 +123,23 @@ func TestNoEvictionForWhatEndsAnyway(t *testing.T) {
 		gang("near", 1, pods(1, "4cpu"), limited(120)))
 	h.start("--scheduler-conf=" + h.file("policy.yaml", planning))
 	h.boundNow("near-0")
-	h.eventually(func() error { return h.podGroupHas("near", func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil }) })
+	h.eventually(func() error {
+		return h.podGroupHas("near", func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil })
+	})
 	h.do(gang("far", 1, pods(1, "4cpu"), limited(3600)))
 	h.boundNow("far-0", "near-0")
-	h.eventually(func() error { return h.podGroupHas("far", func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil }) })
+	h.eventually(func() error {
+		return h.podGroupHas("far", func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil })
+	})
 	h.do(gang("one", 1, pods(1, "4cpu", priority("high")), limited(600)))
-	h.waitNow("NotEnoughResources", "planned to start at", "one-0")
+	h.waitNow("Unschedulable", "planned to start at", "one-0")
 	h.boundNow("far-0", "near-0")
 	h.setPhase(corev1.PodSucceeded, "near-0")
 	h.boundNow("far-0", "near-0", "one-0")
 	h.do(gang("two", 1, pods(1, "4cpu", priority("high")), limited(600)))
 	h.awaitStable(`
 		far: Pending NotEnoughPods
-		near: Succeeded; 1 succeeded
+		near: Finished Scheduled; 1 succeeded
 		one: Running Scheduled; 1 running
 		two: Running Scheduled; 1 running`, "")
 }

@@ -68,18 +68,19 @@ func plannedFixture(nodes, jobs int) *fixture {
 			name: fmt.Sprintf("full-%05d", g), queue: queueName(g % pendingQueues), class: low, min: 10, size: 10, asks: amounts(3, 25, 0), alter: begun,
 		}.running(), 48*time.Hour+time.Duration(g*7919%1000)*time.Minute)
 	}
-	size, where := min(plannedGang, nodes), (func(*v1.Pod))(nil)
-	if jobs > 0 { // they fit on nothing but what is reserved for the gang
+	size, where, cpus := min(plannedGang, nodes), (func(*v1.Pod))(nil), int64(20)
+	if jobs > 0 { // they fit on nothing but what is reserved for the gang, which needs whole nodes
+		cpus = 64
 		for _, n := range w.nodes[:size] {
 			n.Labels[poolLabel] = poolName(0)
 		}
 		where = inPool(poolName(0))
 	}
-	limited(job{name: "gang", queue: queueName(0), class: low, min: size, size: size, asks: amounts(20, 64, 0), alter: where}, time.Hour)
+	limited(job{name: "gang", queue: queueName(0), class: low, min: size, size: size, asks: amounts(cpus, 64, 0), alter: where}, time.Hour)
 	for i := range jobs {
 		class := i % plannedClasses
 		limited(job{
-			name: fmt.Sprintf("job-%05d", i), queue: queueName(class), class: low, min: 1, size: 1, asks: amounts(4, int64(1+class), 0), alter: where,
+			name: fmt.Sprintf("job-%05d", i), queue: queueName(0), class: low, min: 1, size: 1, asks: amounts(4, int64(1+class), 0), alter: where,
 		}, 500*time.Hour)
 	}
 	return w
