@@ -120,6 +120,20 @@ func TestNothingIsEvictedForWhatEndsAnyway(t *testing.T) {
 	}
 }
 
+// TestEvictionsForACap: the nodes have resources for a gang, and the cap of its queue has not, so that waiting for a start would
+// not help.
+func TestEvictionsForACap(t *testing.T) {
+	t.Parallel()
+	c := New(t, BuiltIn(t), Given(Node("n", "8cpu"), Queue("q", 1, Capability("4cpu")),
+		Group("q/low", 1, Pending(4, "1cpu"), Limit(time.Hour))), WithConfig(planning))
+	c.Cycle()
+	c.ConfirmBinds()
+	c.Add(Group("q/gang", 2, Pending(2, "1cpu", Priority(9))))
+	if got := c.Cycle(); strings.Count(got, "evict q/low") != 2 {
+		t.Errorf("the gang evicts nothing:\n%s\n%s", got, c.Waits())
+	}
+}
+
 // TestOverrunsEnd lets random jobs with limits never end, and come back whenever they are evicted. Each is evicted at most
 // once in the time of its limit, whatever the others do.
 func TestOverrunsEnd(t *testing.T) {

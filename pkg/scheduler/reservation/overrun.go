@@ -157,8 +157,9 @@ func (p *planned) evictFor(due []*api.JobInfo) {
 }
 
 // evictionAllowed reports whether preempt and reclaim may evict for a job: not if its start is so near that evictions would not
-// help, because what it waits for ends by itself.
+// help, because what it waits for ends by itself. A job whose start has come, and that waits still, waits for something else,
+// such as a cap.
 func (p *planned) evictionAllowed(j *api.JobInfo) bool {
-	i := p.indexOf(j)
-	return i < 0 || p.evicting || p.order[i].At > p.ssn.Now.UnixNano()+int64(p.PreemptionDelay)
+	i, now := p.indexOf(j), p.ssn.Now.UnixNano()
+	return i < 0 || p.evicting || p.order[i].At <= now || p.order[i].At > now+int64(p.PreemptionDelay)
 }

@@ -26,7 +26,7 @@ import (
 type planned struct {
 	conf.Reservations
 	jobs     []plannedJob
-	readings timeline.Readings
+	readings struct{ planned, expected timeline.Readings }
 	reader   api.JournalReader // of jobs, for readings
 
 	// Of the session that is open:
@@ -324,8 +324,10 @@ func (p *planned) expect() {
 	}
 	p.expected = make(map[*api.JobInfo]int64, len(p.order))
 	model := p.model()
-	model.Readings = &timeline.Readings{}
-	model.Ends = func(t *api.TaskInfo) (int64, timeline.Certainty) { return expectedEnd(t, model.Now), 0 }
+	model.Readings = &p.readings.expected
+	model.Ends = func(t *api.TaskInfo) (int64, timeline.Certainty) {
+		return expectedEnd(t, model.Now), certaintyOf(t, model.Now)
+	}
 	plan := timeline.New(model)
 	for _, s := range p.order {
 		if by := plan.Add(s.Gang); by != nil {

@@ -176,7 +176,7 @@ func (p *planned) model() timeline.Model {
 	now := ssn.Now.UnixNano()
 	return timeline.Model{
 		Now: now, Nodes: nodes,
-		Readings: &p.readings,
+		Readings: &p.readings.planned,
 		Ends:     func(t *api.TaskInfo) (int64, timeline.Certainty) { return plannedEnd(t, now), certaintyOf(t, now) },
 		EachFeasible: func(t *api.TaskInfo, visit func(int)) {
 			ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
@@ -194,14 +194,15 @@ func (p *planned) followJobs() {
 	table := p.ssn.Cluster().JobTable()
 	changed, known := p.reader.CatchUp(table.Changes(), len(table.ByIndex()))
 	if !known {
-		p.readings = timeline.Readings{}
+		p.readings.planned, p.readings.expected = timeline.Readings{}, timeline.Readings{}
 		return
 	}
 	for _, i := range changed {
 		if j := table.ByIndex()[i]; j != nil {
 			for _, t := range j.Tasks {
 				if t.Node != nil {
-					p.readings.Invalidate(t.Node.Index)
+					p.readings.planned.Invalidate(t.Node.Index)
+					p.readings.expected.Invalidate(t.Node.Index)
 				}
 			}
 		}
