@@ -27,7 +27,7 @@ const (
 )
 
 // Readings are what plans have read of nodes. They stay valid from one session to the next while a node does not change: most
-// do not. Whoever knows that the end of a task has changed, although its node has not, calls Invalidate.
+// do not. If the end of a task changes, and its node does not, Invalidate has to be called.
 type Readings struct{ byNode []*reading }
 
 // of returns the reading of a node.

@@ -5,9 +5,14 @@ package replay
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -23,6 +28,8 @@ type latestStarts struct {
 	latest map[string]time.Duration
 	fail   func(format string, args ...any)
 	seen   int
+
+	estimates map[string][]time.Duration // one after the other; nil: they are not followed
 }
 
 func (*latestStarts) Name() string { return "latest-starts" }
@@ -37,6 +44,9 @@ func (l *latestStarts) OnSessionOpen(ssn *framework.Session) {
 			if before, known := l.latest[j.Key]; known && at > before {
 				l.fail("at %v: job %s was to start at %v at the latest, and now at %v", l.now(), j.Key, before, at)
 			}
+			if estimate := time.Unix(0, o.Job.Start.Estimated).Sub(epoch); l.estimates != nil && !slices.Contains(l.estimates[j.Key], estimate) {
+				l.estimates[j.Key] = append(l.estimates[j.Key], estimate)
+			}
 			l.latest[j.Key] = at
 			l.seen++
 		})
@@ -44,6 +54,36 @@ func (l *latestStarts) OnSessionOpen(ssn *framework.Session) {
 }
 
 func (*latestStarts) OnSessionClose(*framework.Session) {}
+
+// replay makes a replay that it follows.
+func (l *latestStarts) replay(tr *trace.Trace, nodes string, reservations conf.Reservations) (*replay, error) {
+	registry, err := builtin.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	component := framework.ComponentSpec{Name: l.Name(), New: func(framework.Environment) (framework.Plugin, framework.Action) {
+		return l, nil
+	}}
+	if err = registry.AddComponent(component); err != nil {
+		return nil, err
+	}
+	config, err := conf.Default(registry.Catalog())
+	if err != nil {
+		return nil, err
+	}
+	list, err := trace.Nodes(nodes)
+	if err != nil {
+		return nil, err
+	}
+	reservations.Window = 24 * time.Hour
+	config.StarvationAfter, config.Reservations = 0, reservations
+	r, err := newReplay(Input{Trace: tr, Nodes: list, Config: config, Registry: registry},
+		Options{DefaultQueue: "default", EvictionGrace: 5 * time.Second, Record: true})
+	if err == nil {
+		l.now = func() time.Duration { return r.clock.at }
+	}
+	return r, err
+}
 
 // TestStartsAreKept replays random traces in which most jobs declare a limit, which is longer than their run, and many an
 // expected run time, which may be anything. No priorities and no failures move starts, so a start by limits never becomes
@@ -62,37 +102,15 @@ func TestStartsAreKept(t *testing.T) {
 				j.Expected = time.Duration(rapid.Int64Range(0, int64(j.Limit/time.Second)).Draw(t, "expected")) * time.Second
 			}
 		}
-		registry, err := builtin.NewRegistry()
-		if err != nil {
-			t.Fatal(err)
-		}
 		starts := &latestStarts{latest: map[string]time.Duration{}, fail: t.Fatalf}
-		component := framework.ComponentSpec{Name: starts.Name(), New: func(framework.Environment) (framework.Plugin, framework.Action) {
-			return starts, nil
-		}}
-		if err = registry.AddComponent(component); err != nil {
-			t.Fatal(err)
-		}
-		config, err := conf.Default(registry.Catalog())
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes, err := trace.Nodes("count=3,cpu=3")
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.StarvationAfter = 0
-		config.Reservations = conf.Reservations{
+		r, err := starts.replay(tr, "count=3,cpu=3", conf.Reservations{
 			Depth:  rapid.SampledFrom([]int{1, 2, -1}).Draw(t, "depth"),
 			Total:  rapid.SampledFrom([]int{1, 3, 100}).Draw(t, "total"),
 			Margin: time.Duration(rapid.IntRange(0, 2).Draw(t, "margin")) * time.Second,
-			Window: 24 * time.Hour,
-		}
-		r, err := newReplay(Input{Trace: tr, Nodes: nodes, Config: config, Registry: registry}, Options{DefaultQueue: "default", EvictionGrace: 5 * time.Second, Record: true})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		starts.now = func() time.Duration { return r.clock.at }
 		r.Progress = func(p Progress) {
 			if complaint := compareWithModel(r); complaint != "" {
 				t.Fatalf("at %v: %s", p.At, complaint)
@@ -111,5 +129,82 @@ func TestStartsAreKept(t *testing.T) {
 	})
 	if seen == 0 {
 		t.Error("no start was planned")
+	}
+}
+
+// limitedJob is a job of pods of 1 cpu.
+func limitedJob(id string, at time.Duration, pods int, run, limit time.Duration) trace.Job {
+	return trace.Job{
+		ID: id, Submit: at, Run: run, Limit: limit, Min: pods, Replicas: pods,
+		Request: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
+	}
+}
+
+// TestStreamsDoNotDelayGangs is TI8 and TI18: all nodes are in use, and a stream of small jobs takes each that becomes free. A
+// gang that needs all of them starts by the time that its status had at first. Without a planned start it waits for long.
+func TestStreamsDoNotDelayGangs(t *testing.T) {
+	t.Parallel()
+	const nodes, begin = 8, 10 * time.Minute
+	tr := func() *trace.Trace {
+		tr := &trace.Trace{}
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range 1000 {
+			at := time.Duration(i) * 4 * time.Second
+			run := time.Duration(1+random.IntN(60)) * time.Second
+			tr.Jobs = append(tr.Jobs, limitedJob(fmt.Sprint("small-", i), at, 1+random.IntN(2), run, run+time.Duration(random.IntN(60))*time.Second))
+			if at == begin {
+				tr.Jobs = append(tr.Jobs, limitedJob("gang", at, nodes, time.Minute, time.Minute))
+			}
+		}
+		return tr
+	}
+	gangStart := func(reservations conf.Reservations) (start, latest time.Duration) {
+		l := &latestStarts{latest: map[string]time.Duration{}, fail: t.Fatalf}
+		r, err := l.replay(tr(), fmt.Sprintf("count=%d,cpu=1", nodes), reservations)
+		if err == nil {
+			err = r.play(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, j := range r.result().Jobs {
+			if j.ID == "gang" {
+				return j.Start, l.latest[fmt.Sprintf("%s/job-%08d", namespace, i)]
+			}
+		}
+		t.Fatal("there is no gang")
+		return 0, 0
+	}
+	start, latest := gangStart(conf.Reservations{Depth: 1, Total: 8})
+	if start > latest {
+		t.Errorf("the gang starts at %v, and was to start at %v at the latest", start, latest)
+	}
+	if without, _ := gangStart(conf.Reservations{}); without < start+10*time.Minute {
+		t.Errorf("the gang starts at %v, and without a planned start at %v: the stream is too thin", start, without)
+	}
+}
+
+// TestEstimatesFollow is TI14: a job that is expected to run for 10 minutes runs for 27, within its limit. What is expected of
+// the gang behind it follows step by step, and never lies in the past; when it starts at the latest stays.
+func TestEstimatesFollow(t *testing.T) {
+	t.Parallel()
+	long := limitedJob("long", 0, 2, 27*time.Minute, time.Hour)
+	long.Expected = 10 * time.Minute
+	tr := &trace.Trace{Jobs: []trace.Job{long, limitedJob("gang", time.Minute, 2, time.Minute, time.Minute)}}
+	l := &latestStarts{latest: map[string]time.Duration{}, estimates: map[string][]time.Duration{}, fail: t.Fatalf}
+	r, err := l.replay(tr, "count=2,cpu=1", conf.Reservations{Depth: 1, Total: 8})
+	if err == nil {
+		err = r.play(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gang = namespace + "/job-00000001"
+	want := []time.Duration{10 * time.Minute, 11 * time.Minute, 15 * time.Minute, 25 * time.Minute, 40 * time.Minute}
+	if diff := cmp.Diff(want, l.estimates[gang]); diff != "" {
+		t.Errorf("estimates (-want +got):\n%s", diff)
+	}
+	if l.latest[gang] != time.Hour || r.result().Jobs[1].Start != 27*time.Minute {
+		t.Errorf("the gang was to start at %v at the latest, and starts at %v", l.latest[gang], r.result().Jobs[1].Start)
 	}
 }
