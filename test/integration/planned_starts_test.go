@@ -98,8 +98,8 @@ func TestPlannedStarts(t *testing.T) {
 	h.setLimit("held", 8*time.Second)
 	h.awaitStable(`
 		held: Pending NotEnoughPods
-		ignoring: Pending NotEnoughResources; 1 waiting NotEnoughResources
-		long: Pending NotEnoughResources; 1 waiting NotEnoughResources
+		ignoring: Pending NotEnoughResources; 1 waiting Unschedulable
+		long: Pending NotEnoughResources; 1 waiting Unschedulable
 		short: Finished Scheduled; 1 succeeded
 		wide: Running Scheduled; 2 running`, "")
 	h.eventually(func() error {

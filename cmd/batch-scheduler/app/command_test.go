@@ -261,6 +261,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"print-default": {given: []string{"config", "print-default"}, want: conf.DefaultYAML() + `# Each cycle runs these actions, in this order:
 # - nominated (always, not configurable)
 # - reservation (always, not configurable)
+# - overrun (always, not configurable)
 # - allocate
 # - backfill
 `},

@@ -44,7 +44,7 @@ func TestMetrics(t *testing.T) {
 		},
 		"evictions by cause and result, from zero": {
 			given: func(m *metrics.Metrics) { m.Eviction("reclaimed", metrics.Evicted) },
-			want:  map[string][]string{"evictions_total": {`{cause="gang-degraded",result="refused"} 0`, `{cause="gang-degraded",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
+			want:  map[string][]string{"evictions_total": {`{cause="gang-degraded",result="refused"} 0`, `{cause="gang-degraded",result="success"} 0`, `{cause="overran",result="refused"} 0`, `{cause="overran",result="success"} 0`, `{cause="preempted",result="refused"} 0`, `{cause="preempted",result="success"} 0`, `{cause="reclaimed",result="refused"} 0`, `{cause="reclaimed",result="success"} 1`}},
 		},
 		"evictions of PodGroups by queue, cause and extent": {
 			given: func(m *metrics.Metrics) {
@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 				m.PodGroupEvicted("q", "preempted", false)
 				m.PodGroupEvicted("q", "preempted", false)
 			},
-			want: map[string][]string{"podgroup_evictions_total": {`{cause="gang-degraded",extent="gang",queue="q"} 0`, `{cause="gang-degraded",extent="surplus",queue="q"} 0`, `{cause="preempted",extent="gang",queue="q"} 0`, `{cause="preempted",extent="surplus",queue="q"} 2`, `{cause="reclaimed",extent="gang",queue="q"} 1`, `{cause="reclaimed",extent="surplus",queue="q"} 0`}},
+			want: map[string][]string{"podgroup_evictions_total": {`{cause="gang-degraded",extent="gang",queue="q"} 0`, `{cause="gang-degraded",extent="surplus",queue="q"} 0`, `{cause="overran",extent="gang",queue="q"} 0`, `{cause="overran",extent="surplus",queue="q"} 0`, `{cause="preempted",extent="gang",queue="q"} 0`, `{cause="preempted",extent="surplus",queue="q"} 2`, `{cause="reclaimed",extent="gang",queue="q"} 1`, `{cause="reclaimed",extent="surplus",queue="q"} 0`}},
 		},
 		"writes by verb, resource and answer": {
 			given: func(m *metrics.Metrics) {
