@@ -137,11 +137,9 @@ func (p *planned) placeAsPlanned(s *timeline.Start) bool {
 
 // skip reports whether a job need not be tried: it does not fit on what is idle, and its start is planned, or would not be.
 func (p *planned) skip(j *api.JobInfo) bool {
-	if p.couldFit(j) {
-		return false
-	}
 	last := p.last[j.Queue]
-	return p.isFull(j.Queue) && last != nil && (last == j || p.ssn.CompareJobs(last, j) < 0) || p.has(j)
+	behind := last != nil && p.isFull(j.Queue) && (last == j || p.ssn.CompareJobs(last, j) < 0)
+	return (behind || p.has(j)) && !p.couldFit(j)
 }
 
 // isFull reports whether no start of another gang of a queue is planned, unless it takes the place of one.
@@ -209,7 +207,13 @@ func (p *planned) couldFit(j *api.JobInfo) bool {
 	fit, known := p.capacity[key]
 	if !known {
 		nodes := p.ssn.Cluster().Nodes()
-		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) { fit += t.Request.TimesIn(nodes[i].Idle.Plus(nodes[i].Releasing)) })
+		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
+			free := nodes[i].Idle
+			if !nodes[i].Releasing.IsZero() {
+				free = free.Plus(nodes[i].Releasing)
+			}
+			fit += t.Request.TimesIn(free)
+		})
 		p.capacity[key] = fit
 	}
 	return fit >= int64(j.MinMember)
