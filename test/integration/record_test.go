@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -105,12 +106,12 @@ func (h *harness) playLoad() {
 	random := rand.New(rand.NewSource(2))
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
-	var names []string
+	submitted := 0
 	for i := range 60 {
-		name := fmt.Sprintf("job-%02d", i)
-		names = append(names, name)
-		h.do(recordedGang(name, []string{"research", "product"}[random.Intn(2)], 1+random.Intn(5), []string{"1cpu", "2cpu"}[random.Intn(2)],
+		in, size := []string{"research", "product"}[random.Intn(2)], 1+random.Intn(5)
+		h.do(recordedGang(fmt.Sprintf("job-%02d", i), in, size, []string{"1cpu", "2cpu"}[random.Intn(2)],
 			fmt.Sprintf("%dms", 2000+random.Intn(5000))))
+		submitted += size
 		switch i {
 		case 10:
 			h.cordon("n6", true)
@@ -122,15 +123,19 @@ func (h *harness) playLoad() {
 		}
 		<-ticker.C
 	}
-	for _, name := range names {
-		h.eventually(func() error {
-			pod, err := h.view.pods.Pods(namespace).Get(name + "-0")
-			if err == nil && pod.Status.Phase != corev1.PodSucceeded {
-				return fmt.Errorf("%s has not ended", name)
+	h.eventually(func() error {
+		all, err := h.view.pods.Pods(namespace).List(labels.Everything())
+		ended := 0
+		for _, pod := range all {
+			if strings.HasPrefix(pod.Name, "job-") && pod.Status.Phase == corev1.PodSucceeded {
+				ended++
 			}
-			return err
-		})
-	}
+		}
+		if err == nil && ended != submitted {
+			return fmt.Errorf("%d of %d pods have ended", ended, submitted)
+		}
+		return err
+	})
 }
 
 // recordedGang is a gang whose pods run for a time.
