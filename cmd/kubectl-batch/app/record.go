@@ -79,7 +79,7 @@ func (o *recordOptions) run(cmd *cobra.Command, c cluster) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	warn := func(what string) { fmt.Fprintln(stderr, "Warning:", what) }
-	source := record.Cluster{Core: connected.core, Batch: connected.batch, Other: connected.other.Dynamic, Clock: clock.RealClock{}}
+	source := record.Source{Core: connected.core, Batch: connected.batch, Other: connected.other.Dynamic, Clock: clock.RealClock{}}
 	if source.Served, err = connected.other.Served(cmd.Context()); err == nil {
 		err = source.Check(cmd.Context(), warn)
 	}
@@ -115,12 +115,12 @@ func (o *recordOptions) showsProgress(cmd *cobra.Command) bool {
 	return isFile && term.IsTerminal(int(file.Fd()))
 }
 
-func (o *recordOptions) record(ctx context.Context, source record.Cluster, out, stderr io.Writer, progress bool) error {
+func (o *recordOptions) record(ctx context.Context, source record.Source, out, stderr io.Writer, progress bool) error {
 	last := time.Duration(-1)
 	var counts record.Counts
 	notes, err := source.Run(ctx, record.Recording{
 		Lasts: o.lasts,
-		New: func(began time.Time) *record.Recorder {
+		New: func(began time.Time) *record.Builder {
 			return record.New(out, record.Options{SchedulerNames: o.schedulers, Sources: source.Sources(), Key: []byte(o.key), Began: began})
 		},
 		Warn: func(what string) { fmt.Fprintln(stderr, "Warning:", what) },

@@ -72,12 +72,12 @@ type pod struct {
 }
 
 // SetPod adds or changes a pod. A pod that has ended when it is first seen is ignored.
-func (r *Recorder) SetPod(p *v1.Pod, at time.Duration) {
-	if !slices.Contains(r.SchedulerNames, p.Spec.SchedulerName) {
-		r.setOther(p, at)
+func (b *Builder) SetPod(p *v1.Pod, at time.Duration) {
+	if !slices.Contains(b.SchedulerNames, p.Spec.SchedulerName) {
+		b.setOther(p, at)
 		return
 	}
-	known := r.pods[p.UID]
+	known := b.pods[p.UID]
 	if known == nil {
 		if hasEnded(p) {
 			return
@@ -86,10 +86,10 @@ func (r *Recorder) SetPod(p *v1.Pod, at time.Duration) {
 		if c := metav1.GetControllerOfNoCopy(p); c != nil {
 			known.controller = c.UID
 		}
-		r.pods[p.UID] = known
+		b.pods[p.UID] = known
 	}
 	if known.job == nil || known.job.runs == 0 && !known.bound {
-		r.join(known, p)
+		b.join(known, p)
 	}
 	j := known.job
 	j.see(p)
@@ -103,43 +103,43 @@ func (r *Recorder) SetPod(p *v1.Pod, at time.Duration) {
 		}
 	}
 	if hasEnded(p) {
-		r.endPod(known, at, p.Status.Phase == v1.PodSucceeded)
+		b.endPod(known, at, p.Status.Phase == v1.PodSucceeded)
 		return
 	}
-	r.look(j, at)
+	b.look(j, at)
 }
 
 // DeletePod deletes a pod, which ends it.
-func (r *Recorder) DeletePod(p *v1.Pod, at time.Duration) {
-	r.endOther(p.UID, at, false)
-	if known := r.pods[p.UID]; known != nil {
+func (b *Builder) DeletePod(p *v1.Pod, at time.Duration) {
+	b.endOther(p.UID, at, false)
+	if known := b.pods[p.UID]; known != nil {
 		known.evicted = known.evicted || disrupted(p)
-		r.endPod(known, at, false)
+		b.endPod(known, at, false)
 	}
 }
 
 // join puts a pod into its job.
-func (r *Recorder) join(known *pod, p *v1.Pod) {
-	m := r.groups.membershipOf(p, r.Sources)
+func (b *Builder) join(known *pod, p *v1.Pod) {
+	m := b.groups.membershipOf(p, b.Sources)
 	if before := known.job; before != nil {
 		if before.key == m.key {
 			return
 		}
 		delete(before.pods, known.uid)
 		if len(before.pods) == 0 {
-			delete(r.jobs, before.key)
+			delete(b.jobs, before.key)
 			if before.complete {
-				r.counts.Jobs--
+				b.counts.Jobs--
 			}
 		}
 	}
-	j := r.heir(known, m)
+	j := b.heir(known, m)
 	if j == nil {
-		j = r.jobs[m.key]
+		j = b.jobs[m.key]
 	}
 	if j == nil {
 		j = &job{membership: m, pods: map[types.UID]*pod{}}
-		r.jobs[m.key] = j
+		b.jobs[m.key] = j
 	}
 	known.job = j
 	j.pods[known.uid] = known
@@ -159,27 +159,27 @@ func (r *Recorder) join(known *pod, p *v1.Pod) {
 
 // heir returns the job that a single pod continues, because an evicted pod of its controller waits for another one; nil if
 // there is none.
-func (r *Recorder) heir(known *pod, m membership) *job {
-	waiting := r.evicted[known.controller]
+func (b *Builder) heir(known *pod, m membership) *job {
+	waiting := b.evicted[known.controller]
 	if !m.single || known.job != nil || len(waiting) == 0 {
 		return nil
 	}
 	j := waiting[0]
-	r.disinherit(j)
-	delete(r.jobs, j.key)
+	b.disinherit(j)
+	delete(b.jobs, j.key)
 	j.key = m.key
-	r.jobs[m.key] = j
+	b.jobs[m.key] = j
 	return j
 }
 
 // disinherit ends the wait of a job for another pod of its controller.
-func (r *Recorder) disinherit(j *job) {
+func (b *Builder) disinherit(j *job) {
 	if j.heirOf == "" {
 		return
 	}
-	left := slices.DeleteFunc(r.evicted[j.heirOf], func(w *job) bool { return w == j })
-	if r.evicted[j.heirOf] = left; len(left) == 0 {
-		delete(r.evicted, j.heirOf)
+	left := slices.DeleteFunc(b.evicted[j.heirOf], func(w *job) bool { return w == j })
+	if b.evicted[j.heirOf] = left; len(left) == 0 {
+		delete(b.evicted, j.heirOf)
 	}
 	j.heirOf = ""
 }
@@ -202,12 +202,12 @@ func (j *job) see(p *v1.Pod) {
 }
 
 // seeGroup takes from the group of a job what it says about the job, if it is there.
-func (r *Recorder) seeGroup(j *job) {
+func (b *Builder) seeGroup(j *job) {
 	if j.group == nil {
 		j.least = j.min
 		return
 	}
-	g := r.groups.byKey[*j.group]
+	g := b.groups.byKey[*j.group]
 	if g == nil {
 		return
 	}
@@ -218,14 +218,14 @@ func (r *Recorder) seeGroup(j *job) {
 	if expected := g.Spec.ExpectedExecutionTimeSeconds; expected != nil {
 		j.expected = time.Duration(*expected) * time.Second
 	}
-	if class := r.classes[g.Spec.PriorityClassName]; class != nil && j.ofGroup == nil {
+	if class := b.classes[g.Spec.PriorityClassName]; class != nil && j.ofGroup == nil {
 		j.ofGroup = &class.Value
 	}
 }
 
 // look updates the state of a job after a change of its pods or its group.
-func (r *Recorder) look(j *job, at time.Duration) {
-	r.seeGroup(j)
+func (b *Builder) look(j *job, at time.Duration) {
+	b.seeGroup(j)
 	present, running := 0, 0
 	var binds []time.Duration
 	now := map[*set]int{}
@@ -245,7 +245,7 @@ func (r *Recorder) look(j *job, at time.Duration) {
 	}
 	if !j.complete && (running > 0 || j.least > 0 && present+j.succeeded >= j.least) {
 		j.complete, j.submit = true, at
-		r.counts.Jobs++
+		b.counts.Jobs++
 	}
 	switch enough := running+j.succeeded >= max(j.least, 1); {
 	case enough && running > 0 && !j.atWork:
@@ -259,9 +259,9 @@ func (r *Recorder) look(j *job, at time.Duration) {
 }
 
 // endPod ends a pod, and its job if it was the last one.
-func (r *Recorder) endPod(p *pod, at time.Duration, succeeded bool) {
+func (b *Builder) endPod(p *pod, at time.Duration, succeeded bool) {
 	j := p.job
-	delete(r.pods, p.uid)
+	delete(b.pods, p.uid)
 	delete(j.pods, p.uid)
 	if succeeded {
 		j.succeeded++
@@ -270,15 +270,15 @@ func (r *Recorder) endPod(p *pod, at time.Duration, succeeded bool) {
 		j.ends = append(j.ends, at)
 	}
 	if len(j.pods) > 0 {
-		r.look(j, at)
+		b.look(j, at)
 		return
 	}
 	j.ended, j.atWork = at, j.succeeded >= max(j.least, 1)
 	switch {
 	case j.single && p.evicted && p.controller != "":
 		j.heirOf = p.controller
-		r.evicted[p.controller] = append(r.evicted[p.controller], j)
-	case j.single, j.group != nil && r.groups.byKey[*j.group] == nil:
-		r.writeJob(j, at)
+		b.evicted[p.controller] = append(b.evicted[p.controller], j)
+	case j.single, j.group != nil && b.groups.byKey[*j.group] == nil:
+		b.writeJob(j, at)
 	}
 }

@@ -14,39 +14,39 @@ import (
 )
 
 // Flush writes the jobs that have had no pods for a while.
-func (r *Recorder) Flush(at time.Duration) {
-	for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
-		if j := r.jobs[key]; len(j.pods) == 0 && at-j.ended >= Linger {
-			r.writeJob(j, at)
+func (b *Builder) Flush(at time.Duration) {
+	for _, key := range slices.Sorted(maps.Keys(b.jobs)) {
+		if j := b.jobs[key]; len(j.pods) == 0 && at-j.ended >= Linger {
+			b.writeJob(j, at)
 		}
 	}
 }
 
 // writeJob writes a job and forgets it. It has ended, or the record does now.
-func (r *Recorder) writeJob(j *job, now time.Duration) {
-	delete(r.jobs, j.key)
-	r.disinherit(j)
+func (b *Builder) writeJob(j *job, now time.Duration) {
+	delete(b.jobs, j.key)
+	b.disinherit(j)
 	if !j.complete {
-		r.lost["jobs left out: too few of their pods existed, or their PodGroup did not"]++
+		b.lost["jobs left out: too few of their pods existed, or their PodGroup did not"]++
 		return
 	}
 	for _, what := range j.lost {
-		r.lost["jobs recorded without their "+what]++
+		b.lost["jobs recorded without their "+what]++
 	}
-	line, cancelled := r.lineOf(j, now)
-	r.write(r.out.Job(&line))
+	line, cancelled := b.lineOf(j, now)
+	b.write(b.out.Job(&line))
 	if cancelled {
-		r.write(r.out.Cancel(trace.Cancel{At: j.ended, Job: line.ID}))
+		b.write(b.out.Cancel(trace.Cancel{At: j.ended, Job: line.ID}))
 	}
 	if len(j.pods) == 0 {
-		r.counts.Ended++
+		b.counts.Ended++
 	}
 }
 
 // lineOf returns a job as the trace has it, and whether it was deleted before it ran.
-func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled bool) {
+func (b *Builder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled bool) {
 	line = trace.Job{
-		ID: r.uniqueName(j.name), Queue: r.names.name(cmp.Or(j.queue[:]...)), Priority: j.priority, Submit: j.submit, Limit: j.limit,
+		ID: b.uniqueName(j.name), Queue: b.names.name(cmp.Or(j.queue[:]...)), Priority: j.priority, Submit: j.submit, Limit: j.limit,
 		Expected: j.expected,
 	}
 	if j.declared > 0 && (j.limit == 0 || j.declared < j.limit) {
@@ -55,8 +55,8 @@ func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled 
 	if j.ofGroup != nil {
 		line.Priority = *j.ofGroup
 	}
-	if j.submit == 0 && j.created.Before(r.Began) {
-		line.Age = r.Began.Sub(j.created).Truncate(time.Second)
+	if j.submit == 0 && j.created.Before(b.Began) {
+		line.Age = b.Began.Sub(j.created).Truncate(time.Second)
 	}
 	if len(j.before) > 0 && line.Limit > 0 {
 		line.Limit = max(line.Limit-line.Age, time.Second) // the rest of it
@@ -75,7 +75,7 @@ func (r *Recorder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled 
 	default:
 		line.Unended = true
 	}
-	r.addSets(&line, j)
+	b.addSets(&line, j)
 	return line, cancelled
 }
 
@@ -90,25 +90,25 @@ func mean(times []time.Duration) time.Duration {
 }
 
 // addSets adds the pods to a line: first those of the set with most pods, of which some may be surplus.
-func (r *Recorder) addSets(line *trace.Job, j *job) {
+func (b *Builder) addSets(line *trace.Job, j *job) {
 	sets := slices.DeleteFunc(slices.Clone(j.sets), func(s *set) bool { return s.most == 0 })
 	slices.SortStableFunc(sets, func(a, b *set) int { return cmp.Compare(b.most, a.most) })
 	further := 0
 	for i, s := range sets {
 		if i == 0 {
 			line.Request, line.Replicas = s.Request, s.most
-			line.Selector, line.Tolerations = r.names.selector(s.Selector), r.names.tolerations(s.Tolerations)
+			line.Selector, line.Tolerations = b.names.selector(s.Selector), b.names.tolerations(s.Tolerations)
 			continue
 		}
 		further += s.most
 		line.Roles = append(line.Roles, trace.Role{
-			Pods: s.most, Request: s.Request, Selector: r.names.selector(s.Selector), Tolerations: r.names.tolerations(s.Tolerations),
+			Pods: s.most, Request: s.Request, Selector: b.names.selector(s.Selector), Tolerations: b.names.tolerations(s.Tolerations),
 		})
 	}
 	line.Replicas = max(line.Replicas, 1)
 	line.Min = min(max(j.least-further, 1), line.Replicas)
 	for _, s := range sets {
-		line.Nodes = append(line.Nodes, r.nodesOf(j, s)...)
+		line.Nodes = append(line.Nodes, b.nodesOf(j, s)...)
 	}
 	for len(line.Nodes) > 0 && line.Nodes[len(line.Nodes)-1] == "" {
 		line.Nodes = line.Nodes[:len(line.Nodes)-1]
@@ -116,7 +116,7 @@ func (r *Recorder) addSets(line *trace.Job, j *job) {
 }
 
 // nodesOf returns the nodes of the pods of a set that ran when the record began, by pod; empty for its other pods.
-func (r *Recorder) nodesOf(j *job, s *set) []string {
+func (b *Builder) nodesOf(j *job, s *set) []string {
 	var before []placed
 	for _, p := range j.before {
 		if p.set == s {
@@ -126,16 +126,16 @@ func (r *Recorder) nodesOf(j *job, s *set) []string {
 	slices.SortFunc(before, func(a, b placed) int { return cmp.Compare(a.pod, b.pod) })
 	nodes := make([]string, s.most)
 	for i := range min(len(before), s.most) {
-		nodes[i] = r.names.name(before[i].node)
+		nodes[i] = b.names.name(before[i].node)
 	}
 	return nodes
 }
 
 // uniqueName returns the name of a job, with a number if an earlier one has it.
-func (r *Recorder) uniqueName(name string) string {
-	r.used[name]++
-	if n := r.used[name]; n > 1 {
-		return fmt.Sprintf("%s#%d", r.names.name(name), n)
+func (b *Builder) uniqueName(name string) string {
+	b.used[name]++
+	if n := b.used[name]; n > 1 {
+		return fmt.Sprintf("%s#%d", b.names.name(name), n)
 	}
-	return r.names.name(name)
+	return b.names.name(name)
 }

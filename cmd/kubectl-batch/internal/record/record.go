@@ -30,7 +30,7 @@ import (
 // ended.
 const Linger = 5 * time.Minute
 
-// Options configure a recorder.
+// Options configure a builder.
 type Options struct {
 	SchedulerNames []string         // whose pods are the jobs of the record
 	Sources        api.GroupSources // whose PodGroups are read
@@ -38,9 +38,9 @@ type Options struct {
 	Began          time.Time        // the time 0 of the record
 }
 
-// Recorder turns events into the lines of a trace. Times are since the beginning of the record and do not decrease. What is
+// Builder turns events into the lines of a trace. Times are since the beginning of the record and do not decrease. What is
 // there at the beginning comes at 0, and groups come before their pods then. It is not safe for concurrent use.
-type Recorder struct {
+type Builder struct {
 	Options
 	out   *trace.Writer
 	names namer
@@ -66,9 +66,9 @@ type Counts struct {
 	Pods          int // of other schedulers
 }
 
-// New returns a recorder that writes to a file.
-func New(to io.Writer, o Options) *Recorder {
-	return &Recorder{
+// New returns a builder that writes to a file.
+func New(to io.Writer, o Options) *Builder {
+	return &Builder{
 		Options: o, out: trace.NewWriter(to), names: namer{o.Key},
 		classes: map[string]*schedulingv1.PriorityClass{}, groups: newGroups(), nodes: map[string]trace.NodeEvent{},
 		queues: map[string]v1alpha1.QueueSpec{}, pods: map[types.UID]*pod{}, others: map[types.UID]*trace.Pod{}, jobs: map[string]*job{},
@@ -77,37 +77,37 @@ func New(to io.Writer, o Options) *Recorder {
 }
 
 // Counts returns what was recorded so far.
-func (r *Recorder) Counts() Counts {
-	c := r.counts
-	c.Nodes, c.Queues = len(r.nodes), len(r.queues)
+func (b *Builder) Counts() Counts {
+	c := b.counts
+	c.Nodes, c.Queues = len(b.nodes), len(b.queues)
 	return c
 }
 
 // Err returns the first error of the file.
-func (r *Recorder) Err() error { return r.err }
+func (b *Builder) Err() error { return b.err }
 
-func (r *Recorder) write(err error) {
-	if r.err == nil {
-		r.err = err
+func (b *Builder) write(err error) {
+	if b.err == nil {
+		b.err = err
 	}
 }
 
 // SetPriorityClass adds or changes a priority class.
-func (r *Recorder) SetPriorityClass(c *schedulingv1.PriorityClass, _ time.Duration) {
-	r.classes[c.Name] = c
+func (b *Builder) SetPriorityClass(c *schedulingv1.PriorityClass, _ time.Duration) {
+	b.classes[c.Name] = c
 }
 
 // DeletePriorityClass deletes a priority class.
-func (r *Recorder) DeletePriorityClass(c *schedulingv1.PriorityClass, _ time.Duration) {
-	delete(r.classes, c.Name)
+func (b *Builder) DeletePriorityClass(c *schedulingv1.PriorityClass, _ time.Duration) {
+	delete(b.classes, c.Name)
 }
 
 // SetNode writes a node if it is new, or if something of it has changed that a record has.
-func (r *Recorder) SetNode(n *v1.Node, at time.Duration) {
+func (b *Builder) SetNode(n *v1.Node, at time.Duration) {
 	e := trace.NodeEvent{
-		Node: r.names.name(n.Name), State: trace.NodeUp, Labels: r.names.labels(n.Labels),
+		Node: b.names.name(n.Name), State: trace.NodeUp, Labels: b.names.labels(n.Labels),
 		Allocatable: n.Status.Allocatable.DeepCopy(),
-		Taints:      r.names.taints(slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t v1.Taint) bool { return ofState(t.Key) })),
+		Taints:      b.names.taints(slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t v1.Taint) bool { return ofState(t.Key) })),
 	}
 	if e.Allocatable == nil {
 		e.Allocatable = v1.ResourceList{}
@@ -116,13 +116,13 @@ func (r *Recorder) SetNode(n *v1.Node, at time.Duration) {
 	if n.Spec.Unschedulable || !ready(n) {
 		e.State = trace.NodeCordon
 	}
-	before, known := r.nodes[n.Name]
+	before, known := b.nodes[n.Name]
 	if known && equality.Semantic.DeepEqual(before, e) {
 		return
 	}
-	r.nodes[n.Name] = e
+	b.nodes[n.Name] = e
 	e.At = at
-	r.write(r.out.Node(e))
+	b.write(b.out.Node(e))
 }
 
 func ready(n *v1.Node) bool {
@@ -132,84 +132,84 @@ func ready(n *v1.Node) bool {
 }
 
 // DeleteNode writes that a node does not exist any more.
-func (r *Recorder) DeleteNode(n *v1.Node, at time.Duration) {
-	delete(r.nodes, n.Name)
-	r.write(r.out.Node(trace.NodeEvent{At: at, Node: r.names.name(n.Name), State: trace.NodeDown}))
+func (b *Builder) DeleteNode(n *v1.Node, at time.Duration) {
+	delete(b.nodes, n.Name)
+	b.write(b.out.Node(trace.NodeEvent{At: at, Node: b.names.name(n.Name), State: trace.NodeDown}))
 }
 
 // SetQueue writes a queue if it is new or its spec has changed.
-func (r *Recorder) SetQueue(q *v1alpha1.Queue, at time.Duration) {
-	if before, known := r.queues[q.Name]; known && equality.Semantic.DeepEqual(before, q.Spec) {
+func (b *Builder) SetQueue(q *v1alpha1.Queue, at time.Duration) {
+	if before, known := b.queues[q.Name]; known && equality.Semantic.DeepEqual(before, q.Spec) {
 		return
 	}
-	r.queues[q.Name] = q.Spec
-	r.write(r.out.Queue(trace.QueueEvent{At: at, Queue: r.names.name(q.Name), Spec: &q.Spec}))
+	b.queues[q.Name] = q.Spec
+	b.write(b.out.Queue(trace.QueueEvent{At: at, Queue: b.names.name(q.Name), Spec: &q.Spec}))
 }
 
 // DeleteQueue writes that a queue does not exist any more.
-func (r *Recorder) DeleteQueue(q *v1alpha1.Queue, at time.Duration) {
-	delete(r.queues, q.Name)
-	r.write(r.out.Queue(trace.QueueEvent{At: at, Queue: r.names.name(q.Name)}))
+func (b *Builder) DeleteQueue(q *v1alpha1.Queue, at time.Duration) {
+	delete(b.queues, q.Name)
+	b.write(b.out.Queue(trace.QueueEvent{At: at, Queue: b.names.name(q.Name)}))
 }
 
 // SetGroup adds or changes a PodGroup of any source.
-func (r *Recorder) SetGroup(g *api.Group, at time.Duration) {
-	r.groups.byKey[g.Key()], r.groups.byUID[g.UID] = g, g
-	if j := r.jobs[string(g.Key().JobID())]; j != nil {
-		r.look(j, at)
+func (b *Builder) SetGroup(g *api.Group, at time.Duration) {
+	b.groups.byKey[g.Key()], b.groups.byUID[g.UID] = g, g
+	if j := b.jobs[string(g.Key().JobID())]; j != nil {
+		b.look(j, at)
 	}
 }
 
 // DeleteGroup deletes a PodGroup. Its job ends when its pods have.
-func (r *Recorder) DeleteGroup(g *api.Group, at time.Duration) {
-	if now := r.groups.byKey[g.Key()]; now != nil && now.UID == g.UID {
-		delete(r.groups.byKey, g.Key())
+func (b *Builder) DeleteGroup(g *api.Group, at time.Duration) {
+	if now := b.groups.byKey[g.Key()]; now != nil && now.UID == g.UID {
+		delete(b.groups.byKey, g.Key())
 	}
-	delete(r.groups.byUID, g.UID)
-	if j := r.jobs[string(g.Key().JobID())]; j != nil && len(j.pods) == 0 {
-		r.writeJob(j, at)
+	delete(b.groups.byUID, g.UID)
+	if j := b.jobs[string(g.Key().JobID())]; j != nil && len(j.pods) == 0 {
+		b.writeJob(j, at)
 	}
 }
 
 // setOther follows a pod of another scheduler: it is written when it ends.
-func (r *Recorder) setOther(p *v1.Pod, at time.Duration) {
-	known := r.others[p.UID]
+func (b *Builder) setOther(p *v1.Pod, at time.Duration) {
+	known := b.others[p.UID]
 	switch {
 	case known != nil && hasEnded(p):
-		r.endOther(p.UID, at, false)
+		b.endOther(p.UID, at, false)
 	case known == nil && p.Spec.NodeName != "" && !hasEnded(p):
 		request := resource.PodRequests(p, resource.PodResourcesOptions{})
 		api.ClampQuantities(request)
-		r.others[p.UID] = &trace.Pod{At: at, Name: r.names.name(p.Namespace + "/" + p.Name), Node: r.names.name(p.Spec.NodeName), Request: request}
-		r.counts.Pods++
+		b.others[p.UID] = &trace.Pod{At: at, Name: b.names.name(p.Namespace + "/" + p.Name), Node: b.names.name(p.Spec.NodeName), Request: request}
+		b.counts.Pods++
 	}
 }
 
-func (r *Recorder) endOther(uid types.UID, at time.Duration, unended bool) {
-	p := r.others[uid]
+func (b *Builder) endOther(uid types.UID, at time.Duration, unended bool) {
+	p := b.others[uid]
 	if p == nil {
 		return
 	}
-	delete(r.others, uid)
+	delete(b.others, uid)
 	p.Run, p.Unended = at-p.At, unended
-	r.write(r.out.Pod(*p))
+	b.write(b.out.Pod(*p))
 }
 
 // End writes what has not ended yet, and the end of the record.
-func (r *Recorder) End(at time.Duration) {
-	for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
-		r.writeJob(r.jobs[key], at)
+func (b *Builder) End(at time.Duration) {
+	for _, key := range slices.Sorted(maps.Keys(b.jobs)) {
+		b.writeJob(b.jobs[key], at)
 	}
-	for _, uid := range slices.Sorted(maps.Keys(r.others)) {
-		r.endOther(uid, at, true)
+	for _, uid := range slices.Sorted(maps.Keys(b.others)) {
+		b.endOther(uid, at, true)
 	}
-	r.write(r.out.End(at))
+	b.write(b.out.End(at))
 }
 
 // Notes returns what the record does not have, sorted.
-func (r *Recorder) Notes() []string {
+func (b *Builder) Notes() []string {
 	var notes []string
-	for what, n := range r.lost {
+	for what, n := range b.lost {
 		notes = append(notes, fmt.Sprintf("%d %s", n, what))
 	}
 	slices.Sort(notes)

@@ -33,7 +33,7 @@ var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // step is a change of the cluster at a time in seconds.
 type step struct {
 	at    int
-	apply func(*Recorder, time.Duration)
+	apply func(*Builder, time.Duration)
 }
 
 func amountsOf(words ...string) v1.ResourceList {
@@ -44,7 +44,7 @@ func amountsOf(words ...string) v1.ResourceList {
 	return list
 }
 
-func aNode(name, cpu string, edits ...func(*v1.Node)) func(*Recorder, time.Duration) {
+func aNode(name, cpu string, edits ...func(*v1.Node)) func(*Builder, time.Duration) {
 	n := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}, Annotations: map[string]string{"a": planted}},
 		Status: v1.NodeStatus{
@@ -55,7 +55,7 @@ func aNode(name, cpu string, edits ...func(*v1.Node)) func(*Recorder, time.Durat
 	for _, edit := range edits {
 		edit(n)
 	}
-	return func(r *Recorder, at time.Duration) { r.SetNode(strip(n), at) }
+	return func(r *Builder, at time.Duration) { r.SetNode(strip(n), at) }
 }
 
 // strip passes an object through the transform of the informers.
@@ -64,7 +64,7 @@ func strip[T any](object T) T {
 	return stripped.(T)
 }
 
-func aGroup(name string, least int32, edits ...func(*v1alpha1.PodGroup)) func(*Recorder, time.Duration) {
+func aGroup(name string, least int32, edits ...func(*v1alpha1.PodGroup)) func(*Builder, time.Duration) {
 	g := &v1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("group-" + name), CreationTimestamp: metav1.NewTime(began.Add(-time.Hour))},
 		Spec:       v1alpha1.PodGroupSpec{MinMember: least, Queue: "q"},
@@ -72,11 +72,11 @@ func aGroup(name string, least int32, edits ...func(*v1alpha1.PodGroup)) func(*R
 	for _, edit := range edits {
 		edit(g)
 	}
-	return func(r *Recorder, at time.Duration) { r.SetGroup(api.OwnGroup(g), at) }
+	return func(r *Builder, at time.Duration) { r.SetGroup(api.OwnGroup(g), at) }
 }
 
-func deletedGroup(name string) func(*Recorder, time.Duration) {
-	return func(r *Recorder, at time.Duration) {
+func deletedGroup(name string) func(*Builder, time.Duration) {
+	return func(r *Builder, at time.Duration) {
 		r.DeleteGroup(api.OwnGroup(&v1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("group-" + name)}}), at)
 	}
 }
@@ -107,21 +107,21 @@ func aPod(name string, edits ...func(*v1.Pod)) *v1.Pod {
 	return p
 }
 
-func setPod(p *v1.Pod) func(*Recorder, time.Duration) {
-	return func(r *Recorder, at time.Duration) { r.SetPod(strip(p), at) }
+func setPod(p *v1.Pod) func(*Builder, time.Duration) {
+	return func(r *Builder, at time.Duration) { r.SetPod(strip(p), at) }
 }
 
 // podsOf applies the same change to several pods.
-func podsOf(names string, edits ...func(*v1.Pod)) func(*Recorder, time.Duration) {
-	return func(r *Recorder, at time.Duration) {
+func podsOf(names string, edits ...func(*v1.Pod)) func(*Builder, time.Duration) {
+	return func(r *Builder, at time.Duration) {
 		for name := range strings.FieldsSeq(names) {
 			setPod(aPod(name, edits...))(r, at)
 		}
 	}
 }
 
-func deletedPods(names string, edits ...func(*v1.Pod)) func(*Recorder, time.Duration) {
-	return func(r *Recorder, at time.Duration) {
+func deletedPods(names string, edits ...func(*v1.Pod)) func(*Builder, time.Duration) {
+	return func(r *Builder, at time.Duration) {
 		for name := range strings.FieldsSeq(names) {
 			r.DeletePod(strip(aPod(name, edits...)), at)
 		}
@@ -173,7 +173,7 @@ func TestRecord(t *testing.T) {
 		},
 		"surplus pods and a priority class": {
 			given: []step{
-				{0, func(r *Recorder, at time.Duration) {
+				{0, func(r *Builder, at time.Duration) {
 					r.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}, at)
 				}},
 				{1, aGroup("a", 1, func(g *v1alpha1.PodGroup) { g.Spec.PriorityClassName = "high" })},
@@ -319,7 +319,7 @@ func TestRecord(t *testing.T) {
 					n.Spec.Unschedulable = true
 					n.Spec.Taints = []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}, {Key: "gpu", Value: "yes", Effect: v1.TaintEffectNoSchedule}}
 				})},
-				{5, setQueue("q", 3)}, {6, func(r *Recorder, at time.Duration) {
+				{5, setQueue("q", 3)}, {6, func(r *Builder, at time.Duration) {
 					r.DeleteNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, at)
 					r.DeleteQueue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "q"}}, at)
 				}},
@@ -368,8 +368,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func setQueue(name string, weight int32) func(*Recorder, time.Duration) {
-	return func(r *Recorder, at time.Duration) {
+func setQueue(name string, weight int32) func(*Builder, time.Duration) {
+	return func(r *Builder, at time.Duration) {
 		r.SetQueue(&v1alpha1.Queue{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"a": planted}}, Spec: v1alpha1.QueueSpec{Weight: weight},
 		}, at)

@@ -30,8 +30,8 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
-// Cluster is where events come from.
-type Cluster struct {
+// Source is where events come from.
+type Source struct {
 	Core  kubernetes.Interface
 	Batch versioned.Interface
 	Other dynamic.Interface
@@ -42,19 +42,19 @@ type Cluster struct {
 
 // Check lists one object of each kind that a record needs, and returns the first error. APIs of other PodGroups that may not
 // be read are removed from Served, with a warning.
-func (c *Cluster) Check(ctx context.Context, warn func(string)) error {
+func (s *Source) Check(ctx context.Context, warn func(string)) error {
 	one := metav1.ListOptions{Limit: 1}
-	_, nodes := c.Core.CoreV1().Nodes().List(ctx, one)
-	_, pods := c.Core.CoreV1().Pods("").List(ctx, one)
-	_, classes := c.Core.SchedulingV1().PriorityClasses().List(ctx, one)
-	_, podGroups := c.Batch.SchedulingV1alpha1().PodGroups("").List(ctx, one)
-	_, queues := c.Batch.SchedulingV1alpha1().Queues().List(ctx, one)
+	_, nodes := s.Core.CoreV1().Nodes().List(ctx, one)
+	_, pods := s.Core.CoreV1().Pods("").List(ctx, one)
+	_, classes := s.Core.SchedulingV1().PriorityClasses().List(ctx, one)
+	_, podGroups := s.Batch.SchedulingV1alpha1().PodGroups("").List(ctx, one)
+	_, queues := s.Batch.SchedulingV1alpha1().Queues().List(ctx, one)
 	if err := cmp.Or(nodes, pods, classes, podGroups, queues); err != nil {
 		return err
 	}
 	var readable []*groupapi.API
-	for _, a := range c.Served {
-		switch _, err := c.Other.Resource(a.Resource).List(ctx, one); {
+	for _, a := range s.Served {
+		switch _, err := s.Other.Resource(a.Resource).List(ctx, one); {
 		case apierrors.IsForbidden(err):
 			warn(fmt.Sprintf("the PodGroups of %s are not recorded: %v", a.Resource.Group, err))
 		case err != nil:
@@ -63,13 +63,13 @@ func (c *Cluster) Check(ctx context.Context, warn func(string)) error {
 			readable = append(readable, a)
 		}
 	}
-	c.Served = readable
+	s.Served = readable
 	return nil
 }
 
 // Sources returns the sources of the APIs that are watched.
-func (c *Cluster) Sources() (sources api.GroupSources) {
-	for _, a := range c.Served {
+func (s *Source) Sources() (sources api.GroupSources) {
+	for _, a := range s.Served {
 		switch a.Source {
 		case api.SourceNative:
 			sources.Native = true
@@ -88,7 +88,7 @@ func (c *Cluster) Sources() (sources api.GroupSources) {
 type event struct {
 	at    time.Time
 	rank  rank
-	apply func(*Recorder, time.Duration)
+	apply func(*Builder, time.Duration)
 }
 
 // rank is the order in which the objects that are there at the beginning are recorded.
@@ -112,7 +112,7 @@ type feed struct {
 	warn   func(string)
 }
 
-func (f *feed) add(r rank, apply func(*Recorder, time.Duration)) {
+func (f *feed) add(r rank, apply func(*Builder, time.Duration)) {
 	f.mu.Lock()
 	f.events = append(f.events, event{f.clock.Now(), r, apply})
 	f.mu.Unlock()
@@ -148,16 +148,16 @@ func (f *feed) interrupted(what string) cache.WatchErrorHandlerWithContext {
 
 // follow adds the events of an informer to the feed, and returns a function that reports whether it has delivered what was
 // there at the beginning.
-func follow[T any](f *feed, what string, r rank, informer cache.SharedIndexInformer, set, gone func(*Recorder, T, time.Duration)) (cache.InformerSynced, error) {
+func follow[T any](f *feed, what string, r rank, informer cache.SharedIndexInformer, set, gone func(*Builder, T, time.Duration)) (cache.InformerSynced, error) {
 	if err := informer.SetWatchErrorHandlerWithContext(f.interrupted(what)); err != nil {
 		return nil, err
 	}
-	add := func(object any, apply func(*Recorder, T, time.Duration)) {
+	add := func(object any, apply func(*Builder, T, time.Duration)) {
 		if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
 			object = last.Obj
 		}
 		if typed, ok := object.(T); ok {
-			f.add(r, func(recorder *Recorder, at time.Duration) { apply(recorder, typed, at) })
+			f.add(r, func(b *Builder, at time.Duration) { apply(b, typed, at) })
 		}
 	}
 	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -172,28 +172,28 @@ func follow[T any](f *feed, what string, r rank, informer cache.SharedIndexInfor
 }
 
 // watch starts all watches, and returns when the feed has what was there at the beginning.
-func (c *Cluster) watch(ctx context.Context, f *feed) error {
-	core := informers.NewSharedInformerFactoryWithOptions(c.Core, 0, informers.WithTransform(Strip))
-	batch := externalversions.NewSharedInformerFactory(c.Batch, 0)
-	other := dynamicinformer.NewDynamicSharedInformerFactory(c.Other, 0)
+func (s *Source) watch(ctx context.Context, f *feed) error {
+	core := informers.NewSharedInformerFactoryWithOptions(s.Core, 0, informers.WithTransform(Strip))
+	batch := externalversions.NewSharedInformerFactory(s.Batch, 0)
+	other := dynamicinformer.NewDynamicSharedInformerFactory(s.Other, 0)
 	var synced []cache.InformerSynced
 	var failed error
 	add := func(s cache.InformerSynced, err error) {
 		synced, failed = append(synced, s), cmp.Or(failed, err)
 	}
 	add(follow[*schedulingv1.PriorityClass](f, "priority classes", rankClass, core.Scheduling().V1().PriorityClasses().Informer(),
-		(*Recorder).SetPriorityClass, (*Recorder).DeletePriorityClass))
-	add(follow[*v1.Node](f, "nodes", rankNode, core.Core().V1().Nodes().Informer(), (*Recorder).SetNode, (*Recorder).DeleteNode))
-	add(follow[*v1.Pod](f, "pods", rankPod, core.Core().V1().Pods().Informer(), (*Recorder).SetPod,
-		func(r *Recorder, p *v1.Pod, at time.Duration) { r.DeletePod(p, at) }))
-	add(follow[*v1alpha1.Queue](f, "queues", rankQueue, batch.Scheduling().V1alpha1().Queues().Informer(), (*Recorder).SetQueue, (*Recorder).DeleteQueue))
+		(*Builder).SetPriorityClass, (*Builder).DeletePriorityClass))
+	add(follow[*v1.Node](f, "nodes", rankNode, core.Core().V1().Nodes().Informer(), (*Builder).SetNode, (*Builder).DeleteNode))
+	add(follow[*v1.Pod](f, "pods", rankPod, core.Core().V1().Pods().Informer(), (*Builder).SetPod,
+		func(b *Builder, p *v1.Pod, at time.Duration) { b.DeletePod(p, at) }))
+	add(follow[*v1alpha1.Queue](f, "queues", rankQueue, batch.Scheduling().V1alpha1().Queues().Informer(), (*Builder).SetQueue, (*Builder).DeleteQueue))
 	add(follow[*v1alpha1.PodGroup](f, "PodGroups", rankGroup, batch.Scheduling().V1alpha1().PodGroups().Informer(),
-		func(r *Recorder, g *v1alpha1.PodGroup, at time.Duration) { r.SetGroup(api.OwnGroup(g), at) },
-		func(r *Recorder, g *v1alpha1.PodGroup, at time.Duration) { r.DeleteGroup(api.OwnGroup(g), at) }))
-	for _, a := range c.Served {
+		func(b *Builder, g *v1alpha1.PodGroup, at time.Duration) { b.SetGroup(api.OwnGroup(g), at) },
+		func(b *Builder, g *v1alpha1.PodGroup, at time.Duration) { b.DeleteGroup(api.OwnGroup(g), at) }))
+	for _, a := range s.Served {
 		add(follow[*unstructured.Unstructured](f, "PodGroups of "+a.Resource.Group, rankGroup, other.ForResource(a.Resource).Informer(),
-			func(r *Recorder, g *unstructured.Unstructured, at time.Duration) { r.SetGroup(a.Read(g).Group, at) },
-			func(r *Recorder, g *unstructured.Unstructured, at time.Duration) { r.DeleteGroup(a.Read(g).Group, at) }))
+			func(b *Builder, g *unstructured.Unstructured, at time.Duration) { b.SetGroup(a.Read(g).Group, at) },
+			func(b *Builder, g *unstructured.Unstructured, at time.Duration) { b.DeleteGroup(a.Read(g).Group, at) }))
 	}
 	if failed != nil {
 		return failed
@@ -220,25 +220,25 @@ func (c *Cluster) watch(ctx context.Context, f *feed) error {
 // pause is how often jobs without pods are written, and the progress is shown.
 const pause = 10 * time.Second
 
-// Recording is one run of a recorder.
+// Recording is the record of a time.
 type Recording struct {
 	Lasts time.Duration // 0: until the context ends
-	New   func(began time.Time) *Recorder
+	New   func(began time.Time) *Builder
 	Warn  func(string)
 	// Shown is called at the beginning, every few seconds, and at the end.
 	Shown func(at time.Duration, counts Counts)
 }
 
 // Run records until its time is over or ctx ends. Then it writes what has not ended, so that the record is complete. It
-// returns the notes of the recorder.
-func (c *Cluster) Run(ctx context.Context, o Recording) ([]string, error) {
-	f := &feed{clock: c.Clock, some: make(chan struct{}, 1), failed: make(chan error, 1), warn: o.Warn}
+// returns the notes of the builder.
+func (s *Source) Run(ctx context.Context, o Recording) ([]string, error) {
+	f := &feed{clock: s.Clock, some: make(chan struct{}, 1), failed: make(chan error, 1), warn: o.Warn}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := c.watch(watching, f); err != nil {
+	if err := s.watch(watching, f); err != nil {
 		return nil, err
 	}
-	began := c.Clock.Now()
+	began := s.Clock.Now()
 	r := o.New(began)
 	first := f.take()
 	slices.SortStableFunc(first, func(a, b event) int { return cmp.Compare(a.rank, b.rank) })
@@ -248,19 +248,19 @@ func (c *Cluster) Run(ctx context.Context, o Recording) ([]string, error) {
 	o.Shown(0, r.Counts())
 	over := make(<-chan time.Time) // never
 	if o.Lasts > 0 {
-		timer := c.Clock.NewTimer(o.Lasts)
+		timer := s.Clock.NewTimer(o.Lasts)
 		defer timer.Stop()
 		over = timer.C()
 	}
-	ticker := c.Clock.NewTicker(pause)
+	ticker := s.Clock.NewTicker(pause)
 	defer ticker.Stop()
 	var failed error
 	for done := false; !done && r.Err() == nil && failed == nil; {
 		select {
 		case <-f.some:
 		case <-ticker.C():
-			r.Flush(c.Clock.Since(began))
-			o.Shown(c.Clock.Since(began), r.Counts())
+			r.Flush(s.Clock.Since(began))
+			o.Shown(s.Clock.Since(began), r.Counts())
 		case failed = <-f.failed:
 		case <-over:
 			done = true
@@ -271,7 +271,7 @@ func (c *Cluster) Run(ctx context.Context, o Recording) ([]string, error) {
 			e.apply(r, max(e.at.Sub(began).Truncate(time.Microsecond), time.Microsecond))
 		}
 	}
-	r.End(c.Clock.Since(began).Truncate(time.Microsecond))
-	o.Shown(c.Clock.Since(began), r.Counts())
+	r.End(s.Clock.Since(began).Truncate(time.Microsecond))
+	o.Shown(s.Clock.Since(began), r.Counts())
 	return r.Notes(), cmp.Or(r.Err(), failed)
 }
