@@ -132,7 +132,7 @@ var importRules = []importRule{
 		because: "a plan with evictions consists of placements, and not the reverse",
 	},
 	{
-		from: []string{"pkg/scheduler/timeline"}, only: []string{"pkg/scheduler/api/..."},
+		from: []string{"pkg/scheduler/timeline"}, only: []string{"pkg/scheduler/api/...", "pkg/scheduler/internal/heap"},
 		because: "when a gang could start depends on nodes and the ends of tasks alone",
 	},
 	{

@@ -71,7 +71,7 @@ type fit struct {
 
 // New returns an empty plan.
 func New(m Model) *Plan {
-	return &Plan{Model: m, byNode: make([]*availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}}
+	return &Plan{Model: m, byNode: make([]*availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}, found: newFirst(0, compareFits)}
 }
 
 // Certainty returns what the starts depend on.
@@ -238,7 +238,7 @@ func (p *Plan) nodesFor(t *api.TaskInfo) []int {
 func (p *Plan) earliest(g Gang) int64 {
 	begin := p.Now
 	for _, tasks := range bySignature(g.Tasks) {
-		k := first[int64]{n: len(tasks), compare: cmp.Compare[int64]}
+		k := newFirst(len(tasks), cmp.Compare[int64])
 		for _, i := range p.nodesFor(tasks[0]) {
 			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
 				k.add(at)
@@ -255,7 +255,7 @@ func (p *Plan) earliest(g Gang) int64 {
 
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
 func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
-	k := first[int64]{n: missing.count, compare: cmp.Compare[int64]}
+	k := newFirst(missing.count, cmp.Compare[int64])
 	for _, i := range p.nodesFor(missing.task) {
 		for _, free := range p.available(i).fitTimes(missing.task, len(s.Tasks)+missing.count) {
 			if free > at {
@@ -344,7 +344,7 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 // fitsAt returns where tasks of one signature fit at a time, the best first, at most one for each task. Of equal ones, those
 // come first of the node where the fewest fit.
 func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
-	p.found = first[fit]{n: len(tasks), compare: compareFits, heap: p.found.heap[:0]}
+	p.found.reset(len(tasks))
 	for _, i := range p.nodesFor(tasks[0]) {
 		p.since = p.available(i).fitsSince(tasks[0], at, len(tasks), p.Now, p.since[:0])
 		for _, since := range p.since {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/heap"
 )
 
 // queue has the jobs of one queue that are left.
@@ -14,62 +15,59 @@ type queue struct {
 	info    *api.QueueInfo
 	compare func(a, b *api.JobInfo) int
 
-	parts    heap[*Part]        // that are not refused, by their first job
-	refused  heap[*Part]        // likewise
-	returned heap[*api.JobInfo] // those that were the current job before
+	parts    heap.Heap[*Part]        // that are not refused, by their first job
+	refused  heap.Heap[*Part]        // likewise
+	returned heap.Heap[*api.JobInfo] // those that were the current job before
 }
 
 func newQueue(info *api.QueueInfo, compare func(a, b *api.JobInfo) int) *queue {
 	byFirst := func(a, b *Part) int { return compare(a.Jobs[0], b.Jobs[0]) }
-	return &queue{
-		info: info, compare: compare, parts: heap[*Part]{compare: byFirst}, refused: heap[*Part]{compare: byFirst},
-		returned: heap[*api.JobInfo]{compare: compare},
-	}
+	return &queue{info: info, compare: compare, parts: heap.New(byFirst), refused: heap.New(byFirst), returned: heap.New(compare)}
 }
 
 func (q *queue) add(p *Part) {
 	if p.Refused {
-		q.refused.push(p)
+		q.refused.Push(p)
 	} else {
-		q.parts.push(p)
+		q.parts.Push(p)
 	}
 }
 
 // moveRefused moves parts that have been refused meanwhile, as far as they come first.
 func (q *queue) moveRefused() {
-	for !q.parts.empty() && q.parts.first().Refused {
-		p := q.parts.first()
-		q.parts.pop()
-		q.refused.push(p)
+	for q.parts.Len() > 0 && q.parts.First().Refused {
+		p := q.parts.First()
+		q.parts.Pop()
+		q.refused.Push(p)
 	}
 }
 
 // empty reports whether no job is left that could be placed.
 func (q *queue) empty() bool {
 	q.moveRefused()
-	return q.parts.empty() && q.returned.empty()
+	return q.parts.Len() == 0 && q.returned.Len() == 0
 }
 
 // best returns the best job of those that could be placed. The queue must not be empty.
 func (q *queue) best() *api.JobInfo {
 	switch {
-	case q.parts.empty():
-		return q.returned.first()
-	case !q.returned.empty() && q.compare(q.returned.first(), q.parts.first().Jobs[0]) < 0:
-		return q.returned.first()
+	case q.parts.Len() == 0:
+		return q.returned.First()
+	case q.returned.Len() > 0 && q.compare(q.returned.First(), q.parts.First().Jobs[0]) < 0:
+		return q.returned.First()
 	}
-	return q.parts.first().Jobs[0]
+	return q.parts.First().Jobs[0]
 }
 
 // refusedFirst reports whether a refused job is better than best.
 func (q *queue) refusedFirst() bool {
-	return !q.refused.empty() && q.compare(q.refused.first().Jobs[0], q.best()) < 0
+	return q.refused.Len() > 0 && q.compare(q.refused.First().Jobs[0], q.best()) < 0
 }
 
 // head returns the best of all jobs.
 func (q *queue) head() *api.JobInfo {
 	if q.refusedFirst() {
-		return q.refused.first().Jobs[0]
+		return q.refused.First().Jobs[0]
 	}
 	return q.best()
 }
@@ -77,11 +75,11 @@ func (q *queue) head() *api.JobInfo {
 // take takes out the best job, and returns its part; nil if it was returned before.
 func (q *queue) take() (*api.JobInfo, *Part) {
 	job := q.best()
-	if !q.returned.empty() && q.returned.first() == job {
-		q.returned.pop()
+	if q.returned.Len() > 0 && q.returned.First() == job {
+		q.returned.Pop()
 		return job, nil
 	}
-	p := q.parts.first()
+	p := q.parts.First()
 	advance(&q.parts, 1)
 	return job, p
 }
@@ -98,8 +96,8 @@ func (q *queue) takeFirst(n int) []*api.JobInfo {
 
 // skipAll takes out all refused jobs that are better than a job, or all if it is nil.
 func (q *queue) skipAll(before *api.JobInfo, skipped func([]*api.JobInfo)) {
-	for !q.refused.empty() {
-		jobs := q.refused.first().Jobs
+	for q.refused.Len() > 0 {
+		jobs := q.refused.First().Jobs
 		n := len(jobs)
 		if before != nil {
 			n, _ = slices.BinarySearchFunc(jobs, before, q.compare)
@@ -113,17 +111,17 @@ func (q *queue) skipAll(before *api.JobInfo, skipped func([]*api.JobInfo)) {
 
 // skip takes out jobs of the first refused part.
 func (q *queue) skip(n int, skipped func([]*api.JobInfo)) {
-	jobs := q.refused.first().Jobs[:n]
+	jobs := q.refused.First().Jobs[:n]
 	advance(&q.refused, n)
 	skipped(jobs)
 }
 
 // advance takes out jobs of the first part of a heap.
-func advance(parts *heap[*Part], n int) {
-	p := parts.first()
+func advance(parts *heap.Heap[*Part], n int) {
+	p := parts.First()
 	if p.Jobs = p.Jobs[n:]; len(p.Jobs) == 0 {
-		parts.pop()
+		parts.Pop()
 	} else {
-		parts.sink()
+		parts.Fix()
 	}
 }

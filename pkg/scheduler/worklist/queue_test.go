@@ -46,3 +46,11 @@ func TestFirstJobsAgainstSortedList(t *testing.T) {
 		}
 	})
 }
+
+func names(jobs []*api.JobInfo) []string {
+	var list []string
+	for _, j := range jobs {
+		list = append(list, string(j.ID))
+	}
+	return list
+}

@@ -163,7 +163,7 @@ func (l *List) first() (first, second *queue) {
 
 // Return puts a job back that may have another claim.
 func (l *List) Return(j *api.JobInfo) {
-	l.queues[j.Queue].returned.push(j)
+	l.queues[j.Queue].returned.Push(j)
 }
 
 // Refuse tells that the current job cannot be placed. If the jobs of its part are equal, the others are skipped.
