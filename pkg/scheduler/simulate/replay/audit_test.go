@@ -16,8 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/audit"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
@@ -27,27 +25,19 @@ func TestAccounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tr := randomTrace(t)
-		registry, err := builtin.NewRegistry()
+		in, err := newInput(tr, "count=3,cpu=3,nvidia.com/gpu=4")
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := conf.Default(registry.Catalog())
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes, err := trace.Nodes("count=3,cpu=3,nvidia.com/gpu=4")
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := in.Config
 		config.Actions, config.StarvationAfter = []string{"allocate", "backfill", "preempt"}, 20*time.Second
 		if rapid.Bool().Draw(t, "reclaim") {
 			config.Actions = []string{"reclaim", "allocate", "backfill", "preempt"}
 		}
-		r, err := newReplay(Input{Trace: tr, Nodes: nodes, Config: config, Registry: registry},
-			Options{
-				DefaultQueue: "default", GangGrace: time.Minute, EvictionGrace: 5 * time.Second, Record: true,
-				StartDelay: seconds(t, 3, "start delay"), Checkpoint: seconds(t, 10, "checkpoint"),
-			})
+		r, err := newReplay(in, Options{
+			DefaultQueue: "default", GangGrace: time.Minute, EvictionGrace: 5 * time.Second, Record: true,
+			StartDelay: seconds(t, 3, "start delay"), Checkpoint: seconds(t, 10, "checkpoint"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
@@ -57,28 +56,19 @@ func (*latestStarts) OnSessionClose(*framework.Session) {}
 
 // replay makes a replay that it follows.
 func (l *latestStarts) replay(tr *trace.Trace, nodes string, reservations conf.Reservations) (*replay, error) {
-	registry, err := builtin.NewRegistry()
+	in, err := newInput(tr, nodes)
 	if err != nil {
 		return nil, err
 	}
 	component := framework.ComponentSpec{Name: l.Name(), New: func(framework.Environment) (framework.Plugin, framework.Action) {
 		return l, nil
 	}}
-	if err = registry.AddComponent(component); err != nil {
-		return nil, err
-	}
-	config, err := conf.Default(registry.Catalog())
-	if err != nil {
-		return nil, err
-	}
-	list, err := trace.Nodes(nodes)
-	if err != nil {
+	if err = in.Registry.AddComponent(component); err != nil {
 		return nil, err
 	}
 	reservations.Window = 24 * time.Hour
-	config.StarvationAfter, config.Reservations = 0, reservations
-	r, err := newReplay(Input{Trace: tr, Nodes: list, Config: config, Registry: registry},
-		Options{DefaultQueue: "default", EvictionGrace: 5 * time.Second, Record: true})
+	in.Config.StarvationAfter, in.Config.Reservations = 0, reservations
+	r, err := newReplay(in, Options{DefaultQueue: "default", EvictionGrace: 5 * time.Second, Record: true})
 	if err == nil {
 		l.now = func() time.Duration { return r.clock.at }
 	}

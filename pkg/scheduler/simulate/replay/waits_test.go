@@ -11,8 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/builtin"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/simulate/trace"
 )
 
@@ -44,19 +42,11 @@ func TestReasonsOfManyJobs(t *testing.T) {
 			Request: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI)},
 		})
 	}
-	registry, err := builtin.NewRegistry()
+	in, err := newInput(tr, "1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := conf.Default(registry.Catalog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := trace.Nodes("1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newReplay(Input{Trace: tr, Nodes: nodes, Config: config, Registry: registry}, Options{DefaultQueue: "default", Record: true})
+	r, err := newReplay(in, Options{DefaultQueue: "default", Record: true})
 	if err != nil {
 		t.Fatal(err)
 	}
