@@ -227,14 +227,5 @@ func TestCompositeGroupIsEvicted(t *testing.T) {
 		return composites.condition("low", "DisruptionTarget", "True/PreemptionByScheduler", "the gang (2 pods) is being evicted by preempt for default/new")
 	})
 	h.must(composites.condition("low", "CompositePodGroupInitiallyScheduled", "True/Scheduled", ""))
-	h.eventually(func() error {
-		list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
-		ending := ""
-		for i := range list.Items {
-			if list.Items[i].DeletionTimestamp != nil {
-				ending += list.Items[i].Name + " "
-			}
-		}
-		return errors.Join(err, difference("a-0 b-0 ", ending))
-	})
+	h.eventually(func() error { return h.ending("a-0", "b-0") })
 }

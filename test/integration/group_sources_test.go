@@ -159,13 +159,23 @@ func (a otherAPI) onlyStatus(namespace, name string) {
 
 // bound compares the names of the pods of a namespace that have a node.
 func (h *harness) bound(namespace string, want ...string) error {
+	return h.pods(namespace, func(p *corev1.Pod) bool { return p.Spec.NodeName != "" }, want)
+}
+
+// ending compares the names of the pods of the test that are being deleted.
+func (h *harness) ending(want ...string) error {
+	return h.pods(namespace, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }, want)
+}
+
+// pods compares the names of some pods of a namespace.
+func (h *harness) pods(namespace string, which func(*corev1.Pod) bool, want []string) error {
 	list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	var got []string
 	for i := range list.Items {
-		if list.Items[i].Spec.NodeName != "" {
+		if which(&list.Items[i]) {
 			got = append(got, list.Items[i].Name)
 		}
 	}
@@ -562,16 +572,7 @@ func TestNativeGroupIsEvicted(t *testing.T) {
 		return native.condition("low", "DisruptionTarget", "True/PreemptionByScheduler", "the gang (3 pods) is being evicted by preempt for default/new")
 	})
 	h.must(native.condition("low", "PodGroupScheduled", "True/Scheduled", ""))
-	h.eventually(func() error {
-		list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
-		ending := ""
-		for i := range list.Items {
-			if list.Items[i].DeletionTimestamp != nil {
-				ending += list.Items[i].Name + " "
-			}
-		}
-		return errors.Join(err, difference("low-0 low-1 low-2 ", ending))
-	})
+	h.eventually(func() error { return h.ending("low-0", "low-1", "low-2") })
 }
 
 // groupOfJob returns the name of the native group that a Job has created.

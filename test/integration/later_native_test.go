@@ -139,7 +139,7 @@ func (s extensionServer) merged(ctx context.Context, target string, patch []byte
 			Conditions []metav1.Condition `json:"conditions"`
 		} `json:"status"`
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return nil, err
 	}
