@@ -41,22 +41,31 @@ func Measures() []Measure {
 
 // WriteMeasures writes the measures of runs side by side.
 func WriteMeasures(w io.Writer, runs []*Run) error {
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		names[i] = r.Name
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range runs {
-		fmt.Fprintf(t, "\t%s", r.Name)
-	}
-	fmt.Fprintln(t)
-	for _, m := range Measures() {
-		fmt.Fprint(t, m.Name)
-		for _, r := range runs {
-			fmt.Fprintf(t, "\t%s", m.Word(m.Of(&r.Summary)))
-		}
-		fmt.Fprintln(t)
-	}
+	writeMeasures(t, names, func(m Measure, i int) string { return m.Word(m.Of(&runs[i].Summary)) })
 	if len(runs) > 0 {
 		fmt.Fprintf(t, "\nGangs have %d %s or more.\n", runs[0].Summary.GangSize, runs[0].Summary.SizeUnit)
 	}
 	return t.Flush()
+}
+
+// writeMeasures writes the names of columns and a row for each measure.
+func writeMeasures(t *tabwriter.Writer, columns []string, cell func(m Measure, column int) string) {
+	for _, c := range columns {
+		fmt.Fprintf(t, "\t%s", c)
+	}
+	fmt.Fprintln(t)
+	for _, m := range Measures() {
+		fmt.Fprint(t, m.Name)
+		for i := range columns {
+			fmt.Fprintf(t, "\t%s", cell(m, i))
+		}
+		fmt.Fprintln(t)
+	}
 }
 
 // Sweep is what a key of the policy changes.
@@ -147,19 +156,13 @@ func (r *Replicas) Spread(m Measure) Spread {
 
 // WriteReplicas writes the spread of each measure, with a column for each policy.
 func WriteReplicas(w io.Writer, list []*Replicas) error {
+	policies := make([]string, len(list))
+	for i, r := range list {
+		policies[i] = r.Policy
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nMean (least to most) of %d replicas", len(list[0].Summaries))
-	for _, r := range list {
-		fmt.Fprintf(t, "\t%s", r.Policy)
-	}
-	fmt.Fprintln(t)
-	for _, m := range Measures() {
-		fmt.Fprint(t, m.Name)
-		for _, r := range list {
-			fmt.Fprintf(t, "\t%s", r.Spread(m).Word(m))
-		}
-		fmt.Fprintln(t)
-	}
+	writeMeasures(t, policies, func(m Measure, i int) string { return list[i].Spread(m).Word(m) })
 	return t.Flush()
 }
 
