@@ -93,7 +93,7 @@ func (d *degraded) gangs(ssn *framework.Session) []*api.JobInfo {
 // replace evicts a gang if that lets another one start, a degraded one or one that waits.
 func replace(ssn *framework.Session, gang *api.JobInfo, degraded []*api.JobInfo) bool {
 	unit, ok := unitOf(ssn, gang)
-	if !ok {
+	if !ok || gang.Group.IsNonPreemptable(gang.Priority) || !ssn.Cluster().BudgetsAllow(unit) {
 		return false
 	}
 	defer ssn.ActivateReservation(nil)
@@ -115,19 +115,6 @@ func replace(ssn *framework.Session, gang *api.JobInfo, degraded []*api.JobInfo)
 		stmt.Discard()
 	}
 	return false
-}
-
-// unitOf returns all that the gang holds, and whether all of it may be evicted.
-func unitOf(ssn *framework.Session, gang *api.JobInfo) (unit api.Unit, evictable bool) {
-	var tasks []*api.TaskInfo
-	for _, t := range gang.Tasks {
-		if t.Evictable() && !ssn.NonEvictable(t) {
-			tasks = append(tasks, t)
-		}
-	}
-	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return api.CompareAge(a.Created, b.Created, a.Key, b.Key) })
-	unit = api.NewUnit(gang, tasks)
-	return unit, !gang.Group.IsNonPreemptable(gang.Priority) && len(tasks) == int(gang.Holding()) && ssn.Cluster().BudgetsAllow(unit)
 }
 
 // preemptors lists the gangs that could start instead, in job order, degraded ones first.

@@ -22,6 +22,18 @@ func claimOf(ssn *framework.Session, j *api.JobInfo) *api.Claim {
 	return worklist.Claim(ssn, j, tasks)
 }
 
+// unitOf returns all that a job holds, the oldest first. It reports false if that is nothing, or if some of it must not be evicted.
+func unitOf(ssn *framework.Session, j *api.JobInfo) (api.Unit, bool) {
+	var tasks []*api.TaskInfo
+	for _, t := range j.Tasks {
+		if t.Evictable() && !ssn.NonEvictable(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return api.CompareAge(a.Created, b.Created, a.Key, b.Key) })
+	return api.NewUnit(j, tasks), len(tasks) > 0 && len(tasks) == int(j.Holding())
+}
+
 // gangOf describes the gang of a job to a plan. It reports false if the gang is complete, or if the search for nodes
 // depends on other pods or on volumes. Its resources are taken for a margin longer than it runs.
 func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timeline.Gang, bool) {

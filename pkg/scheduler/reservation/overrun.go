@@ -11,7 +11,6 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/preemption"
 )
 
 // OverrunName is the name of the action that evicts jobs at their limits, in logs and metrics.
@@ -40,16 +39,22 @@ func (*overrun) OnSessionOpen(*framework.Session) {}
 
 func (*overrun) OnSessionClose(*framework.Session) {}
 
-// Execute evicts the jobs whose limits have passed, each in a statement of its own, and asks for a session at the next limit.
+// Execute evicts the jobs whose limits have passed.
 func (o *overrun) Execute(ctx context.Context, ssn *framework.Session) error {
 	for _, j := range o.follow(ssn) {
-		switch limit := time.Unix(0, j.Started+int64(j.RunTime.Maximum)); {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case ssn.Now.Before(limit):
+		}
+		// 1. Ask for a session when the next limit passes.
+		limit := time.Unix(0, j.Started+int64(j.RunTime.Maximum))
+		if ssn.Now.Before(limit) {
 			ssn.WakeAt(limit)
-		default:
-			evictAll(ssn, j)
+			continue
+		}
+
+		// 2. Evict all that the job holds, unless some of it must not be evicted.
+		if unit, ok := unitOf(ssn, j); ok {
+			evict(ssn, unit)
 		}
 	}
 	return ctx.Err()
@@ -92,74 +97,11 @@ func (o *overrun) see(j *api.JobInfo) {
 	}
 }
 
-// evictAll evicts all that a job holds, unless some of it must not be evicted.
-func evictAll(ssn *framework.Session, j *api.JobInfo) {
-	var tasks []*api.TaskInfo
-	for _, t := range j.Tasks {
-		if t.Evictable() && !ssn.NonEvictable(t) {
-			tasks = append(tasks, t)
-		}
-	}
-	if len(tasks) == 0 || len(tasks) < int(j.Holding()) {
-		return
-	}
-	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return api.CompareAge(a.Created, b.Created, a.Key, b.Key) })
+// evict evicts a job that has exceeded its limit, in a statement of its own.
+func evict(ssn *framework.Session, u api.Unit) {
 	stmt := ssn.Statement()
-	for _, t := range tasks {
-		stmt.Evict(t, j, api.Overran)
+	for _, t := range u.Tasks {
+		stmt.Evict(t, u.Job, api.Overran)
 	}
 	stmt.Commit()
-}
-
-// exceedsLimit reports whether a job has run for longer than its limit and may be evicted for a gang whose planned start
-// depends on its end.
-func exceedsLimit(j *api.JobInfo, now int64) bool {
-	return j.RunTime.OnOverrun != api.OverrunIgnore && j.RunTime.Maximum > 0 && j.Started > 0 && j.Started+int64(j.RunTime.Maximum) <= now
-}
-
-// due returns the jobs whose start was planned in the last session, and has come, in the order in which they were planned.
-func (p *planned) due(ssn *framework.Session) (jobs []*api.JobInfo) {
-	for _, one := range p.jobs {
-		if j := ssn.Cluster().Jobs()[one.id]; one.at <= ssn.Now.UnixNano() && j != nil && ssn.Backlog().IsOpen(j) {
-			jobs = append(jobs, j)
-		}
-	}
-	return jobs
-}
-
-// evictFor evicts jobs that have exceeded their limits for gangs whose start has come: the starts were planned for these
-// limits. A gang that fits without evictions is left to allocate. Whatever is evicted has run for as long as it declared, so
-// its priority and queue do not count; and each is evicted at most once for each time that it starts.
-func (p *planned) evictFor(due []*api.JobInfo) {
-	p.evicting = true
-	defer func() { p.evicting = false }()
-	for _, j := range due {
-		p.ssn.ActivateReservation(j)
-		claim := claimOf(p.ssn, j)
-		if claim == nil {
-			continue
-		}
-		stmt, now := p.ssn.Statement(), p.ssn.Now.UnixNano()
-		if preemption.New(p.ssn).Plan(stmt, claim, preemption.Rules{
-			Cause:        api.Overran,
-			VictimQueues: p.ssn.Cluster().SortedQueues,
-			IsCandidate:  func(other *api.JobInfo) bool { return other != j && exceedsLimit(other, now) },
-			Admits: func(_ *api.Claim, u api.Unit) bool {
-				return !slices.ContainsFunc(u.Tasks, p.ssn.NonEvictable)
-			},
-		}) {
-			stmt.Commit()
-		}
-	}
-	if len(due) > 0 {
-		p.ssn.ActivateReservation(nil)
-	}
-}
-
-// evictionAllowed reports whether preempt and reclaim may evict for a job: not if its start is so near that evictions would not
-// help, because what it waits for ends by itself. A job whose start has come, and that waits still, waits for something else,
-// such as a cap.
-func (p *planned) evictionAllowed(j *api.JobInfo) bool {
-	i, now := p.indexOf(j), p.ssn.Now.UnixNano()
-	return i < 0 || p.evicting || p.order[i].At <= now || p.order[i].At > now+int64(p.PreemptionDelay)
 }

@@ -39,6 +39,7 @@ type planned struct {
 	first         *api.QueueInfo                  // of the first job that could not be placed
 	open          []bool                          // which starts of order are open for the current job
 	stale         bool                            // the model has changed since nodes were chosen
+	placed        bool                            // the model has changed since the session was opened
 	holds         bool
 	held          []*api.Reservation
 	capacity      map[capacityKey]int64
@@ -48,7 +49,8 @@ type planned struct {
 	blocked map[*api.JobInfo]int64
 	// evicting is set while jobs that have exceeded their limits are evicted.
 	evicting bool
-	// expected are the starts by the expected ends of tasks, if these are others than those of the plan.
+	// expected are the starts by the expected ends of tasks, if these are others than those of the plan. While a session
+	// places jobs, they are those of before: a plan of their own after each placement would cost as much as the one by limits.
 	expected map[*api.JobInfo]int64
 }
 
@@ -76,7 +78,7 @@ func (p *planned) opened(ssn *framework.Session, releaseOthers func()) {
 	p.unknown, p.blocked = map[*api.JobInfo]bool{}, map[*api.JobInfo]int64{}
 	p.followJobs()
 	ssn.AddCommittedFn(StarvationName, func([]api.Decision, bool) {
-		p.stale = true
+		p.stale, p.placed = true, true
 		clear(p.capacity)
 	})
 }
@@ -271,6 +273,9 @@ func (p *planned) release() {
 // have changed.
 func (p *planned) close() (changed bool) {
 	p.release()
+	if p.plan != nil && p.placed {
+		p.expect()
+	}
 	p.explain()
 	before := p.jobs
 	p.jobs = nil

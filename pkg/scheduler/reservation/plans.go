@@ -161,9 +161,7 @@ func (p *planned) refresh() {
 			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, placements: s.Placements})
 		}
 	}
-	if p.plan.Choose() {
-		p.expect()
-	} else {
+	if !p.plan.Choose() {
 		p.planAll(jobs)
 	}
 	p.hold()
