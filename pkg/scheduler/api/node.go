@@ -60,6 +60,9 @@ type NodeInfo struct {
 	// Generation changes when anything on the node does. No value is used twice, so it also
 	// distinguishes a node from its predecessor at the same Index.
 	Generation uint64
+	// OwnGeneration is the Generation of the last change but those of Reserved and ReservedFor, which change and change back
+	// in each session.
+	OwnGeneration uint64
 	// UnavailableFrom is when the node is not available any more, in nanoseconds since 1970; 0: never.
 	UnavailableFrom int64
 	// Tasks are all pods on the node, and those placed on it, by id.
@@ -138,7 +141,17 @@ func (n *NodeInfo) InsufficientDimension(t *TaskInfo, when When) int {
 	if when == Now && n.idleIsAvailable() {
 		return t.Request.InsufficientDimension(n.Idle)
 	}
-	return t.Request.InsufficientDimension(n.Available(t.Priority, when))
+	for d := len(t.Request) - 1; d >= fixedDimensions; d-- {
+		if asked := t.Request[d]; asked > 0 && asked > n.availableIn(d, t.Priority, when) {
+			return d
+		}
+	}
+	for d, asked := range t.Request[:min(len(t.Request), fixedDimensions)] {
+		if asked > 0 && asked > n.availableIn(d, t.Priority, when) {
+			return d
+		}
+	}
+	return -1
 }
 
 // MissingDimension returns the dimension of a request of which the node has none, even if no pod runs there: an extended
@@ -166,13 +179,13 @@ func (n *NodeInfo) Shortfall(t *TaskInfo) Resource {
 // Deficit measures how far t is from fitting now: for each dimension the part of the request that is missing on the
 // node, in thousandths, rounded up, and added up; at most 1000 per dimension. Zero if t fits.
 func (n *NodeInfo) Deficit(t *TaskInfo) int64 {
-	free := n.Idle
-	if !n.idleIsAvailable() {
-		free = n.Available(t.Priority, Now)
-	}
-	deficit := int64(0)
+	deficit, whole := int64(0), n.idleIsAvailable()
 	for i, asked := range t.Request {
-		switch there := free.At(i); {
+		there := n.Idle.At(i)
+		if !whole {
+			there = n.availableIn(i, t.Priority, Now)
+		}
+		switch {
 		case asked <= there || asked <= 0:
 		case there <= 0: // most nodes of a full cluster: no need to divide
 			deficit += 1000
@@ -190,12 +203,13 @@ func (n *NodeInfo) FitsWithoutForeignPods(t *TaskInfo) bool {
 	if n.Foreign.IsZero() {
 		return false
 	}
-	free := n.Idle
-	if !n.idleIsAvailable() {
-		free = n.Available(t.Priority, Now)
-	}
+	whole := n.idleIsAvailable()
 	for i := len(t.Request) - 1; i >= 0; i-- {
-		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(free.At(i), n.Foreign.At(i)) {
+		there := n.Idle.At(i)
+		if !whole {
+			there = n.availableIn(i, t.Priority, Now)
+		}
+		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(there, n.Foreign.At(i)) {
 			return false
 		}
 	}
@@ -213,25 +227,34 @@ func (n *NodeInfo) idleIsAvailable() bool {
 // being released first and, where that does not suffice, from what is idle. Resources being released on a
 // node that is not Ready do not count: when its pods will end is unknown.
 func (n *NodeInfo) Available(priority int32, when When) Resource {
-	free := n.Idle.Clone()
+	dims := max(len(n.Idle), len(n.Pipelined), len(n.Reserved), len(n.Releasing))
+	for _, t := range n.Nominated {
+		dims = max(dims, len(t.Request))
+	}
+	free := make(Resource, dims)
+	for d := range free {
+		free[d] = n.availableIn(d, priority, when)
+	}
+	return free
+}
+
+// availableIn returns one dimension of Available.
+func (n *NodeInfo) availableIn(d int, priority int32, when When) int64 {
+	free := n.Idle.At(d)
 	for _, t := range n.Nominated {
 		if t.Priority >= priority {
-			free.Sub(t.Request)
+			free = saturatingSub(free, t.Request.At(d))
 		}
 	}
-	committed := n.Pipelined
-	if !n.Reserved.IsZero() {
-		committed = committed.Plus(n.Reserved)
-	}
+	committed := saturatingAdd(n.Pipelined.At(d), n.Reserved.At(d))
 	if n.Ready() {
 		if when == Future {
-			free.Add(n.Releasing)
+			free = saturatingAdd(free, n.Releasing.At(d))
 		} else {
-			committed = committed.beyond(n.Releasing)
+			committed = max(saturatingSub(committed, n.Releasing.At(d)), 0)
 		}
 	}
-	free.Sub(committed)
-	return free
+	return saturatingSub(free, committed)
 }
 
 // HasReleasing reports whether anything is being released here.
