@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
 	"runtime"
 	"runtime/pprof"
 	"time"
@@ -174,12 +175,12 @@ func (b benchmark) figure(c cycle, name string) string {
 	return b.name + "/" + name
 }
 
-// cycle applies the update and runs one cycle. The name of the benchmark labels the samples of a CPU profile.
+// cycle applies the update and runs one cycle. The names of the benchmark and of the cycle label the samples of a CPU profile.
 func (r *trial) cycle(c cycle, i int, update *fixture, profile *framework.Profile) (cost, error) {
 	// Recording must not be measured: in full size, copying the list takes tens of milliseconds.
 	took, effects := newCost(), &effects{decisions: make([]api.Decision, 0, len(r.fixture.pods)-r.fixture.running)}
 	timed := func(step string, do func(context.Context)) {
-		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", r.name, "step", step), do) })
+		took.measure(step, func() { pprof.Do(r.ctx, pprof.Labels("decide", path.Join(r.name, c.name), "step", step), do) })
 	}
 	timed("apply", func(context.Context) { update.applyTo(r.model) })
 	if r.model.Generations().Model == r.generation { // the scheduler opens no session either
