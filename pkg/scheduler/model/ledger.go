@@ -209,7 +209,7 @@ func (l Ledger) Unreserve(r *api.Reservation) {
 
 func (l Ledger) touchReserved(n *api.NodeInfo) {
 	l.c.Events().changed()
-	l.c.nodes.touch(n)
+	l.c.nodes.touchReserved(n)
 }
 
 // atMost returns the smaller of request and available in each dimension, at least zero.

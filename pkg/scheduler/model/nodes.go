@@ -72,6 +72,12 @@ func (nt *nodeTable) release(n *api.NodeInfo) {
 
 // touch notes that accounts of n changed.
 func (nt *nodeTable) touch(n *api.NodeInfo) {
+	n.OwnGeneration = nt.generations.Model
+	nt.touchReserved(n)
+}
+
+// touchReserved notes that what is reserved of n changed, and nothing else.
+func (nt *nodeTable) touchReserved(n *api.NodeInfo) {
 	n.Generation = nt.generations.Model
 	if n.Exists() {
 		nt.changes.Add(n.Index)

@@ -51,8 +51,9 @@ func (r *Readings) Invalidate(index int) {
 // reading is what becomes free on a node as time passes.
 type reading struct {
 	node       *api.NodeInfo
-	generation uint64 // of the node, when it was read
-	now        int64  // when it was read
+	generation uint64       // NodeInfo.OwnGeneration when it was read
+	reserved   api.Resource // likewise
+	now        int64        // when it was read
 	certainty  Certainty
 	free       api.Resource // now; may be negative
 	releases   []release    // in the order of time, all of them later than now
@@ -72,7 +73,7 @@ type release struct {
 
 // holds reports whether the reading is that of the node as it is now.
 func (r *reading) holds(n *api.NodeInfo, now int64) bool {
-	if r.node != n || r.generation != n.Generation {
+	if r.node != n || r.generation != n.OwnGeneration || !r.reserved.Equal(n.Reserved) {
 		return false
 	}
 	return now == r.now || r.certainty&Moving == 0 && (len(r.releases) == 0 || now < r.releases[0].at)
@@ -80,7 +81,8 @@ func (r *reading) holds(n *api.NodeInfo, now int64) bool {
 
 // read reads a node. Resources that are nominated for pods of other schedulers, or reserved, do not become free.
 func (r *reading) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) (int64, Certainty)) {
-	r.node, r.generation, r.now, r.certainty, r.signature = n, n.Generation, now, 0, nil
+	r.node, r.generation, r.now, r.certainty, r.signature = n, n.OwnGeneration, now, 0, nil
+	r.reserved = append(r.reserved[:0], n.Reserved...)
 	r.free = n.Available(math.MinInt32, api.Future)
 	r.releases = r.releases[:0]
 	if n.Ready() {
