@@ -15,7 +15,9 @@ import (
 // item is ordered by its rank, and otherwise by its number.
 type item struct{ Rank, Number int }
 
-func compare(a, b item) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Number, b.Number)) }
+func compare(a, b item) int {
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Number, b.Number))
+}
 
 // TestAgainstSortedList requires that a heap gives out what a sorted list would.
 func TestAgainstSortedList(t *testing.T) {
