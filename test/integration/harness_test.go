@@ -38,7 +38,7 @@ const (
 	infeasible  = 40 * time.Second
 )
 
-// harness is a cluster of its own for one case, with at most one scheduler at a time. Clients
+// harness is a cluster for one case, with at most one scheduler at a time. Clients
 // are an administrator's; the scheduler has only its own account.
 type harness struct {
 	t       *testing.T
@@ -53,7 +53,7 @@ type harness struct {
 	restarted bool                 // the API server: one that has just been started has not read all roles yet
 }
 
-// newHarness starts a cluster and installs config/ there. The test runs beside others.
+// newHarness returns a cluster with nothing but config/. The test runs beside others.
 func newHarness(t *testing.T, o cluster.Options) *harness {
 	t.Helper()
 	if testing.Short() {
@@ -61,19 +61,14 @@ func newHarness(t *testing.T, o cluster.Options) *harness {
 	}
 	t.Parallel()
 	h := &harness{t: t, ctx: t.Context(), dir: t.TempDir()}
-	var err error
-	h.cluster, err = cluster.Start(h.ctx, o)
+	c, err := takeCluster(h.ctx, o)
 	h.must(err)
-	t.Cleanup(func() {
-		if err = h.cluster.Stop(); err != nil {
-			t.Errorf("stopping the cluster: %v", err)
-		}
-	})
+	h.cluster = c.Cluster
+	t.Cleanup(func() { c.giveBack(t) })
 	h.client, err = kubernetes.NewForConfig(h.cluster.RESTConfig())
 	h.must(err)
 	h.batch, err = versioned.NewForConfig(h.cluster.RESTConfig())
 	h.must(err)
-	h.must(scheduler.Install(h.ctx, h.cluster))
 	h.view, err = newObserver(h.ctx, h.client, h.batch)
 	h.must(err)
 	return h

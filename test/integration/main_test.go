@@ -5,7 +5,7 @@
 // built with the race detector, under its own service account and with the roles that are
 // shipped, on a local cluster with simulated kubelets that admit pods as real ones do.
 //
-// Every case has a cluster of its own. It states the objects before the scheduler starts, the
+// Every case has a cluster for itself, which an earlier case may have used (see clusters). It states the objects before the scheduler starts, the
 // stable state that the cluster reaches, and the changes after that. A stable state is described
 // with one line for each job, see observer.snapshot. After every step the invariants are
 // checked too (see observer.invariants), and at the end the scheduler must stop with code 0 and
@@ -35,7 +35,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := stopClusters(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping a cluster:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // prepare builds what the cases share, so that none of them waits for it.
