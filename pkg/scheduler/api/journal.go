@@ -3,8 +3,8 @@
 
 package api
 
-// Journal lists the indexes of changed nodes, or of changed jobs, in the order of their changes. It belongs to the
-// model; what is derived from nodes or jobs follows it with a JournalReader.
+// Journal lists the indexes of changed nodes, or of changed jobs, in the order of their changes. Those of the model belong to
+// it; what is derived from nodes or jobs follows them with a JournalReader.
 //
 // A change of a node appends one entry, so that an index may be repeated. The journal is bounded: when it is
 // full it drops the older half of its entries. Positions count all entries that were ever appended, also
@@ -17,7 +17,7 @@ type Journal struct {
 // journalLimit bounds the number of entries.
 const journalLimit = 1 << 16
 
-// Add appends a node or a job. Only package model calls it.
+// Add appends a node or a job. Only the package that the journal belongs to calls it.
 func (j *Journal) Add(index int) {
 	if len(j.entries) >= journalLimit {
 		half := len(j.entries) / 2

@@ -61,7 +61,7 @@ func New(cluster Cluster, dims *api.Dimensions) *Index {
 	x.capacity = capacityIndex{feasible: &x.feasible}
 	x.available = availableIndex{feasible: &x.feasible}
 	x.releasing = releasingIndex{cluster: cluster}
-	x.verdicts = verdictIndex{feasible: &x.feasible, known: map[verdictKey]*nodeVerdicts{}}
+	x.verdicts = verdictIndex{feasible: &x.feasible, known: map[verdictKey]*nodeVerdicts{}, changes: netChanges{cluster: cluster}}
 	x.total = totalIndex{feasible: &x.feasible}
 	return x
 }

@@ -24,6 +24,7 @@ type verdictIndex struct {
 	feasible *feasibleIndex
 	known    map[verdictKey]*nodeVerdicts
 	unfits   unfitCache
+	changes  netChanges
 }
 
 // verdictKey is what makes tasks equal in their verdicts, if these depend on single nodes alone.
@@ -35,7 +36,7 @@ type verdictKey struct {
 
 // nodeVerdicts are the verdicts for one kind of task.
 type nodeVerdicts struct {
-	reader    api.JournalReader // of NodeChanges
+	reader    api.JournalReader // of netChanges
 	available NodeSet
 	verdicts  []int16 // by node index
 	refusals  []refusal
@@ -133,7 +134,7 @@ func (x *verdictIndex) unfit(t *api.TaskInfo, n *api.NodeInfo, feasible *NodeSet
 // update examines the nodes that have changed.
 func (v *nodeVerdicts) update(x *verdictIndex, t *api.TaskInfo) {
 	v.used = true
-	journal := x.feasible.cluster.NodeChanges()
+	journal := x.changes.read()
 	if v.reader.UpToDate(journal) {
 		return
 	}
