@@ -6,7 +6,6 @@ package reservation
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -44,9 +43,10 @@ type planned struct {
 	held          []*api.Reservation
 	capacity      map[capacityKey]int64
 	// unknown are the gangs whose start was looked for and is not known, and blocked those that did not fit on what is
-	// reserved for others, with the first start that they would delay.
+	// reserved for others, with the first start that they would delay; tried are the latter in the order of the session.
 	unknown map[*api.JobInfo]bool
 	blocked map[*api.JobInfo]int64
+	tried   []*api.JobInfo
 	// evicting is set while jobs that have exceeded their limits are evicted.
 	evicting bool
 	// expected are the starts by the expected ends of tasks, if these are others than those of the plan. While a session
@@ -177,7 +177,9 @@ func (p *planned) activate(current *api.JobInfo) {
 		}
 		open[i] = current != nil && (mayUse(p.ssn, current, s.Job) || p.endsBefore(current, start))
 		if at, known := p.blocked[current]; current != nil && !open[i] && (!known || start < at) {
-			p.blocked[current] = start
+			if p.blocked[current] = start; !known {
+				p.tried = append(p.tried, current)
+			}
 		}
 	}
 	if p.holds && slices.Equal(open, p.open) {
@@ -305,10 +307,9 @@ func (p *planned) explain() {
 			p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
 		}
 	}
-	blocked := slices.SortedFunc(maps.Keys(p.blocked), func(a, b *api.JobInfo) int { return strings.Compare(a.Key, b.Key) })
-	for _, j := range blocked {
-		at := p.blocked[j]
-		if run := at - int64(p.Margin) - p.plan.Now; run > 0 && p.couldFit(j) {
+	for _, j := range p.tried {
+		at, blocked := p.blocked[j]
+		if run := at - int64(p.Margin) - p.plan.Now; blocked && run > 0 && p.couldFit(j) {
 			p.explainJob(j, func(v *api.Verdict) { v.Backfill = api.BackfillAdvice{RunTime: time.Duration(run), Until: at} })
 		}
 	}
