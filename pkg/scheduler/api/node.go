@@ -142,12 +142,12 @@ func (n *NodeInfo) InsufficientDimension(t *TaskInfo, when When) int {
 		return t.Request.InsufficientDimension(n.Idle)
 	}
 	for d := len(t.Request) - 1; d >= fixedDimensions; d-- {
-		if asked := t.Request[d]; asked > 0 && asked > n.availableIn(d, t.Priority, when) {
+		if asked := t.Request[d]; asked > 0 && asked > n.AvailableIn(d, t.Priority, when) {
 			return d
 		}
 	}
 	for d, asked := range t.Request[:min(len(t.Request), fixedDimensions)] {
-		if asked > 0 && asked > n.availableIn(d, t.Priority, when) {
+		if asked > 0 && asked > n.AvailableIn(d, t.Priority, when) {
 			return d
 		}
 	}
@@ -183,7 +183,7 @@ func (n *NodeInfo) Deficit(t *TaskInfo) int64 {
 	for i, asked := range t.Request {
 		there := n.Idle.At(i)
 		if !whole {
-			there = n.availableIn(i, t.Priority, Now)
+			there = n.AvailableIn(i, t.Priority, Now)
 		}
 		switch {
 		case asked <= there || asked <= 0:
@@ -207,7 +207,7 @@ func (n *NodeInfo) FitsWithoutForeignPods(t *TaskInfo) bool {
 	for i := len(t.Request) - 1; i >= 0; i-- {
 		there := n.Idle.At(i)
 		if !whole {
-			there = n.availableIn(i, t.Priority, Now)
+			there = n.AvailableIn(i, t.Priority, Now)
 		}
 		if asked := t.Request[i]; asked > 0 && asked > saturatingAdd(there, n.Foreign.At(i)) {
 			return false
@@ -233,13 +233,13 @@ func (n *NodeInfo) Available(priority int32, when When) Resource {
 	}
 	free := make(Resource, dims)
 	for d := range free {
-		free[d] = n.availableIn(d, priority, when)
+		free[d] = n.AvailableIn(d, priority, when)
 	}
 	return free
 }
 
-// availableIn returns one dimension of Available.
-func (n *NodeInfo) availableIn(d int, priority int32, when When) int64 {
+// AvailableIn returns one dimension of Available.
+func (n *NodeInfo) AvailableIn(d int, priority int32, when When) int64 {
 	free := n.Idle.At(d)
 	for _, t := range n.Nominated {
 		if t.Priority >= priority {

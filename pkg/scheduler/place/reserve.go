@@ -135,37 +135,61 @@ func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 	class := r.ssn.Cluster().ClassOf(t)
 	k := reservedKind{kind{class, t.Priority, api.Future}, t.Job}
 	if r.kinds[k] == nil || r.domain != nil || !class.NodeLocal() {
-		r.kinds[k] = newCandidates(r.ssn, &r.seen, t, r.wait, soonest, anywhere)
+		previous := r.previous(t.Job)
+		measure := func(t *api.TaskInfo, n *api.NodeInfo) (wait, bool) { return r.wait(t, n, previous) }
+		r.kinds[k] = newCandidates(r.ssn, &r.seen, t, measure, soonest, anywhere)
 	}
 	return r.kinds[k].best(t)
 }
 
-// wait is the measure of nodes that could ever hold one more task.
-func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo) (w wait, ok bool) {
+// wait is the measure of nodes that could ever hold one more task. All nodes are measured in each session with a gang that has
+// waited for long, so it makes no vectors.
+func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo, previous Placements) (w wait, ok bool) {
 	if !n.Ready() || n.Node.Spec.Unschedulable || r.domain != nil && !r.domain(n) {
 		return w, false
 	}
-	most := n.Allocatable.Minus(n.Foreign).Minus(n.Pipelined) // that could be free
-	chosen := 0
-	for _, other := range n.Tasks {
-		switch {
-		case other.Signature == t.Signature && other.Job == t.Job && other.Status == api.Pipelined:
-			chosen++
-		case other.Job == t.Job && other.Status.Holding():
-			most.Sub(other.Request)
-		case other.Job != nil && other.Status != api.Pipelined && other.Status != api.Releasing:
-			w.members++
+	own := ownOn(n, t)
+	for d, asked := range t.Request {
+		if asked > 0 && asked > n.Allocatable.At(d)-n.Foreign.At(d)-n.Pipelined.At(d)-own.held.At(d) {
+			return w, false // not even if all other members were gone
 		}
 	}
-	if !t.Request.Fits(most) || r.ssn.Predicate(t, n, api.Future) != nil {
+	if r.ssn.Predicate(t, n, api.Future) != nil {
 		return w, false
 	}
-	available := n.Available(t.Priority, api.Future)
+	w.members = int(n.Members.At(api.Pods)) - own.holding
 	for d, asked := range t.Request {
-		if share := (api.Share{Part: asked - available.At(d), Whole: asked}); asked > 0 && share.Compare(w.missing) > 0 {
+		if asked <= 0 {
+			continue
+		}
+		if share := (api.Share{Part: asked - n.AvailableIn(d, t.Priority, api.Future), Whole: asked}); share.Compare(w.missing) > 0 {
 			w.missing = share
 		}
 	}
-	w.other = w.missing.Part > 0 && chosen >= r.previous(t.Job)[Placement{Node: n.Name, Signature: t.Signature}]
+	w.other = w.missing.Part > 0 && own.chosen >= previous[Placement{Node: n.Name, Signature: t.Signature}]
 	return w, true
+}
+
+// ownTasks are those of the same job on a node.
+type ownTasks struct {
+	held            api.Resource
+	holding, chosen int // chosen are pipelined, and of the same signature
+}
+
+// ownOn returns the tasks of the job of t on a node.
+func ownOn(n *api.NodeInfo, t *api.TaskInfo) (own ownTasks) {
+	if t.Job.Holding() == 0 && t.Job.Count(api.Pipelined) == 0 { // most gangs that wait
+		return own
+	}
+	for _, other := range n.Tasks {
+		switch {
+		case other.Job != t.Job:
+		case other.Status.Holding():
+			own.held.Add(other.Request)
+			own.holding++
+		case other.Status == api.Pipelined && other.Signature == t.Signature:
+			own.chosen++
+		}
+	}
+	return own
 }
