@@ -138,6 +138,7 @@ func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 		previous := r.previous(t.Job)
 		measure := func(t *api.TaskInfo, n *api.NodeInfo) (wait, bool) { return r.wait(t, n, previous) }
 		r.kinds[k] = newCandidates(r.ssn, &r.seen, t, measure, soonest, anywhere)
+		r.kinds[k].nodes.Grow(r.ssn.Nodes().Feasible(t.Signature).Len()) // nearly all are possible
 	}
 	return r.kinds[k].best(t)
 }

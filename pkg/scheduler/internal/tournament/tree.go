@@ -57,6 +57,13 @@ func New[V any](nodes []*api.NodeInfo, compare func(a, b V) int) *Tree[V] {
 	return &Tree[V]{compare: compare, nodes: nodes, rounds: make([][]entry[V], 1)}
 }
 
+// Grow makes space for so many nodes, if the tree has had none yet.
+func (t *Tree[V]) Grow(count int) {
+	if t.places == nil {
+		t.rounds[0] = make([]entry[V], 0, count)
+	}
+}
+
 // Fill replaces what is in the tree by all nodes that add is called with.
 func (t *Tree[V]) Fill(each func(add func(*api.NodeInfo, V))) {
 	for _, round := range t.rounds {

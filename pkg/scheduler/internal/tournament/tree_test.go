@@ -29,6 +29,9 @@ func TestBestIsBest(t *testing.T) {
 			byIndex[n.Index] = n
 		}
 		tree := New(byIndex, cmp.Compare[int])
+		if rapid.Bool().Draw(t, "grown") {
+			tree.Grow(rapid.IntRange(0, len(nodes)).Draw(t, "to"))
+		}
 		twin := map[*api.NodeInfo]int{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			n := rapid.SampledFrom(nodes).Draw(t, "node")
