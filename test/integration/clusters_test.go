@@ -45,7 +45,7 @@ func takeCluster(ctx context.Context, o cluster.Options) (*installed, error) {
 	}
 	c := &installed{Cluster: started}
 	if err = scheduler.Install(ctx, started); err == nil && shared {
-		c.state, err = started.State(ctx)
+		c.state, err = cluster.ReadState(ctx, started)
 	}
 	if err != nil {
 		return nil, errors.Join(err, started.Stop())
@@ -53,10 +53,10 @@ func takeCluster(ctx context.Context, o cluster.Options) (*installed, error) {
 	return c, nil
 }
 
-// giveBack makes the cluster of a case that has ended available to others, or stops it if it is not like a new one.
-func (c *installed) giveBack(t *testing.T) {
+// release makes the cluster of a case that has ended available to others, or stops it if it is not like a new one.
+func (c *installed) release(t *testing.T) {
 	if c.state != nil && !t.Failed() {
-		err := c.Reset(context.Background(), c.state)
+		err := c.state.Restore(context.Background())
 		if err == nil {
 			clusters.Lock()
 			defer clusters.Unlock()

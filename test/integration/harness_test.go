@@ -64,7 +64,7 @@ func newHarness(t *testing.T, o cluster.Options) *harness {
 	c, err := takeCluster(h.ctx, o)
 	h.must(err)
 	h.cluster = c.Cluster
-	t.Cleanup(func() { c.giveBack(t) })
+	t.Cleanup(func() { c.release(t) })
 	h.client, err = kubernetes.NewForConfig(h.cluster.RESTConfig())
 	h.must(err)
 	h.batch, err = versioned.NewForConfig(h.cluster.RESTConfig())

@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// resetTimeout is how long the objects may take to go that Reset deletes. Usually it takes less than one second.
-const resetTimeout = 20 * time.Second
+// restoreTimeout is how long the objects may take to go that Restore deletes. Usually it takes less than one second.
+const restoreTimeout = 20 * time.Second
 
 // State is which objects a cluster has.
 type State struct {
@@ -41,18 +41,22 @@ type object struct {
 }
 
 // kept are kinds whose objects the control plane itself makes or changes at any time.
-var kept = []string{"flowschemas", "prioritylevelconfigurations", "endpointslices", "endpoints", "componentstatuses", "apiservices"}
-
-// lasting are kinds whose objects change what the API serves or allows, or take long to delete: a cluster that has new ones
-// is not reset, nor one that has new objects with finalizers.
-var lasting = []string{
-	"customresourcedefinitions", "namespaces", "clusterroles", "clusterrolebindings", "roles", "rolebindings",
-	"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
-	"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+func kept() []string {
+	return []string{"flowschemas", "prioritylevelconfigurations", "endpointslices", "endpoints", "componentstatuses", "apiservices"}
 }
 
-// State lists what the cluster has.
-func (c *Cluster) State(ctx context.Context) (*State, error) {
+// lasting are kinds whose objects change what the API serves or allows, or take long to delete: a cluster that has new ones
+// is not restored, nor one that has new objects with finalizers.
+func lasting() []string {
+	return []string{
+		"customresourcedefinitions", "namespaces", "clusterroles", "clusterrolebindings", "roles", "rolebindings",
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+		"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+	}
+}
+
+// ReadState lists what a cluster has.
+func ReadState(ctx context.Context, c *Cluster) (*State, error) {
 	client, err := metadata.NewForConfig(c.RESTConfig())
 	if err != nil {
 		return nil, err
@@ -63,13 +67,9 @@ func (c *Cluster) State(ctx context.Context) (*State, error) {
 	}
 	s := &State{client: client}
 	for _, list := range found {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return nil, err
-		}
 		for _, r := range list.APIResources {
-			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") && !slices.Contains(kept, r.Name) {
-				s.resources = append(s.resources, gv.WithResource(r.Name))
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") && !slices.Contains(kept(), r.Name) {
+				s.resources = append(s.resources, schema.FromAPIVersionAndKind(list.GroupVersion, "").GroupVersion().WithResource(r.Name))
 			}
 		}
 	}
@@ -99,23 +99,23 @@ func (s *State) list(ctx context.Context) (map[types.UID]object, error) {
 	return objects, nil
 }
 
-// Reset deletes what the cluster has not had in a state, so that it is as it was then. It is an error if that is not possible:
-// because an object is missing that was there, or has changed, or because of objects that would take long to delete.
-func (c *Cluster) Reset(ctx context.Context, to *State) error {
-	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
+// Restore deletes what the cluster has not had in the state, so that it is as it was then. It is an error if that is not
+// possible: because an object is missing that was there, or has changed, or because of objects that would take long to delete.
+func (s *State) Restore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		now, err := to.list(ctx)
+		now, err := s.list(ctx)
 		if err != nil {
 			return false, err
 		}
-		for uid, before := range to.objects {
+		for uid, before := range s.objects {
 			if now[uid] != before {
 				return false, fmt.Errorf("%s %s has changed", before.resource.Resource, before.name)
 			}
 			delete(now, uid)
 		}
-		return len(now) == 0, to.delete(ctx, now)
+		return len(now) == 0, s.delete(ctx, now)
 	})
 }
 
@@ -124,7 +124,7 @@ func (s *State) delete(ctx context.Context, objects map[types.UID]object) error 
 	var failed error
 	for _, uid := range slices.Sorted(maps.Keys(objects)) {
 		o := objects[uid]
-		if slices.Contains(lasting, o.resource.Resource) || o.finalizers {
+		if slices.Contains(lasting(), o.resource.Resource) || o.finalizers {
 			return fmt.Errorf("%s %s is new", o.resource.Resource, o.name)
 		}
 		err := s.client.Resource(o.resource).Namespace(o.namespace).Delete(ctx, o.name, metav1.DeleteOptions{
