@@ -22,6 +22,7 @@ type candidates[V any] struct {
 	among   among
 	seen    *seen
 	reader  api.JournalReader
+	most    int // entries of the journal that are read; if there are more, all nodes are measured
 	nodes   *tournament.Tree[V]
 }
 
@@ -31,7 +32,7 @@ type among func(*api.TaskInfo) *nodeindex.NodeSet
 func newCandidates[V any](ssn *framework.Session, seen *seen, t *api.TaskInfo, measure measure[V], compare func(a, b V) int, among among) *candidates[V] {
 	return &candidates[V]{
 		ssn: ssn, passing: ssn.Nodes().Feasible(t.Signature), measure: measure, among: among, seen: seen,
-		nodes: tournament.New(ssn.Cluster().Nodes(), compare),
+		most: len(ssn.Cluster().Nodes()), nodes: tournament.New(ssn.Cluster().Nodes(), compare),
 	}
 }
 
@@ -46,7 +47,7 @@ func (c *candidates[V]) best(t *api.TaskInfo) *api.NodeInfo {
 func (c *candidates[V]) catchUp(t *api.TaskInfo) {
 	cluster := c.ssn.Cluster()
 	nodes := cluster.Nodes()
-	changed, known := c.reader.CatchUp(cluster.NodeChanges(), len(nodes))
+	changed, known := c.reader.CatchUp(cluster.NodeChanges(), c.most)
 	if !known {
 		c.rebuild(t)
 		return

@@ -14,13 +14,28 @@ import (
 
 // Reserver finds placements for gangs on nodes where they fit if no member of a queue runs
 // there, and prefers the nodes that will have enough free resources first.
+//
+// The same gangs wait from session to session while few nodes change, so it keeps how long it takes on each node.
 type Reserver struct {
 	ssn    *framework.Session
-	kinds  map[reservedKind]*candidates[wait]
+	kinds  map[reservedKind]*reservedCandidates
+	specs  uint64 // generation of the node objects that kinds are of
+	round  uint64 // counts sessions
 	seen   seen
 	domain Domain
 	// previous returns what was reserved for a job in the last session.
 	previous func(*api.JobInfo) Placements
+}
+
+// entriesPerNode is how many entries of the journal of node changes cost less to read than one node costs to measure: each
+// reservation that is made and released again adds some.
+const entriesPerNode = 8
+
+// reservedCandidates are the nodes for one task of a job after the other.
+type reservedCandidates struct {
+	*candidates[wait]
+	previous Placements // that they were measured with
+	round    uint64     // of the last session that used them
 }
 
 // Placement is a task of a signature on a node.
@@ -46,8 +61,28 @@ type reservedKind struct {
 
 // NewReserver returns a reserver. Jobs keep to the nodes that were reserved for them in the last session: previous
 // returns those, nil if there are none.
-func NewReserver(ssn *framework.Session, previous func(*api.JobInfo) Placements) *Reserver {
-	return &Reserver{ssn: ssn, kinds: map[reservedKind]*candidates[wait]{}, previous: previous}
+func NewReserver(previous func(*api.JobInfo) Placements) *Reserver {
+	return &Reserver{kinds: map[reservedKind]*reservedCandidates{}, previous: previous}
+}
+
+// Open makes it find placements in a session.
+func (r *Reserver) Open(ssn *framework.Session) {
+	r.ssn = ssn
+	r.round++
+	if specs := ssn.Cluster().Generations().NodeSpecs; specs != r.specs {
+		r.specs = specs
+		clear(r.kinds)
+	}
+}
+
+// Close drops what the session has not needed, and the session: that may be large, and the next one may not open for long.
+func (r *Reserver) Close() {
+	for k, c := range r.kinds {
+		if c.ssn = nil; c.round != r.round {
+			delete(r.kinds, k)
+		}
+	}
+	r.ssn = nil
 }
 
 // wait measures how far a node is from fitting one more task.
@@ -134,13 +169,37 @@ func reservable(class *api.EquivalenceClass) bool {
 func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 	class := r.ssn.Cluster().ClassOf(t)
 	k := reservedKind{kind{class, t.Priority, api.Future}, t.Job}
-	if r.kinds[k] == nil || r.domain != nil || !class.NodeLocal() {
-		previous := r.previous(t.Job)
-		measure := func(t *api.TaskInfo, n *api.NodeInfo) (wait, bool) { return r.wait(t, n, previous) }
-		r.kinds[k] = newCandidates(r.ssn, &r.seen, t, measure, soonest, anywhere)
-		r.kinds[k].nodes.Grow(r.ssn.Nodes().Feasible(t.Signature).Len()) // nearly all are possible
+	c := r.kinds[k]
+	switch {
+	case c == nil || r.domain != nil || !class.NodeLocal():
+		c = r.newCandidates(t)
+		r.kinds[k] = c
+	case c.round != r.round:
+		r.continueWith(c, t)
 	}
-	return r.kinds[k].best(t)
+	return c.best(t)
+}
+
+func (r *Reserver) newCandidates(t *api.TaskInfo) *reservedCandidates {
+	c := &reservedCandidates{round: r.round, previous: r.previous(t.Job)}
+	measure := func(t *api.TaskInfo, n *api.NodeInfo) (wait, bool) { return r.wait(t, n, c.previous) }
+	c.candidates = newCandidates(r.ssn, &r.seen, t, measure, soonest, anywhere)
+	c.most = entriesPerNode * len(r.ssn.Cluster().Nodes())
+	c.nodes.Grow(r.ssn.Nodes().Feasible(t.Signature).Len()) // nearly all are possible
+	return c
+}
+
+// continueWith brings candidates of the last session up to this one. Nodes that have changed are measured by best.
+func (r *Reserver) continueWith(c *reservedCandidates, t *api.TaskInfo) {
+	before, now := c.previous, r.previous(t.Job)
+	c.round, c.ssn, c.previous = r.round, r.ssn, now
+	for _, placements := range []Placements{before, now} {
+		for p := range placements {
+			if n := r.ssn.Cluster().Node(p.Node); n != nil && n.Exists() && before[p] != now[p] {
+				c.update(t, r.ssn.Cluster().Nodes(), n.Index)
+			}
+		}
+	}
 }
 
 // wait is the measure of nodes that could ever hold one more task. All nodes are measured in each session with a gang that has

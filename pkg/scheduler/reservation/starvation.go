@@ -29,6 +29,7 @@ func Starvation() framework.ComponentSpec {
 			after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{},
 			planned: planned{Reservations: env.Configuration.Reservations},
 		}
+		s.reserver = place.NewReserver(s.lastPlacements)
 		return s, s
 	}}
 }
@@ -40,6 +41,7 @@ type starvation struct {
 	first    map[*framework.JobClass]firstWait
 	open     []*reservation // of the session that is open
 	planned  planned
+	reserver *place.Reserver
 }
 
 // firstWait is since when the first job of a job class waits, at a version of its jobs.
@@ -52,6 +54,7 @@ func (*starvation) Name() string { return StarvationName }
 
 func (s *starvation) OnSessionOpen(ssn *framework.Session) {
 	s.open = nil
+	s.reserver.Open(ssn)
 	fns := framework.ReservationFns{Activate: func(current *api.JobInfo) { s.activate(ssn, current) }}
 	if s.planned.enabled() {
 		s.planned.opened(ssn, func() { s.releaseAll(ssn) })
@@ -137,7 +140,7 @@ func (s *starvation) reserveFor(ssn *framework.Session, j *api.JobInfo) {
 		return
 	}
 	stmt := ssn.Statement()
-	if !place.NewReserver(ssn, s.lastPlacements).Gang(stmt, claimOf(ssn, j), ssn.WaitingTasks(j)) {
+	if !s.reserver.Gang(stmt, claimOf(ssn, j), ssn.WaitingTasks(j)) {
 		return
 	}
 	r := &reservation{job: j, placements: stmt.Decisions()}
@@ -227,6 +230,7 @@ func countNodes(placements []api.Decision) int {
 // close ends the reservations and remembers them for the next session. If they have changed, claims that found no plan
 // because of them may find one.
 func (s *starvation) close(ssn *framework.Session) {
+	s.reserver.Close()
 	if s.planned.enabled() && s.planned.close() {
 		ssn.Plans().Invalidate()
 	}

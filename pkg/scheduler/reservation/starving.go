@@ -10,7 +10,6 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
 
@@ -28,7 +27,7 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 		return nil
 	}
 	c := &chooser{
-		starvation: s, ssn: ssn, reserver: place.NewReserver(ssn, s.lastPlacements), starving: starving, served: map[*api.QueueInfo]bool{},
+		starvation: s, ssn: ssn, starving: starving, served: map[*api.QueueInfo]bool{},
 	}
 	list := worklist.New(ssn, ssn.Jobs())
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
@@ -131,7 +130,6 @@ func waitsSince(ssn *framework.Session, j *api.JobInfo) time.Time {
 type chooser struct {
 	*starvation
 	ssn      *framework.Session
-	reserver *place.Reserver
 	starving map[*api.JobInfo]bool
 	first    *api.QueueInfo // in queue order, of those with a job that could start or grow
 	served   map[*api.QueueInfo]bool
