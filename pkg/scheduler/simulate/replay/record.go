@@ -51,7 +51,7 @@ type Eviction struct {
 	Pod        int // number within its job
 	Node       string
 	For        string // the job that it is evicted for; empty if there is none
-	Cause      string // preempted, reclaimed or gang-degraded
+	Cause      string // preempted, reclaimed, gang-degraded or overran
 	// Lost is how much of the work of its job is lost, if the eviction ended the run.
 	Lost time.Duration
 }
