@@ -72,7 +72,7 @@ func (c *Cache) evict(p *evict.Plan, d api.Decision) {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Job: string(d.Task.Job.ID), BatchJob: jobfailure.ControllerOf(pod), Cause: d.Cause,
 		Budget: model.BudgetOf(c.model, d.Task),
 	})
-	if d.For == d.Task.Job { // at its own limit
+	if d.Cause == api.Overran && d.For == d.Task.Job { // nothing but its own limit evicts it
 		return
 	}
 	if p.Preemptor = d.For.Key; d.For.Group != nil {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/evict"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
 func TestPreemptorPodIsTheFirstPipelinedTask(t *testing.T) {
@@ -25,5 +27,30 @@ func TestPreemptorPodIsTheFirstPipelinedTask(t *testing.T) {
 	}
 	if got := preemptorPod(&api.JobInfo{}); got != nil {
 		t.Errorf("a job without pipelined tasks has the preemptor pod %v", got)
+	}
+}
+
+// A job may evict pods of its own for one of higher priority; pods that are evicted for the limit of their own job have
+// no preemptor.
+func TestPlansNameTheirPreemptors(t *testing.T) {
+	own, other := &api.JobInfo{ID: "ns/own", Key: "ns/own"}, &api.JobInfo{ID: "ns/other", Key: "ns/other"}
+	for name, tc := range map[string]struct {
+		preemptor *api.JobInfo
+		cause     api.EvictionCause
+		want      string
+	}{
+		"another job":                  {other, api.Preempted, "ns/other"},
+		"its own job":                  {own, api.Preempted, "ns/own"},
+		"its own limit":                {own, api.Overran, ""},
+		"its limit, with a job behind": {other, api.Overran, "ns/other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			victim := &api.TaskInfo{Job: own, Status: api.Releasing, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "victim"}}}
+			c, p := &Cache{model: model.NewCluster(model.Options{})}, &evict.Plan{}
+			c.evict(p, api.Decision{Kind: api.Evict, Task: victim, For: tc.preemptor, Cause: tc.cause})
+			if p.Preemptor != tc.want {
+				t.Errorf("the preemptor is %q, want %q", p.Preemptor, tc.want)
+			}
+		})
 	}
 }
