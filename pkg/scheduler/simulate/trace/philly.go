@@ -76,8 +76,11 @@ func readPhilly(l *lines, _ Options) (*Trace, error) {
 	if _, err := decoder.Token(); err != nil {
 		return nil, failed(err)
 	}
-	for i := range t.Jobs {
-		t.Jobs[i].Submit = submitted[i].Sub(slices.MinFunc(submitted, time.Time.Compare))
+	if len(submitted) > 0 {
+		first := slices.MinFunc(submitted, time.Time.Compare)
+		for i := range t.Jobs {
+			t.Jobs[i].Submit = submitted[i].Sub(first)
+		}
 	}
 	t.Notes = l.notes()
 	return t, nil
