@@ -52,13 +52,15 @@ func (s *Start) end() int64 {
 // Plan has the starts of gangs. Starts that are added later never delay those that were added before.
 type Plan struct {
 	Model
-	byNode  []*availability // by index of the node; nil if it was not needed yet
+	byNode  []availability // by index of the node; without a reading if it was not needed yet
 	starts  []*Start        // by time; of one time, in the order in which they were added
 	touched []int           // indices of nodes with takings
 	certain Certainty       // of all ends that were read
 
+	// What follows is used again to save allocations.
 	found    first[fit]
 	since    []int64
+	sum      api.Resource
 	feasible map[*api.Signature][]int // nodes
 }
 
@@ -71,7 +73,7 @@ type fit struct {
 
 // New returns an empty plan.
 func New(m Model) *Plan {
-	return &Plan{Model: m, byNode: make([]*availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}, found: newFirst(0, compareFits)}
+	return &Plan{Model: m, byNode: make([]availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}, found: newFirst(0, compareFits)}
 }
 
 // Certainty returns what the starts depend on.
@@ -111,6 +113,9 @@ func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 
 // Improve moves a start to an earlier time if it fits there and delays nothing.
 func (p *Plan) Improve(s *Start) {
+	if !p.couldFitBefore(s.Gang, s.At) {
+		return
+	}
 	before := *s
 	p.Remove(s)
 	if !p.addBefore(s, before.At) {
@@ -187,9 +192,9 @@ func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) 
 // fits reports whether nothing is missing at the time of a start on its nodes.
 func (p *Plan) fits(s *Start) bool {
 	for _, d := range s.Placements {
-		free := p.available(d.Node.Index).at(s.At)
+		p.sum = p.available(d.Node.Index).at(s.At, p.sum)
 		for dim, n := range d.Task.Request {
-			if n > 0 && free.At(dim) < 0 {
+			if n > 0 && p.sum.At(dim) < 0 {
 				return false
 			}
 		}
@@ -203,7 +208,7 @@ func (p *Plan) Hold(visit func(s *Start, n *api.NodeInfo, amount api.Resource)) 
 	slices.Sort(p.touched)
 	p.touched = slices.Compact(p.touched)
 	for _, i := range p.touched {
-		if s, amount := p.available(i).held(); !amount.IsZero() {
+		if s, amount := p.held(p.available(i)); !amount.IsZero() {
 			visit(s, p.Nodes[i], amount)
 		}
 	}
@@ -211,10 +216,9 @@ func (p *Plan) Hold(visit func(s *Start, n *api.NodeInfo, amount api.Resource)) 
 
 // available returns the availability of a node, as the node is now.
 func (p *Plan) available(index int) *availability {
-	c, n := p.byNode[index], p.Nodes[index]
-	if c == nil {
-		c = &availability{reading: p.Readings.of(index)}
-		p.byNode[index] = c
+	c, n := &p.byNode[index], p.Nodes[index]
+	if c.reading == nil {
+		c.reading = p.Readings.of(index)
 	}
 	if !c.holds(n, p.Now) {
 		c.read(n, p.Now, p.Ends)
@@ -251,6 +255,28 @@ func (p *Plan) earliest(g Gang) int64 {
 		begin = max(begin, at)
 	}
 	return begin
+}
+
+// couldFitBefore reports whether the earliest time is before a limit, which takes less time than to find it.
+func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
+	for _, tasks := range bySignature(g.Tasks) {
+		missing := len(tasks)
+		for _, i := range p.nodesFor(tasks[0]) {
+			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
+				if at >= limit {
+					break
+				}
+				missing--
+			}
+			if missing <= 0 {
+				break
+			}
+		}
+		if missing > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
@@ -346,9 +372,9 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
 	p.found.reset(len(tasks))
 	for _, i := range p.nodesFor(tasks[0]) {
-		p.since = p.available(i).fitsSince(tasks[0], at, len(tasks), p.Now, p.since[:0])
-		for _, since := range p.since {
-			p.found.add(fit{since, len(p.since), p.Nodes[i]})
+		times := p.fitsSince(p.available(i), tasks[0], at, len(tasks))
+		for _, since := range times {
+			p.found.add(fit{since, len(times), p.Nodes[i]})
 		}
 	}
 	return p.found.sorted()
@@ -366,18 +392,18 @@ func (p *Plan) takeEach(s *Start, placements []api.Decision) {
 	for _, d := range placements {
 		c := p.available(d.Node.Index)
 		if last := len(c.taken) - 1; last >= 0 && c.taken[last].start == s {
-			c.taken[last].amount.Add(d.Task.Request)
+			c.taken[last].add(d.Task.Request)
 			continue
 		}
 		p.touched = append(p.touched, d.Node.Index)
-		c.taken = append(c.taken, taking{s, d.Task.Request.Clone()})
+		c.taken = append(c.taken, taking{start: s, amount: d.Task.Request})
 	}
 }
 
 // release returns what a start has taken.
 func (p *Plan) release(s *Start) {
 	for _, d := range s.Placements {
-		c := p.byNode[d.Node.Index]
+		c := &p.byNode[d.Node.Index]
 		c.taken = slices.DeleteFunc(c.taken, func(t taking) bool { return t.start == s })
 	}
 }

@@ -164,7 +164,7 @@ func (p *Plan) check(t fataler) {
 		}
 		for _, d := range s.Placements {
 			c := p.available(d.Node.Index)
-			for dim, n := range c.at(s.At) {
+			for dim, n := range c.at(s.At, nil) {
 				if n < 0 && d.Task.Request.At(dim) > 0 {
 					t.Fatalf("at %d node %s has %d of dimension %d", s.At, d.Node.Name, n, dim)
 				}
