@@ -172,7 +172,10 @@ func (l Ledger) ReserveParts(j *api.JobInfo, parts []api.ReservedPart) *api.Rese
 }
 
 func (l Ledger) reservePart(r *api.Reservation, n *api.NodeInfo, request api.Resource, priority int32) {
-	amount := atMost(request, n.Available(priority, api.Future))
+	amount := request.Clone()
+	for d := range amount {
+		amount[d] = min(amount[d], max(n.AvailableIn(d, priority, api.Future), 0))
+	}
 	r.Parts = append(r.Parts, api.ReservedPart{Node: n, Amount: amount})
 	n.Reserved.Add(amount)
 	if !amount.IsZero() {

@@ -57,15 +57,17 @@ func (x *totalIndex) updateNode(index int, n *api.NodeInfo) {
 	for index >= len(x.parts) {
 		x.parts = append(x.parts, nil)
 	}
-	x.sum.Sub(x.parts[index])
-	x.parts[index] = nil
-	if n == nil {
-		return
+	part := x.parts[index]
+	x.sum.Sub(part)
+	switch part = part[:0]; {
+	case n == nil:
+	case x.usable.Has(index) && acceptsPods(n):
+		part = append(part, n.Allocatable...)
+		part.Sub(n.Foreign)
+		part.NotNegative()
+	default:
+		part = append(part, n.Members...)
 	}
-	if x.usable.Has(index) && acceptsPods(n) {
-		x.parts[index] = n.Allocatable.Minus(n.Foreign).NotNegative()
-	} else {
-		x.parts[index] = n.Members.Clone()
-	}
-	x.sum.Add(x.parts[index])
+	x.sum.Add(part)
+	x.parts[index] = part
 }

@@ -73,6 +73,7 @@ type fit struct {
 
 // New returns an empty plan.
 func New(m Model) *Plan {
+	m.Readings.grow(len(m.Nodes))
 	return &Plan{Model: m, byNode: make([]availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}, found: newFirst(0, compareFits)}
 }
 
@@ -217,9 +218,7 @@ func (p *Plan) Hold(visit func(s *Start, n *api.NodeInfo, amount api.Resource)) 
 // available returns the availability of a node, as the node is now.
 func (p *Plan) available(index int) *availability {
 	c, n := &p.byNode[index], p.Nodes[index]
-	if c.reading == nil {
-		c.reading = p.Readings.of(index)
-	}
+	c.reading = &p.Readings.byNode[index]
 	if !c.holds(n, p.Now) {
 		c.read(n, p.Now, p.Ends)
 	}

@@ -28,22 +28,18 @@ const (
 
 // Readings are what plans have read of nodes. They stay valid from one session to the next while a node does not change: most
 // do not. If the end of a task changes, and its node does not, Invalidate has to be called.
-type Readings struct{ byNode []*reading }
+type Readings struct{ byNode []reading }
 
-// of returns the reading of a node.
-func (r *Readings) of(index int) *reading {
-	if index >= len(r.byNode) {
-		r.byNode = slices.Grow(r.byNode, index+1-len(r.byNode))[:index+1]
+// grow makes readings for so many nodes. Plans before it must not be used any more.
+func (r *Readings) grow(nodes int) {
+	if missing := nodes - len(r.byNode); missing > 0 {
+		r.byNode = append(r.byNode, make([]reading, missing)...)
 	}
-	if r.byNode[index] == nil {
-		r.byNode[index] = &reading{}
-	}
-	return r.byNode[index]
 }
 
 // Invalidate makes the next plan read a node again.
 func (r *Readings) Invalidate(index int) {
-	if index < len(r.byNode) && r.byNode[index] != nil {
+	if index < len(r.byNode) {
 		r.byNode[index].node = nil
 	}
 }
@@ -57,6 +53,7 @@ type reading struct {
 	certainty  Certainty
 	free       api.Resource // now; may be negative
 	releases   []release    // in the order of time, all of them later than now
+	next       int64        // the time of the first of them; NoEnd if there is none
 
 	// fits are since when one, two and more tasks of a signature fit, at most so many.
 	signature *api.Signature
@@ -76,7 +73,7 @@ func (r *reading) holds(n *api.NodeInfo, now int64) bool {
 	if r.node != n || r.generation != n.OwnGeneration || !r.reserved.Equal(n.Reserved) {
 		return false
 	}
-	return now == r.now || r.certainty&Moving == 0 && (len(r.releases) == 0 || now < r.releases[0].at)
+	return now == r.now || r.certainty&Moving == 0 && now < r.next
 }
 
 // read reads a node. Resources that are nominated for pods of other schedulers, or reserved, do not become free.
@@ -99,6 +96,9 @@ func (r *reading) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) (int
 		}
 	}
 	slices.SortFunc(r.releases, func(a, b release) int { return cmp.Compare(a.at, b.at) })
+	if r.next = NoEnd; len(r.releases) > 0 {
+		r.next = r.releases[0].at
+	}
 }
 
 // fitTimes returns since when one, two and more tasks like this one fit if nothing else starts, at most so many. What fits now
