@@ -59,6 +59,7 @@ type plannedJob struct {
 	id  api.JobID
 	job *api.JobInfo
 	at  int64
+	run int64 // how long it was to run then
 	// placements are those of the last session.
 	placements []api.Decision
 }
@@ -107,9 +108,9 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	}
 	switch {
 	case behind:
-		p.planAll(p.inserted(j))
+		p.planAll(p.inserted(j), true)
 	case p.plan == nil:
-		p.planAll([]plannedJob{{job: j}})
+		p.planAll([]plannedJob{{job: j}}, false)
 	default:
 		p.release()
 		p.releaseOthers()
@@ -283,7 +284,7 @@ func (p *planned) close() (changed bool) {
 	p.jobs = nil
 	for _, s := range p.order {
 		if !p.ssn.JobPipelined(s.Job) {
-			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, placements: s.Placements})
+			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, run: s.Run, placements: s.Placements})
 			for _, at := range []int64{s.At, p.expectedStart(s)} {
 				if at > p.plan.Now { // otherwise something else than resources keeps it waiting, and an event ends that
 					p.ssn.WakeAt(time.Unix(0, at))

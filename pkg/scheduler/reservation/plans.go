@@ -21,54 +21,69 @@ func (p *planned) planAgain() {
 		}
 	}
 	if len(jobs) > 0 {
-		p.planAll(jobs)
+		p.planAll(jobs, len(jobs) < len(p.jobs))
 		p.activate(nil)
 	}
 }
 
 // planAll plans the starts of jobs, and of no others. Those that have a start keep it if that is possible, or get an earlier
-// one that delays no other.
-func (p *planned) planAll(jobs []plannedJob) {
+// one that delays no other; more says that the starts of others are dropped, whose resources they may use.
+func (p *planned) planAll(jobs []plannedJob, more bool) {
 	p.release()
 	p.releaseOthers()
 	p.plan = timeline.New(p.model())
 	p.order, p.stale = nil, false
 	clear(p.inQueue)
 	clear(p.last)
-	starts := make([]*timeline.Start, len(jobs))
-	for i, one := range jobs {
-		if one.at > 0 {
-			starts[i] = p.keep(one)
-		}
-	}
+	starts, same := p.keepStarts(jobs)
+	var kept []*timeline.Start
 	for i, one := range jobs {
 		if starts[i] == nil {
 			p.add(one.job)
 			continue
 		}
 		p.count(starts[i])
+		kept = append(kept, starts[i])
 	}
-	for _, s := range starts {
-		if s != nil {
-			p.plan.Improve(s)
-		}
-	}
+	p.plan.Improve(kept, more || !same)
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
 	p.expect()
 }
 
-// keep plans the start of a job for the time at which it was planned before; nil if that is not possible.
-func (p *planned) keep(one plannedJob) *timeline.Start {
-	gang, ok := gangOf(p.ssn, one.job, p.Margin)
-	if !ok {
-		return nil
+// keepStarts plans the starts of jobs for the times at which they were planned before; nil where that is not possible, or where
+// there was none. It reports whether those that are kept have the same nodes and last as long as before.
+func (p *planned) keepStarts(jobs []plannedJob) (starts []*timeline.Start, same bool) {
+	starts, same = make([]*timeline.Start, len(jobs)), true
+	var kept []*timeline.Start
+	for i, one := range jobs {
+		if one.at == 0 {
+			continue
+		}
+		if gang, ok := gangOf(p.ssn, one.job, p.Margin); ok {
+			starts[i] = &timeline.Start{Gang: gang, At: one.at, Placements: one.placements}
+			kept = append(kept, starts[i])
+		}
+		same = same && starts[i] != nil && starts[i].Run == one.run
 	}
-	if s, ok := p.plan.Keep(gang, one.at, one.placements); ok {
+	if p.plan.KeepAll(kept) {
+		return starts, same
+	}
+	for i, s := range starts {
+		if s != nil {
+			starts[i] = p.keep(s)
+		}
+	}
+	return starts, false
+}
+
+// keep plans a start of before; nil if it does not fit on any nodes.
+func (p *planned) keep(before *timeline.Start) *timeline.Start {
+	if s, ok := p.plan.Keep(before.Gang, before.At, before.Placements); ok {
 		return s
 	}
-	if s, ok := p.plan.AddAt(gang, one.at); ok {
+	if s, ok := p.plan.AddAt(before.Gang, before.At); ok {
 		return s
 	}
 	return nil
@@ -136,7 +151,7 @@ func (p *planned) inserted(j *api.JobInfo) []plannedJob {
 				last = i
 			}
 		}
-		jobs = append(jobs, plannedJob{job: s.Job, at: at, placements: s.Placements})
+		jobs = append(jobs, plannedJob{job: s.Job, at: at, run: s.Run, placements: s.Placements})
 	}
 	if p.isFull(j.Queue) {
 		jobs = slices.Delete(jobs, last, last+1)
@@ -158,11 +173,11 @@ func (p *planned) refresh() {
 		if p.ssn.JobPipelined(s.Job) { // it has been placed
 			p.remove(s)
 		} else {
-			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, placements: s.Placements})
+			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, run: s.Run, placements: s.Placements})
 		}
 	}
 	if !p.plan.Choose() {
-		p.planAll(jobs)
+		p.planAll(jobs, true)
 	}
 	p.hold()
 }

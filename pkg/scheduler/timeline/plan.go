@@ -61,7 +61,6 @@ type Plan struct {
 	found    first[fit]
 	since    []int64
 	sum      api.Resource
-	feasible map[*api.Signature][]int // nodes
 }
 
 // fit is where one more task fits.
@@ -73,8 +72,8 @@ type fit struct {
 
 // New returns an empty plan.
 func New(m Model) *Plan {
-	m.Readings.grow(len(m.Nodes))
-	return &Plan{Model: m, byNode: make([]availability, len(m.Nodes)), feasible: map[*api.Signature][]int{}, found: newFirst(0, compareFits)}
+	m.Readings.open(len(m.Nodes))
+	return &Plan{Model: m, byNode: make([]availability, len(m.Nodes)), found: newFirst(0, compareFits)}
 }
 
 // Certainty returns what the starts depend on.
@@ -112,11 +111,26 @@ func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 	return s, ok
 }
 
-// Improve moves a start to an earlier time if it fits there and delays nothing.
-func (p *Plan) Improve(s *Start) {
-	if !p.couldFitBefore(s.Gang, s.At) {
+// Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free
+// at some time than in the plans before: more says that the caller knows so, for example because a start was dropped.
+func (p *Plan) Improve(starts []*Start, more bool) {
+	for _, s := range starts {
+		for _, tasks := range bySignature(s.Tasks) {
+			p.readNodes(tasks[0])
+		}
+	}
+	if !p.Readings.grown && !more {
 		return
 	}
+	p.Readings.grown = false
+	for _, s := range starts {
+		if p.couldFitBefore(s.Gang, s.At) {
+			p.improve(s)
+		}
+	}
+}
+
+func (p *Plan) improve(s *Start) {
 	before := *s
 	p.Remove(s)
 	if !p.addBefore(s, before.At) {
@@ -169,25 +183,45 @@ func (p *Plan) Choose() bool {
 	return !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) })
 }
 
-// Keep adds the gang at a time, with the placements that it had in another plan. It reports false if it does not fit there
-// any more, or if another start would not.
+// Keep adds a gang at a time, with the placements that it had in another plan. It reports false if it does not fit there any
+// more, or if another start would not.
 func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) {
-	if len(placements) != len(g.Tasks) {
-		return nil, false
-	}
-	for i, d := range placements {
-		if d.Task != g.Tasks[i] || d.Node.Index < 0 || d.Node.Index >= len(p.Nodes) || p.Nodes[d.Node.Index] != d.Node {
-			return nil, false
+	s := &Start{Gang: g, At: at, Placements: placements}
+	return s, p.KeepAll([]*Start{s})
+}
+
+// KeepAll adds starts that were in another plan, all or none. It reports whether these and all others fit.
+func (p *Plan) KeepAll(starts []*Start) bool {
+	for _, s := range starts {
+		if !p.couldKeep(s) {
+			return false
 		}
 	}
-	s := &Start{Gang: g, At: max(at, p.Now), Placements: placements}
-	p.insert(s)
-	p.take(s)
-	if slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) }) {
-		p.Remove(s)
-		return nil, false
+	for _, s := range starts {
+		s.At = max(s.At, p.Now)
+		p.insert(s)
+		p.take(s)
 	}
-	return s, true
+	if !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) }) {
+		return true
+	}
+	for _, s := range starts {
+		p.Remove(s)
+	}
+	return false
+}
+
+// couldKeep reports whether the placements of a start are those of its tasks, on nodes of the model.
+func (p *Plan) couldKeep(s *Start) bool {
+	if len(s.Placements) != len(s.Tasks) {
+		return false
+	}
+	for i, d := range s.Placements {
+		if d.Task != s.Tasks[i] || d.Node.Index < 0 || d.Node.Index >= len(p.Nodes) || p.Nodes[d.Node.Index] != d.Node {
+			return false
+		}
+	}
+	return true
 }
 
 // fits reports whether nothing is missing at the time of a start on its nodes.
@@ -220,7 +254,7 @@ func (p *Plan) available(index int) *availability {
 	c, n := &p.byNode[index], p.Nodes[index]
 	c.reading = &p.Readings.byNode[index]
 	if !c.holds(n, p.Now) {
-		c.read(n, p.Now, p.Ends)
+		p.Readings.read(index, n, p.Now, p.Ends)
 	}
 	p.certain |= c.certainty
 	return c
@@ -228,12 +262,19 @@ func (p *Plan) available(index int) *availability {
 
 // nodesFor returns the nodes where tasks like this one could run if they were empty.
 func (p *Plan) nodesFor(t *api.TaskInfo) []int {
-	nodes, known := p.feasible[t.Signature]
+	nodes, known := p.Readings.feasible[t.Signature]
 	if !known {
 		p.EachFeasible(t, func(i int) { nodes = append(nodes, i) })
-		p.feasible[t.Signature] = nodes
+		p.Readings.setFeasible(t.Signature, nodes)
 	}
 	return nodes
+}
+
+// readNodes reads these nodes again as far as they have changed.
+func (p *Plan) readNodes(t *api.TaskInfo) {
+	for _, i := range p.nodesFor(t) {
+		p.available(i)
+	}
 }
 
 // earliest returns the earliest time at which each signature of the gang fits if there were no other starts and no other

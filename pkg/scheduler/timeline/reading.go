@@ -28,37 +28,104 @@ const (
 
 // Readings are what plans have read of nodes. They stay valid from one session to the next while a node does not change: most
 // do not. If the end of a task changes, and its node does not, Invalidate has to be called.
-type Readings struct{ byNode []reading }
+type Readings struct {
+	byNode []reading
+	// feasible are the nodes of signatures in the last plan, and in the one before.
+	feasible, before map[*api.Signature][]int
+	// grown is set when at some time more is free than before, until starts have been improved.
+	grown   bool
+	profile profile // for comparisons
+}
 
-// grow makes readings for so many nodes. Plans before it must not be used any more.
-func (r *Readings) grow(nodes int) {
+// open begins a plan with so many nodes. Plans before it must not be used any more.
+func (r *Readings) open(nodes int) {
 	if missing := nodes - len(r.byNode); missing > 0 {
 		r.byNode = append(r.byNode, make([]reading, missing)...)
 	}
+	r.before, r.feasible = r.feasible, map[*api.Signature][]int{}
+}
+
+// setFeasible sets the nodes of a signature in this plan.
+func (r *Readings) setFeasible(s *api.Signature, nodes []int) {
+	before, known := r.before[s]
+	r.grown = r.grown || !known || !slices.Equal(nodes, before)
+	r.feasible[s] = nodes
 }
 
 // Invalidate makes the next plan read a node again.
 func (r *Readings) Invalidate(index int) {
 	if index < len(r.byNode) {
-		r.byNode[index].node = nil
+		r.byNode[index].stale = true
 	}
+}
+
+// read reads a node, and compares it with what was read before.
+func (r *Readings) read(index int, n *api.NodeInfo, now int64, ends func(*api.TaskInfo) (int64, Certainty)) {
+	one := &r.byNode[index]
+	known := one.node == n
+	if known {
+		r.profile.copy(&one.profile)
+	}
+	one.read(n, now, ends)
+	r.grown = r.grown || !known || one.exceeds(&r.profile, now)
 }
 
 // reading is what becomes free on a node as time passes.
 type reading struct {
 	node       *api.NodeInfo
+	stale      bool         // see Readings.Invalidate
 	generation uint64       // NodeInfo.OwnGeneration when it was read
 	reserved   api.Resource // likewise
 	now        int64        // when it was read
 	certainty  Certainty
-	free       api.Resource // now; may be negative
-	releases   []release    // in the order of time, all of them later than now
-	next       int64        // the time of the first of them; NoEnd if there is none
+	profile
+	next int64 // the time of the first release; NoEnd if there is none
 
 	// fits are since when one, two and more tasks of a signature fit, at most so many.
 	signature *api.Signature
 	most      int
 	fits      []int64
+}
+
+// profile is what is free on a node as time passes.
+type profile struct {
+	free     api.Resource // when it was read; may be negative
+	releases []release    // in the order of time, all of them later
+}
+
+// copy makes p equal to another profile.
+func (p *profile) copy(other *profile) {
+	p.free = append(p.free[:0], other.free...)
+	p.releases = append(p.releases[:0], other.releases...)
+}
+
+// exceeds reports whether at some time, now or later, more is free than in a profile that was read before.
+func (p *profile) exceeds(before *profile, now int64) bool {
+	for d := range max(len(p.free), len(before.free)) {
+		if p.exceedsIn(d, before, now) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *profile) exceedsIn(d int, before *profile, now int64) bool {
+	more, was := p.free.At(d)-before.free.At(d), before.releases
+	for i, time := 0, now; ; i++ {
+		for len(was) > 0 && was[0].at <= time {
+			more -= was[0].amount.At(d)
+			was = was[1:]
+		}
+		last := i == len(p.releases)
+		if more > 0 && (last || p.releases[i].at > time) {
+			return true
+		}
+		if last {
+			return false
+		}
+		time = p.releases[i].at
+		more += p.releases[i].amount.At(d)
+	}
 }
 
 // release is what becomes free at a time.
@@ -70,7 +137,7 @@ type release struct {
 
 // holds reports whether the reading is that of the node as it is now.
 func (r *reading) holds(n *api.NodeInfo, now int64) bool {
-	if r.node != n || r.generation != n.OwnGeneration || !r.reserved.Equal(n.Reserved) {
+	if r.node != n || r.stale || r.generation != n.OwnGeneration || !r.reserved.Equal(n.Reserved) {
 		return false
 	}
 	return now == r.now || r.certainty&Moving == 0 && now < r.next
@@ -78,7 +145,7 @@ func (r *reading) holds(n *api.NodeInfo, now int64) bool {
 
 // read reads a node. Resources that are nominated for pods of other schedulers, or reserved, do not become free.
 func (r *reading) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) (int64, Certainty)) {
-	r.node, r.generation, r.now, r.certainty, r.signature = n, n.OwnGeneration, now, 0, nil
+	r.node, r.stale, r.generation, r.now, r.certainty, r.signature = n, false, n.OwnGeneration, now, 0, nil
 	r.reserved = append(r.reserved[:0], n.Reserved...)
 	r.free = n.Available(math.MinInt32, api.Future)
 	r.releases = r.releases[:0]
