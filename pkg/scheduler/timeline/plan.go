@@ -53,14 +53,14 @@ func (s *Start) end() int64 {
 type Plan struct {
 	Model
 	byNode  []availability // by index of the node; without a reading if it was not needed yet
-	starts  []*Start        // by time; of one time, in the order in which they were added
-	touched []int           // indices of nodes with takings
-	certain Certainty       // of all ends that were read
+	starts  []*Start       // by time; of one time, in the order in which they were added
+	touched []int          // indices of nodes with takings
+	certain Certainty      // of all ends that were read
 
 	// What follows is used again to save allocations.
-	found    first[fit]
-	since    []int64
-	sum      api.Resource
+	found first[fit]
+	since []int64
+	sum   api.Resource
 }
 
 // fit is where one more task fits.

@@ -101,7 +101,11 @@ func (p *profile) copy(other *profile) {
 
 // exceeds reports whether at some time, now or later, more is free than in a profile that was read before.
 func (p *profile) exceeds(before *profile, now int64) bool {
-	for d := range max(len(p.free), len(before.free)) {
+	dims := max(len(p.free), len(before.free))
+	for _, r := range p.releases {
+		dims = max(dims, len(r.amount))
+	}
+	for d := range dims {
 		if p.exceedsIn(d, before, now) {
 			return true
 		}
