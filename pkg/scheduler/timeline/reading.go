@@ -41,9 +41,9 @@ func (r *Readings) of(index int) *reading {
 	return r.byNode[index]
 }
 
-// Invalidate makes the next plan read a node again.
+// Invalidate makes the next plan read a node again. A node that pods name and that does not exist has a negative index.
 func (r *Readings) Invalidate(index int) {
-	if index < len(r.byNode) && r.byNode[index] != nil {
+	if index >= 0 && index < len(r.byNode) && r.byNode[index] != nil {
 		r.byNode[index].node = nil
 	}
 }
