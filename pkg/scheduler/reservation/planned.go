@@ -27,6 +27,7 @@ type planned struct {
 	jobs     []plannedJob
 	readings struct{ planned, expected timeline.Readings }
 	reader   api.JournalReader // of jobs, for readings
+	delays   delays
 
 	// Of the session that is open:
 	ssn           *framework.Session
@@ -291,7 +292,7 @@ func (p *planned) close() (changed bool) {
 			}
 		}
 	}
-	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader}
+	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader, delays: p.delays.of(p.jobs)}
 	return !slices.EqualFunc(before, p.jobs, func(a, b plannedJob) bool { return a.id == b.id })
 }
 
@@ -299,7 +300,7 @@ func (p *planned) close() (changed bool) {
 func (p *planned) explain() {
 	for _, s := range p.order {
 		delete(p.blocked, s.Job)
-		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements)}
+		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements), Delay: p.delays[s.Job.ID]}
 		if p.plan.Certainty()&timeline.Unlimited != 0 {
 			start.Latest = 0
 		}

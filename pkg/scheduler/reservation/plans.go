@@ -56,6 +56,7 @@ func (p *planned) planAll(jobs []plannedJob) {
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
+	p.explainDelays(jobs)
 	p.expect()
 }
 

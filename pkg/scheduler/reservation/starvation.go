@@ -27,7 +27,7 @@ func Starvation() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
 		s := &starvation{
 			after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{},
-			planned: planned{Reservations: env.Configuration.Reservations},
+			planned: planned{Reservations: env.Configuration.Reservations, delays: delays{}},
 		}
 		s.reserver = place.NewReserver(s.lastPlacements)
 		return s, s

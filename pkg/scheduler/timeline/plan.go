@@ -16,7 +16,7 @@ type Model struct {
 	Nodes []*api.NodeInfo // by index; some may be nil
 	// Ends returns when a task that holds resources, or will, releases them; NoEnd if that is not known.
 	Ends func(*api.TaskInfo) (end int64, certainty Certainty)
-	// EachFeasible visits the nodes where tasks like this one could run if they were empty, by index.
+	// EachFeasible visits the nodes where tasks like this one could run if they were empty, in the order of their indices.
 	EachFeasible func(t *api.TaskInfo, visit func(index int))
 	// Readings are those of plans with the same Ends.
 	Readings *Readings
@@ -164,13 +164,13 @@ func (p *Plan) Choose() bool {
 }
 
 // Keep adds the gang at a time, with the placements that it had in another plan. It reports false if it does not fit there
-// any more, or if another start would not.
+// any more, if a node is not there any more or not suitable, or if another start would not fit.
 func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) {
 	if len(placements) != len(g.Tasks) {
 		return nil, false
 	}
 	for i, d := range placements {
-		if d.Task != g.Tasks[i] || d.Node.Index < 0 || d.Node.Index >= len(p.Nodes) || p.Nodes[d.Node.Index] != d.Node {
+		if d.Task != g.Tasks[i] || !p.Suits(d.Task, d.Node, max(at, p.Now)) {
 			return nil, false
 		}
 	}
@@ -182,6 +182,15 @@ func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) 
 		return nil, false
 	}
 	return s, true
+}
+
+// Suits reports whether a task could start on a node at a time if the node were empty.
+func (p *Plan) Suits(t *api.TaskInfo, n *api.NodeInfo, at int64) bool {
+	if n.Index < 0 || n.Index >= len(p.Nodes) || p.Nodes[n.Index] != n || n.Outlasts(t, at) {
+		return false
+	}
+	_, suits := slices.BinarySearch(p.nodesFor(t), n.Index)
+	return suits
 }
 
 // fits reports whether nothing is missing at the time of a start on its nodes.
@@ -346,6 +355,9 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
 	p.found.reset(len(tasks))
 	for _, i := range p.nodesFor(tasks[0]) {
+		if p.Nodes[i].Outlasts(tasks[0], at) {
+			continue
+		}
 		p.since = p.available(i).fitsSince(tasks[0], at, len(tasks), p.Now, p.since[:0])
 		for _, since := range p.since {
 			p.found.add(fit{since, len(p.since), p.Nodes[i]})
