@@ -95,9 +95,7 @@ func (p *planned) indexOf(j *api.JobInfo) int {
 // unplaced is called in the order in which jobs are served with each one whose gang could not be placed. It reports whether
 // the gang is to be tried once more: it fits if other starts take other nodes.
 func (p *planned) unplaced(j *api.JobInfo) (again bool) {
-	if p.first == nil && couldStart(p.ssn, j) {
-		p.first = j.Queue
-	}
+	p.setFirst(j)
 	if i := p.indexOf(j); i >= 0 {
 		return p.placeAsPlanned(p.order[i])
 	}
@@ -142,7 +140,18 @@ func (p *planned) placeAsPlanned(s *timeline.Start) bool {
 func (p *planned) skip(j *api.JobInfo) bool {
 	last := p.last[j.Queue]
 	behind := last != nil && p.isFull(j.Queue) && (last == j || p.ssn.CompareJobs(last, j) < 0)
-	return (behind || p.has(j)) && !p.couldFit(j)
+	if !behind && !p.has(j) || p.couldFit(j) {
+		return false
+	}
+	p.setFirst(j)
+	return true
+}
+
+// setFirst is called in the order in which jobs are served with each one that cannot be placed.
+func (p *planned) setFirst(j *api.JobInfo) {
+	if p.first == nil && couldStart(p.ssn, j) {
+		p.first = j.Queue
+	}
 }
 
 // isFull reports whether no start of another gang of a queue is planned, unless it takes the place of one.
