@@ -98,6 +98,30 @@ func TestANodeOfAPlannedStartIsLost(t *testing.T) {
 	}
 }
 
+// TestOnlyTheFirstQueueReserves: a gang of a queue that is next has a planned start. So nothing is reserved for a gang of a
+// queue above its share, however long it waits.
+func TestOnlyTheFirstQueueReserves(t *testing.T) {
+	t.Parallel()
+	c := New(t, BuiltIn(t), Given(Nodes(2, "n", "4cpu"), Queue("next", 3), Queue("above", 1),
+		Group("next/old", 1, Pending(1, "3cpu", RequireNode("n1")), Limit(time.Hour)),
+		Group("above/endless", 1, Pending(1, "3cpu", RequireNode("n2")))),
+		WithConfig(strings.Replace(planning, "starvationAfter: 0s", "starvationAfter: 1m", 1)))
+	c.Cycle()
+	c.ConfirmBinds()
+	c.Start()
+	c.Add(Group("next/gang", 1, Pending(1, "4cpu", RequireNode("n1"))), Group("above/starving", 1, Pending(1, "4cpu", RequireNode("n2"))))
+	for range 3 {
+		c.Cycle()
+		if got := waitsOf(c, "next/gang"); !strings.Contains(got, "planned to start") {
+			t.Errorf("after %s: %s", c.Since(), got)
+		}
+		if got := waitsOf(c, "above/starving"); got == "" || strings.Contains(got, "reserved") {
+			t.Errorf("after %s: %q", c.Since(), got)
+		}
+		c.Wait(time.Minute)
+	}
+}
+
 func notReady(n *v1.Node) {
 	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse}}
 }
