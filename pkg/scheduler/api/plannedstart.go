@@ -15,9 +15,14 @@ type StartEstimate struct {
 	Nodes     int   // where it starts
 
 	Delay string // why it is later than it was planned before; empty if it is not
+	// Beyond is the window of planned starts if the start is after it. Nothing is reserved then.
+	Beyond time.Duration
 }
 
 func (e StartEstimate) message() string {
+	if e.Beyond > 0 {
+		return fmt.Sprintf("; no start time: it would be more than %s ahead (reservations.window), so no resources are reserved", e.Beyond)
+	}
 	if e.Estimated == 0 {
 		return ""
 	}

@@ -98,6 +98,53 @@ func TestANodeOfAPlannedStartIsLost(t *testing.T) {
 	}
 }
 
+// TestStartsAfterTheWindow: nothing is reserved for a gang whose start is further ahead than the window, also if it waits for
+// long. Once the start is within the window, it is planned.
+func TestStartsAfterTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, starvationAfter := range []string{"0s", "5m"} {
+		t.Run("starvationAfter "+starvationAfter, func(t *testing.T) {
+			t.Parallel()
+			policy := strings.NewReplacer("depth: 1", "depth: 1, window: 1h", "starvationAfter: 0s", "starvationAfter: "+starvationAfter).Replace(planning)
+			c := New(t, BuiltIn(t), Given(Node("n1", "4cpu"), Queue("q", 1),
+				Group("q/old", 1, Pending(1, "2cpu"), Limit(3*time.Hour))), WithConfig(policy))
+			c.Cycle()
+			c.ConfirmBinds()
+			c.Start()
+			c.Add(Group("q/gang", 2, Pending(2, "2cpu"), Limit(time.Hour)))
+			c.Cycle()
+			const far = "; no start time: it would be more than 1h0m0s ahead (reservations.window), so no resources are reserved"
+			for _, at := range []time.Duration{time.Minute, 10 * time.Minute} {
+				c.Wait(at - c.Since())
+				name := fmt.Sprintf("q/at-%d", int(at.Minutes()))
+				c.Add(Group(name, 1, Pending(1, "1cpu"))) // its end is not known
+				CompareTranscripts(t, "bind "+name+"-0 n1", c.Cycle())
+				c.ConfirmBinds()
+				if got := waitsOf(c, "q/gang"); !strings.HasSuffix(got, far) {
+					t.Errorf("after %s: %s", c.Since(), got)
+				}
+				c.Delete(name + "-0")
+			}
+			c.Cycle()
+			for range 10 {
+				if c.WaitUntilDue(); c.Since() >= 2*time.Hour {
+					break
+				}
+				c.Cycle()
+			}
+			if got := c.Since(); got < 2*time.Hour || got > 2*time.Hour+time.Minute {
+				t.Errorf("the next session is due after %s, want 2h", got)
+			}
+			c.Cycle()
+			c.Add(Group("q/late", 1, Pending(1, "1cpu")))
+			CompareTranscripts(t, "", c.Cycle())
+			if got := waitsOf(c, "q/gang"); !strings.Contains(got, "; planned to start at 2026-01-01T03:01:00Z on 1 node") {
+				t.Errorf("after %s: %s", c.Since(), got)
+			}
+		})
+	}
+}
+
 // TestOnlyTheFirstQueueReserves: a gang of a queue that is next has a planned start. So nothing is reserved for a gang of a
 // queue above its share, however long it waits.
 func TestOnlyTheFirstQueueReserves(t *testing.T) {

@@ -35,6 +35,9 @@ func (p *planned) planAll(jobs []plannedJob) {
 	p.order, p.stale = nil, false
 	clear(p.inQueue)
 	clear(p.last)
+	for _, j := range p.far {
+		p.inQueue[j.Queue]++
+	}
 	starts := make([]*timeline.Start, len(jobs))
 	for i, one := range jobs {
 		if one.at > 0 {
@@ -58,6 +61,7 @@ func (p *planned) planAll(jobs []plannedJob) {
 	}
 	p.explainDelays(jobs)
 	p.expect()
+	p.removeFar()
 }
 
 // keep plans the start of a job for the time at which it was planned before; nil if that is not possible.

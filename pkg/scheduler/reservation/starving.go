@@ -145,7 +145,7 @@ func (c *chooser) consider(job *api.JobInfo) {
 	if c.first == nil {
 		c.first = job.Queue
 	}
-	if !starves || c.planned.has(job) {
+	if !starves || c.planned.has(job) || c.planned.isFar(job) {
 		return
 	}
 	tasks := c.ssn.WaitingTasks(job)
