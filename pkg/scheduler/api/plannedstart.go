@@ -13,14 +13,25 @@ type StartEstimate struct {
 	Estimated int64 // as planned
 	Latest    int64 // by limits alone
 	Nodes     int   // where it starts
+
+	Delay string // why it is later than it was planned before; empty if it is not
+	// Beyond is the window of planned starts if the start is after it. Nothing is reserved then.
+	Beyond time.Duration
 }
 
 func (e StartEstimate) message() string {
+	if e.Beyond > 0 {
+		return fmt.Sprintf("; no start time: it would be more than %s ahead (reservations.window), so no resources are reserved", e.Beyond)
+	}
 	if e.Estimated == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; planned to start at %s on %d %s, by the run times that running jobs declare",
+	text := fmt.Sprintf("; planned to start at %s on %d %s, by the run times that running jobs declare",
 		minuteAfter(e.Estimated), e.Nodes, plural(e.Nodes, "node", "nodes"))
+	if e.Delay != "" {
+		text += "; later than before: " + e.Delay
+	}
+	return text
 }
 
 // BackfillAdvice is how a job could start now that does not end before other gangs need the resources.

@@ -27,6 +27,9 @@ type planned struct {
 	jobs     []plannedJob
 	readings struct{ planned, expected timeline.Readings }
 	reader   api.JournalReader // of jobs, for readings
+	delays   delays
+
+	farBefore map[api.JobID]bool // far of the last session
 
 	// Of the session that is open:
 	ssn           *framework.Session
@@ -47,6 +50,8 @@ type planned struct {
 	unknown map[*api.JobInfo]bool
 	blocked map[*api.JobInfo]int64
 	tried   []*api.JobInfo
+	// far are the gangs whose start was looked for and is after the window. Nothing is reserved for them.
+	far []*api.JobInfo
 	// evicting is set while jobs that have exceeded their limits are evicted.
 	evicting bool
 	// expected are the starts by the expected ends of tasks, if these are others than those of the plan. While a session
@@ -95,11 +100,12 @@ func (p *planned) indexOf(j *api.JobInfo) int {
 // unplaced is called in the order in which jobs are served with each one whose gang could not be placed. It reports whether
 // the gang is to be tried once more: it fits if other starts take other nodes.
 func (p *planned) unplaced(j *api.JobInfo) (again bool) {
-	if p.first == nil && couldStart(p.ssn, j) {
-		p.first = j.Queue
-	}
+	p.setFirst(j)
 	if i := p.indexOf(j); i >= 0 {
 		return p.placeAsPlanned(p.order[i])
+	}
+	if slices.Contains(p.far, j) {
+		return false
 	}
 	p.refresh()
 	behind := slices.ContainsFunc(p.order, func(s *timeline.Start) bool { return p.comesAfter(s.Job, j) })
@@ -116,6 +122,7 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 		p.releaseOthers()
 		p.add(j)
 		p.expect()
+		p.removeFar()
 	}
 	p.hold()
 	i := p.indexOf(j)
@@ -142,12 +149,23 @@ func (p *planned) placeAsPlanned(s *timeline.Start) bool {
 func (p *planned) skip(j *api.JobInfo) bool {
 	last := p.last[j.Queue]
 	behind := last != nil && p.isFull(j.Queue) && (last == j || p.ssn.CompareJobs(last, j) < 0)
-	return (behind || p.has(j)) && !p.couldFit(j)
+	if !behind && !p.has(j) || p.couldFit(j) {
+		return false
+	}
+	p.setFirst(j)
+	return true
+}
+
+// setFirst is called in the order in which jobs are served with each one that cannot be placed.
+func (p *planned) setFirst(j *api.JobInfo) {
+	if p.first == nil && couldStart(p.ssn, j) {
+		p.first = j.Queue
+	}
 }
 
 // isFull reports whether no start of another gang of a queue is planned, unless it takes the place of one.
 func (p *planned) isFull(q *api.QueueInfo) bool {
-	return p.Depth > 0 && p.inQueue[q] >= p.Depth || len(p.order) >= p.Total
+	return p.Depth > 0 && p.inQueue[q] >= p.Depth || len(p.order)+len(p.far) >= p.Total
 }
 
 // mayPlan reports whether a start may be planned for a job that could not be placed.
@@ -292,7 +310,7 @@ func (p *planned) close() (changed bool) {
 			}
 		}
 	}
-	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader}
+	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader, delays: p.delays.of(p.jobs), farBefore: idsOf(p.far)}
 	return !slices.EqualFunc(before, p.jobs, func(a, b plannedJob) bool { return a.id == b.id })
 }
 
@@ -300,14 +318,13 @@ func (p *planned) close() (changed bool) {
 func (p *planned) explain() {
 	for _, s := range p.order {
 		delete(p.blocked, s.Job)
-		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements)}
+		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements), Delay: p.delays[s.Job.ID]}
 		if p.plan.Certainty()&timeline.Unlimited != 0 {
 			start.Latest = 0
 		}
-		if within := start.Estimated <= p.plan.Now+int64(p.Window); within {
-			p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
-		}
+		p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
 	}
+	p.explainFar()
 	for _, j := range p.tried {
 		at, blocked := p.blocked[j]
 		if run := at - int64(p.Margin) - p.plan.Now; blocked && run > 0 && p.couldFit(j) {

@@ -35,6 +35,9 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 	p.order, p.stale = nil, false
 	clear(p.inQueue)
 	clear(p.last)
+	for _, j := range p.far {
+		p.inQueue[j.Queue]++
+	}
 	starts, same := p.keepStarts(jobs)
 	var kept []*timeline.Start
 	for i, one := range jobs {
@@ -49,7 +52,9 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
+	p.explainDelays(jobs)
 	p.expect()
+	p.removeFar()
 }
 
 // keepStarts plans the starts of jobs for the times at which they were planned before; nil where that is not possible, or where

@@ -27,7 +27,7 @@ func Starvation() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
 		s := &starvation{
 			after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{},
-			planned: planned{Reservations: env.Configuration.Reservations},
+			planned: planned{Reservations: env.Configuration.Reservations, delays: delays{}},
 		}
 		s.reserver = place.NewReserver(s.lastPlacements)
 		return s, s
@@ -120,13 +120,13 @@ func (s *starvation) releaseAll(ssn *framework.Session) {
 }
 
 // unplaced is called with each job whose gang could not be placed. If its start can be planned, it needs no other
-// reservation.
+// reservation, and if it is after the window, it gets none.
 func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again bool) {
 	again = s.planned.unplaced(j)
 	if s.planned.unknown[j] {
 		s.planned.keepAll(func() { s.reserveFor(ssn, j) })
 	}
-	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && s.planned.has(j) {
+	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && (s.planned.has(j) || slices.Contains(s.planned.far, j)) {
 		s.open[i].release(ssn)
 		s.open = slices.Delete(s.open, i, i+1)
 	}

@@ -139,13 +139,13 @@ type chooser struct {
 // consider is called for all jobs, the best queue first.
 func (c *chooser) consider(job *api.JobInfo) {
 	starves := c.starving[job]
-	if c.served[job.Queue] || c.first != nil && !starves || c.planned.has(job) || !couldStart(c.ssn, job) {
+	if c.served[job.Queue] || c.first != nil && !starves || !couldStart(c.ssn, job) {
 		return
 	}
 	if c.first == nil {
 		c.first = job.Queue
 	}
-	if !starves {
+	if !starves || c.planned.has(job) || c.planned.isFar(job) {
 		return
 	}
 	tasks := c.ssn.WaitingTasks(job)

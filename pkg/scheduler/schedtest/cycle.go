@@ -38,11 +38,19 @@ type cycle struct {
 	plans   []Plan
 
 	decisions []string // lines
+	waiting   []waiting
 	waits     []string // lines
 	nearest   []string // lines: what messages of PodGroups have in addition
 	refusals  []framework.RefusalCount
 	phases    map[string]string
 	wake      time.Time // latest time of the next session
+}
+
+// waiting is a job that waits, or a task of it whose reason is another one.
+type waiting struct {
+	name    string
+	job     *api.JobInfo
+	verdict *api.Verdict // nil: that of the job
 }
 
 // Commit records decisions and checks that each is valid.
@@ -92,7 +100,7 @@ func (r *cycle) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// observe reads placements and verdicts from a session before it closes.
+// observe reads placements, and what waits, from a session before it closes.
 func (r *cycle) observe(ssn *framework.Session) {
 	for _, t := range r.model.Tasks() {
 		switch {
@@ -107,8 +115,6 @@ func (r *cycle) observe(ssn *framework.Session) {
 		r.observeJob(j, ssn.Outcome(j))
 	}
 	slices.SortFunc(r.decisions, byNumbers)
-	slices.SortFunc(r.waits, byNumbers)
-	slices.SortFunc(r.nearest, byNumbers)
 }
 
 func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
@@ -116,19 +122,8 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	if outcome == nil || j.Waiting() == 0 && j.Ready() {
 		return
 	}
-	line := func(name string, v *api.Verdict) {
-		text := "waits " + name + " " + v.Reason
-		if message := outcome.Message(v, r.model.Dims()); message != "" {
-			r.checkDiscretion(j, message)
-			text += ": " + message
-		}
-		r.waits = append(r.waits, text)
-	}
 	if outcome.Job != nil {
-		line(name, outcome.Job)
-		if text := outcome.Job.NearestMessage(r.model.Dims()); text != "" {
-			r.nearest = append(r.nearest, name+text)
-		}
+		r.waiting = append(r.waiting, waiting{name, j, nil})
 	}
 	explained := map[*api.Signature]bool{}
 	tasks := slices.SortedFunc(slices.Values(j.Tasks), func(a, b *api.TaskInfo) int {
@@ -137,9 +132,30 @@ func (r *cycle) observeJob(j *api.JobInfo, outcome *framework.Outcome) {
 	for _, t := range tasks {
 		if v := outcome.Tasks[t.Signature]; v != nil && t.Waiting() && !explained[t.Signature] {
 			explained[t.Signature] = true
-			line(r.cluster.podName(t), v)
+			r.waiting = append(r.waiting, waiting{r.cluster.podName(t), j, v})
 		}
 	}
+}
+
+// explain words why jobs and tasks wait, after the session has closed: policies add to it then.
+func (r *cycle) explain(ssn *framework.Session) {
+	for _, w := range r.waiting {
+		outcome, v := ssn.Outcome(w.job), w.verdict
+		if v == nil {
+			v = outcome.Job
+			if text := v.NearestMessage(r.model.Dims()); text != "" {
+				r.nearest = append(r.nearest, w.name+text)
+			}
+		}
+		text := "waits " + w.name + " " + v.Reason
+		if message := outcome.Message(v, r.model.Dims()); message != "" {
+			r.checkDiscretion(w.job, message)
+			text += ": " + message
+		}
+		r.waits = append(r.waits, text)
+	}
+	slices.SortFunc(r.waits, byNumbers)
+	slices.SortFunc(r.nearest, byNumbers)
 }
 
 func (r *cycle) transcript() string { return lines(r.decisions) }

@@ -129,6 +129,7 @@ func (r *replica) session(t T, s *Scenario) *cycle {
 	if err != nil {
 		t.Fatal(err)
 	}
+	result.explain(ssn)
 	result.wake = ssn.Wake()
 	result.refusals = slices.DeleteFunc(slices.Clone(ssn.Refusals()), ofCandidates)
 	r.audit(t, "after the session")

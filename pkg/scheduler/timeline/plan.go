@@ -16,7 +16,7 @@ type Model struct {
 	Nodes []*api.NodeInfo // by index; some may be nil
 	// Ends returns when a task that holds resources, or will, releases them; NoEnd if that is not known.
 	Ends func(*api.TaskInfo) (end int64, certainty Certainty)
-	// EachFeasible visits the nodes where tasks like this one could run if they were empty, by index.
+	// EachFeasible visits the nodes where tasks like this one could run if they were empty, in the order of their indices.
 	EachFeasible func(t *api.TaskInfo, visit func(index int))
 	// Readings are those of plans with the same Ends.
 	Readings *Readings
@@ -116,6 +116,8 @@ func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 func (p *Plan) Improve(starts []*Start, more bool) {
 	for _, s := range starts {
 		for _, tasks := range bySignature(s.Tasks) {
+			_, known := p.Readings.before[tasks[0].Signature]
+			more = more || !known
 			p.readNodes(tasks[0])
 		}
 	}
@@ -211,17 +213,26 @@ func (p *Plan) KeepAll(starts []*Start) bool {
 	return false
 }
 
-// couldKeep reports whether the placements of a start are those of its tasks, on nodes of the model.
+// couldKeep reports whether the placements of a start are those of its tasks, on nodes that still suit them.
 func (p *Plan) couldKeep(s *Start) bool {
 	if len(s.Placements) != len(s.Tasks) {
 		return false
 	}
 	for i, d := range s.Placements {
-		if d.Task != s.Tasks[i] || d.Node.Index < 0 || d.Node.Index >= len(p.Nodes) || p.Nodes[d.Node.Index] != d.Node {
+		if d.Task != s.Tasks[i] || !p.Suits(d.Task, d.Node, max(s.At, p.Now)) {
 			return false
 		}
 	}
 	return true
+}
+
+// Suits reports whether a task could start on a node at a time if the node were empty.
+func (p *Plan) Suits(t *api.TaskInfo, n *api.NodeInfo, at int64) bool {
+	if n.Index < 0 || n.Index >= len(p.Nodes) || p.Nodes[n.Index] != n || n.Outlasts(t, at) {
+		return false
+	}
+	_, suits := slices.BinarySearch(p.nodesFor(t), n.Index)
+	return suits
 }
 
 // fits reports whether nothing is missing at the time of a start on its nodes.
@@ -412,6 +423,9 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
 	p.found.reset(len(tasks))
 	for _, i := range p.nodesFor(tasks[0]) {
+		if p.Nodes[i].Outlasts(tasks[0], at) {
+			continue
+		}
 		times := p.fitsSince(p.available(i), tasks[0], at, len(tasks))
 		for _, since := range times {
 			p.found.add(fit{since, len(times), p.Nodes[i]})

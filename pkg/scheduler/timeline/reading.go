@@ -48,13 +48,13 @@ func (r *Readings) open(nodes int) {
 // setFeasible sets the nodes of a signature in this plan.
 func (r *Readings) setFeasible(s *api.Signature, nodes []int) {
 	before, known := r.before[s]
-	r.grown = r.grown || !known || !slices.Equal(nodes, before)
+	r.grown = r.grown || known && !slices.Equal(nodes, before)
 	r.feasible[s] = nodes
 }
 
-// Invalidate makes the next plan read a node again.
+// Invalidate makes the next plan read a node again. A node that pods name and that does not exist has a negative index.
 func (r *Readings) Invalidate(index int) {
-	if index < len(r.byNode) {
+	if index >= 0 && index < len(r.byNode) {
 		r.byNode[index].stale = true
 	}
 }
@@ -62,18 +62,17 @@ func (r *Readings) Invalidate(index int) {
 // read reads a node, and compares it with what was read before.
 func (r *Readings) read(index int, n *api.NodeInfo, now int64, ends func(*api.TaskInfo) (int64, Certainty)) {
 	one := &r.byNode[index]
-	known := one.node == n
-	if known {
-		r.profile.copy(&one.profile)
-	}
+	first, same := one.node == nil, one.node == n && one.from == n.UnavailableFrom
+	r.profile.copy(&one.profile)
 	one.read(n, now, ends)
-	r.grown = r.grown || !known || one.exceeds(&r.profile, now)
+	r.grown = r.grown || !first && (!same || one.exceeds(&r.profile, now))
 }
 
 // reading is what becomes free on a node as time passes.
 type reading struct {
 	node       *api.NodeInfo
 	stale      bool         // see Readings.Invalidate
+	from       int64        // NodeInfo.UnavailableFrom when it was read
 	generation uint64       // NodeInfo.OwnGeneration when it was read
 	reserved   api.Resource // likewise
 	now        int64        // when it was read
@@ -150,7 +149,7 @@ func (r *reading) holds(n *api.NodeInfo, now int64) bool {
 // read reads a node. Resources that are nominated for pods of other schedulers, or reserved, do not become free.
 func (r *reading) read(n *api.NodeInfo, now int64, ends func(*api.TaskInfo) (int64, Certainty)) {
 	r.node, r.stale, r.generation, r.now, r.certainty, r.signature = n, false, n.OwnGeneration, now, 0, nil
-	r.reserved = append(r.reserved[:0], n.Reserved...)
+	r.from, r.reserved = n.UnavailableFrom, append(r.reserved[:0], n.Reserved...)
 	r.free = n.Available(math.MinInt32, api.Future)
 	r.releases = r.releases[:0]
 	if n.Ready() {

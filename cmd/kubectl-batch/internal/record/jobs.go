@@ -46,9 +46,10 @@ type job struct {
 
 // placed is a pod that ran when the record began.
 type placed struct {
-	pod  string
-	set  *set
-	node string
+	pod     string
+	set     *set
+	node    string
+	started int64 // see api.StartOf
 }
 
 // set are the equal pods of a job.
@@ -99,7 +100,7 @@ func (b *Builder) SetPod(p *v1.Pod, at time.Duration) {
 	if p.Spec.NodeName != "" && !known.bound {
 		known.bound, known.boundAt = true, at
 		if at == 0 && !known.leaving {
-			j.before = append(j.before, placed{p.Name, known.set, p.Spec.NodeName})
+			j.before = append(j.before, placed{p.Name, known.set, p.Spec.NodeName, api.StartOf(p)})
 		}
 	}
 	if hasEnded(p) {

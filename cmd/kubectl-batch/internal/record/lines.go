@@ -58,12 +58,8 @@ func (b *Builder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled b
 	if j.submit == 0 && j.created.Before(b.Began) {
 		line.Age = b.Began.Sub(j.created).Truncate(time.Second)
 	}
-	if len(j.before) > 0 && line.Limit > 0 {
-		line.Limit = max(line.Limit-line.Age, time.Second) // the rest of it
-	}
-	if len(j.before) > 0 && line.Expected > 0 {
-		line.Expected = max(line.Expected-line.Age, time.Second)
-	}
+	ran := b.ranBefore(j)
+	line.Limit, line.Expected = restOf(line.Limit, ran), restOf(line.Expected, ran)
 	switch {
 	case len(j.pods) == 0 && j.runs > 0:
 		last := j.ends[max(0, len(j.ends)-max(j.least, 1)):]
@@ -77,6 +73,31 @@ func (b *Builder) lineOf(j *job, now time.Duration) (line trace.Job, cancelled b
 	}
 	b.addSets(&line, j)
 	return line, cancelled
+}
+
+// ranBefore returns for how long a gang had run when the record began: since enough of its pods had nodes. 0 if it did not run,
+// or no pod shows since when.
+func (b *Builder) ranBefore(j *job) time.Duration {
+	var starts []int64
+	for _, p := range j.before {
+		if p.started > 0 {
+			starts = append(starts, p.started)
+		}
+	}
+	least := max(j.least, 1)
+	if len(starts) < least {
+		return 0
+	}
+	slices.Sort(starts)
+	return max(b.Began.Sub(time.Unix(0, starts[least-1])), 0)
+}
+
+// restOf returns the rest of a declared run time, at least a second; 0 if none is declared.
+func restOf(declared, ran time.Duration) time.Duration {
+	if declared == 0 {
+		return 0
+	}
+	return max(declared-ran.Truncate(time.Second), time.Second)
 }
 
 // mean returns the mean of times; 0 of none. The pods of a gang are bound, and end, one after the other; in a replay at once. With

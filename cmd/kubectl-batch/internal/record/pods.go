@@ -74,10 +74,10 @@ func stripPod(o *v1.Pod) *v1.Pod {
 		}
 	}
 	p.Spec.ResourceClaims = make([]v1.PodResourceClaim, len(o.Spec.ResourceClaims))
-	p.Status.Phase = o.Status.Phase
+	p.Status.Phase, p.Status.StartTime = o.Status.Phase, o.Status.StartTime
 	for _, c := range o.Status.Conditions {
-		if c.Type == v1.DisruptionTarget {
-			p.Status.Conditions = []v1.PodCondition{{Type: c.Type, Status: c.Status}}
+		if c.Type == v1.DisruptionTarget || c.Type == v1.PodScheduled {
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	return p

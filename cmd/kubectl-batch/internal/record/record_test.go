@@ -149,6 +149,30 @@ func requests(words ...string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests = amountsOf(words...) }
 }
 
+// declares sets the limit and the expected run time of a group, in seconds; 0 for none.
+func declares(limit, expected int32) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) {
+		g.Spec.MaximumExecutionTimeSeconds = &limit
+		if expected > 0 {
+			g.Spec.ExpectedExecutionTimeSeconds = &expected
+		}
+	}
+}
+
+// startedBefore sets how long before the record a kubelet has started a pod.
+func startedBefore(d time.Duration) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Status.StartTime = ptr.To(metav1.NewTime(began.Add(-d))) }
+}
+
+// scheduledBefore sets how long before the record a pod got its node.
+func scheduledBefore(d time.Duration) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Status.Conditions = []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(began.Add(-d)), Message: planted},
+		}
+	}
+}
+
 // TestRecord compares the lines of records that end at 100 seconds, without the last one.
 func TestRecord(t *testing.T) {
 	t.Parallel()
@@ -278,6 +302,22 @@ func TestRecord(t *testing.T) {
 				{1, podsOf("a-0", func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) })},
 			},
 			want: `{"t":1,"submit":{"name":"ns/a","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":0,"limit":30,"unended":true}}`,
+		},
+		"the rest of the limit of what runs at the beginning": { // its PodGroup exists for an hour
+			given: []step{
+				{0, aGroup("a", 2, declares(1200, 900))},
+				{0, podsOf("a-0", on("n1"), startedBefore(20*time.Minute))}, {0, podsOf("a-1", on("n1"), startedBefore(10*time.Minute))},
+				{0, podsOf("a-2", on("n1"), startedBefore(5*time.Minute))},
+				{0, aGroup("b", 1, declares(1200, 0))}, {0, podsOf("b-0")}, // it waits
+				{0, aGroup("c", 2, declares(1200, 0))}, {0, podsOf("c-0", on("n1"), startedBefore(10*time.Minute))}, {0, podsOf("c-1")}, // too few
+				{0, aGroup("d", 1, declares(1200, 0))}, {0, podsOf("d-0", on("n1"), startedBefore(30*time.Minute))}, // too long
+				{0, aGroup("e", 1, declares(1200, 0))}, {0, podsOf("e-0", on("n1"), scheduledBefore(10*time.Minute))},
+			},
+			want: `{"t":0,"submit":{"name":"ns/a","queue":"q","min":2,"replicas":3,"request":{"cpu":"1"},"duration":100,"limit":600,"expected":300,"age":3600,"unended":true,"nodes":["n1","n1","n1"]}}
+			{"t":0,"submit":{"name":"ns/b","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":0,"limit":1200,"age":3600,"unended":true}}
+			{"t":0,"submit":{"name":"ns/c","queue":"q","min":2,"replicas":2,"request":{"cpu":"1"},"duration":0,"limit":1200,"age":3600,"unended":true,"nodes":["n1"]}}
+			{"t":0,"submit":{"name":"ns/d","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":100,"limit":1,"age":3600,"unended":true,"nodes":["n1"]}}
+			{"t":0,"submit":{"name":"ns/e","queue":"q","min":1,"replicas":1,"request":{"cpu":"1"},"duration":100,"limit":600,"age":3600,"unended":true,"nodes":["n1"]}}`,
 		},
 		"what a record does not have is noted": {
 			given: []step{

@@ -63,8 +63,8 @@ type Reservations struct {
 	// +optional
 	Total *int32 `json:"total,omitempty"`
 
-	// window is how far ahead starts are shown, and planned for gangs that are not the first of their queue. The default is
-	// 24h.
+	// window is how far ahead starts are planned. Nothing is reserved for a gang whose start is expected later, so other
+	// jobs can delay it. The default is 24h.
 	// +optional
 	Window *metav1.Duration `json:"window,omitempty"`
 
