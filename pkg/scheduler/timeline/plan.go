@@ -184,15 +184,6 @@ func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) 
 	return s, true
 }
 
-// Suits reports whether a task could start on a node at a time if the node were empty.
-func (p *Plan) Suits(t *api.TaskInfo, n *api.NodeInfo, at int64) bool {
-	if n.Index < 0 || n.Index >= len(p.Nodes) || p.Nodes[n.Index] != n || n.Outlasts(t, at) {
-		return false
-	}
-	_, suits := slices.BinarySearch(p.nodesFor(t), n.Index)
-	return suits
-}
-
 // fits reports whether nothing is missing at the time of a start on its nodes.
 func (p *Plan) fits(s *Start) bool {
 	for _, d := range s.Placements {
@@ -230,16 +221,6 @@ func (p *Plan) available(index int) *availability {
 	}
 	p.certain |= c.certainty
 	return c
-}
-
-// nodesFor returns the nodes where tasks like this one could run if they were empty.
-func (p *Plan) nodesFor(t *api.TaskInfo) []int {
-	nodes, known := p.feasible[t.Signature]
-	if !known {
-		p.EachFeasible(t, func(i int) { nodes = append(nodes, i) })
-		p.feasible[t.Signature] = nodes
-	}
-	return nodes
 }
 
 // earliest returns the earliest time at which each signature of the gang fits if there were no other starts and no other
