@@ -35,7 +35,7 @@ func (p *planned) planAll(jobs []plannedJob) {
 	p.order, p.stale = nil, false
 	clear(p.inQueue)
 	clear(p.last)
-	for _, j := range p.far {
+	for _, j := range p.far.jobs {
 		p.inQueue[j.Queue]++
 	}
 	starts := make([]*timeline.Start, len(jobs))
@@ -59,9 +59,9 @@ func (p *planned) planAll(jobs []plannedJob) {
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
-	p.explainDelays(jobs)
+	p.delays.update(p, jobs)
 	p.expect()
-	p.removeFar()
+	p.far.takeFrom(p)
 }
 
 // keep plans the start of a job for the time at which it was planned before; nil if that is not possible.
