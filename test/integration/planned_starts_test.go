@@ -107,6 +107,43 @@ func TestPlannedStarts(t *testing.T) {
 	})
 }
 
+// TestStartsAppearAndMove: the start of a gang is not known until the queue has a default run time (TI5), and becomes later if a
+// node is deleted, which its condition names (TI10).
+func TestStartsAppearAndMove(t *testing.T) {
+	h := newHarness(t, noControllers)
+	on := func(node string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
+	}
+	h.do(nodes("n", 2, "4cpu"), queue("default", 1), gang("near", 1, pods(1, "3cpu", on("n1"))), gang("far", 1, pods(1, "3cpu", on("n2"))))
+	h.start("--scheduler-conf=" + h.file("policy.yaml", strings.Replace(planning, "reclaim, allocate, backfill, preempt", "allocate, backfill", 1)))
+	h.boundNow("far-0", "near-0")
+	for _, name := range []string{"far", "near"} {
+		h.eventually(func() error {
+			return h.podGroupHas(name, func(s *v1alpha1.PodGroupStatus) bool { return s.StartTime != nil })
+		})
+	}
+	h.do(gang("large", 1, pods(1, "4cpu"), limited(600)))
+	h.waitNow("Unschedulable", "no start time: 1 pod there declares no run time", "large-0")
+
+	h.do(queue("default", 1, func(q *v1alpha1.Queue) {
+		q.Spec.ExecutionTime = &v1alpha1.QueueExecutionTime{Default: new(int32(3600))}
+	}))
+	h.waitNow("Unschedulable", "planned to start at", "large-0")
+	h.setLimit("far", 2*time.Hour)
+	h.do(gang("short", 1, pods(1, "1cpu", on("n1")), limited(1800)))
+	h.boundNow("far-0", "near-0", "short-0")
+	_, early := h.planned("large")
+
+	h.must(h.client.CoreV1().Nodes().Delete(h.ctx, "n1", metav1.DeleteOptions{}))
+	h.waitNow("Unschedulable", "later than before: node n1 is gone", "large-0")
+	h.eventually(func() error {
+		if _, late := h.planned("large"); late.Sub(early) < 50*time.Minute {
+			return fmt.Errorf("large was to start at %s, and now at %s", early, late)
+		}
+		return nil
+	})
+}
+
 // podGroupHas waits for a status.
 func (h *harness) podGroupHas(name string, has func(*v1alpha1.PodGroupStatus) bool) error {
 	if s := h.podGroup(name).Status; !has(&s) {

@@ -24,8 +24,8 @@ func (d delays) of(jobs []plannedJob) delays {
 	return kept
 }
 
-// explainDelays compares the starts of jobs with those of before.
-func (p *planned) explainDelays(before []plannedJob) {
+// update compares the starts of jobs with those of before.
+func (d delays) update(p *planned, before []plannedJob) {
 	for _, one := range before {
 		i := p.indexOf(one.job)
 		if one.at == 0 || i < 0 {
@@ -33,10 +33,10 @@ func (p *planned) explainDelays(before []plannedJob) {
 		}
 		switch s := p.order[i]; {
 		case s.At < one.at:
-			delete(p.delays, one.job.ID)
+			delete(d, one.job.ID)
 		case s.At > max(one.at, p.plan.Now):
 			if why := lostNode(p.plan, one); why != "" {
-				p.delays[one.job.ID] = why
+				d[one.job.ID] = why
 			}
 		}
 	}

@@ -28,8 +28,7 @@ type planned struct {
 	readings struct{ planned, expected timeline.Readings }
 	reader   api.JournalReader // of jobs, for readings
 	delays   delays
-
-	farBefore map[api.JobID]bool // far of the last session
+	far      farGangs
 
 	// Of the session that is open:
 	ssn           *framework.Session
@@ -50,8 +49,6 @@ type planned struct {
 	unknown map[*api.JobInfo]bool
 	blocked map[*api.JobInfo]int64
 	tried   []*api.JobInfo
-	// far are the gangs whose start was looked for and is after the window. Nothing is reserved for them.
-	far []*api.JobInfo
 	// evicting is set while jobs that have exceeded their limits are evicted.
 	evicting bool
 	// expected are the starts by the expected ends of tasks, if these are others than those of the plan. While a session
@@ -104,7 +101,7 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	if i := p.indexOf(j); i >= 0 {
 		return p.placeAsPlanned(p.order[i])
 	}
-	if slices.Contains(p.far, j) {
+	if p.far.hasNow(j) {
 		return false
 	}
 	p.refresh()
@@ -122,7 +119,7 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 		p.releaseOthers()
 		p.add(j)
 		p.expect()
-		p.removeFar()
+		p.far.takeFrom(p)
 	}
 	p.hold()
 	i := p.indexOf(j)
@@ -165,7 +162,7 @@ func (p *planned) setFirst(j *api.JobInfo) {
 
 // isFull reports whether no start of another gang of a queue is planned, unless it takes the place of one.
 func (p *planned) isFull(q *api.QueueInfo) bool {
-	return p.Depth > 0 && p.inQueue[q] >= p.Depth || len(p.order)+len(p.far) >= p.Total
+	return p.Depth > 0 && p.inQueue[q] >= p.Depth || len(p.order)+len(p.far.jobs) >= p.Total
 }
 
 // mayPlan reports whether a start may be planned for a job that could not be placed.
@@ -310,7 +307,7 @@ func (p *planned) close() (changed bool) {
 			}
 		}
 	}
-	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader, delays: p.delays.of(p.jobs), farBefore: idsOf(p.far)}
+	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader, delays: p.delays.of(p.jobs), far: p.far.closed()}
 	return !slices.EqualFunc(before, p.jobs, func(a, b plannedJob) bool { return a.id == b.id })
 }
 
@@ -324,7 +321,7 @@ func (p *planned) explain() {
 		}
 		p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
 	}
-	p.explainFar()
+	p.far.explain(p)
 	for _, j := range p.tried {
 		at, blocked := p.blocked[j]
 		if run := at - int64(p.Margin) - p.plan.Now; blocked && run > 0 && p.couldFit(j) {

@@ -35,7 +35,7 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 	p.order, p.stale = nil, false
 	clear(p.inQueue)
 	clear(p.last)
-	for _, j := range p.far {
+	for _, j := range p.far.jobs {
 		p.inQueue[j.Queue]++
 	}
 	starts, same := p.keepStarts(jobs)
@@ -52,9 +52,9 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
-	p.explainDelays(jobs)
+	p.delays.update(p, jobs)
 	p.expect()
-	p.removeFar()
+	p.far.takeFrom(p)
 }
 
 // keepStarts plans the starts of jobs for the times at which they were planned before; nil where that is not possible, or where

@@ -126,7 +126,7 @@ func (s *starvation) unplaced(ssn *framework.Session, j *api.JobInfo) (again boo
 	if s.planned.unknown[j] {
 		s.planned.keepAll(func() { s.reserveFor(ssn, j) })
 	}
-	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && (s.planned.has(j) || slices.Contains(s.planned.far, j)) {
+	if i := slices.IndexFunc(s.open, func(r *reservation) bool { return r.job == j }); i >= 0 && (s.planned.has(j) || s.planned.far.hasNow(j)) {
 		s.open[i].release(ssn)
 		s.open = slices.Delete(s.open, i, i+1)
 	}

@@ -145,7 +145,7 @@ func (c *chooser) consider(job *api.JobInfo) {
 	if c.first == nil {
 		c.first = job.Queue
 	}
-	if !starves || c.planned.has(job) || c.planned.isFar(job) {
+	if !starves || c.planned.has(job) || c.planned.far.has(job) {
 		return
 	}
 	tasks := c.ssn.WaitingTasks(job)

@@ -13,7 +13,7 @@ import (
 // availability is what is free on a node as time passes, given what starts take.
 type availability struct {
 	*reading
-	taken []taking // by starts, in their order
+	taken []taking // by starts, in no order
 }
 
 // taking is what a start takes of a node.
@@ -104,7 +104,7 @@ func (p *Plan) held(c *availability) (first *Start, most api.Resource) {
 		if at.start.Open {
 			continue
 		}
-		if first == nil {
+		if first == nil || at.start.At < first.At {
 			first = at.start
 		}
 		need := p.neededAt(c, at.start.At)

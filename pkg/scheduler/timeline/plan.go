@@ -111,37 +111,6 @@ func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 	return s, ok
 }
 
-// Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free
-// at some time than in the plans before: more says that the caller knows so, for example because a start was dropped.
-func (p *Plan) Improve(starts []*Start, more bool) {
-	for _, s := range starts {
-		for _, tasks := range bySignature(s.Tasks) {
-			_, known := p.Readings.before[tasks[0].Signature]
-			more = more || !known
-			p.readNodes(tasks[0])
-		}
-	}
-	if !p.Readings.grown && !more {
-		return
-	}
-	p.Readings.grown = false
-	for _, s := range starts {
-		if p.couldFitBefore(s.Gang, s.At) {
-			p.improve(s)
-		}
-	}
-}
-
-func (p *Plan) improve(s *Start) {
-	before := *s
-	p.Remove(s)
-	if !p.addBefore(s, before.At) {
-		*s = before
-		p.insert(s)
-		p.take(s)
-	}
-}
-
 // insert adds a start to the order of time, after others of its time. It does not take anything.
 func (p *Plan) insert(s *Start) {
 	i, _ := slices.BinarySearchFunc(p.starts, s.At+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
@@ -158,81 +127,7 @@ func (p *Plan) Remove(s *Start) {
 // Choose chooses the nodes of all starts again, after the model has changed, for the same times. If they do not all fit, the
 // nodes stay as they were. It reports whether all fit then; otherwise the plan is of no use any more.
 func (p *Plan) Choose() bool {
-	before := make([][]api.Decision, len(p.starts))
-	for i, s := range p.starts {
-		before[i] = s.Placements
-		p.release(s)
-	}
-	chosen := 0
-	for _, s := range p.starts {
-		if _, ok := p.choose(s); !ok {
-			break
-		}
-		chosen++
-	}
-	if chosen == len(p.starts) {
-		return true
-	}
-	for i, s := range p.starts {
-		if i < chosen {
-			p.release(s)
-		}
-		s.Placements = before[i]
-	}
-	for _, s := range p.starts {
-		p.take(s)
-	}
-	return !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) })
-}
-
-// Keep adds a gang at a time, with the placements that it had in another plan. It reports false if it does not fit there any
-// more, or if another start would not.
-func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) {
-	s := &Start{Gang: g, At: at, Placements: placements}
-	return s, p.KeepAll([]*Start{s})
-}
-
-// KeepAll adds starts that were in another plan, all or none. It reports whether these and all others fit.
-func (p *Plan) KeepAll(starts []*Start) bool {
-	for _, s := range starts {
-		if !p.couldKeep(s) {
-			return false
-		}
-	}
-	for _, s := range starts {
-		s.At = max(s.At, p.Now)
-		p.insert(s)
-		p.take(s)
-	}
-	if !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) }) {
-		return true
-	}
-	for _, s := range starts {
-		p.Remove(s)
-	}
-	return false
-}
-
-// couldKeep reports whether the placements of a start are those of its tasks, on nodes that still suit them.
-func (p *Plan) couldKeep(s *Start) bool {
-	if len(s.Placements) != len(s.Tasks) {
-		return false
-	}
-	for i, d := range s.Placements {
-		if d.Task != s.Tasks[i] || !p.Suits(d.Task, d.Node, max(s.At, p.Now)) {
-			return false
-		}
-	}
-	return true
-}
-
-// Suits reports whether a task could start on a node at a time if the node were empty.
-func (p *Plan) Suits(t *api.TaskInfo, n *api.NodeInfo, at int64) bool {
-	if n.Index < 0 || n.Index >= len(p.Nodes) || p.Nodes[n.Index] != n || n.Outlasts(t, at) {
-		return false
-	}
-	_, suits := slices.BinarySearch(p.nodesFor(t), n.Index)
-	return suits
+	return p.chooseAgain(p.starts) || !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) })
 }
 
 // fits reports whether nothing is missing at the time of a start on its nodes.
@@ -271,23 +166,6 @@ func (p *Plan) available(index int) *availability {
 	return c
 }
 
-// nodesFor returns the nodes where tasks like this one could run if they were empty.
-func (p *Plan) nodesFor(t *api.TaskInfo) []int {
-	nodes, known := p.Readings.feasible[t.Signature]
-	if !known {
-		p.EachFeasible(t, func(i int) { nodes = append(nodes, i) })
-		p.Readings.setFeasible(t.Signature, nodes)
-	}
-	return nodes
-}
-
-// readNodes reads these nodes again as far as they have changed.
-func (p *Plan) readNodes(t *api.TaskInfo) {
-	for _, i := range p.nodesFor(t) {
-		p.available(i)
-	}
-}
-
 // earliest returns the earliest time at which each signature of the gang fits if there were no other starts and no other
 // tasks in it: a lower bound. NoEnd if it never does.
 func (p *Plan) earliest(g Gang) int64 {
@@ -306,28 +184,6 @@ func (p *Plan) earliest(g Gang) int64 {
 		begin = max(begin, at)
 	}
 	return begin
-}
-
-// couldFitBefore reports whether the earliest time is before a limit, which takes less time than to find it.
-func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
-	for _, tasks := range bySignature(g.Tasks) {
-		missing := len(tasks)
-		for _, i := range p.nodesFor(tasks[0]) {
-			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
-				if at >= limit {
-					break
-				}
-				missing--
-			}
-			if missing <= 0 {
-				break
-			}
-		}
-		if missing > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
@@ -363,39 +219,48 @@ type shortage struct {
 	count int
 }
 
-// tryAt adds a start at a time, and chooses the nodes of those that come later again. If one does not fit, the plan is
-// as before, and the shortage is returned, which is one task if it is that of another start.
+// tryAt adds a start at a time. If those that come later do not all fit on their nodes then, it chooses their nodes again. If
+// one does not fit, the plan is as before, and the shortage is returned, which is one task if it is that of another start.
 func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
 	i, _ := slices.BinarySearchFunc(p.starts, at+1, func(other *Start, at int64) int { return cmp.Compare(other.At, at) })
 	later := p.starts[i:]
-	before := make([][]api.Decision, len(later))
-	for i, other := range later {
-		before[i] = other.Placements
-		p.release(other)
-	}
 	s.At = at
-	missing, ok := p.choose(s)
+	if missing, ok := p.choose(s); !ok { // what starts take later plays no role at this time
+		return missing, false
+	}
+	if slices.ContainsFunc(later, func(other *Start) bool { return !p.fits(other) }) && !p.chooseAgain(later) {
+		p.release(s)
+		return shortage{s.Tasks[0], 1}, false
+	}
+	p.starts = slices.Insert(p.starts, i, s)
+	return shortage{}, true
+}
+
+// chooseAgain chooses the nodes of starts again, for the same times. It reports false if one does not fit; all have the nodes of
+// before then.
+func (p *Plan) chooseAgain(starts []*Start) bool {
+	before := make([][]api.Decision, len(starts))
+	for i, s := range starts {
+		before[i] = s.Placements
+		p.release(s)
+	}
 	placed := 0
-	for ok && placed < len(later) {
-		if _, ok = p.choose(later[placed]); !ok {
-			missing = shortage{s.Tasks[0], 1}
-			p.release(s)
+	for ; placed < len(starts); placed++ {
+		if _, ok := p.choose(starts[placed]); !ok {
 			break
 		}
-		placed++
 	}
-	if ok {
-		p.starts = slices.Insert(p.starts, i, s)
-		return missing, true
+	if placed == len(starts) {
+		return true
 	}
-	for i, other := range later {
+	for i, s := range starts {
 		if i < placed {
-			p.release(other)
+			p.release(s)
 		}
-		other.Placements = before[i]
-		p.take(other)
+		s.Placements = before[i]
+		p.take(s)
 	}
-	return missing, false
+	return false
 }
 
 // choose chooses the nodes of a start for its time. If it fails, nothing is taken.

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Keep adds a gang at a time, with the placements that it had in another plan. It reports false if it does not fit there any
+// more, or if another start would not.
+func (p *Plan) Keep(g Gang, at int64, placements []api.Decision) (*Start, bool) {
+	s := &Start{Gang: g, At: at, Placements: placements}
+	return s, p.KeepAll([]*Start{s})
+}
+
+// KeepAll adds starts that were in another plan, all or none. It reports whether these and all others fit.
+func (p *Plan) KeepAll(starts []*Start) bool {
+	for _, s := range starts {
+		if !p.couldKeep(s) {
+			return false
+		}
+	}
+	for _, s := range starts {
+		s.At = max(s.At, p.Now)
+		p.insert(s)
+		p.take(s)
+	}
+	if !slices.ContainsFunc(p.starts, func(s *Start) bool { return !p.fits(s) }) {
+		return true
+	}
+	for _, s := range starts {
+		p.Remove(s)
+	}
+	return false
+}
+
+// couldKeep reports whether the placements of a start are those of its tasks, on nodes that still suit them.
+func (p *Plan) couldKeep(s *Start) bool {
+	if len(s.Placements) != len(s.Tasks) {
+		return false
+	}
+	for i, d := range s.Placements {
+		if d.Task != s.Tasks[i] || !p.Suits(d.Task, d.Node, max(s.At, p.Now)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free
+// at some time than in the plans before: more says that the caller knows so, for example because a start was dropped.
+func (p *Plan) Improve(starts []*Start, more bool) {
+	for _, s := range starts {
+		for _, tasks := range bySignature(s.Tasks) {
+			_, known := p.Readings.before[tasks[0].Signature]
+			more = more || !known
+			p.readNodes(tasks[0])
+		}
+	}
+	if !p.Readings.grown && !more {
+		return
+	}
+	p.Readings.grown = false
+	for _, s := range starts {
+		if p.couldFitBefore(s.Gang, s.At) {
+			p.improve(s)
+		}
+	}
+}
+
+func (p *Plan) improve(s *Start) {
+	before := *s
+	p.Remove(s)
+	if !p.addBefore(s, before.At) {
+		*s = before
+		p.insert(s)
+		p.take(s)
+	}
+}
+
+// couldFitBefore reports whether the earliest time is before a limit, which takes less time than to find it.
+func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
+	for _, tasks := range bySignature(g.Tasks) {
+		missing := len(tasks)
+		for _, i := range p.nodesFor(tasks[0]) {
+			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
+				if at >= limit {
+					break
+				}
+				missing--
+			}
+			if missing <= 0 {
+				break
+			}
+		}
+		if missing > 0 {
+			return false
+		}
+	}
+	return true
+}
