@@ -143,17 +143,6 @@ func (f *StarvationReservation) message() string {
 	return text + f.Unbounded.unbounded()
 }
 
-// DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the
-// label Key with that Value.
-type DomainCount struct {
-	Key, Value      string
-	Startable, Need int
-}
-
-func (c *DomainCount) message() string {
-	return fmt.Sprintf(" in one topology domain; %s %s has resources for %d of %d pods", c.Key, c.Value, c.Startable, c.Need)
-}
-
 // DeviceDemand is what the claims of a task request, in words, and the node that has the fewest devices too few, if it
 // was asked for and there is one.
 type DeviceDemand struct {

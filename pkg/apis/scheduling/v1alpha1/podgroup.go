@@ -108,6 +108,11 @@ type PodGroupSpec struct {
 	// maximum is no limit that others can rely on.
 	// +optional
 	OnOverrun OverrunPolicy `json:"onOverrun,omitempty"`
+
+	// topologyConstraint makes all pods of the PodGroup run within one domain of a Topology, for example in one rack. A change
+	// takes effect for pods that start later; running pods stay where they are.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 }
 
 // OverrunPolicy is what happens to a PodGroup that runs for longer than its maximum.
