@@ -57,6 +57,8 @@ type DomainCount struct {
 	Level           *TopologyLevel
 	Path            string
 	Startable, Need int
+	// Members of the gang run there, so that no other domain will do.
+	Occupied bool
 }
 
 func (c *DomainCount) message() string {
@@ -65,4 +67,12 @@ func (c *DomainCount) message() string {
 		where = "topology domain"
 	}
 	return fmt.Sprintf(" in one %s; %s %s has resources for %d of %d pods", where, c.Level.Name, c.Path, c.Startable, c.Need)
+}
+
+// wouldNotFit words that the domain cannot hold the gang whatever pods end.
+func (c *DomainCount) wouldNotFit() string {
+	if c.Occupied {
+		return fmt.Sprintf("; would not fit %s %s, where its other pods run, if that were empty", c.Level.Name, c.Path)
+	}
+	return "; would not fit any empty " + c.Level.Name
 }

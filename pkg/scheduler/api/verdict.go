@@ -283,6 +283,9 @@ func (v *Verdict) wouldNotFit(dims *Dimensions) string {
 		return ""
 	}
 	text := "; would not fit the empty nodes"
+	if v.Domain != nil && v.Domain.Level.Topology != "" {
+		text = v.Domain.wouldNotFit()
+	}
 	if v.Need > 1 {
 		text += fmt.Sprintf(" (at most %d of %d pods)", v.Have, v.Need)
 	}

@@ -22,6 +22,8 @@ type Domain struct {
 	// HoldsAll: the tasks of the claim fit, if those that are alike are counted without the others. That is necessary, and
 	// if all are alike and only resources matter, it is sufficient. MayHoldAll is the same with Capacity.
 	HoldsAll, MayHoldAll bool
+	// Occupied: members have nodes there.
+	Occupied bool
 }
 
 // Contains reports whether a node is in the domain.
@@ -42,13 +44,14 @@ func RequiredLevel(ssn *framework.Session, claim *api.Claim) *api.TopologyLevel 
 func Domains(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel) []*Domain {
 	domains := ssn.Nodes().Domains(level)
 	all := domains.All()
-	if pinned := domains.OfJob(claim.Job); pinned != nil {
+	pinned := domains.OfJob(claim.Job)
+	if pinned != nil {
 		all = []*nodeindex.Domain{pinned}
 	}
 	kinds := kindsOf(claim.Tasks)
 	list := make([]*Domain, 0, len(all))
 	for _, domain := range all {
-		d := &Domain{Domain: domain, Level: level, HoldsAll: true, MayHoldAll: true}
+		d := &Domain{Domain: domain, Level: level, HoldsAll: true, MayHoldAll: true, Occupied: pinned != nil}
 		for i, k := range kinds {
 			available, capacity := domains.Available(domain, k.task), domains.Capacity(domain, k.task.Signature)
 			if i == 0 {

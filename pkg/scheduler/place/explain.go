@@ -60,7 +60,9 @@ func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 		}
 	}
 	if f.Domain != nil {
-		v.Domain = &api.DomainCount{Level: f.Domain.Level, Path: f.Domain.Path, Startable: len(f.Placed), Need: len(claim.Tasks)}
+		v.Domain = &api.DomainCount{
+			Level: f.Domain.Level, Path: f.Domain.Path, Startable: len(f.Placed), Need: len(claim.Tasks), Occupied: f.Domain.Occupied,
+		}
 	}
 	v.Missing = max(missing, 1)
 	v.Startable = min(startable, v.Missing)
@@ -77,7 +79,7 @@ func (a *Allocator) explainSurplus(claim *api.Claim, task *api.TaskInfo) {
 	v := a.placer.Explain(task, claim.Request, missing)
 	if level := claim.Job.TopologyLevel; level != nil && v.Missing > 0 {
 		if pinned := a.ssn.Nodes().Domains(level).OfJob(claim.Job); pinned != nil {
-			v.Domain = &api.DomainCount{Level: level, Path: pinned.Path, Need: int(missing)}
+			v.Domain = &api.DomainCount{Level: level, Path: pinned.Path, Need: int(missing), Occupied: true}
 		}
 	}
 	a.explain(claim.Job, task.Signature, v)
