@@ -130,15 +130,16 @@ func (t *Term) Selects(pod *v1.Pod, namespaceLabels labels.Set) bool {
 }
 
 // EquivalenceClass is a set of tasks that the scheduler need not distinguish: they have the same signature, the same
-// terms of existing pods select them, their jobs must be in one domain of the same level or of none, and where that matters,
-// the limits of their run times are equal.
+// terms of existing pods select them, and where that matters, the limits of their run times are equal. Tasks of a job that
+// must be in one topology domain are distinguished from those of other jobs.
 type EquivalenceClass struct {
 	Signature *Signature
 	// Selected reports whether any term of an existing pod selects the tasks of this class.
 	Selected bool
 	// Limit is that of the tasks, see TaskInfo.Limit, while some node becomes unavailable; else 0.
 	Limit time.Duration
-	// Level is JobInfo.TopologyLevel of the jobs of the tasks; nil for most classes.
+	// Level is JobInfo.TopologyLevel of the job of the tasks; nil for most classes. All tasks of a class with a level are of one
+	// job.
 	Level *TopologyLevel
 }
 

@@ -182,7 +182,7 @@ func TestTopologyOfFullRack(t *testing.T) {
 	}
 }
 
-// TestTopologyWaits asserts what gangs are told whose level has no domain for them.
+// TestTopologyWaits asserts the reasons of gangs whose level has no domain for them.
 func TestTopologyWaits(t *testing.T) {
 	cases := map[string]struct {
 		given []Row
@@ -256,9 +256,9 @@ func TestTopologyReplacements(t *testing.T) {
 	s.CreateAgain("q/gang-0", "q/gang-1")
 	CompareTranscripts(t, ``, s.Cycle())
 	CompareTranscripts(t, `waits q/gang ExceedsClusterCapacity: needs 2 more pods of 1 cpu in one rack; rack b/r1 has resources for 1 of 2 pods; 1/11 nodes are available: 8 node(s) were not in rack b/r1, 2 Insufficient cpu; would not fit rack b/r1, where its other pods run, if that were empty (at most 3 of 4 pods)`, s.Waits())
-	s.Add(Node("spare", "1cpu", Label("block", "b"), Label("rack", "r1")))
+	s.Add(Node("extra", "1cpu", Label("block", "b"), Label("rack", "r1")))
 	CompareTranscripts(t, `bind q/gang-0 br1n5
-		bind q/gang-1 spare`, s.Cycle())
+		bind q/gang-1 extra`, s.Cycle())
 }
 
 // TestTopologyFollowsChanges asserts that a gang is tried again when the labels of nodes or the levels of its topology change.

@@ -72,8 +72,8 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, l
 		key += "/limit=" + limit.String()
 	}
 	level := requiredLevel(t)
-	if level != nil {
-		key += "/topology=" + level.Topology + "/" + level.Key()
+	if level != nil { // where members of the same job run decides
+		key += "/topology=" + string(t.Job.ID)
 	}
 	tracking := &t.Signature.Tracking
 	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up

@@ -88,7 +88,8 @@ func (p *Planner) search(stmt *framework.Statement, claim *api.Claim, rules Rule
 	}
 	var why noPlan
 	if level := place.RequiredLevel(p.ssn, claim); level != nil {
-		why = p.planIn(level, stmt, claim, rules, c)
+		d := domainPlans{planner: p, level: level, claim: claim, rules: rules}
+		why = d.search(stmt, c)
 	} else {
 		why = p.planAnywhere(stmt, claim, rules, c)
 	}

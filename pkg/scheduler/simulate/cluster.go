@@ -27,12 +27,12 @@ type list struct {
 func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned.Interface, progress Progress) (*Objects, error) {
 	o := newObjects(progress)
 	for _, l := range lists(kube, batch) {
-		if err := o.list(ctx, l); err != nil {
+		if err := addAll(ctx, o, l); err != nil {
 			return nil, err
 		}
 	}
-	if o.requiresTopology() {
-		err := o.list(ctx, list{"topologies", paged(batch.SchedulingV1alpha1().Topologies().List)})
+	if requiresTopology(o) {
+		err := addAll(ctx, o, list{"topologies", paged(batch.SchedulingV1alpha1().Topologies().List)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned
 	return o, o.readFailureRules(ctx, kube)
 }
 
-func (o *Objects) list(ctx context.Context, l list) error {
+func addAll(ctx context.Context, o *Objects, l list) error {
 	err := pager.New(l.page).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
 		return o.add(obj, l.resource, "the cluster")
 	})
@@ -52,7 +52,7 @@ func (o *Objects) list(ctx context.Context, l list) error {
 
 // requiresTopology reports whether a PodGroup has a topology constraint. Like the scheduler, simulations read no topologies
 // otherwise.
-func (o *Objects) requiresTopology() bool {
+func requiresTopology(o *Objects) bool {
 	for _, e := range o.entries {
 		if g, ok := e.Object.(*v1alpha1.PodGroup); ok && g.Spec.TopologyConstraint != nil {
 			return true
