@@ -182,9 +182,9 @@ type PodGroupStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
 	// unschedulablePlugins are the plugins of the scheduler for which the PodGroup waits, sorted: those that refuse it, and
-	// those that refuse nodes for its pods. "model", "resources" and "reservation" take the place of a plugin where a part
-	// of the PodGroup is missing, where the resources of nodes do not suffice, and where they are reserved. The list is
-	// written with the condition, and is empty when the condition is True.
+	// those that refuse nodes for its pods. "model", "resources", "reservation" and "topology" take the place of a plugin
+	// where a part of the PodGroup is missing, where the resources of nodes do not suffice, where they are reserved, and
+	// where nodes are outside of its topology domain. The list is written with the condition, and is empty when the condition is True.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
