@@ -69,7 +69,7 @@ func TestTopology(t *testing.T) {
 	h.do(gang("three", 3, pods(3, "1cpu"), within("example.com/rack")), gang("four", 4, pods(4, "1cpu"), within("rack")),
 		gang("wrong", 1, pods(1, "1cpu"), within("rak")))
 	h.boundNow("early-0", "early-1", "three-0", "three-1", "three-2")
-	h.waitNow("Unschedulable", "in one rack; rack b2/r1 has resources for 2 of 4 pods", "four-0", "four-3")
+	h.waitNow("Unschedulable", "in one rack; rack b1/r1 has resources for 2 of 4 pods", "four-0", "four-3")
 	h.waitNow("TopologyNotFound", `no level "rak" in topology default: block, rack; did you mean "rack"?`, "wrong-0")
 	for name, count := range map[string]int{"early": 2, "three": 3} {
 		in := map[string]bool{}
