@@ -86,5 +86,5 @@ func TestTopology(t *testing.T) {
 	h.stop() // the next process knows the topologies before it decides
 	h.start()
 	h.do(rackNodes("b2", "r2", 4))
-	h.boundNow("early-0", "early-1", "three-0", "three-1", "three-2", "four-0", "four-1", "four-2", "four-3")
+	h.boundNow("early-0", "early-1", "four-0", "four-1", "four-2", "four-3", "three-0", "three-1", "three-2")
 }

@@ -63,7 +63,7 @@ func (t Topologies) changed() {
 	if len(jobs.topologies.constrained) == 0 {
 		return
 	}
-	Events{t.c}.changed()
+	t.c.Events().changed()
 	for _, j := range jobs.topologies.constrained {
 		jobs.topologies.read(j)
 		jobs.markChanged(j)
