@@ -145,6 +145,7 @@ func (x *capacityIndex) fill(j *api.JobInfo, kind sumKind) (tasks map[*api.Signa
 		candidates = []*Domain{pinned}
 	}
 	members = int64(j.ReadyCount() + j.Count(api.Releasing))
+	all := members + int64(j.Waiting())
 	for _, domain := range candidates {
 		there, n := x.fillNodes(j, func(s *api.Signature) capacityCount {
 			sum := domains.sum(sumKey{kind: kind, signature: s}, domain)
@@ -152,6 +153,9 @@ func (x *capacityIndex) fill(j *api.JobInfo, kind sumKind) (tasks map[*api.Signa
 		})
 		if tasks == nil || n > members {
 			tasks, members = there, n
+		}
+		if members == all {
+			break
 		}
 	}
 	return tasks, members

@@ -24,6 +24,8 @@ type Domain struct {
 	HoldsAll, MayHoldAll bool
 	// Occupied: members have nodes there.
 	Occupied bool
+
+	lost int // see nodeindex.Domains.Lost; only of those to try
 }
 
 // Contains reports whether a node is in the domain.
@@ -118,10 +120,13 @@ func toTry(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel, t
 			alike++
 		}
 	}
+	for _, d := range enough {
+		d.lost = domains.Lost(d.Domain)
+	}
 	slices.SortFunc(enough, func(a, b *Domain) int {
 		return cmp.Or(
 			cmp.Compare(min(b.Available, alike), min(a.Available, alike)),
-			cmp.Compare(domains.Lost(a.Domain), domains.Lost(b.Domain)),
+			cmp.Compare(a.lost, b.lost),
 			cmp.Compare(a.Available, b.Available),
 			cmp.Compare(a.Path, b.Path))
 	})
