@@ -40,7 +40,11 @@ type resource struct {
 // validated too, with the bounds that the API server sets on the cost of its rules.
 func serve(t *testing.T, kind string) resource {
 	t.Helper()
-	file := fmt.Sprintf("%s_%ss.yaml", v1alpha1.GroupName, strings.ToLower(kind))
+	plural := strings.ToLower(kind) + "s"
+	if kind == "Topology" {
+		plural = "topologies"
+	}
+	file := fmt.Sprintf("%s_%s.yaml", v1alpha1.GroupName, plural)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v (make generate writes it)", err)

@@ -74,6 +74,35 @@ func TestCreate(t *testing.T) {
 			given: `PodGroup {name: g} spec: {minResources: {cpu: -1}}`,
 			want:  `spec.minResources: no quantity may be negative`,
 		},
+		"a group within a rack": {
+			given: `PodGroup {name: g} spec: {topologyConstraint: {topology: default, requiredTopologyLevel: rack}}`,
+		},
+		"a group within a level of the only topology, by its label": {
+			given: `PodGroup {name: g} spec: {topologyConstraint: {requiredTopologyLevel: topology.kubernetes.io/zone}}`,
+		},
+		"a constraint without a level": {
+			given: `PodGroup {name: g} spec: {topologyConstraint: {requiredTopologyLevel: ""}}`,
+			want:  `spec.topologyConstraint.requiredTopologyLevel: spec.topologyConstraint.requiredTopologyLevel in body should be at least 1 chars long`,
+		},
+		"a topology": {
+			given: `Topology {name: default} spec: {levels: [{name: block, nodeLabel: example.com/block}, {nodeLabel: kubernetes.io/hostname}]}`,
+		},
+		"a topology without levels": {
+			given: `Topology {name: default} spec: {levels: []}`,
+			want:  `spec.levels: spec.levels in body should have at least 1 items`,
+		},
+		"two levels of one label": {
+			given: `Topology {name: default} spec: {levels: [{name: a, nodeLabel: rack}, {name: b, nodeLabel: rack}]}`,
+			want:  `spec.levels: no two levels may have the same nodeLabel`,
+		},
+		"two levels of one name": {
+			given: `Topology {name: default} spec: {levels: [{name: a, nodeLabel: rack}, {name: a, nodeLabel: block}, {nodeLabel: c}]}`,
+			want:  `spec.levels: no two levels may have the same name`,
+		},
+		"a level whose label is none": {
+			given: `Topology {name: default} spec: {levels: [{nodeLabel: "example.com/a/b"}]}`,
+			want:  `spec.levels[0].nodeLabel: must be the key of a node label, such as topology.kubernetes.io/zone`,
+		},
 		"a queue with a name alone is a queue": {
 			given: `Queue {name: q}`,
 		},

@@ -78,7 +78,7 @@ var importRules = []importRule{
 	},
 	{
 		from: []string{
-			"pkg/scheduler/plugins/...", "pkg/scheduler/actions/...", "pkg/scheduler/nodeindex/...", "pkg/scheduler/reservation/...",
+			"pkg/scheduler/plugins/...", "pkg/scheduler/actions/...", "pkg/scheduler/nodeindex/...", "pkg/scheduler/reservation/...", "pkg/scheduler/topology",
 		},
 		never:   []string{"pkg/scheduler/model/..."},
 		because: "plugins and actions read the model through api.ClusterView, and change it through statements alone",
@@ -150,6 +150,10 @@ var importRules = []importRule{
 			"pkg/scheduler/nodeindex", "pkg/scheduler/place", "pkg/scheduler/preemption", "pkg/scheduler/timeline", "pkg/scheduler/worklist", "pkg/scheduler/reservation/...",
 		},
 		because: "the policies that always run stand beside plugins and actions: they know the session, and neither plugins nor actions nor the cache",
+	},
+	{
+		from: []string{"pkg/scheduler/topology"}, only: []string{"pkg/scheduler/api", "pkg/scheduler/framework", "pkg/scheduler/nodeindex"},
+		because: "which nodes a required level excludes depends on the session alone",
 	},
 	{
 		from: []string{"pkg/scheduler/plugins/..."}, never: []string{"pkg/scheduler/actions/..."},

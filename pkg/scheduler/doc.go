@@ -27,6 +27,7 @@
 //	actions       what a cycle does: allocate, preempt, reclaim, backfill
 //	plugins       what decides for them: gang, priority, drf, proportion, predicates, nodeorder
 //	reservation   policies that always run: nominations, planned starts, starvation reservations, degraded gangs
+//	topology      refuses nodes outside of the topology domain that a gang requires
 //	preemption    the search for victims; with place and worklist, what actions are built from
 //	place         the best node for a task
 //	worklist      the order in which actions take jobs

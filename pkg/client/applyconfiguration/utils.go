@@ -41,6 +41,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &schedulingv1alpha1.QueueStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SubGroup"):
 		return &schedulingv1alpha1.SubGroupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Topology"):
+		return &schedulingv1alpha1.TopologyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologyConstraint"):
+		return &schedulingv1alpha1.TopologyConstraintApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologyLevel"):
+		return &schedulingv1alpha1.TopologyLevelApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologySpec"):
+		return &schedulingv1alpha1.TopologySpecApplyConfiguration{}
 
 	}
 	return nil

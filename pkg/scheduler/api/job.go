@@ -40,6 +40,9 @@ type JobInfo struct {
 	MinMember int32
 	// SubGroups is the gang as the root of the tree of its subgroups; nil for most jobs.
 	SubGroups *SubGroup
+	// TopologyLevel is the level of which all members must be in one domain; nil for most jobs, and while the level or its
+	// topology does not exist.
+	TopologyLevel *TopologyLevel
 	// Priority is that of the group's priority class, else the highest among active members.
 	Priority int32
 	Created  int64 // nanoseconds since 1970
@@ -81,6 +84,10 @@ type JobTracking struct {
 	QueueStale bool
 	// InvalidSubGroups says why the subgroups of the group cannot be read; empty if they can.
 	InvalidSubGroups string
+
+	// UnknownTopology says why the topology constraint of the group names no level; empty if it names one, or if there is no
+	// constraint.
+	UnknownTopology string
 
 	// InvalidRunTime says which declarations of a run time are ignored, and why; empty if none are.
 	InvalidRunTime string

@@ -130,13 +130,17 @@ func (t *Term) Selects(pod *v1.Pod, namespaceLabels labels.Set) bool {
 }
 
 // EquivalenceClass is a set of tasks that the scheduler need not distinguish: they have the same signature, the same
-// terms of existing pods select them, and where that matters, the limits of their run times are equal.
+// terms of existing pods select them, and where that matters, the limits of their run times are equal. Tasks of a job that
+// must be in one topology domain are distinguished from those of other jobs.
 type EquivalenceClass struct {
 	Signature *Signature
 	// Selected reports whether any term of an existing pod selects the tasks of this class.
 	Selected bool
 	// Limit is that of the tasks, see TaskInfo.Limit, while some node becomes unavailable; else 0.
 	Limit time.Duration
+	// Level is JobInfo.TopologyLevel of the job of the tasks; nil for most classes. All tasks of a class with a level are of one
+	// job.
+	Level *TopologyLevel
 }
 
 // ClassVersion is everything that equivalence classes depend on besides the pods in them.
@@ -149,5 +153,14 @@ func (c *EquivalenceClass) AffectedByPods() bool { return c.Selected || len(c.Si
 // NodeLocal reports whether feasibility depends on the node alone: neither on pods of other nodes
 // nor on objects that are not in the model.
 func (c *EquivalenceClass) NodeLocal() bool {
-	return !c.AffectedByPods() && !c.Signature.HasExternalResources()
+	return c.Level == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
+}
+
+// RequiredLevel returns the level of which all tasks of a gang must be in one domain, because its group or a pod affinity
+// requires it; nil if there is none.
+func (c *EquivalenceClass) RequiredLevel() *TopologyLevel {
+	if key := c.Signature.SelfAffinityKey(); c.Level == nil && key != "" {
+		return AffinityLevel(key)
+	}
+	return c.Level
 }

@@ -29,6 +29,7 @@ const (
 	WithoutResource     // Detail is the resource, of which the node has none
 	DevicesInUse        // Detail says which devices other pods use
 	NodeUnavailableSoon // Detail is the time from which the node is unavailable
+	OutsideDomain       // Detail is the topology domain that the node is not in
 	OtherUnfit
 )
 
@@ -37,6 +38,7 @@ const (
 	RefusedByModel       = "model"       // the job is incomplete: its PodGroup, Queue or claims are missing
 	RefusedByResources   = "resources"   // the resources of a node do not suffice
 	RefusedByReservation = "reservation" // the resources of a node are reserved
+	RefusedByTopology    = "topology"    // a node is not in the topology domain of the gang
 )
 
 // UnfitReasons returns all reasons.
@@ -83,6 +85,8 @@ func (r UnfitReason) String() string {
 		return "DevicesInUse"
 	case NodeUnavailableSoon:
 		return "NodeUnavailableSoon"
+	case OutsideDomain:
+		return "OutsideDomain"
 	}
 	return "Other"
 }
@@ -153,6 +157,8 @@ func (u *Unfit) Message() string {
 		return "without " + u.Detail
 	case NodeUnavailableSoon:
 		return "node(s) were unavailable from " + u.Detail + " on, before the pod is over"
+	case OutsideDomain:
+		return "node(s) were not in " + u.Detail
 	}
 	return u.Detail
 }

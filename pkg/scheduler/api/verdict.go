@@ -143,17 +143,6 @@ func (f *StarvationReservation) message() string {
 	return text + f.Unbounded.unbounded()
 }
 
-// DomainCount is how many of the Need pods of a gang could start now in one topology domain: on the nodes that have the
-// label Key with that Value.
-type DomainCount struct {
-	Key, Value      string
-	Startable, Need int
-}
-
-func (c *DomainCount) message() string {
-	return fmt.Sprintf(" in one topology domain; %s %s has resources for %d of %d pods", c.Key, c.Value, c.Startable, c.Need)
-}
-
 // DeviceDemand is what the claims of a task request, in words, and the node that has the fewest devices too few, if it
 // was asked for and there is one.
 type DeviceDemand struct {
@@ -294,6 +283,9 @@ func (v *Verdict) wouldNotFit(dims *Dimensions) string {
 		return ""
 	}
 	text := "; would not fit the empty nodes"
+	if v.Domain != nil && v.Domain.Level.Topology != "" {
+		text = v.Domain.wouldNotFit()
+	}
 	if v.Need > 1 {
 		text += fmt.Sprintf(" (at most %d of %d pods)", v.Have, v.Need)
 	}

@@ -65,7 +65,7 @@ func TestVerdictMessages(t *testing.T) {
 		},
 		"a gang that must be in one topology domain": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 3, Startable: 2, Request: Resource{1000}, Others: others(2000),
-				Domain: &DomainCount{Key: "rack", Value: "r1", Startable: 3, Need: 4}, Nodes: counts(4, 4)},
+				Domain: &DomainCount{Level: AffinityLevel("rack"), Path: "r1", Startable: 3, Need: 4}, Nodes: counts(4, 4)},
 			"needs 3 more pods of 1 cpu and 1 pod of 2 cpu in one topology domain; rack r1 has resources for 3 of 4 pods; 4/4 nodes are available",
 		},
 		"devices of claims": {

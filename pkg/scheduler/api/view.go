@@ -70,6 +70,8 @@ type JobTable interface {
 	Changes() *Journal
 	// CountWaiting returns the number of jobs that ClusterView.WaitingJobs returns.
 	CountWaiting() int
+	// CountConstrained returns the number of jobs with a TopologyLevel.
+	CountConstrained() int
 }
 
 // Generations count changes of the model, each of one kind. Equal numbers mean that nothing of the kind changed.

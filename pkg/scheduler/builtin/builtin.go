@@ -20,6 +20,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/priority"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/proportion"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/reservation"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/topology"
 )
 
 // NewRegistry returns a registry of them, to which others may be added.
@@ -28,6 +29,7 @@ func NewRegistry() (*framework.Registry, error) {
 	r.SetAdvice(volcano())
 	return r, errors.Join(
 		// Policies that are part of every configuration.
+		r.AddComponent(topology.Required()),
 		r.AddComponent(reservation.Overdue()),
 		r.AddComponent(reservation.Expected()),
 		r.AddFirst(reservation.Nominated()),

@@ -102,6 +102,7 @@ type Cache struct {
 	groupInformers externalversions.SharedInformerFactory
 	groups         *groups.Watcher // of other APIs; nil if there is no client for them
 	owners         *ownerFeed
+	topologies     *topologyFeed
 	sources        []*source
 	failures       *watchFailures
 	trimmer        *trimmer
@@ -151,6 +152,7 @@ func New(o Options) (*Cache, error) {
 		o.Metrics.PodsBoundByOthers(name, 0)
 	}
 	c.owners = newOwnerFeed(c)
+	c.topologies = newTopologyFeed(c)
 	c.model = c.emptyModel(nil)
 	c.groups = newGroups(c)
 	c.wireEffects()
@@ -234,6 +236,7 @@ func (c *Cache) Apply() int {
 	}
 	c.devices.requestFrom(c.model.Dims())
 	c.owners.resolve()
+	c.topologies.need()
 	if len(batch) > 0 {
 		c.options.Metrics.EventsApplied(c.options.Clock.Since(since))
 	}

@@ -174,6 +174,9 @@ func (c *Cache) Start(ctx context.Context) error {
 		return fmt.Errorf("informers of plugins: %w", err)
 	}
 	if !c.synced.Load() {
+		if err := c.topologies.start(ctx); err != nil {
+			return fmt.Errorf("topologies: %w", err)
+		}
 		c.EnableGroupSources(ctx, c.options.GroupSources)
 		c.EnableGrouping(ctx, c.options.Grouping)
 	}

@@ -49,6 +49,7 @@ const (
 	rankNamespace int8 = iota
 	rankPriorityClass
 	rankQueue
+	rankTopology
 	rankPodGroup
 	rankOwner
 	rankDeviceResources // not an object: what device classes provide

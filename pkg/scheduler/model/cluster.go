@@ -170,7 +170,7 @@ func (c *Cluster) EachReleasing(visit func(*api.TaskInfo)) {
 func (c *Cluster) BudgetsAllow(u api.Unit) bool { return c.budgets.allow(u) }
 
 // Admissible returns why no task of the job can be placed whatever plugins answer: its group is of another API, its
-// owner was not read, its group or queue does not exist, it may run for longer than its queue admits, its namespace is being
+// owner was not read, its group, topology or queue does not exist, it may run for longer than its queue admits, its namespace is being
 // deleted, or it is in backoff. Nil if tasks can be placed.
 func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	switch {
@@ -190,6 +190,8 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 		return &api.Verdict{Reason: v1alpha1.ReasonGroupConflict, Detail: j.Tracking.Conflict}
 	case j.Tracking.InvalidSubGroups != "":
 		return &api.Verdict{Reason: v1alpha1.ReasonInvalidSubGroups, Detail: "spec.subGroups: " + j.Tracking.InvalidSubGroups}
+	case j.Tracking.UnknownTopology != "":
+		return &api.Verdict{Reason: v1alpha1.ReasonTopologyNotFound, Detail: j.Tracking.UnknownTopology}
 	case !j.QueueFound():
 		return &api.Verdict{Reason: v1alpha1.ReasonQueueNotFound, Name: string(j.QueueName), Detail: c.jobs.similarQueue(j.QueueName)}
 	case runsTooLong(j):

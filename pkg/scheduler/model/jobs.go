@@ -33,6 +33,8 @@ type jobTable struct {
 	changed  []*api.JobInfo                           // since the last Recompute
 	waiting  waitingJobs
 
+	topologies topologyTable
+
 	byIndex     []*api.JobInfo // nil where the index is free
 	freeIndexes []int
 	changes     api.Journal // of jobs that Recompute has returned
@@ -56,6 +58,7 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 		orphaned:       map[types.UID]map[api.JobID]*api.JobInfo{},
 		native:         map[string]map[api.TaskID]*api.TaskInfo{},
 		waiting:        newWaitingJobs(),
+		topologies:     newTopologyTable(),
 	}
 }
 
@@ -95,7 +98,7 @@ func (jt *jobTable) assign(t *api.TaskInfo) {
 		j = jt.create(m, t)
 	}
 	jt.readOwner(j, &m)
-	t.Job, t.Tracking.IndexInJob = j, len(j.Tasks)
+	t.Job, t.Tracking.IndexInJob, t.Tracking.Class = j, len(j.Tasks), nil
 	j.Tasks = append(j.Tasks, t)
 	joinSubGroup(t)
 }
@@ -221,6 +224,7 @@ func (jt *jobTable) remove(j *api.JobInfo) {
 		delete(j.Queue.Jobs, j.ID)
 	}
 	delete(jt.byID, j.ID)
+	jt.topologies.forget(j)
 	jt.waiting.set(j, false)
 	jt.byIndex[j.Index] = nil
 	jt.freeIndexes = append(jt.freeIndexes, j.Index)
@@ -282,6 +286,7 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 	j.Tracking.GroupPriority = jt.groups.priorityOf(g)
 	j.Tracking.QueueStale = true
 	readSubGroups(j)
+	jt.topologies.read(j)
 	jt.enqueue(j)
 	jt.markChanged(j)
 }
@@ -334,6 +339,9 @@ func (jt *jobTable) Changes() *api.Journal { return &jt.changes }
 
 // CountWaiting implements api.JobTable.
 func (jt *jobTable) CountWaiting() int { return len(jt.waiting.created) }
+
+// CountConstrained implements api.JobTable.
+func (jt *jobTable) CountConstrained() int { return len(jt.topologies.constrained) }
 
 func (jt *jobTable) sorted() []*api.JobInfo {
 	jobs := make([]*api.JobInfo, 0, len(jt.byID))

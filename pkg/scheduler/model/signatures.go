@@ -71,14 +71,18 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, l
 		limit = t.Limit()
 		key += "/limit=" + limit.String()
 	}
+	level := requiredLevel(t)
+	if level != nil { // where members of the same job run decides
+		key += "/topology=" + string(t.Job.ID)
+	}
 	tracking := &t.Signature.Tracking
 	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up
 		clear(tracking.Classes)
 		tracking.ClassesAt = st.terms.generation
 	}
 	class, ok := tracking.Classes[key]
-	if !ok {
-		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit}
+	if !ok || class.Level != level {
+		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level}
 		tracking.Classes[key] = class
 	}
 	return class

@@ -22,6 +22,7 @@ import (
 // The empty capacity ignores foreign pods as well: what exceeds it cannot run whatever pods end.
 type capacityIndex struct {
 	feasible *feasibleIndex
+	domains  *domainIndex
 }
 
 // capacityCount is the count of one signature. It is valid while node objects stand still, and foreign pods
@@ -115,20 +116,52 @@ func (x *capacityIndex) sum(signature *api.Signature, set *NodeSet, taken func(*
 // count is 6, then 4 of the waiting tasks could run, and the gang has 2 + 4 = 6 members: enough for a minimum of 6,
 // and not for one of 7.
 func (x *capacityIndex) couldFit(j *api.JobInfo) (tasks map[*api.Signature]int64, enough bool) {
-	tasks, members := x.fill(j, x.count)
+	tasks, members := x.fill(j, capacityOfTasks)
 	return tasks, members >= int64(j.MinMember)
 }
 
 // maxMembers is the number of members that couldFit compares with the minimum, with the empty capacity.
 func (x *capacityIndex) maxMembers(j *api.JobInfo) int64 {
-	if signature := soleSignature(j.Tasks); signature != nil && x.couldHold(signature, int64(len(j.Tasks))) {
+	if signature := soleSignature(j.Tasks); signature != nil && j.TopologyLevel == nil && x.couldHold(signature, int64(len(j.Tasks))) {
 		return int64(j.ReadyCount() + j.Count(api.Releasing) + j.Waiting()) // most jobs in a large cluster
 	}
-	_, members := x.fill(j, x.empty)
+	_, members := x.fill(j, emptyCapacity)
 	return members
 }
 
-func (x *capacityIndex) fill(j *api.JobInfo, capacity func(*api.Signature) capacityCount) (tasks map[*api.Signature]int64, members int64) {
+// fill counts how many waiting tasks of each signature and how many members of a job could run on nodes with a kind of
+// capacity: all nodes, or the best domain of the level that the job requires.
+func (x *capacityIndex) fill(j *api.JobInfo, kind sumKind) (tasks map[*api.Signature]int64, members int64) {
+	capacity := x.count
+	if kind == emptyCapacity {
+		capacity = x.empty
+	}
+	if j.TopologyLevel == nil {
+		return x.fillNodes(j, capacity)
+	}
+	domains := x.domains.get(j.TopologyLevel)
+	candidates := domains.All()
+	if pinned := domains.OfJob(j); pinned != nil {
+		candidates = []*Domain{pinned}
+	}
+	members = int64(j.ReadyCount() + j.Count(api.Releasing))
+	all := members + int64(j.Waiting())
+	for _, domain := range candidates {
+		there, n := x.fillNodes(j, func(s *api.Signature) capacityCount {
+			sum := domains.sum(sumKey{kind: kind, signature: s}, domain)
+			return capacityCount{tasks: sum, domain: sum}
+		})
+		if tasks == nil || n > members {
+			tasks, members = there, n
+		}
+		if members == all {
+			break
+		}
+	}
+	return tasks, members
+}
+
+func (x *capacityIndex) fillNodes(j *api.JobInfo, capacity func(*api.Signature) capacityCount) (tasks map[*api.Signature]int64, members int64) {
 	tasks, running := map[*api.Signature]int64{}, map[*api.Signature]int64{}
 	for _, t := range j.Tasks {
 		switch {

@@ -45,6 +45,7 @@ type Index struct {
 	releasing releasingIndex
 	verdicts  verdictIndex
 	total     totalIndex
+	domains   domainIndex
 }
 
 // source is where the parts of an Index read.
@@ -58,7 +59,8 @@ type source struct {
 func New(cluster Cluster, dims *api.Dimensions) *Index {
 	x := &Index{}
 	x.feasible = feasibleIndex{source: source{cluster: cluster, dims: dims}, known: map[*api.Signature]*feasibleNodes{}}
-	x.capacity = capacityIndex{feasible: &x.feasible}
+	x.domains = domainIndex{feasible: &x.feasible, known: map[string]*Domains{}}
+	x.capacity = capacityIndex{feasible: &x.feasible, domains: &x.domains}
 	x.available = availableIndex{feasible: &x.feasible}
 	x.releasing = releasingIndex{cluster: cluster}
 	x.verdicts = verdictIndex{feasible: &x.feasible, known: map[verdictKey]*nodeVerdicts{}, changes: netChanges{cluster: cluster}}
@@ -73,10 +75,11 @@ func (x *Index) Open(filters Filters) {
 	x.total.update()
 }
 
-// Close is called when a session closes. It drops the node verdicts that the session has not asked for, and the session:
+// Close is called when a session closes. It drops the node verdicts and domains that the session has not asked for, and the session:
 // that may be large, and the next one may not open for long.
 func (x *Index) Close() {
 	x.verdicts.dropUnused()
+	x.domains.dropUnused()
 	x.feasible.filters = nil
 }
 

@@ -5,52 +5,130 @@ package place
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// Domain restricts placements to some nodes; nil allows all.
-type Domain func(*api.NodeInfo) bool
+// Domain is a topology domain that the tasks of a claim may be placed in; nil stands for all nodes.
+type Domain struct {
+	*nodeindex.Domain
+	Level *api.TopologyLevel
+	// Available is how many tasks like the first one of the claim fit once the resources that are being released are free,
+	// and Capacity is how many fit if no member of a queue runs there.
+	Available, Capacity int64
+	// HoldsAll: the tasks of the claim fit, if those that are alike are counted without the others. That is necessary, and
+	// if all are alike and only resources matter, it is sufficient. MayHoldAll is the same with Capacity.
+	HoldsAll, MayHoldAll bool
+	// Occupied: members have nodes there.
+	Occupied bool
 
-// RequiredDomainKey returns the topology key of the one domain that the gang of a claim must be placed in. It is empty if
-// the gang has no such affinity, or if members run already, which determine the domain.
-func RequiredDomainKey(claim *api.Claim) string {
-	if claim.Job.ReadyCount() > 0 {
-		return ""
+	lost int // see nodeindex.Domains.Lost; only of those to try
+}
+
+// Contains reports whether a node is in the domain.
+func (d *Domain) Contains(n *api.NodeInfo) bool { return d == nil || d.Domain.Contains(n) }
+
+// RequiredLevel returns the topology level of which all tasks of the claim must be in one domain; nil if there is none. If
+// members run, a pod affinity of the gang to itself needs none: the predicates know the domain.
+func RequiredLevel(ssn *framework.Session, claim *api.Claim) *api.TopologyLevel {
+	level := ssn.Cluster().ClassOf(claim.Tasks[0]).RequiredLevel()
+	if level != nil && level.Topology == "" && claim.Job.ReadyCount() > 0 {
+		return nil
 	}
-	return claim.Tasks[0].Signature.SelfAffinityKey()
+	return level
 }
 
-// TopologyDomain is the nodes that have one value of a topology key.
-type TopologyDomain struct {
-	Key, Value string
-	Available  int64 // number of tasks that fit once the resources that are being released are free
-	Capacity   int64 // number of tasks that fit if no member of a queue runs there
-}
-
-// Contains reports whether a node is in the domain. It is a Domain.
-func (d *TopologyDomain) Contains(n *api.NodeInfo) bool { return n.Node.Labels[d.Key] == d.Value }
-
-// Domains returns the domains with feasible nodes for t, those with the most available resources first.
-func Domains(ssn *framework.Session, t *api.TaskInfo, key string) []*TopologyDomain {
-	known := map[string]*TopologyDomain{}
-	nodes := ssn.Cluster().Nodes()
-	ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
-		n := nodes[i]
-		if value, ok := n.Node.Labels[key]; ok {
-			d := known[value]
-			if d == nil {
-				d = &TopologyDomain{Key: key, Value: value}
-				known[value] = d
+// Domains returns the domains of a level that claim could be placed in, those with the most available resources first. If
+// members have nodes, that is their domain.
+func Domains(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel) []*Domain {
+	domains := ssn.Nodes().Domains(level)
+	all := domains.All()
+	pinned := domains.OfJob(claim.Job)
+	if pinned != nil {
+		all = []*nodeindex.Domain{pinned}
+	}
+	kinds := kindsOf(claim.Tasks)
+	list := make([]*Domain, 0, len(all))
+	for _, domain := range all {
+		d := &Domain{Domain: domain, Level: level, HoldsAll: true, MayHoldAll: true, Occupied: pinned != nil}
+		for i, k := range kinds {
+			available, capacity := domains.Available(domain, k.task), domains.Capacity(domain, k.task.Signature)
+			if i == 0 {
+				d.Available, d.Capacity = available, capacity
 			}
-			d.Available += t.Request.TimesIn(n.Available(t.Priority, api.Future))
-			d.Capacity += t.Request.TimesIn(n.Allocatable.Minus(n.Foreign))
+			d.HoldsAll = d.HoldsAll && available >= k.count
+			d.MayHoldAll = d.MayHoldAll && capacity >= k.count
 		}
+		if d.Available+d.Capacity > 0 || len(all) == 1 {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Domain) int {
+		return cmp.Or(cmp.Compare(b.Available, a.Available), cmp.Compare(b.Capacity, a.Capacity), cmp.Compare(a.Path, b.Path))
 	})
-	return slices.SortedFunc(maps.Values(known), func(a, b *TopologyDomain) int {
-		return cmp.Or(cmp.Compare(b.Available, a.Available), cmp.Compare(b.Capacity, a.Capacity), cmp.Compare(a.Value, b.Value))
+	return list
+}
+
+// kindOfTasks are tasks that are alike.
+type kindOfTasks struct {
+	task  *api.TaskInfo
+	count int64
+}
+
+func kindsOf(tasks []*api.TaskInfo) []kindOfTasks {
+	var kinds []kindOfTasks
+	for _, t := range tasks {
+		at := slices.IndexFunc(kinds, func(k kindOfTasks) bool { return k.task.Signature == t.Signature && k.task.Priority == t.Priority })
+		if at < 0 {
+			at = len(kinds)
+			kinds = append(kinds, kindOfTasks{task: t})
+		}
+		kinds[at].count++
+	}
+	return kinds
+}
+
+// maxDomainTries is how many domains are tried for a claim.
+const maxDomainTries = 16
+
+// toTry returns the domains of a claim in the order in which they are tried; the tasks are those of the claim, followed by
+// their substitutes. For a pod affinity these are all, the one with the most available resources first, because pods of
+// other jobs may follow. For a level of a topology these are the domains that hold the claim by the counts:
+//
+//  1. where most of the substitutes fit too: they will not be placed elsewhere
+//  2. with the fewest nodes lost: those in domains where no member of a queue runs and that would not be whole any more
+//  3. with the least left over
+//  4. by their paths
+//
+// For example, racks with 4, 4 and 2 free nodes: a gang of 2 gets the rack of 2, and leaves both others whole. If no domain
+// holds the claim, the one with the most available resources is tried, so that there is a reason to report.
+func toTry(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel, tasks []*api.TaskInfo) []*Domain {
+	list := Domains(ssn, claim, level)
+	if level.Topology == "" || len(list) == 0 {
+		return list
+	}
+	enough := slices.DeleteFunc(slices.Clone(list), func(d *Domain) bool { return !d.HoldsAll })
+	if len(enough) == 0 {
+		return list[:1]
+	}
+	alike, domains := int64(0), ssn.Nodes().Domains(level)
+	for _, t := range tasks {
+		if t.Signature == tasks[0].Signature {
+			alike++
+		}
+	}
+	for _, d := range enough {
+		d.lost = domains.Lost(d.Domain)
+	}
+	slices.SortFunc(enough, func(a, b *Domain) int {
+		return cmp.Or(
+			cmp.Compare(min(b.Available, alike), min(a.Available, alike)),
+			cmp.Compare(a.lost, b.lost),
+			cmp.Compare(a.Available, b.Available),
+			cmp.Compare(a.Path, b.Path))
 	})
+	return enough[:min(len(enough), maxDomainTries)]
 }

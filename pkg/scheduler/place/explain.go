@@ -60,7 +60,9 @@ func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 		}
 	}
 	if f.Domain != nil {
-		v.Domain = &api.DomainCount{Key: f.Domain.Key, Value: f.Domain.Value, Startable: len(f.Placed), Need: len(claim.Tasks)}
+		v.Domain = &api.DomainCount{
+			Level: f.Domain.Level, Path: f.Domain.Path, Startable: len(f.Placed), Need: len(claim.Tasks), Occupied: f.Domain.Occupied,
+		}
 	}
 	v.Missing = max(missing, 1)
 	v.Startable = min(startable, v.Missing)
@@ -74,7 +76,13 @@ func (a *Allocator) explainSurplus(claim *api.Claim, task *api.TaskInfo) {
 			missing++
 		}
 	}
-	a.explain(claim.Job, task.Signature, a.placer.Explain(task, claim.Request, missing))
+	v := a.placer.Explain(task, claim.Request, missing)
+	if level := claim.Job.TopologyLevel; level != nil && v.Missing > 0 {
+		if pinned := a.ssn.Nodes().Domains(level).OfJob(claim.Job); pinned != nil {
+			v.Domain = &api.DomainCount{Level: level, Path: pinned.Path, Need: int(missing), Occupied: true}
+		}
+	}
+	a.explain(claim.Job, task.Signature, v)
 }
 
 // explainHeld records that a gang waits for resources which are being released.

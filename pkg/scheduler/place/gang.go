@@ -17,7 +17,7 @@ import (
 type Failure struct {
 	Task    *api.TaskInfo
 	Placed  []*api.TaskInfo
-	Domain  *TopologyDomain
+	Domain  *Domain
 	Verdict *api.Verdict
 }
 
@@ -123,20 +123,19 @@ func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInf
 	return sorted
 }
 
-// tryDomains calls try for each domain if the gang must be in one domain. The domain with the most available resources
-// comes first, so that a domain that fits is found early.
+// tryDomains calls try for each domain if the gang must be in one domain, in the order of toTry.
 func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
-	key := RequiredDomainKey(claim)
-	if key == "" || o.Nodes != nil {
+	level := RequiredLevel(p.ssn, claim)
+	if level == nil || o.Nodes != nil {
 		return p.try(stmt, claim.Job, tasks, o)
 	}
 	var best *Failure
-	for _, d := range Domains(p.ssn, claim.Tasks[0], key) {
-		if best != nil && d.Available < int64(len(claim.Tasks)) && !signaturesDiffer(claim.Tasks) {
+	for _, d := range toTry(p.ssn, claim, level, tasks) {
+		if best != nil && !d.HoldsAll && !signaturesDiffer(claim.Tasks) {
 			break // smaller domains cannot hold it either
 		}
 		within := o
-		within.Domain = d.Contains
+		within.Domain = d
 		failure := p.try(stmt, claim.Job, tasks, within)
 		if failure == nil {
 			return nil
@@ -146,8 +145,11 @@ func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks [
 			best = failure
 		}
 	}
+	if best != nil && level.Topology != "" {
+		return best
+	}
 	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the
-	// predicates decide.
+	// predicates decide. They refuse all nodes if the level of a topology has no domain.
 	if last := p.try(stmt, claim.Job, tasks, o); last == nil || best == nil {
 		return last
 	}

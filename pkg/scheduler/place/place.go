@@ -46,8 +46,10 @@ type Options struct {
 	IdleOnly bool
 	// Nodes is the one node for each task; tasks that are not in it cannot be placed. Nil allows all nodes.
 	Nodes map[*api.TaskInfo]*api.NodeInfo
+	// Allowed reports whether a node may be used; nil allows all nodes.
+	Allowed func(*api.NodeInfo) bool
 	// Domain is the domain of all tasks; nil allows all nodes.
-	Domain Domain
+	Domain *Domain
 }
 
 // Place puts t on the best node that the options allow: on idle resources if there are any, else on
@@ -83,8 +85,8 @@ func (p *Placer) best(t *api.TaskInfo, when api.When, o Options) *api.NodeInfo {
 		return p.givenNode(t, when, o.Nodes[t])
 	}
 	class := p.ssn.Cluster().ClassOf(t)
-	if o.Domain != nil || !class.NodeLocal() {
-		return p.scan(t, when, o.Domain)
+	if o.Domain != nil || o.Allowed != nil || !class.NodeLocal() {
+		return p.scan(t, when, p.nodesOf(t, o.Domain), o.Allowed)
 	}
 	k := kind{class, t.Priority, when}
 	c := p.kinds[k]
@@ -126,14 +128,31 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 	}
 }
 
-// scan looks at all nodes that pass the filters for t. Scores cost little where predicates cost much, so
-// the node with the best score is asked first.
-func (p *Placer) scan(t *api.TaskInfo, when api.When, domain Domain) *api.NodeInfo {
-	nodes := p.ssn.Cluster().Nodes()
+// nodesOf returns a set of nodes that contains those where t may be placed: those of a domain, or of the domain that
+// members of its job are in; nil if these are all nodes.
+func (p *Placer) nodesOf(t *api.TaskInfo, domain *Domain) *nodeindex.NodeSet {
+	if domain != nil {
+		return domain.Nodes()
+	}
+	if level := p.ssn.Cluster().ClassOf(t).Level; level != nil {
+		if pinned := p.ssn.Nodes().Domains(level).OfJob(t.Job); pinned != nil {
+			return pinned.Nodes()
+		}
+	}
+	return nil
+}
+
+// scan looks at all allowed nodes of a set that pass the filters for t; nil is the set of all nodes. Scores cost little where
+// predicates cost much, so the node with the best score is asked first.
+func (p *Placer) scan(t *api.TaskInfo, when api.When, among *nodeindex.NodeSet, allowed func(*api.NodeInfo) bool) *api.NodeInfo {
+	nodes, feasible := p.ssn.Cluster().Nodes(), p.ssn.Nodes().Feasible(t.Signature)
+	if among == nil {
+		among = feasible
+	}
 	p.scanned.Fill(func(add func(*api.NodeInfo, api.Score)) {
-		p.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
+		among.Each(func(i int) {
 			n := nodes[i]
-			if when == api.Future && !n.HasReleasing() || domain != nil && !domain(n) || !n.Fits(t, when) {
+			if !feasible.Has(i) || when == api.Future && !n.HasReleasing() || allowed != nil && !allowed(n) || !n.Fits(t, when) {
 				return
 			}
 			add(n, p.ssn.NodeScore(t, n))

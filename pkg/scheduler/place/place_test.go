@@ -36,7 +36,7 @@ func TestCandidatesEqualScan(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			task := rapid.SampledFrom(waiting).Draw(t, "task")
 			when := api.When(rapid.Bool().Draw(t, "future"))
-			got, want := placer.best(task, when, Options{}), placer.scan(task, when, nil)
+			got, want := placer.best(task, when, Options{}), placer.scan(task, when, nil, nil)
 			if got != want {
 				t.Fatalf("best node of %s: got %s, want %s", task.Key, name(got), name(want))
 			}

@@ -22,7 +22,7 @@ type Reserver struct {
 	specs  uint64 // generation of the node objects that kinds are of
 	round  uint64 // counts sessions
 	seen   seen
-	domain Domain
+	domain *Domain
 	// previous returns what was reserved for a job in the last session.
 	previous func(*api.JobInfo) Placements
 }
@@ -112,12 +112,12 @@ func soonest(a, b wait) int {
 // statement is unchanged.
 func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo) bool {
 	tasks = largestFirst(r.ssn, claim, tasks)
-	key := RequiredDomainKey(claim)
-	if key == "" {
+	level := RequiredLevel(r.ssn, claim)
+	if level == nil {
 		return try(r.ssn, stmt, claim.Job, tasks, r.place) == nil
 	}
-	for _, d := range r.domains(claim, key) {
-		r.domain = d.Contains
+	for _, d := range r.domains(claim, level) {
+		r.domain = d
 		failure := try(r.ssn, stmt, claim.Job, tasks, r.place)
 		r.domain = nil
 		if failure == nil {
@@ -128,19 +128,19 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 }
 
 // domains returns the domain that the job chose in the last session first, then those with the most available resources.
-func (r *Reserver) domains(claim *api.Claim, key string) []*TopologyDomain {
-	list := Domains(r.ssn, claim.Tasks[0], key)
-	before := map[string]bool{}
+func (r *Reserver) domains(claim *api.Claim, level *api.TopologyLevel) []*Domain {
+	list := slices.DeleteFunc(Domains(r.ssn, claim, level), func(d *Domain) bool { return !d.MayHoldAll })
+	of, before := r.ssn.Nodes().Domains(level), map[*nodeindex.Domain]bool{}
 	for placement := range r.previous(claim.Job) {
 		if n := r.ssn.Cluster().Node(placement.Node); n != nil {
-			before[n.Node.Labels[key]] = true
+			before[of.Of(n)] = true
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *TopologyDomain) int {
+	slices.SortStableFunc(list, func(a, b *Domain) int {
 		switch {
-		case before[a.Value] == before[b.Value]:
+		case before[a.Domain] == before[b.Domain]:
 			return 0
-		case before[a.Value]:
+		case before[a.Domain]:
 			return -1
 		}
 		return +1
@@ -163,7 +163,7 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // on volumes the search takes long and may find nothing. Gangs that must be in one domain are an exception, because all
 // nodes of a domain can be evaluated.
 func reservable(class *api.EquivalenceClass) bool {
-	return class.NodeLocal() || class.Signature.SelfAffinityKey() != "" && !class.Signature.HasExternalResources()
+	return class.NodeLocal() || class.RequiredLevel() != nil && !class.Signature.HasExternalResources()
 }
 
 func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
@@ -183,7 +183,11 @@ func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {
 func (r *Reserver) newCandidates(t *api.TaskInfo) *reservedCandidates {
 	c := &reservedCandidates{round: r.round, previous: r.previous(t.Job)}
 	measure := func(t *api.TaskInfo, n *api.NodeInfo) (wait, bool) { return r.wait(t, n, c.previous) }
-	c.candidates = newCandidates(r.ssn, &r.seen, t, measure, soonest, anywhere)
+	among := anywhere
+	if domain := r.domain; domain != nil {
+		among = func(*api.TaskInfo) *nodeindex.NodeSet { return domain.Nodes() }
+	}
+	c.candidates = newCandidates(r.ssn, &r.seen, t, measure, soonest, among)
 	c.most = entriesPerNode * len(r.ssn.Cluster().Nodes())
 	c.nodes.Grow(r.ssn.Nodes().Feasible(t.Signature).Len()) // nearly all are possible
 	return c
@@ -205,7 +209,7 @@ func (r *Reserver) continueWith(c *reservedCandidates, t *api.TaskInfo) {
 // wait is the measure of nodes that could ever hold one more task. All nodes are measured in each session with a gang that has
 // waited for long, so it makes no vectors.
 func (r *Reserver) wait(t *api.TaskInfo, n *api.NodeInfo, previous Placements) (w wait, ok bool) {
-	if !n.Ready() || n.Node.Spec.Unschedulable || r.domain != nil && !r.domain(n) {
+	if !n.Ready() || n.Node.Spec.Unschedulable || !r.domain.Contains(n) {
 		return w, false
 	}
 	own := ownOn(n, t)

@@ -28,7 +28,7 @@ type attempt struct {
 	claim  *api.Claim
 	rules  Rules
 	cache  *planCache
-	domain place.Domain // nil: all nodes
+	domain *place.Domain // nil: all nodes
 
 	maxPriority int32 // of the jobs of victims
 	surplusOnly bool  // do not break gangs

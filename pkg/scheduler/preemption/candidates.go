@@ -225,7 +225,7 @@ func (a *attempt) isCandidate(j *api.JobInfo, victimQueue *api.QueueInfo) bool {
 	return (victimQueue == nil || j.Queue == victimQueue) && j.Priority <= a.maxPriority && isVictimJob(j) && a.rules.IsCandidate(j)
 }
 
-func (a *attempt) inDomain(n *api.NodeInfo) bool { return a.domain == nil || a.domain(n) }
+func (a *attempt) inDomain(n *api.NodeInfo) bool { return a.domain.Contains(n) }
 
 // admitsCached returns the vote on a unit while nothing is evicted: a unit that is rejected then is rejected in any plan.
 // Later votes can differ, so admitsCached admits the unit, and evict asks for the vote.

@@ -10,7 +10,7 @@ import (
 )
 
 // planCache keeps what a planner knows about equivalent claims: of one queue and priority, for jobs that hold the same,
-// with tasks of the same equivalence classes. Plugins cannot distinguish them, so a result for one claim holds for the
+// with tasks of the same equivalence classes that must be in the same topology domain or in one of the same level. Plugins cannot distinguish them, so a result for one claim holds for the
 // next. Victim queues only lose while an action makes plans, so a rejection for one claim also holds for the next.
 type planCache struct {
 	planner *Planner
@@ -45,6 +45,12 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable 
 	}
 	if job.Holding() > 0 && job.Surplus() > 0 { // its own pods are candidates
 		key = append(append(key, '/'), job.ID...)
+	}
+	if level := job.TopologyLevel; level != nil {
+		key = fmt.Appendf(key, "/in %s %s", level.Topology, level.Key())
+		if pinned := p.ssn.Nodes().Domains(level).OfJob(job); pinned != nil {
+			key = fmt.Appendf(key, ":%s", pinned.Path)
+		}
 	}
 	cacheable = true
 	var last *api.TaskInfo

@@ -86,16 +86,28 @@ func (p *Planner) search(stmt *framework.Statement, claim *api.Claim, rules Rule
 		c.setInfeasible(claim)
 		return noCandidates
 	}
-	for _, domain := range p.domains(claim) {
-		a := &attempt{Planner: p, stmt: stmt, claim: claim, rules: rules, cache: c, domain: domain}
-		switch a.plan() {
-		case found:
-			return ""
-		case notNeeded:
-			return notNeededForFit
-		}
+	var why noPlan
+	if level := place.RequiredLevel(p.ssn, claim); level != nil {
+		d := domainPlans{planner: p, level: level, claim: claim, rules: rules}
+		why = d.search(stmt, c)
+	} else {
+		why = p.planAnywhere(stmt, claim, rules, c)
 	}
-	c.setInfeasible(claim)
+	if why == notFound {
+		c.setInfeasible(claim)
+	}
+	return why
+}
+
+// planAnywhere searches for a plan among all nodes.
+func (p *Planner) planAnywhere(stmt *framework.Statement, claim *api.Claim, rules Rules, c *planCache) noPlan {
+	a := &attempt{Planner: p, stmt: stmt, claim: claim, rules: rules, cache: c}
+	switch a.plan() {
+	case found:
+		return ""
+	case notNeeded:
+		return notNeededForFit
+	}
 	return notFound
 }
 
@@ -131,20 +143,4 @@ func (p *Planner) admitsAnyUnit(claim *api.Claim, rules Rules, j *api.JobInfo) b
 		u, ok := api.SurplusUnit(t)
 		return ok && rules.Admits(claim, u)
 	})
-}
-
-// domains returns the topology domains to try for a claim whose tasks must share one, those with the most resources
-// first. Domains that are too small are omitted. For other claims it returns one nil, which is all nodes.
-func (p *Planner) domains(claim *api.Claim) []place.Domain {
-	key := place.RequiredDomainKey(claim)
-	if key == "" {
-		return []place.Domain{nil}
-	}
-	var list []place.Domain
-	for _, d := range place.Domains(p.ssn, claim.Tasks[0], key) {
-		if d.Capacity >= int64(len(claim.Tasks)) {
-			list = append(list, d.Contains)
-		}
-	}
-	return list
 }

@@ -152,7 +152,7 @@ func (n *nominations) placeAll(allocator *place.Allocator) {
 func idleFor(others []*nomination) place.Options {
 	o := place.Options{IdleOnly: true}
 	if len(others) > 0 {
-		o.Domain = func(n *api.NodeInfo) bool { return n.Reserved.IsZero() }
+		o.Allowed = func(n *api.NodeInfo) bool { return n.Reserved.IsZero() }
 	}
 	return o
 }

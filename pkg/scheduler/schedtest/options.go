@@ -120,6 +120,16 @@ func MinResources(text string) Part {
 	return groupOption(func(d *declaration) { d.minResources = text })
 }
 
+// Within sets the topology level that a group requires, in the only topology or in the named one: "rack", "default rack".
+func Within(text string) Part {
+	return groupOption(func(d *declaration) {
+		d.topology = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: text}
+		if topology, level, ok := strings.Cut(text, " "); ok {
+			d.topology = &v1alpha1.TopologyConstraint{Topology: topology, RequiredTopologyLevel: level}
+		}
+	})
+}
+
 // SubGroups sets spec.subGroups of a group. Pods name theirs with Label("role", NAME), unless it has a selector.
 func SubGroups(list ...v1alpha1.SubGroup) Part {
 	return groupOption(func(d *declaration) {

@@ -85,6 +85,24 @@ func Queue(name string, weight int32, options ...QueueOption) Row {
 	}
 }
 
+// Topology declares a topology with these levels, the widest first. The name of a level is its node label.
+func Topology(name string, labels ...string) Row {
+	return func(c *Scenario) {
+		t := &v1alpha1.Topology{ObjectMeta: c.meta("", name)}
+		for _, label := range labels {
+			t.Spec.Levels = append(t.Spec.Levels, v1alpha1.TopologyLevel{NodeLabel: label})
+		}
+		c.enqueue("topology "+name, func(m *model.Cluster) { model.TopologiesOf(m).Set(t) })
+	}
+}
+
+// MissingTopology deletes a topology.
+func MissingTopology(name string) Row {
+	return func(c *Scenario) {
+		c.enqueue("topology "+name, func(m *model.Cluster) { model.TopologiesOf(m).Delete(name) })
+	}
+}
+
 // PriorityClass declares a priority class.
 func PriorityClass(name string, value int32) Row {
 	return func(c *Scenario) {
@@ -129,6 +147,7 @@ func Group(name string, minMember int32, parts ...Part) Row {
 		if d.minResources != "" {
 			group.Spec.MinResources = c.amounts(row, d.minResources)
 		}
+		group.Spec.TopologyConstraint = d.topology
 		d.runTime.applyTo(&group.Spec)
 		c.names[d.namespace+"/"+d.name] = name
 		c.setGroup(name, group)
@@ -217,6 +236,7 @@ type declaration struct {
 	subGroups    []v1alpha1.SubGroup
 	minResources string
 	runTime      runTime
+	topology     *v1alpha1.TopologyConstraint
 	groupUID     string
 }
 

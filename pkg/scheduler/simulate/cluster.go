@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 )
 
@@ -25,17 +27,42 @@ type list struct {
 func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned.Interface, progress Progress) (*Objects, error) {
 	o := newObjects(progress)
 	for _, l := range lists(kube, batch) {
-		err := pager.New(l.page).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-			return o.add(obj, l.resource, "the cluster")
-		})
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", l.resource, err)
+		if err := addAll(ctx, o, l); err != nil {
+			return nil, err
+		}
+	}
+	if requiresTopology(o) {
+		err := addAll(ctx, o, list{"topologies", paged(batch.SchedulingV1alpha1().Topologies().List)})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
 		}
 	}
 	return o, o.readFailureRules(ctx, kube)
 }
 
-// lists returns all kinds except Job, because the pods of Jobs exist in a cluster; see readFailureRules.
+func addAll(ctx context.Context, o *Objects, l list) error {
+	err := pager.New(l.page).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		return o.add(obj, l.resource, "the cluster")
+	})
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", l.resource, err)
+	}
+	return nil
+}
+
+// requiresTopology reports whether a PodGroup has a topology constraint. Like the scheduler, simulations read no topologies
+// otherwise.
+func requiresTopology(o *Objects) bool {
+	for _, e := range o.entries {
+		if g, ok := e.Object.(*v1alpha1.PodGroup); ok && g.Spec.TopologyConstraint != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lists returns all kinds except Job, because the pods of Jobs exist in a cluster, see readFailureRules, and Topology, see
+// requiresTopology.
 func lists(kube kubernetes.Interface, batch versioned.Interface) []list {
 	core, storage, devices, groups := kube.CoreV1(), kube.StorageV1(), kube.ResourceV1(), batch.SchedulingV1alpha1()
 	return []list{

@@ -47,6 +47,7 @@ func kinds() []kind {
 		{&v1.Namespace{}, false},
 		{&schedulingv1.PriorityClass{}, false},
 		{&v1alpha1.Queue{}, false},
+		{&v1alpha1.Topology{}, false},
 		{&v1alpha1.PodGroup{}, true},
 		{&groupapi.Object{}, true},
 		{&owner{}, true},

@@ -150,6 +150,8 @@ func (r *run) notify(obj Object) {
 		r.cluster.Events().SetPriorityClass(obj)
 	case *v1alpha1.Queue:
 		r.cluster.Events().SetQueue(obj)
+	case *v1alpha1.Topology:
+		model.TopologiesOf(r.cluster).Set(obj)
 	case *v1alpha1.PodGroup:
 		r.cluster.Events().SetPodGroup(obj)
 	case *groupapi.Object:

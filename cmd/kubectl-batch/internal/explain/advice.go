@@ -52,6 +52,8 @@ func advice(reason string) string {
 		return "Remove the field that the message names from the group, or create a PodGroup (" + v1alpha1.SchemeGroupVersion.String() + ") and name it with the label " + v1alpha1.LabelPodGroup + " in the pod template, which takes precedence."
 	case v1alpha1.ReasonInvalidSubGroups:
 		return "Correct spec.subGroups of the PodGroup. The message names the subgroup."
+	case v1alpha1.ReasonTopologyNotFound:
+		return "Correct spec.topologyConstraint of the PodGroup, or ask an administrator to create the Topology or its level."
 	case v1alpha1.ReasonGroupConflict:
 		return "Set the annotation " + v1alpha1.AnnotationMinMember + " to the same number on all pods with this " + v1alpha1.AnnotationGroupKey + "."
 	case v1alpha1.ReasonOwnerUnknown:

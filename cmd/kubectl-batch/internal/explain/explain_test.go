@@ -34,6 +34,7 @@ const (
 	hadBorrowed   = "evicted because queue research had borrowed resources that other queues deserve; starts again only within what the queue deserves: deserved 64 nvidia.com/gpu, allocated 60, needs 8"
 	insufficient  = "needs 8 more pods of 4 cpu + 1 nvidia.com/gpu, 2 of them could start now; 3/120 nodes are available: 96 Insufficient nvidia.com/gpu, 17 node(s) had untolerated taint {dedicated=infra:NoSchedule}, 4 node(s) didn't match Pod's node affinity/selector"
 	gangEvicted   = "the gang (4 pods) was evicted by reclaim at 2026-01-01T11:48:00Z for vision/train (queue vision, priority 0)"
+	noLevel       = `no level "rak" in topology default: block, rack; did you mean "rack"?`
 	tooLong       = "its run time is limited to 4h, and queue research admits at most 1h"
 	queueFull     = "queue research is full: capability 64 nvidia.com/gpu, allocated 60, needs 8"
 )
@@ -153,6 +154,9 @@ func cases() map[string]*explain.Facts {
 		"run-time-too-long": facts(
 			group("train", 2, "research", pending("ExecutionTimeTooLong", tooLong), limited(14400, 0)),
 			pods("train", 2, waiting("ExecutionTimeTooLong", tooLong)), research(),
+		),
+		"topology-not-found": facts(
+			group("train", 2, "research", pending("TopologyNotFound", noLevel)), pods("train", 2, waiting("TopologyNotFound", noLevel)), research(),
 		),
 		"run-time-of-the-queue": facts(
 			group("train", 2, "research", pending("NotEnoughResources", insufficient)), pods("train", 2, waiting("Unschedulable", insufficient)),

@@ -108,6 +108,11 @@ type PodGroupSpec struct {
 	// maximum is no limit that others can rely on.
 	// +optional
 	OnOverrun OverrunPolicy `json:"onOverrun,omitempty"`
+
+	// topologyConstraint makes all pods of the PodGroup run within one domain of a Topology, for example in one rack. A change
+	// takes effect for pods that start later; running pods stay where they are.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 }
 
 // OverrunPolicy is what happens to a PodGroup that runs for longer than its maximum.
@@ -177,9 +182,9 @@ type PodGroupStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
 	// unschedulablePlugins are the plugins of the scheduler for which the PodGroup waits, sorted: those that refuse it, and
-	// those that refuse nodes for its pods. "model", "resources" and "reservation" take the place of a plugin where a part
-	// of the PodGroup is missing, where the resources of nodes do not suffice, and where they are reserved. The list is
-	// written with the condition, and is empty when the condition is True.
+	// those that refuse nodes for its pods. "model", "resources", "reservation" and "topology" take the place of a plugin
+	// where a part of the PodGroup is missing, where the resources of nodes do not suffice, where they are reserved, and
+	// where nodes are outside of its topology domain. The list is written with the condition, and is empty when the condition is True.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupName is the API group of PodGroup and Queue.
+// GroupName is the API group of PodGroup, Queue and Topology.
 const GroupName = "scheduling.batch-scheduler.dev"
 
 // SchemeGroupVersion is the group and version of the types in this package.
@@ -33,6 +33,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&PodGroup{}, &PodGroupList{},
 		&Queue{}, &QueueList{},
+		&Topology{}, &TopologyList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

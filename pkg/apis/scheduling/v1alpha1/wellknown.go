@@ -70,6 +70,8 @@ const (
 	ReasonNotSupported = "NotSupported"
 	// ReasonInvalidSubGroups: spec.subGroups contradicts itself, for example in a cycle of parents.
 	ReasonInvalidSubGroups = "InvalidSubGroups"
+	// ReasonTopologyNotFound: the Topology that spec.topologyConstraint names, or the level in it, does not exist.
+	ReasonTopologyNotFound = "TopologyNotFound"
 	// ReasonQueueFull: the PodGroup would exceed the capability of its queue.
 	ReasonQueueFull = "QueueFull"
 	// ReasonExceedsQueueCapability: the PodGroup alone exceeds the capability of its queue.

@@ -70,7 +70,7 @@ func (s *APIServer) Create(object runtime.Object) {
 	s.stamp(object)
 	tracker := s.Kube.Tracker()
 	switch object.(type) {
-	case *v1alpha1.PodGroup, *v1alpha1.Queue:
+	case *v1alpha1.PodGroup, *v1alpha1.Queue, *v1alpha1.Topology:
 		tracker = s.Batch.Tracker()
 	}
 	if err := tracker.Add(object); err != nil {

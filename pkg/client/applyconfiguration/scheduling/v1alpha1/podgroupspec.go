@@ -44,6 +44,9 @@ type PodGroupSpecApplyConfiguration struct {
 	// evicted for a PodGroup whose start depends on its end; with Evict it is evicted; with Ignore nothing happens, and the
 	// maximum is no limit that others can rely on.
 	OnOverrun *schedulingv1alpha1.OverrunPolicy `json:"onOverrun,omitempty"`
+	// topologyConstraint makes all pods of the PodGroup run within one domain of a Topology, for example in one rack. A change
+	// takes effect for pods that start later; running pods stay where they are.
+	TopologyConstraint *TopologyConstraintApplyConfiguration `json:"topologyConstraint,omitempty"`
 }
 
 // PodGroupSpecApplyConfiguration constructs a declarative configuration of the PodGroupSpec type for use with
@@ -118,5 +121,13 @@ func (b *PodGroupSpecApplyConfiguration) WithExpectedExecutionTimeSeconds(value 
 // If called multiple times, the OnOverrun field is set to the value of the last call.
 func (b *PodGroupSpecApplyConfiguration) WithOnOverrun(value schedulingv1alpha1.OverrunPolicy) *PodGroupSpecApplyConfiguration {
 	b.OnOverrun = &value
+	return b
+}
+
+// WithTopologyConstraint sets the TopologyConstraint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TopologyConstraint field is set to the value of the last call.
+func (b *PodGroupSpecApplyConfiguration) WithTopologyConstraint(value *TopologyConstraintApplyConfiguration) *PodGroupSpecApplyConfiguration {
+	b.TopologyConstraint = value
 	return b
 }

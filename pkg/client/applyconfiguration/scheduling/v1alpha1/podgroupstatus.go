@@ -33,9 +33,9 @@ type PodGroupStatusApplyConfiguration struct {
 	// the last eviction. It is True until the gang runs again, and False if the gang has lost only surplus pods.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// unschedulablePlugins are the plugins of the scheduler for which the PodGroup waits, sorted: those that refuse it, and
-	// those that refuse nodes for its pods. "model", "resources" and "reservation" take the place of a plugin where a part
-	// of the PodGroup is missing, where the resources of nodes do not suffice, and where they are reserved. The list is
-	// written with the condition, and is empty when the condition is True.
+	// those that refuse nodes for its pods. "model", "resources", "reservation" and "topology" take the place of a plugin
+	// where a part of the PodGroup is missing, where the resources of nodes do not suffice, where they are reserved, and
+	// where nodes are outside of its topology domain. The list is written with the condition, and is empty when the condition is True.
 	UnschedulablePlugins []string `json:"unschedulablePlugins,omitempty"`
 	// startTime is when minMember pods had nodes. It is absent if fewer have; a PodGroup that is Finished or Failed keeps it.
 	StartTime *metav1.Time `json:"startTime,omitempty"`

@@ -15,6 +15,8 @@ type Interface interface {
 	PodGroups() PodGroupInformer
 	// Queues returns a QueueInformer.
 	Queues() QueueInformer
+	// Topologies returns a TopologyInformer.
+	Topologies() TopologyInformer
 }
 
 type version struct {
@@ -36,4 +38,9 @@ func (v *version) PodGroups() PodGroupInformer {
 // Queues returns a QueueInformer.
 func (v *version) Queues() QueueInformer {
 	return &queueInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// Topologies returns a TopologyInformer.
+func (v *version) Topologies() TopologyInformer {
+	return &topologyInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

@@ -8,3 +8,5 @@ package v1alpha1
 type PodGroupExpansion interface{}
 
 type QueueExpansion interface{}
+
+type TopologyExpansion interface{}

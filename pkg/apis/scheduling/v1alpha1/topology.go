@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Topology describes how nodes are connected, by their labels: for example which of them share a rack, and which racks
+// share a block. A PodGroup that names a level of it in spec.topologyConstraint runs within one domain of that level.
+//
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,path=topologies
+// +kubebuilder:printcolumn:name="Levels",type=string,JSONPath=`.spec.levels[*].nodeLabel`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Topology struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec TopologySpec `json:"spec"`
+}
+
+// TopologySpec defines the levels of the topology.
+type TopologySpec struct {
+	// levels are the levels of the topology, the widest first. A domain of a level is the nodes with equal values of the
+	// labels of this level and of all wider ones, so two racks of one name in two blocks are two domains. A node that lacks
+	// one of these labels is in no domain of the level.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, b.nodeLabel == a.nodeLabel))",message="no two levels may have the same nodeLabel"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.name == a.name))",message="no two levels may have the same name"
+	Levels []TopologyLevel `json:"levels"`
+}
+
+// TopologyLevel is a level of a topology.
+type TopologyLevel struct {
+	// name is a short name of the level, such as rack. PodGroups name the level by it or by its nodeLabel.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// nodeLabel is the label of nodes whose value says in which domain of the level a node is, such as
+	// topology.kubernetes.io/zone.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="must be the key of a node label, such as topology.kubernetes.io/zone"
+	NodeLabel string `json:"nodeLabel"`
+}
+
+// TopologyConstraint restricts where the pods of a PodGroup run.
+type TopologyConstraint struct {
+	// topology is the name of the Topology. It may be left out if there is only one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Topology string `json:"topology,omitempty"`
+
+	// requiredTopologyLevel is the level of which all pods of the PodGroup share one domain: the name of the level, or its
+	// node label. Pods beyond minMember, and pods that replace others, start in the domain of those that run, or wait.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	RequiredTopologyLevel string `json:"requiredTopologyLevel"`
+}
+
+// TopologyList is a list of Topologies.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+type TopologyList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Topology `json:"items"`
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"fmt"
+	"strings"
+)
+
+// TopologyLevel is a level of a topology. Nodes that have equal values of all its labels are one domain of it. A node
+// that lacks one of the labels, or has an empty value, is in no domain.
+type TopologyLevel struct {
+	// Topology is the name of the Topology; empty if the level is the topology key of a pod affinity.
+	Topology string
+	// Name is what messages call a domain of the level, such as "rack".
+	Name string
+	// Labels are keys of node labels, that of the widest level first and that of this level last.
+	Labels []string
+}
+
+// AffinityLevel returns the level that a topology key of a pod affinity means.
+func AffinityLevel(key string) *TopologyLevel {
+	return &TopologyLevel{Name: key, Labels: []string{key}}
+}
+
+// Path returns the name of the domain that a node with these labels is in: their values with slashes between them, which
+// values do not contain. It returns false if the node is in none.
+func (l *TopologyLevel) Path(labels map[string]string) (path string, ok bool) {
+	for i, key := range l.Labels {
+		value := labels[key]
+		if value == "" {
+			return "", false
+		}
+		if i > 0 {
+			path += "/"
+		}
+		path += value
+	}
+	return path, true
+}
+
+// Wider returns the next wider level, without a name; nil if there is none.
+func (l *TopologyLevel) Wider() *TopologyLevel {
+	if len(l.Labels) == 1 {
+		return nil
+	}
+	return &TopologyLevel{Topology: l.Topology, Labels: l.Labels[:len(l.Labels)-1]}
+}
+
+// Key is equal for levels that divide nodes into the same domains.
+func (l *TopologyLevel) Key() string { return strings.Join(l.Labels, " ") }
+
+// DomainCount is how many of the Need pods of a gang could start now in one topology domain, which has the name Path in
+// its Level.
+type DomainCount struct {
+	Level           *TopologyLevel
+	Path            string
+	Startable, Need int
+	// Members of the gang run there, so that no other domain will do.
+	Occupied bool
+}
+
+func (c *DomainCount) message() string {
+	where := c.Level.Name
+	if c.Level.Topology == "" {
+		where = "topology domain"
+	}
+	return fmt.Sprintf(" in one %s; %s %s has resources for %d of %d pods", where, c.Level.Name, c.Path, c.Startable, c.Need)
+}
+
+// wouldNotFit words that the domain cannot hold the gang whatever pods end.
+func (c *DomainCount) wouldNotFit() string {
+	if c.Occupied {
+		return fmt.Sprintf("; would not fit %s %s, where its other pods run, if that were empty", c.Level.Name, c.Path)
+	}
+	return "; would not fit any empty " + c.Level.Name
+}

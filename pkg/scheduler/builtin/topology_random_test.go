@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package builtin_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest"
+)
+
+// topologyLabels are the levels of random clusters, the widest first.
+func topologyLabels() []string { return []string{"zone", "block", "rack"} }
+
+// randomTopology is a cluster of at most 12 nodes in at most 3 levels, and a simple model of it: what is free on each node,
+// and in which domain the node is.
+type randomTopology struct {
+	t    *rapid.T
+	free map[string]int            // cpus, by node
+	in   map[string]map[int]string // by node and level: the path of its domain; missing if it is in none
+	rows []Row
+}
+
+func newRandomTopology(t *rapid.T) *randomTopology {
+	r := &randomTopology{t: t, free: map[string]int{}, in: map[string]map[int]string{}}
+	r.rows = Given(Topology("default", topologyLabels()...), Queue("q", 1))
+	for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
+		name, cpus := fmt.Sprintf("n%d", i), rapid.IntRange(1, 3).Draw(t, "cpus")
+		r.free[name], r.in[name] = cpus, map[int]string{}
+		var options []NodeOption
+		path, inside := "", true
+		for level, label := range topologyLabels() {
+			value := rapid.SampledFrom([]string{"a", "b", "a", "b", ""}).Draw(t, label)
+			if value != "" {
+				options = append(options, Label(label, value))
+			}
+			path += "/" + value
+			if inside = inside && value != ""; inside {
+				r.in[name][level] = path
+			}
+		}
+		r.rows = append(r.rows, Node(name, fmt.Sprintf("%dcpu", cpus), options...))
+	}
+	return r
+}
+
+// run lets pods of 1 cpu run on random nodes.
+func (r *randomTopology) run(nodes []string, priority int32) {
+	for i := range rapid.IntRange(0, 8).Draw(r.t, "running") {
+		if node := rapid.SampledFrom(nodes).Draw(r.t, "node"); r.free[node] > 0 {
+			r.free[node]--
+			r.rows = append(r.rows, Group(fmt.Sprintf("q/old%d", i), 1, Running(1, "1cpu", node, Priority(priority))))
+		}
+	}
+}
+
+// holds reports whether a gang fits into one domain of a level.
+func (r *randomTopology) holds(level, pods, cpus int) bool {
+	sums := map[string]int{}
+	for node, free := range r.free {
+		if path, ok := r.in[node][level]; ok {
+			sums[path] += free / cpus
+		}
+	}
+	for _, n := range sums {
+		if n >= pods {
+			return true
+		}
+	}
+	return false
+}
+
+// domainsOf returns the domains of a level where the pods of a group have nodes, from binds, holds and placements in a
+// transcript.
+func (r *randomTopology) domainsOf(level int, group, transcript string) []string {
+	var list []string
+	for line := range strings.Lines(transcript) {
+		fields := strings.Fields(line)
+		if len(fields) == 3 && fields[0] != "evict" && strings.HasPrefix(fields[1], group+"-") {
+			path, ok := r.in[fields[2]][level]
+			if !ok {
+				path = "none"
+			}
+			if !slices.Contains(list, path) {
+				list = append(list, path)
+			}
+		}
+	}
+	return list
+}
+
+// TestTopologyFindsAPlacement compares with a search of all domains: a gang of equal pods starts if and only if one domain
+// of its level holds it, and all of its pods are in one, surplus included.
+func TestTopologyFindsAPlacement(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRandomTopology(t)
+		nodes := make([]string, len(r.free))
+		for i := range nodes {
+			nodes[i] = fmt.Sprintf("n%d", i)
+		}
+		r.run(nodes, 0)
+		level, cpus := rapid.IntRange(0, 2).Draw(t, "level"), rapid.IntRange(1, 2).Draw(t, "request")
+		pods, surplus := rapid.IntRange(1, 8).Draw(t, "pods"), rapid.IntRange(0, 4).Draw(t, "surplus")
+		want := r.holds(level, pods, cpus)
+		s := New(t, BuiltIn(t), append(r.rows,
+			Group("q/gang", int32(pods), Within(topologyLabels()[level]), Pending(pods+surplus, fmt.Sprintf("%dcpu", cpus)))))
+		decisions := s.Cycle()
+		if started := CountBinds(decisions)["gang"] >= pods; started != want {
+			t.Fatalf("the gang starts: %t, want %t:\n%s\n%s", started, want, decisions, s.Waits())
+		}
+		if in := r.domainsOf(level, "q/gang", decisions); len(in) > 1 || slices.Contains(in, "none") {
+			t.Fatalf("the gang is in the domains %v:\n%s", in, decisions)
+		}
+	})
+}
+
+// TestTopologyIsNeverBroken runs cycles with all actions and reservations, in which pods end, nodes vanish and others come,
+// and asserts that the pods of a gang that have nodes are in one domain.
+func TestTopologyIsNeverBroken(t *testing.T) {
+	policy := AllActions + "starvationAfter: 0s\n"
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRandomTopology(t)
+		level := rapid.IntRange(0, 2).Draw(t, "level")
+		nodes := make([]string, len(r.free))
+		for i := range nodes {
+			nodes[i] = fmt.Sprintf("n%d", i)
+		}
+		r.run(nodes, 0)
+		for i := range rapid.IntRange(1, 3).Draw(t, "gangs") {
+			pods := rapid.IntRange(1, 5).Draw(t, "pods")
+			r.rows = append(r.rows, Group(fmt.Sprintf("q/gang%d", i), int32(pods), Within(topologyLabels()[level]), Priority(int32(i)),
+				Pending(pods+rapid.IntRange(0, 2).Draw(t, "surplus"), "1cpu")))
+		}
+		s := New(t, BuiltIn(t), r.rows, WithConfig(policy))
+		for range rapid.IntRange(1, 4).Draw(t, "cycles") {
+			placed := s.Cycle()
+			s.ConfirmBinds(s.InFlight()...)
+			for _, node := range nodes {
+				for _, pod := range s.PodsOn(node) {
+					placed += "\nrun " + pod + " " + node
+				}
+			}
+			for i := range 3 {
+				if in := r.domainsOf(level, fmt.Sprintf("q/gang%d", i), placed); len(in) > 1 || slices.Contains(in, "none") {
+					t.Fatalf("gang %d is in the domains %v:\n%s", i, in, placed)
+				}
+			}
+			if evicted := s.EvictionsInFlight(); len(evicted) > 0 && rapid.Bool().Draw(t, "end") {
+				s.FinishEvictions(evicted...)
+				s.CreateAgain(evicted...)
+			}
+		}
+	})
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/internal/kindwatch"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
+)
+
+// topologyFeed shows the model the topologies, from the first PodGroup with a topology constraint on. Until then it
+// requests nothing, so the custom resource need not be installed.
+type topologyFeed struct {
+	cache   *Cache
+	watcher *kindwatch.Watcher // nil if there is no client
+	needed  chan struct{}      // signals that a group has a constraint
+	asked   bool               // belongs to the scheduling goroutine
+}
+
+func newTopologyFeed(c *Cache) *topologyFeed {
+	f := &topologyFeed{cache: c, needed: make(chan struct{}, 1)}
+	if c.options.Dynamic != nil {
+		o := kindOptions(c, handler(c, topologyKind()), "")
+		o.Log = o.Log.WithName("topologies")
+		o.Unreadable = apierrors.IsForbidden
+		f.watcher = kindwatch.New(o)
+	}
+	return f
+}
+
+// start watches the topologies and returns when they are known, if a group needs them. Otherwise it returns at once, and
+// the watch begins after need was called.
+func (f *topologyFeed) start(ctx context.Context) error {
+	if f.watcher == nil {
+		return nil
+	}
+	groups, err := f.cache.groupInformers.Scheduling().V1alpha1().PodGroups().Lister().List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(groups, func(g *v1alpha1.PodGroup) bool { return g.Spec.TopologyConstraint != nil }) {
+		f.watcher.Enable(ctx, topologyKinds())
+		return nil
+	}
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-f.needed:
+			f.watcher.Enable(ctx, topologyKinds())
+		}
+	}()
+	return nil
+}
+
+// need starts the watch if a group in the model has a constraint. Only the scheduling goroutine may call it.
+func (f *topologyFeed) need() {
+	if !f.asked && model.TopologiesOf(f.cache.model).Needed() {
+		f.asked = true
+		f.needed <- struct{}{}
+	}
+}
+
+func topologyKinds() []*kindwatch.Kind {
+	return []*kindwatch.Kind{{Name: "Topology", Versions: []kindwatch.Version{{
+		Resource: v1alpha1.SchemeGroupVersion.WithResource("topologies"), Read: readTopology,
+	}}}}
+}
+
+// readTopology returns a topology without what scheduling does not read. One that cannot be read has no levels.
+func readTopology(u *unstructured.Unstructured) metav1.Object {
+	t := &v1alpha1.Topology{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t); err != nil {
+		t = &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}}
+	}
+	t.ManagedFields, t.Annotations = nil, nil
+	return t
+}
+
+func topologyKind() *kind[*v1alpha1.Topology] {
+	return &kind[*v1alpha1.Topology]{
+		name: "topology", rank: rankTopology,
+		set:    func(c *Cache, t *v1alpha1.Topology) { model.TopologiesOf(c.model).Set(t) },
+		remove: func(c *Cache, t *v1alpha1.Topology) { model.TopologiesOf(c.model).Delete(t.Name) },
+		wakes: func(before, after *v1alpha1.Topology) bool {
+			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+		},
+	}
+}

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// topologyTable holds the topologies, and the jobs whose groups have a constraint.
+type topologyTable struct {
+	byName      map[string][]*api.TopologyLevel // the levels of each, the widest first
+	constrained map[api.JobID]*api.JobInfo
+}
+
+func newTopologyTable() topologyTable {
+	return topologyTable{map[string][]*api.TopologyLevel{}, map[api.JobID]*api.JobInfo{}}
+}
+
+// Topologies are the events about topologies.
+type Topologies struct{ c *Cluster }
+
+// TopologiesOf returns the functions that apply what the API server shows of topologies.
+func TopologiesOf(c *Cluster) Topologies { return Topologies{c} }
+
+// Set adds or updates a topology. Gangs that run stay where they are.
+func (t Topologies) Set(topology *v1alpha1.Topology) {
+	jobs := &t.c.jobs
+	before, now := jobs.topologies.byName[topology.Name], levelsOf(topology)
+	if before != nil && slices.EqualFunc(before, now, equalLevels) {
+		return
+	}
+	for i, level := range now { // a level that has not changed stays the same object, and so do the classes of its tasks
+		if at := slices.IndexFunc(before, func(old *api.TopologyLevel) bool { return equalLevels(old, level) }); at >= 0 {
+			now[i] = before[at]
+		}
+	}
+	jobs.topologies.byName[topology.Name] = now
+	t.changed()
+}
+
+// Delete deletes a topology. Gangs that wait for a domain of it wait until it exists again.
+func (t Topologies) Delete(name string) {
+	jobs := &t.c.jobs
+	if _, known := jobs.topologies.byName[name]; known {
+		delete(jobs.topologies.byName, name)
+		t.changed()
+	}
+}
+
+// Needed reports whether a group has a constraint.
+func (t Topologies) Needed() bool { return len(t.c.jobs.topologies.constrained) > 0 }
+
+// changed reads all constraints again.
+func (t Topologies) changed() {
+	jobs := &t.c.jobs
+	if len(jobs.topologies.constrained) == 0 {
+		return
+	}
+	t.c.Events().changed()
+	for _, j := range jobs.topologies.constrained {
+		jobs.topologies.read(j)
+		jobs.markChanged(j)
+	}
+}
+
+func levelsOf(topology *v1alpha1.Topology) []*api.TopologyLevel {
+	var levels []*api.TopologyLevel
+	var labels []string
+	for _, l := range topology.Spec.Levels {
+		labels = append(labels, l.NodeLabel)
+		name := l.Name
+		if name == "" {
+			name = l.NodeLabel
+		}
+		levels = append(levels, &api.TopologyLevel{Topology: topology.Name, Name: name, Labels: slices.Clone(labels)})
+	}
+	return levels
+}
+
+func equalLevels(a, b *api.TopologyLevel) bool {
+	return a.Name == b.Name && slices.Equal(a.Labels, b.Labels)
+}
+
+// read finds the level that the group of a job requires.
+func (tt *topologyTable) read(j *api.JobInfo) {
+	if j.Group == nil || j.Group.Spec.TopologyConstraint == nil {
+		tt.forget(j)
+		return
+	}
+	tt.constrained[j.ID] = j
+	level, unknown := tt.find(j.Group.Spec.TopologyConstraint)
+	j.Tracking.UnknownTopology = unknown
+	setLevel(j, level)
+}
+
+// forget removes a job, or its constraint.
+func (tt *topologyTable) forget(j *api.JobInfo) {
+	delete(tt.constrained, j.ID)
+	j.Tracking.UnknownTopology = ""
+	setLevel(j, nil)
+}
+
+func setLevel(j *api.JobInfo, level *api.TopologyLevel) {
+	if j.TopologyLevel == level {
+		return
+	}
+	j.TopologyLevel = level
+	for _, t := range j.Tasks {
+		t.Tracking.Class = nil
+	}
+}
+
+// find returns the level that a constraint names, or why there is none.
+func (tt *topologyTable) find(constraint *v1alpha1.TopologyConstraint) (level *api.TopologyLevel, unknown string) {
+	name, names := constraint.Topology, slices.Sorted(maps.Keys(tt.byName))
+	if name == "" {
+		switch len(names) {
+		case 0:
+			return nil, "no topology exists"
+		case 1:
+			name = names[0]
+		default:
+			return nil, "spec.topologyConstraint names no topology, and there are several: " + strings.Join(names, ", ")
+		}
+	}
+	levels, known := tt.byName[name]
+	if !known {
+		return nil, fmt.Sprintf("no topology %q", name) + suggest(name, names)
+	}
+	wanted := constraint.RequiredTopologyLevel
+	for _, by := range []func(*api.TopologyLevel) string{nameOf, labelOf} {
+		if at := slices.IndexFunc(levels, func(l *api.TopologyLevel) bool { return by(l) == wanted }); at >= 0 {
+			return levels[at], ""
+		}
+	}
+	existing := make([]string, len(levels))
+	for i, l := range levels {
+		existing[i] = l.Name
+	}
+	return nil, fmt.Sprintf("no level %q in topology %s", wanted, name) + suggest(wanted, existing)
+}
+
+func nameOf(l *api.TopologyLevel) string { return l.Name }
+
+func labelOf(l *api.TopologyLevel) string { return l.Labels[len(l.Labels)-1] }
+
+// suggest lists the names that exist, and the one that is close to a missing name.
+func suggest(missing string, names []string) string {
+	if len(names) == 0 {
+		return "; none exists"
+	}
+	text := ": " + strings.Join(names, ", ")
+	if closest, ok := api.Closest(missing, slices.Clone(names)); ok {
+		text += fmt.Sprintf("; did you mean %q?", closest)
+	}
+	return text
+}
+
+// requiredLevel returns the level that the job of a task requires; nil if there is none.
+func requiredLevel(t *api.TaskInfo) *api.TopologyLevel {
+	if t.Job == nil {
+		return nil
+	}
+	return t.Job.TopologyLevel
+}

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeindex
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// domainIndex divides the nodes into the domains of topology levels. It knows the levels that sessions ask for.
+type domainIndex struct {
+	feasible *feasibleIndex
+	known    map[string]*Domains // by TopologyLevel.Key
+}
+
+// Domain is a domain of a topology level. It has at least one node.
+type Domain struct {
+	Path  string // see api.TopologyLevel.Path
+	id    int    // dense among the domains of the level
+	size  int
+	nodes NodeSet
+}
+
+// Nodes returns the nodes of the domain. The set belongs to the Index.
+func (d *Domain) Nodes() *NodeSet { return &d.nodes }
+
+// Size returns the number of its nodes.
+func (d *Domain) Size() int { return d.size }
+
+// Contains reports whether a node is in the domain.
+func (d *Domain) Contains(n *api.NodeInfo) bool { return n.Index >= 0 && d.nodes.Has(n.Index) }
+
+// Domains are the domains of a topology level. They follow the journal of node objects, and are valid until node objects
+// change.
+type Domains struct {
+	level  *api.TopologyLevel
+	index  *domainIndex
+	wider  *Domains
+	reader api.JournalReader // of NodeSpecChanges
+
+	list    []*Domain // by path
+	ids     map[string]int
+	of      []*Domain // by node index; nil of nodes that are in no domain
+	version uint64    // counts changes of what nodes are in which domain
+
+	sums map[sumKey]*domainSum
+	used bool // in this session
+}
+
+// Domains returns the domains of a level.
+func (x *Index) Domains(level *api.TopologyLevel) *Domains { return x.domains.get(level) }
+
+func (x *domainIndex) get(level *api.TopologyLevel) *Domains {
+	key := level.Key()
+	d := x.known[key]
+	if d == nil {
+		d = &Domains{level: level, index: x, ids: map[string]int{}, sums: map[sumKey]*domainSum{}}
+		if wider := level.Wider(); wider != nil {
+			d.wider = x.get(wider)
+		}
+		x.known[key] = d
+	}
+	d.used = true
+	d.update()
+	return d
+}
+
+// dropUnused drops what no call has used since the last dropUnused.
+func (x *domainIndex) dropUnused() {
+	for key, d := range x.known {
+		if !d.used {
+			delete(x.known, key)
+			continue
+		}
+		d.used = false
+		for key, sum := range d.sums {
+			if !sum.used || key.signature != nil && key.signature.Unreferenced() {
+				delete(d.sums, key)
+			}
+			sum.used = false
+		}
+	}
+}
+
+// update assigns the nodes again whose objects have changed.
+func (d *Domains) update() {
+	if d.wider != nil {
+		d.wider.used = true
+		d.wider.update()
+	}
+	cluster := d.index.feasible.cluster
+	nodes := cluster.Nodes()
+	changed, known := d.reader.CatchUp(cluster.NodeSpecChanges(), len(nodes))
+	if !known {
+		d.list, d.of = nil, nil
+		clear(d.ids)
+		for i, n := range nodes {
+			d.assign(i, n)
+		}
+		return
+	}
+	for _, i := range changed {
+		d.assign(int(i), nodes[i])
+	}
+}
+
+// assign puts the node with an index into its domain; nil if there is none any more.
+func (d *Domains) assign(index int, n *api.NodeInfo) {
+	for index >= len(d.of) {
+		d.of = append(d.of, nil)
+	}
+	path, ok := "", false
+	if n != nil {
+		path, ok = d.level.Path(n.Node.Labels)
+	}
+	before := d.of[index]
+	if ok && before != nil && before.Path == path || !ok && before == nil {
+		return
+	}
+	d.version++
+	if before != nil {
+		before.nodes.set(index, false)
+		if before.size--; before.size == 0 {
+			at, _ := d.find(before.Path)
+			d.list = slices.Delete(d.list, at, at+1)
+		}
+		d.of[index] = nil
+	}
+	if !ok {
+		return
+	}
+	at, found := d.find(path)
+	if !found {
+		d.list = slices.Insert(d.list, at, d.newDomain(path))
+	}
+	domain := d.list[at]
+	domain.nodes.set(index, true)
+	domain.size++
+	d.of[index] = domain
+}
+
+// newDomain returns a domain without nodes. A domain that comes back has the id that it had.
+func (d *Domains) newDomain(path string) *Domain {
+	id, known := d.ids[path]
+	if !known {
+		id = len(d.ids)
+		d.ids[path] = id
+	}
+	return &Domain{Path: path, id: id}
+}
+
+// widerOf returns the domain of the next wider level that contains a domain; nil if there is no such level.
+func (d *Domains) widerOf(domain *Domain) (wider *Domain) {
+	if d.wider != nil {
+		domain.nodes.Until(func(i int) bool {
+			wider = d.wider.of[i]
+			return true
+		})
+	}
+	return wider
+}
+
+func (d *Domains) find(path string) (at int, found bool) {
+	return slices.BinarySearchFunc(d.list, path, func(domain *Domain, path string) int { return cmp.Compare(domain.Path, path) })
+}
+
+// Level returns the level.
+func (d *Domains) Level() *api.TopologyLevel { return d.level }
+
+// All returns all domains by their paths. The slice belongs to the Index.
+func (d *Domains) All() []*Domain { return d.list }
+
+// Of returns the domain of a node; nil if it is in none.
+func (d *Domains) Of(n *api.NodeInfo) *Domain {
+	if n.Index < 0 || n.Index >= len(d.of) {
+		return nil
+	}
+	return d.of[n.Index]
+}
+
+// OfJob returns the domain where members of a job have nodes, also those that a statement has placed; nil if there are none.
+// Members that are being deleted do not count. If the labels of nodes have changed and members are in several domains, it
+// is the one with the most of them.
+func (d *Domains) OfJob(j *api.JobInfo) *Domain {
+	var first *Domain
+	for _, t := range j.Tasks {
+		domain := d.ofTask(t)
+		switch {
+		case domain == nil || domain == first:
+		case first == nil:
+			first = domain
+		default:
+			return d.ofMost(j.Tasks)
+		}
+	}
+	return first
+}
+
+func (d *Domains) ofTask(t *api.TaskInfo) *Domain {
+	if t.Node == nil || t.Status == api.Releasing || t.Status.Ended() {
+		return nil
+	}
+	return d.Of(t.Node)
+}
+
+// ofMost returns the domain of the most tasks.
+func (d *Domains) ofMost(tasks []*api.TaskInfo) *Domain {
+	counts := map[*Domain]int{}
+	for _, t := range tasks {
+		if domain := d.ofTask(t); domain != nil {
+			counts[domain]++
+		}
+	}
+	var most *Domain
+	for domain, n := range counts {
+		if most == nil || n > counts[most] || n == counts[most] && domain.Path < most.Path {
+			most = domain
+		}
+	}
+	return most
+}

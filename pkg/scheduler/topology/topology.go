@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package topology is the policy that the members of a gang with a topology constraint are in one domain of the level that
+// it requires, whichever action places them. It is part of every configuration.
+//
+// Package place searches for a domain that holds the gang. This package only refuses nodes: those that are in no domain of
+// the level, and when a member has a node, those outside of its domain. So no plan, nomination or reservation can break the
+// requirement, and surplus pods and replacements stay in the domain of the gang.
+package topology
+
+import (
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
+)
+
+// Name is the name of the component.
+const Name = api.RefusedByTopology
+
+// Required registers the policy.
+func Required() framework.ComponentSpec {
+	return framework.ComponentSpec{Name: Name, New: func(framework.Environment) (framework.Plugin, framework.Action) {
+		return &required{}, nil
+	}}
+}
+
+// required refuses nodes in one session.
+type required struct {
+	ssn      *framework.Session
+	refusals map[refused]*api.Unfit
+}
+
+// refused is the domain that a node is not in; without a domain it is in none of the level.
+type refused struct {
+	level  *api.TopologyLevel
+	domain *nodeindex.Domain
+}
+
+func (*required) Name() string { return Name }
+
+// OnSessionOpen registers nothing if no group has a constraint.
+func (r *required) OnSessionOpen(ssn *framework.Session) {
+	if ssn.Cluster().JobTable().CountConstrained() > 0 {
+		r.ssn, r.refusals = ssn, map[refused]*api.Unfit{}
+		ssn.AddPredicateFn(Name, r.unfit)
+	}
+}
+
+func (r *required) OnSessionClose(*framework.Session) { r.ssn, r.refusals = nil, nil }
+
+// unfit returns why t must not run on n, or nil.
+func (r *required) unfit(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {
+	if t.Job == nil || t.Job.TopologyLevel == nil {
+		return nil
+	}
+	level := t.Job.TopologyLevel
+	domains := r.ssn.Nodes().Domains(level)
+	there, gang := domains.Of(n), domains.OfJob(t.Job)
+	if there != nil && (gang == nil || there == gang) {
+		return nil
+	}
+	return r.refusal(refused{level, gang})
+}
+
+func (r *required) refusal(key refused) *api.Unfit {
+	if r.refusals[key] == nil {
+		where := "any " + key.level.Name
+		if key.domain != nil {
+			where = key.level.Name + " " + key.domain.Path
+		}
+		r.refusals[key] = &api.Unfit{Reason: api.OutsideDomain, Detail: where, Plugin: Name}
+	}
+	return r.refusals[key]
+}

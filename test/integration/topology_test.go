@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+)
+
+// topology is a Topology of blocks and racks.
+func topology(name string) *v1alpha1.Topology {
+	return &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TopologySpec{Levels: []v1alpha1.TopologyLevel{
+		{Name: "block", NodeLabel: "example.com/block"}, {Name: "rack", NodeLabel: "example.com/rack"},
+	}}}
+}
+
+// rackNodes are nodes of 1 cpu in a rack.
+func rackNodes(block, rack string, count int) row {
+	return nodes(block+"-"+rack+"-", count, "1cpu", func(n *corev1.Node) {
+		n.Labels["example.com/block"], n.Labels["example.com/rack"] = block, rack
+	})
+}
+
+// within sets the level that a gang requires.
+func within(level string) part {
+	return func(g *gangParts) {
+		g.group.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: level}
+	}
+}
+
+// TestTopologiesAreValidated: the API server refuses topologies that contradict themselves.
+func TestTopologiesAreValidated(t *testing.T) {
+	h := newHarness(t, noControllers)
+	for want, change := range map[string]func(*v1alpha1.TopologySpec){
+		"no two levels may have the same nodeLabel": func(s *v1alpha1.TopologySpec) { s.Levels[1].NodeLabel = s.Levels[0].NodeLabel },
+		"no two levels may have the same name":      func(s *v1alpha1.TopologySpec) { s.Levels[1].Name = s.Levels[0].Name },
+		"must be the key of a node label":           func(s *v1alpha1.TopologySpec) { s.Levels[1].NodeLabel = "a b" },
+		"should have at least 1 items":              func(s *v1alpha1.TopologySpec) { s.Levels = []v1alpha1.TopologyLevel{} },
+	} {
+		topology := topology("default")
+		change(&topology.Spec)
+		_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the API server answers %v, want an error with %q", err, want)
+		}
+	}
+}
+
+// TestTopology: the scheduler reads topologies from the first PodGroup with a constraint on. A gang starts within one rack,
+// one that fits no rack waits, and one with an unknown level waits until the level exists (TO1, TO5, TO15).
+func TestTopology(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.do(rackNodes("b1", "r1", 2), rackNodes("b1", "r2", 3), rackNodes("b2", "r1", 2), queue("default", 1))
+	h.start()
+	h.do(gang("early", 2, pods(2, "1cpu"), within("rack")))
+	h.waitNow("TopologyNotFound", "no topology exists", "early-0", "early-1")
+
+	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
+	h.must(err)
+	h.boundNow("early-0", "early-1")
+	h.do(gang("three", 3, pods(3, "1cpu"), within("example.com/rack")), gang("four", 4, pods(4, "1cpu"), within("rack")),
+		gang("wrong", 1, pods(1, "1cpu"), within("rak")))
+	h.boundNow("early-0", "early-1", "three-0", "three-1", "three-2")
+	h.waitNow("Unschedulable", "in one rack; rack b1/r1 has resources for 2 of 4 pods", "four-0", "four-3")
+	h.waitNow("TopologyNotFound", `no level "rak" in topology default: block, rack; did you mean "rack"?`, "wrong-0")
+	for name, count := range map[string]int{"early": 2, "three": 3} {
+		in := map[string]bool{}
+		for i := range count {
+			pod, err := h.client.CoreV1().Pods(namespace).Get(h.ctx, fmt.Sprintf("%s-%d", name, i), metav1.GetOptions{})
+			h.must(err)
+			in[pod.Spec.NodeName[:len("b1-r1")]] = true
+		}
+		if len(in) != 1 {
+			t.Errorf("PodGroup %s is in the racks %v", name, in)
+		}
+	}
+
+	h.stop() // the next process knows the topologies before it decides
+	h.start()
+	h.do(rackNodes("b2", "r2", 4))
+	h.boundNow("early-0", "early-1", "four-0", "four-1", "four-2", "four-3", "three-0", "three-1", "three-2")
+}
