@@ -64,6 +64,7 @@ func TestInstalled(t *testing.T) {
 				"APIService v1alpha1.scheduling.batch-scheduler.dev",
 				"CustomResourceDefinition podgroups.scheduling.batch-scheduler.dev",
 				"CustomResourceDefinition queues.scheduling.batch-scheduler.dev",
+				"CustomResourceDefinition topologies.scheduling.batch-scheduler.dev",
 				"PodGroup team/first",
 				"PodGroup team/second",
 			)

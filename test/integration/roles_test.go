@@ -66,6 +66,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"storageclasses.storage.k8s.io":                 reads,
 		"subjectaccessreviews.authorization.k8s.io":     "create",
 		"tokenreviews.authentication.k8s.io":            "create",
+		"topologies":                                    reads,
 		"volumeattachments.storage.k8s.io":              reads,
 	}
 	if diff := cmp.Diff(want, may); diff != "" {
@@ -128,9 +129,10 @@ func TestWhatUsersMayDo(t *testing.T) {
 		"an administrator of a namespace": {"admin", namespace, rights{
 			"podgroups in default": all(), "podgroups/status in default": reads}},
 		"an editor of the cluster": {"edit", "", rights{
-			"podgroups": all(), "podgroups/status": reads, "queues": reads, "queues/status": reads}},
+			"podgroups": all(), "podgroups/status": reads, "queues": reads, "queues/status": reads, "topologies": reads}},
 		"an administrator of the cluster": {"admin", "", rights{
-			"podgroups": all(), "podgroups/status": reads, "queues": all(), "queues/status": reads}},
+			"podgroups": all(), "podgroups/status": reads, "queues": all(), "queues/status": reads,
+			"topologies": all()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := strings.ReplaceAll(name, " ", "-")
