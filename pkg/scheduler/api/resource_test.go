@@ -109,6 +109,7 @@ func TestResourceComparisonsAgainstTwin(t *testing.T) {
 		check("Within", a.Within(b), within)
 		check("Equal", a.Equal(b), equal)
 		check("IsZero", a.IsZero(), zero)
+		check("AppendKey", string(a.AppendKey(nil)) == string(b.AppendKey(nil)), equal)
 		if i := a.InsufficientDimension(b); i >= 0 && (a[i] <= 0 || a[i] <= b.At(i)) {
 			t.Fatalf("Short(%v, %v) names %d, which fits", a, b, i)
 		}

@@ -106,7 +106,7 @@ func SignatureKey(pod *v1.Pod, request Resource) string {
 	key := make([]byte, 0, 256)
 	key = append(key, pod.Namespace...)
 	key = append(key, ';')
-	key = request.appendKey(key)
+	key = request.AppendKey(key)
 	key = appendSelector(key, spec.NodeSelector)
 	for i := range spec.Tolerations {
 		t := &spec.Tolerations[i]
@@ -282,8 +282,8 @@ func (d *Dimensions) RequestOf(pod *v1.Pod) Resource {
 	return request
 }
 
-// appendKey writes r as part of a signature's key.
-func (r Resource) appendKey(key []byte) []byte {
+// AppendKey appends a text that is the same for equal vectors, and only for these.
+func (r Resource) AppendKey(key []byte) []byte {
 	for i, n := range r {
 		if n != 0 {
 			key = strconv.AppendInt(key, int64(i), 36)

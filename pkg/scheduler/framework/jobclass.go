@@ -4,8 +4,6 @@
 package framework
 
 import (
-	"strconv"
-
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
@@ -59,15 +57,3 @@ func (jc *JobClass) Outcome() *Outcome { return jc.shown }
 
 // Version changes when Jobs does.
 func (jc *JobClass) Version() uint64 { return jc.members.version }
-
-// textOf returns a text that is equal for equal vectors.
-func textOf(r api.Resource) string {
-	if r == nil {
-		return ""
-	}
-	var text []byte
-	for _, n := range r {
-		text = append(strconv.AppendInt(text, n, 36), ' ')
-	}
-	return string(text)
-}

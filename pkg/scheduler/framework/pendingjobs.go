@@ -139,7 +139,7 @@ func (p *pendingJobs) keyOf(j *api.JobInfo) (key jobClassKey, ok bool) {
 	}
 	key = jobClassKey{
 		queue: j.Queue, class: class, priority: first.Priority, jobPriority: j.Priority, minMember: j.MinMember, tasks: tasks,
-		minResources: textOf(j.MinResources),
+		minResources: string(j.MinResources.AppendKey(nil)),
 	}
 	if p.apart {
 		key.only = j

@@ -39,7 +39,8 @@ func (p *Planner) cacheFor(claim *api.Claim, rules Rules) *planCache {
 // kindOf returns the key that equivalent claims share, and whether results for them may be cached.
 func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable bool) {
 	job := claim.Job
-	key := fmt.Appendf(nil, "%s/%s/%d/%v/%t", rules.Cause, job.Queue.ID, job.Priority, claim.JobHeld, rules.SurplusOnly)
+	key := fmt.Appendf(nil, "%s/%s/%d/%t/", rules.Cause, job.Queue.ID, job.Priority, rules.SurplusOnly)
+	key = claim.JobHeld.AppendKey(key)
 	if job.Shadow() {
 		key = append(key, "/shadow"...)
 	}
