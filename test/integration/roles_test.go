@@ -109,6 +109,8 @@ func (h *harness) doEverything() rights {
 	h.awaitStable(`
 		high: Running Scheduled; 1 running
 		low: Running Scheduled; 11 running`, "")
+	h.do(gang("confined", 1, pods(1, "1cpu"), within("rack"))) // needs topologies to be read
+	h.waitNow("TopologyNotFound", "no topology exists", "confined-0")
 	_, err := metrics.read(h)
 	h.must(err)
 	h.stop()
