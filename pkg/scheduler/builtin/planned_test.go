@@ -125,7 +125,9 @@ func TestStartsAfterTheWindow(t *testing.T) {
 				}
 				c.Delete(name + "-0")
 			}
-			c.Cycle()
+			for range 3 {
+				c.Cycle()
+			}
 			for range 10 {
 				if c.WaitUntilDue(); c.Since() >= 2*time.Hour {
 					break
@@ -187,7 +189,8 @@ func unavailableFrom(d time.Duration) func(*v1.Node) {
 }
 
 // TestPlannedStartsBecomeEarlier: the start of a gang of three is planned for the time at which the third of four nodes
-// becomes free. It becomes earlier in the session after something that frees resources, and with nothing else.
+// becomes free. It becomes earlier in the session after something that frees resources, and with nothing else, also if it was
+// after the window.
 func TestPlannedStartsBecomeEarlier(t *testing.T) {
 	t.Parallel()
 	const early, late = "2026-01-01T00:11:00Z", "2026-01-01T01:01:00Z"
@@ -203,35 +206,53 @@ func TestPlannedStartsBecomeEarlier(t *testing.T) {
 		"a node remains available":          {func(c *Scenario) { c.EditNode("n6", func(n *v1.Node) { n.Annotations = nil }) }, early},
 		"a gang before it is gone":          {func(c *Scenario) { c.Delete("q/first-0") }, early},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := New(t, BuiltIn(t), Given(Nodes(6, "n", "4cpu"), Node("small", "1cpu"), Queue("q", 1)),
-				WithConfig(strings.Replace(planning, "depth: 1", "depth: 2", 1)))
-			c.EditNode("n5", cordon)
-			c.EditNode("n6", unavailableFrom(15*time.Minute))
-			c.Add(Group("q/other", 1, Pending(1, "1cpu", RequireNode("small")), Limit(2*time.Hour)))
-			for i, minutes := range []time.Duration{10, 10, 60, 10} {
-				c.Add(Group(fmt.Sprintf("q/old%d", i+1), 1, Pending(1, "4cpu", RequireNode(fmt.Sprintf("n%d", i+1))), Limit(minutes*time.Minute)))
+		for window, before := range map[string]string{
+			"2h":  "planned to start at " + late,
+			"30m": "no start time: it would be more than 30m0s ahead",
+		} {
+			want := "planned to start at " + tc.want
+			if tc.want == late {
+				want = before
 			}
-			c.Cycle()
-			c.ConfirmBinds()
-			c.Start()
-			c.Add(Group("q/first", 1, Pending(1, "4cpu", RequireNode("n4")), Limit(50*time.Minute)))
-			c.Cycle()
-			c.Add(Group("q/gang", 3, Pending(3, "4cpu"), Limit(10*time.Minute)))
-			c.Cycle()
-			c.Wait(time.Second) // and look for an earlier start once
-			c.Cycle()
-			if got := waitsOf(c, "q/gang"); !strings.Contains(got, "planned to start at "+late) {
-				t.Fatalf("before: %s", got)
-			}
-			tc.frees(c)
-			for range 2 {
-				c.Cycle()
-				if got := waitsOf(c, "q/gang"); !strings.Contains(got, "planned to start at "+tc.want) {
-					t.Errorf("got %q, want %s", got, tc.want)
+			t.Run(name+", window "+window, func(t *testing.T) {
+				t.Parallel()
+				c := gangBehindThree(t, window)
+				if got := waitsOf(c, "q/gang"); !strings.Contains(got, before) {
+					t.Fatalf("before: %s", got)
 				}
-			}
-		})
+				tc.frees(c)
+				for range 2 {
+					c.Cycle()
+					if got := waitsOf(c, "q/gang"); !strings.Contains(got, want) {
+						t.Errorf("got %q, want %s", got, want)
+					}
+				}
+			})
+		}
 	}
+}
+
+// gangBehindThree returns the cluster of TestPlannedStartsBecomeEarlier.
+func gangBehindThree(t *testing.T, window string) *Scenario {
+	t.Helper()
+	c := New(t, BuiltIn(t), Given(Nodes(6, "n", "4cpu"), Node("small", "1cpu"), Queue("q", 1)),
+		WithConfig(strings.Replace(planning, "depth: 1", "depth: 2, window: "+window, 1)))
+	c.EditNode("n5", cordon)
+	c.EditNode("n6", unavailableFrom(15*time.Minute))
+	c.Add(Group("q/other", 1, Pending(1, "1cpu", RequireNode("small")), Limit(2*time.Hour)))
+	for i, minutes := range []time.Duration{10, 10, 60, 10} {
+		c.Add(Group(fmt.Sprintf("q/old%d", i+1), 1, Pending(1, "4cpu", RequireNode(fmt.Sprintf("n%d", i+1))), Limit(minutes*time.Minute)))
+	}
+	c.Cycle()
+	c.ConfirmBinds()
+	c.Start()
+	c.Add(Group("q/first", 1, Pending(1, "4cpu", RequireNode("n4")), Limit(50*time.Minute)))
+	c.Cycle()
+	c.Add(Group("q/gang", 3, Pending(3, "4cpu"), Limit(10*time.Minute)))
+	c.Cycle()
+	for range 3 { // it looks for an earlier start once
+		c.Wait(time.Second)
+		c.Cycle()
+	}
+	return c
 }

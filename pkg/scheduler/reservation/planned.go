@@ -29,6 +29,7 @@ type planned struct {
 	reader   api.JournalReader // of jobs, for readings
 	delays   delays
 	far      farGangs
+	more     bool // a gang has started before its planned time, or is gone, so that others may start earlier
 
 	// Of the session that is open:
 	ssn           *framework.Session
@@ -109,11 +110,14 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	if p.isFull(j.Queue) && !behind || !p.mayPlan(j) {
 		return false
 	}
+	if p.plan == nil {
+		p.planAll(nil, false)
+	}
 	switch {
 	case behind:
 		p.planAll(p.inserted(j), true)
-	case p.plan == nil:
-		p.planAll([]plannedJob{{job: j}}, false)
+	case p.far.keep(p, j):
+		return false
 	default:
 		p.release()
 		p.releaseOthers()
@@ -298,7 +302,7 @@ func (p *planned) close() (changed bool) {
 	before := p.jobs
 	p.jobs = nil
 	for _, s := range p.order {
-		if !p.ssn.JobPipelined(s.Job) {
+		if !p.started(s) {
 			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, run: s.Run, placements: s.Placements})
 			for _, at := range []int64{s.At, p.expectedStart(s)} {
 				if at > p.plan.Now { // otherwise something else than resources keeps it waiting, and an event ends that
@@ -307,8 +311,17 @@ func (p *planned) close() (changed bool) {
 			}
 		}
 	}
-	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader, delays: p.delays.of(p.jobs), far: p.far.closed()}
+	*p = planned{Reservations: p.Reservations, jobs: p.jobs, readings: p.readings, reader: p.reader, delays: p.delays.of(p.jobs), far: p.far.closed(p), more: p.more}
 	return !slices.EqualFunc(before, p.jobs, func(a, b plannedJob) bool { return a.id == b.id })
+}
+
+// started reports whether the session has placed the gang of a start.
+func (p *planned) started(s *timeline.Start) bool {
+	if !p.ssn.JobPipelined(s.Job) {
+		return false
+	}
+	p.more = p.more || s.At > p.plan.Now
+	return true
 }
 
 // explain adds the planned starts to the explanations of jobs, and the advice for those that could run before.
@@ -360,6 +373,9 @@ func (p *planned) expect() {
 		}
 	}
 }
+
+// windowEnd returns until when starts are planned.
+func (p *planned) windowEnd() int64 { return p.plan.Now + int64(p.Window) }
 
 // expectedStart returns when a gang is expected to start: at or before its start in the plan, which is by limits, so that it
 // holds although some tasks run for longer than expected.

@@ -20,8 +20,9 @@ func (p *planned) planAgain() {
 			jobs = append(jobs, one)
 		}
 	}
+	p.more = p.more || len(jobs) < len(p.jobs)
 	if len(jobs) > 0 {
-		p.planAll(jobs, len(jobs) < len(p.jobs))
+		p.planAll(jobs, false)
 		p.activate(nil)
 	}
 }
@@ -33,6 +34,7 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 	p.releaseOthers()
 	p.plan = timeline.New(p.model())
 	p.order, p.stale = nil, false
+	p.far.planned()
 	clear(p.inQueue)
 	clear(p.last)
 	for _, j := range p.far.jobs {
@@ -48,7 +50,10 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 		p.count(starts[i])
 		kept = append(kept, starts[i])
 	}
-	p.plan.Improve(kept, more || !same)
+	if p.plan.Improve(kept, more || !same || p.more) {
+		p.far.forget()
+	}
+	p.more = false
 	if len(jobs) > 1 {
 		p.plan.Choose()
 	}
@@ -175,7 +180,7 @@ func (p *planned) refresh() {
 	p.stale = false
 	var jobs []plannedJob
 	for _, s := range slices.Clone(p.order) {
-		if p.ssn.JobPipelined(s.Job) { // it has been placed
+		if p.started(s) {
 			p.remove(s)
 		} else {
 			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, run: s.Run, placements: s.Placements})
@@ -213,6 +218,7 @@ func (p *planned) followJobs() {
 	changed, known := p.reader.CatchUp(table.Changes(), len(table.ByIndex()))
 	if !known {
 		p.readings.planned, p.readings.expected = timeline.Readings{}, timeline.Readings{}
+		p.far.forget()
 		return
 	}
 	for _, i := range changed {

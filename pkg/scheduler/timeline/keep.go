@@ -51,17 +51,16 @@ func (p *Plan) couldKeep(s *Start) bool {
 }
 
 // Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free
-// at some time than in the plans before: more says that the caller knows so, for example because a start was dropped.
-func (p *Plan) Improve(starts []*Start, more bool) {
+// at some time than in the plans before: more says that the caller knows so, for example because a start was dropped. Improve
+// reports whether this is so, also for gangs that are not in the plan.
+func (p *Plan) Improve(starts []*Start, more bool) bool {
 	for _, s := range starts {
 		for _, tasks := range bySignature(s.Tasks) {
-			_, known := p.Readings.before[tasks[0].Signature]
-			more = more || !known
-			p.readNodes(tasks[0])
+			more = p.HasGrown(tasks[0]) || more
 		}
 	}
-	if !p.Readings.grown && !more {
-		return
+	if more = more || p.Readings.grown; !more {
+		return false
 	}
 	p.Readings.grown = false
 	for _, s := range starts {
@@ -69,6 +68,15 @@ func (p *Plan) Improve(starts []*Start, more bool) {
 			p.improve(s)
 		}
 	}
+	return true
+}
+
+// HasGrown reports whether more may be free at some time for tasks like this one than in the plans before. It reads the nodes
+// where they could run.
+func (p *Plan) HasGrown(t *api.TaskInfo) bool {
+	_, known := p.Readings.before[t.Signature]
+	p.readNodes(t)
+	return p.Readings.grown || !known
 }
 
 func (p *Plan) improve(s *Start) {
