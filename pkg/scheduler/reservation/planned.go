@@ -117,6 +117,9 @@ func (p *planned) unplaced(j *api.JobInfo) (again bool) {
 	case behind:
 		p.planAll(p.inserted(j), true)
 	case p.far.keep(p, j):
+		if !p.holds {
+			p.hold()
+		}
 		return false
 	default:
 		p.release()

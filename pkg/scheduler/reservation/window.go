@@ -76,6 +76,8 @@ func (f *farGangs) keep(p *planned, j *api.JobInfo) bool {
 		if f.same[t.Signature] {
 			continue
 		}
+		p.release() // what is reserved is not free
+		p.releaseOthers()
 		if p.plan.HasGrown(t) {
 			f.forget()
 			return false
