@@ -256,3 +256,26 @@ func gangBehindThree(t *testing.T, window string) *Scenario {
 	}
 	return c
 }
+
+// TestStartsBecomeLaterInOrder: the end of a gang becomes later, because it has lost a member. The gang that waits for it starts
+// later, but not behind another one whose start is planned after it.
+func TestStartsBecomeLaterInOrder(t *testing.T) {
+	t.Parallel()
+	c := New(t, BuiltIn(t), Given(Nodes(4, "n", "1cpu"), Queue("q", 1),
+		Group("q/old", 3, Pending(3, "1cpu"), Limit(10*time.Minute))), WithConfig(strings.Replace(planning, "depth: 1", "depth: -1", 1)))
+	c.Cycle()
+	c.ConfirmBinds()
+	c.Start()
+	c.Add(Group("q/second", 4, Pending(4, "1cpu"), Limit(10*time.Minute)))
+	c.Cycle()
+	c.Add(Group("q/third", 1, Pending(1, "1cpu"), Limit(40*time.Minute)))
+	c.Cycle()
+	before := waitsOf(c, "q/second")
+	c.Delete("q/old-0")
+	for range 3 {
+		CompareTranscripts(t, "", c.Cycle())
+		if got := waitsOf(c, "q/second"); !strings.Contains(got, "planned to start at 2026-01-01T00:1") {
+			t.Errorf("before: %s\nand now: %s", before, got)
+		}
+	}
+}

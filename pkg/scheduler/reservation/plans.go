@@ -62,8 +62,9 @@ func (p *planned) planAll(jobs []plannedJob, more bool) {
 	p.far.takeFrom(p)
 }
 
-// keepStarts plans the starts of jobs for the times at which they were planned before; nil where that is not possible, or where
-// there was none. It reports whether those that are kept have the same nodes and last as long as before.
+// keepStarts plans the starts of jobs for the times at which they were planned before, or later where that is not possible; nil
+// where no time is known, or where none was planned. It reports whether those that are kept have the same nodes and last as
+// long as before.
 func (p *planned) keepStarts(jobs []plannedJob) (starts []*timeline.Start, same bool) {
 	starts, same = make([]*timeline.Start, len(jobs)), true
 	var kept []*timeline.Start
@@ -88,7 +89,8 @@ func (p *planned) keepStarts(jobs []plannedJob) (starts []*timeline.Start, same 
 	return starts, false
 }
 
-// keep plans a start of before; nil if it does not fit on any nodes.
+// keep plans a start of before. If it does not fit at its time on any nodes, because something ends later than it was to, it
+// becomes later before those that come after it are planned: these must not delay it more. It returns nil if no time is known.
 func (p *planned) keep(before *timeline.Start) *timeline.Start {
 	if s, ok := p.plan.Keep(before.Gang, before.At, before.Placements); ok {
 		return s
@@ -96,7 +98,7 @@ func (p *planned) keep(before *timeline.Start) *timeline.Start {
 	if s, ok := p.plan.AddAt(before.Gang, before.At); ok {
 		return s
 	}
-	return nil
+	return p.plan.Add(before.Gang)
 }
 
 // add plans the start of a job after all others, unless it is not known.
