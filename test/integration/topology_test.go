@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,6 +49,23 @@ func TestTopologiesAreValidated(t *testing.T) {
 		topology := topology("default")
 		change(&topology.Spec)
 		_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the API server answers %v, want an error with %q", err, want)
+		}
+	}
+}
+
+// TestTopologyConstraintsAreValidated: the API server refuses constraints that require nothing, or that wait for nothing.
+func TestTopologyConstraintsAreValidated(t *testing.T) {
+	h := newHarness(t, noControllers)
+	wait := &metav1.Duration{Duration: time.Minute}
+	for want, constraint := range map[string]v1alpha1.TopologyConstraint{
+		"needs a requiredTopologyLevel, a preferredTopologyLevel, or both": {Topology: "default"},
+		"preferredWait needs a preferredTopologyLevel":                     {RequiredTopologyLevel: "rack", PreferredWait: wait},
+		"must not be negative": {PreferredTopologyLevel: "rack", PreferredWait: &metav1.Duration{Duration: -time.Minute}},
+	} {
+		group := &v1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", Namespace: namespace}, Spec: v1alpha1.PodGroupSpec{TopologyConstraint: &constraint}}
+		_, err := h.batch.SchedulingV1alpha1().PodGroups(namespace).Create(h.ctx, group, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("the API server answers %v, want an error with %q", err, want)
 		}

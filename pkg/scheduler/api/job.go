@@ -6,6 +6,7 @@ package api
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,6 +44,10 @@ type JobInfo struct {
 	// TopologyLevel is the level of which all members must be in one domain; nil for most jobs, and while the level or its
 	// topology does not exist.
 	TopologyLevel *TopologyLevel
+	// PreferredLevel is the level of which the members use as few domains as possible; nil for most jobs. It is not wider than
+	// TopologyLevel. PreferredWait is how long the gang waits for one domain of it.
+	PreferredLevel *TopologyLevel
+	PreferredWait  time.Duration
 	// Priority is that of the group's priority class, else the highest among active members.
 	Priority int32
 	Created  int64 // nanoseconds since 1970

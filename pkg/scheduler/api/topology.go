@@ -48,6 +48,11 @@ func (l *TopologyLevel) Wider() *TopologyLevel {
 	return &TopologyLevel{Topology: l.Topology, Labels: l.Labels[:len(l.Labels)-1]}
 }
 
+// Within reports whether a level of the same topology is l or wider than it, so that each domain of l is within one of it.
+func (l *TopologyLevel) Within(wider *TopologyLevel) bool {
+	return l.Topology == wider.Topology && len(wider.Labels) <= len(l.Labels)
+}
+
 // Key is equal for levels that divide nodes into the same domains.
 func (l *TopologyLevel) Key() string { return strings.Join(l.Labels, " ") }
 

@@ -70,7 +70,7 @@ type JobTable interface {
 	Changes() *Journal
 	// CountWaiting returns the number of jobs that ClusterView.WaitingJobs returns.
 	CountWaiting() int
-	// CountConstrained returns the number of jobs with a TopologyLevel.
+	// CountConstrained returns the number of jobs whose groups have a topology constraint.
 	CountConstrained() int
 }
 

@@ -4,7 +4,9 @@
 package builtin_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +156,76 @@ func TestTopologyIsNeverBroken(t *testing.T) {
 				s.FinishEvictions(evicted...)
 				s.CreateAgain(evicted...)
 			}
+		}
+	})
+}
+
+// fewest returns in how many domains of a level a gang has to be at least within one domain of a wider level, or -1 for
+// anywhere; 0 if none holds it, and -1 if only those hold it that need nodes which are in no domain of the level.
+func (r *randomTopology) fewest(wider, level, pods, cpus int) int {
+	sums := map[string]map[string]int{}
+	for node, free := range r.free {
+		around, inside := "everything", true
+		if wider >= 0 {
+			around, inside = r.in[node][wider], r.in[node][wider] != ""
+		}
+		if inside {
+			if sums[around] == nil {
+				sums[around] = map[string]int{}
+			}
+			sums[around][r.in[node][level]] += free / cpus
+		}
+	}
+	best := 0
+	for _, inside := range sums {
+		rest := inside[""]
+		delete(inside, "")
+		count := 0
+		left := pods
+		for _, n := range slices.SortedFunc(maps.Values(inside), func(a, b int) int { return b - a }) {
+			if left > 0 && n > 0 {
+				left -= n
+				count++
+			}
+		}
+		switch {
+		case left > rest:
+		case left > 0:
+			best = cmp.Or(best, -1)
+		case best <= 0 || count < best:
+			best = count
+		}
+	}
+	return best
+}
+
+// TestTopologyUsesTheFewestDomains compares with a search of all domains: a gang of equal pods uses as few domains of the
+// preferred level as possible, within one domain of the required level, or of the narrowest level that holds it.
+func TestTopologyUsesTheFewestDomains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRandomTopology(t)
+		nodes := make([]string, len(r.free))
+		for i := range nodes {
+			nodes[i] = fmt.Sprintf("n%d", i)
+		}
+		r.run(nodes, 0)
+		required, cpus := rapid.IntRange(-1, 2).Draw(t, "required"), rapid.IntRange(1, 2).Draw(t, "request")
+		preferred, pods := rapid.IntRange(max(required, 0), 2).Draw(t, "preferred"), rapid.IntRange(1, 10).Draw(t, "pods")
+		parts := []Part{Prefer(topologyLabels()[preferred], 0), Pending(pods, fmt.Sprintf("%dcpu", cpus))}
+		want := 0
+		if required >= 0 {
+			parts = append(parts, Within(topologyLabels()[required]))
+			want = r.fewest(required, preferred, pods, cpus)
+		} else {
+			for wider := preferred; wider >= -1 && want == 0; wider-- {
+				want = r.fewest(wider, preferred, pods, cpus)
+			}
+		}
+		s := New(t, BuiltIn(t), append(r.rows, Group("q/gang", int32(pods), parts...)))
+		decisions := s.Cycle()
+		used := len(r.domainsOf(preferred, "q/gang", decisions))
+		if want >= 0 && used != want || want < 0 && used == 0 {
+			t.Fatalf("the gang is in %d domains, want %d:\n%s\n%s", used, want, decisions, s.Waits())
 		}
 	})
 }

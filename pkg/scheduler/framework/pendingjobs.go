@@ -124,7 +124,7 @@ func (p *pendingJobs) classOf(j *api.JobInfo) *JobClass {
 // keyOf returns the job class of a job, and whether it has one.
 func (p *pendingJobs) keyOf(j *api.JobInfo) (key jobClassKey, ok bool) {
 	tasks := int32(len(j.Tasks))
-	if !p.enabled || tasks == 0 || j.SubGroups != nil || j.Waiting() != tasks || j.MinMember < 1 || j.MinMember > tasks || p.cluster.Admissible(j) != nil {
+	if !p.enabled || tasks == 0 || j.SubGroups != nil || j.PreferredWait > 0 || j.Waiting() != tasks || j.MinMember < 1 || j.MinMember > tasks || p.cluster.Admissible(j) != nil {
 		return key, false
 	}
 	first := j.Tasks[0]

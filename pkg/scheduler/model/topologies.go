@@ -88,22 +88,26 @@ func equalLevels(a, b *api.TopologyLevel) bool {
 	return a.Name == b.Name && slices.Equal(a.Labels, b.Labels)
 }
 
-// read finds the level that the group of a job requires.
+// read finds the levels that the group of a job requires and prefers.
 func (tt *topologyTable) read(j *api.JobInfo) {
 	if j.Group == nil || j.Group.Spec.TopologyConstraint == nil {
 		tt.forget(j)
 		return
 	}
 	tt.constrained[j.ID] = j
-	level, unknown := tt.find(j.Group.Spec.TopologyConstraint)
-	j.Tracking.UnknownTopology = unknown
-	setLevel(j, level)
+	constraint := j.Group.Spec.TopologyConstraint
+	required, preferred, unknown := tt.find(constraint)
+	j.Tracking.UnknownTopology, j.PreferredLevel, j.PreferredWait = unknown, preferred, 0
+	if preferred != nil && constraint.PreferredWait != nil {
+		j.PreferredWait = constraint.PreferredWait.Duration
+	}
+	setLevel(j, required)
 }
 
 // forget removes a job, or its constraint.
 func (tt *topologyTable) forget(j *api.JobInfo) {
 	delete(tt.constrained, j.ID)
-	j.Tracking.UnknownTopology = ""
+	j.Tracking.UnknownTopology, j.PreferredLevel, j.PreferredWait = "", nil, 0
 	setLevel(j, nil)
 }
 
@@ -117,24 +121,50 @@ func setLevel(j *api.JobInfo, level *api.TopologyLevel) {
 	}
 }
 
-// find returns the level that a constraint names, or why there is none.
-func (tt *topologyTable) find(constraint *v1alpha1.TopologyConstraint) (level *api.TopologyLevel, unknown string) {
-	name, names := constraint.Topology, slices.Sorted(maps.Keys(tt.byName))
+// find returns the levels that a constraint names, or why there are none.
+func (tt *topologyTable) find(constraint *v1alpha1.TopologyConstraint) (required, preferred *api.TopologyLevel, unknown string) {
+	name, levels, unknown := tt.topology(constraint.Topology)
+	if unknown != "" {
+		return nil, nil, unknown
+	}
+	required, unknown = levelOf(name, levels, constraint.RequiredTopologyLevel)
+	if unknown == "" {
+		preferred, unknown = levelOf(name, levels, constraint.PreferredTopologyLevel)
+	}
+	if unknown == "" && required != nil && preferred != nil && !preferred.Within(required) {
+		unknown = fmt.Sprintf("preferredTopologyLevel %s of topology %s is wider than requiredTopologyLevel %s", preferred.Name, name, required.Name)
+	}
+	if unknown != "" {
+		return nil, nil, unknown
+	}
+	return required, preferred, ""
+}
+
+// topology returns the levels of a topology, or of the only one if the name is empty.
+func (tt *topologyTable) topology(name string) (found string, levels []*api.TopologyLevel, unknown string) {
+	names := slices.Sorted(maps.Keys(tt.byName))
 	if name == "" {
 		switch len(names) {
 		case 0:
-			return nil, "no topology exists"
+			return "", nil, "no topology exists"
 		case 1:
 			name = names[0]
 		default:
-			return nil, "spec.topologyConstraint names no topology, and there are several: " + strings.Join(names, ", ")
+			return "", nil, "spec.topologyConstraint names no topology, and there are several: " + strings.Join(names, ", ")
 		}
 	}
 	levels, known := tt.byName[name]
 	if !known {
-		return nil, fmt.Sprintf("no topology %q", name) + suggest(name, names)
+		return "", nil, fmt.Sprintf("no topology %q", name) + suggest(name, names)
 	}
-	wanted := constraint.RequiredTopologyLevel
+	return name, levels, ""
+}
+
+// levelOf returns the level with a name or node label; nil for an empty name.
+func levelOf(topology string, levels []*api.TopologyLevel, wanted string) (level *api.TopologyLevel, unknown string) {
+	if wanted == "" {
+		return nil, ""
+	}
 	for _, by := range []func(*api.TopologyLevel) string{nameOf, labelOf} {
 		if at := slices.IndexFunc(levels, func(l *api.TopologyLevel) bool { return by(l) == wanted }); at >= 0 {
 			return levels[at], ""
@@ -144,7 +174,7 @@ func (tt *topologyTable) find(constraint *v1alpha1.TopologyConstraint) (level *a
 	for i, l := range levels {
 		existing[i] = l.Name
 	}
-	return nil, fmt.Sprintf("no level %q in topology %s", wanted, name) + suggest(wanted, existing)
+	return nil, fmt.Sprintf("no level %q in topology %s", wanted, topology) + suggest(wanted, existing)
 }
 
 func nameOf(l *api.TopologyLevel) string { return l.Name }

@@ -5,6 +5,7 @@ package nodeindex
 
 import (
 	"math"
+	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -49,12 +50,22 @@ func (d *Domains) Capacity(domain *Domain, signature *api.Signature) int64 {
 // Whole reports whether no member of a queue holds resources in the domain.
 func (d *Domains) Whole(domain *Domain) bool { return d.sum(sumKey{kind: busyNodes}, domain) == 0 }
 
-// Lost returns how many nodes are in domains that are whole and would not be if a pod ran in a domain: its own, and the
-// wider ones that contain it.
-func (d *Domains) Lost(domain *Domain) int {
+// Lost returns how many nodes are in domains that are whole and would not be if pods ran in these domains: their own, and
+// the wider ones that contain them.
+func (d *Domains) Lost(domains ...*Domain) int {
 	lost := 0
-	for level := d; domain != nil && level.Whole(domain); level, domain = level.wider, level.widerOf(domain) {
-		lost += domain.size
+	for level := d; level != nil && len(domains) > 0; level = level.wider {
+		var wider []*Domain
+		for _, domain := range domains {
+			if !level.Whole(domain) {
+				continue
+			}
+			lost += domain.size
+			if around := level.widerOf(domain); around != nil && !slices.Contains(wider, around) {
+				wider = append(wider, around)
+			}
+		}
+		domains = wider
 	}
 	return lost
 }

@@ -167,6 +167,20 @@ func (d *Domains) find(path string) (at int, found bool) {
 	return slices.BinarySearchFunc(d.list, path, func(domain *Domain, path string) int { return cmp.Compare(domain.Path, path) })
 }
 
+// Wider returns the domains of the next wider level; nil if there is none.
+func (d *Domains) Wider() *Domains { return d.wider }
+
+// Around returns the domain of the same level or of a wider one of the topology that contains a domain; nil if there is none.
+func (d *Domains) Around(domain *Domain, level *api.TopologyLevel) *Domain {
+	for at := d; at != nil && domain != nil; at = at.wider {
+		if len(at.level.Labels) == len(level.Labels) {
+			return domain
+		}
+		domain = at.widerOf(domain)
+	}
+	return nil
+}
+
 // Level returns the level.
 func (d *Domains) Level() *api.TopologyLevel { return d.level }
 
@@ -185,6 +199,9 @@ func (d *Domains) Of(n *api.NodeInfo) *Domain {
 // Members that are being deleted do not count. If the labels of nodes have changed and members are in several domains, it
 // is the one with the most of them.
 func (d *Domains) OfJob(j *api.JobInfo) *Domain {
+	if j.ReadyCount() == 0 && j.Count(api.Pipelined) == 0 { // most jobs that wait
+		return nil
+	}
 	var first *Domain
 	for _, t := range j.Tasks {
 		domain := d.ofTask(t)
@@ -199,8 +216,31 @@ func (d *Domains) OfJob(j *api.JobInfo) *Domain {
 	return first
 }
 
+// Holding returns the domains where members of a job have nodes, by their paths, and whether all of these nodes are in domains.
+func (d *Domains) Holding(j *api.JobInfo) (holding []*Domain, all bool) {
+	all = true
+	if j.ReadyCount() == 0 && j.Count(api.Pipelined) == 0 { // most jobs that wait
+		return nil, true
+	}
+	for _, t := range j.Tasks {
+		switch domain := d.ofTask(t); {
+		case domain == nil:
+			all = all && !hasNode(t)
+		case !slices.Contains(holding, domain):
+			holding = append(holding, domain)
+		}
+	}
+	slices.SortFunc(holding, func(a, b *Domain) int { return cmp.Compare(a.Path, b.Path) })
+	return holding, all
+}
+
+// hasNode reports whether a task runs or will run on a node.
+func hasNode(t *api.TaskInfo) bool {
+	return t.Node != nil && t.Status != api.Releasing && !t.Status.Ended()
+}
+
 func (d *Domains) ofTask(t *api.TaskInfo) *Domain {
-	if t.Node == nil || t.Status == api.Releasing || t.Status.Ended() {
+	if !hasNode(t) {
 		return nil
 	}
 	return d.Of(t.Node)

@@ -71,14 +71,11 @@ func (a *Allocator) Try(claim *api.Claim, o Options) bool { return a.try(claim, 
 func (a *Allocator) try(claim *api.Claim, o Options) *Failure {
 	stmt := a.ssn.Statement()
 	if a.ssn.JobPipelined(claim.Job) {
-		for _, t := range claim.Tasks {
-			if !a.placer.Place(stmt, t, o) {
-				stmt.Discard()
-				return &Failure{Task: t}
-			}
+		failure := a.placer.Surplus(stmt, claim, o)
+		if failure == nil {
+			a.commit(stmt)
 		}
-		a.commit(stmt)
-		return nil
+		return failure
 	}
 	if failure := a.placer.Gang(stmt, claim, a.waiting(claim.Job), o); failure != nil {
 		return failure

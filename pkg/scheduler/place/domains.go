@@ -25,7 +25,10 @@ type Domain struct {
 	// Occupied: members have nodes there.
 	Occupied bool
 
-	lost int // see nodeindex.Domains.Lost; only of those to try
+	// The rest is known of those to try only.
+	parts  []part // for the level that the job prefers; nil if it prefers none
+	needed int    // of the parts
+	lost   int    // nodes, see nodeindex.Domains.Lost
 }
 
 // Contains reports whether a node is in the domain.
@@ -96,36 +99,55 @@ const maxDomainTries = 16
 
 // toTry returns the domains of a claim in the order in which they are tried; the tasks are those of the claim, followed by
 // their substitutes. For a pod affinity these are all, the one with the most available resources first, because pods of
-// other jobs may follow. For a level of a topology these are the domains that hold the claim by the counts:
-//
-//  1. where most of the substitutes fit too: they will not be placed elsewhere
-//  2. with the fewest nodes lost: those in domains where no member of a queue runs and that would not be whole any more
-//  3. with the least left over
-//  4. by their paths
-//
-// For example, racks with 4, 4 and 2 free nodes: a gang of 2 gets the rack of 2, and leaves both others whole. If no domain
-// holds the claim, the one with the most available resources is tried, so that there is a reason to report.
+// other jobs may follow. For a level of a topology these are the domains that hold the claim by the counts, in the order of
+// inOrder. If no domain holds the claim, the one with the most available resources is tried, so that there is a reason to
+// report.
 func toTry(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel, tasks []*api.TaskInfo) []*Domain {
 	list := Domains(ssn, claim, level)
 	if level.Topology == "" || len(list) == 0 {
 		return list
 	}
+	if enough := inOrder(ssn, list, newPreferred(ssn, claim), tasks); len(enough) > 0 {
+		return enough
+	}
+	return list[:1]
+}
+
+// inOrder returns those domains of a level that hold the claim by the counts:
+//
+//  1. where most of the substitutes fit too: they will not be placed elsewhere
+//  2. with the fewest domains of the preferred level
+//  3. with the fewest nodes lost: those in domains where no member of a queue runs and that would not be whole any more
+//  4. with the least left over
+//  5. by their paths
+//
+// For example, racks with 4, 4 and 2 free nodes: a gang of 2 gets the rack of 2, and leaves both others whole.
+func inOrder(ssn *framework.Session, list []*Domain, p *preferred, tasks []*api.TaskInfo) []*Domain {
 	enough := slices.DeleteFunc(slices.Clone(list), func(d *Domain) bool { return !d.HoldsAll })
 	if len(enough) == 0 {
-		return list[:1]
+		return nil
 	}
-	alike, domains := int64(0), ssn.Nodes().Domains(level)
+	alike := int64(0)
 	for _, t := range tasks {
 		if t.Signature == tasks[0].Signature {
 			alike++
 		}
 	}
+	domains := ssn.Nodes().Domains(enough[0].Level)
 	for _, d := range enough {
-		d.lost = domains.Lost(d.Domain)
+		if p != nil {
+			d.parts, d.needed = p.within(d.Domain, d.Level)
+		}
+		if p == nil || d.needed > len(d.parts) {
+			d.lost = domains.Lost(d.Domain)
+		} else {
+			d.lost = p.lost(d.parts[:d.needed])
+		}
 	}
 	slices.SortFunc(enough, func(a, b *Domain) int {
 		return cmp.Or(
 			cmp.Compare(min(b.Available, alike), min(a.Available, alike)),
+			cmp.Compare(a.needed, b.needed),
 			cmp.Compare(a.lost, b.lost),
 			cmp.Compare(a.Available, b.Available),
 			cmp.Compare(a.Path, b.Path))

@@ -26,11 +26,37 @@ type Failure struct {
 // claim, followed by their substitutes. If the gang cannot be completed, Gang leaves the statement unchanged
 // and returns the failure of the first attempt.
 func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
-	failure := p.tryDomains(stmt, claim, tasks, o)
-	if failure != nil && claim.Job.SubGroups == nil && signaturesDiffer(claim.Tasks) && p.tryDomains(stmt, claim, largestFirst(p.ssn, claim, tasks), o) == nil {
+	inTaskOrder := func(tasks []*api.TaskInfo) *Failure {
+		return p.tryDomains(claim, tasks, o, func(place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
+			return try(p.ssn, stmt, claim.Job, tasks, place)
+		})
+	}
+	failure := inTaskOrder(tasks)
+	if failure != nil && claim.Job.SubGroups == nil && signaturesDiffer(claim.Tasks) && inTaskOrder(largestFirst(p.ssn, claim, tasks)) == nil {
 		return nil
 	}
 	return failure
+}
+
+// Surplus places all tasks of a claim whose gang has what it needs. If that fails, it leaves the statement unchanged.
+func (p *Placer) Surplus(stmt *framework.Statement, claim *api.Claim, o Options) *Failure {
+	if claim.Job.PreferredLevel == nil {
+		return placeAll(stmt, claim.Tasks, p.placeWith(o))
+	}
+	return p.tryDomains(claim, claim.Tasks, o, func(place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
+		return placeAll(stmt, claim.Tasks, place)
+	})
+}
+
+func placeAll(stmt *framework.Statement, tasks []*api.TaskInfo, place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
+	start := stmt.Mark()
+	for _, t := range tasks {
+		if !place(stmt, t) {
+			stmt.RollbackTo(start)
+			return &Failure{Task: t}
+		}
+	}
+	return nil
 }
 
 // try places tasks in the given order until the gang is complete; nil on success. A class
@@ -121,41 +147,4 @@ func largestFirst(ssn *framework.Session, claim *api.Claim, tasks []*api.TaskInf
 		return dims.Dominant(b.Request, total).Compare(dims.Dominant(a.Request, total))
 	})
 	return sorted
-}
-
-// tryDomains calls try for each domain if the gang must be in one domain, in the order of toTry.
-func (p *Placer) tryDomains(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
-	level := RequiredLevel(p.ssn, claim)
-	if level == nil || o.Nodes != nil {
-		return p.try(stmt, claim.Job, tasks, o)
-	}
-	var best *Failure
-	for _, d := range toTry(p.ssn, claim, level, tasks) {
-		if best != nil && !d.HoldsAll && !signaturesDiffer(claim.Tasks) {
-			break // smaller domains cannot hold it either
-		}
-		within := o
-		within.Domain = d
-		failure := p.try(stmt, claim.Job, tasks, within)
-		if failure == nil {
-			return nil
-		}
-		if best == nil || len(failure.Placed) > len(best.Placed) {
-			failure.Domain = d
-			best = failure
-		}
-	}
-	if best != nil && level.Topology != "" {
-		return best
-	}
-	// Members may differ in labels, so that the affinity does not select all of them: try all nodes, where the
-	// predicates decide. They refuse all nodes if the level of a topology has no domain.
-	if last := p.try(stmt, claim.Job, tasks, o); last == nil || best == nil {
-		return last
-	}
-	return best
-}
-
-func (p *Placer) try(stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, o Options) *Failure {
-	return try(p.ssn, stmt, job, tasks, func(stmt *framework.Statement, t *api.TaskInfo) bool { return p.Place(stmt, t, o) })
 }

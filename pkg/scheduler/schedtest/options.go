@@ -6,6 +6,7 @@ package schedtest
 import (
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,9 +124,19 @@ func MinResources(text string) Part {
 // Within sets the topology level that a group requires, in the only topology or in the named one: "rack", "default rack".
 func Within(text string) Part {
 	return groupOption(func(d *declaration) {
-		d.topology = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: text}
 		if topology, level, ok := strings.Cut(text, " "); ok {
-			d.topology = &v1alpha1.TopologyConstraint{Topology: topology, RequiredTopologyLevel: level}
+			d.constraint().Topology, text = topology, level
+		}
+		d.constraint().RequiredTopologyLevel = text
+	})
+}
+
+// Prefer sets the topology level that a group prefers, and how long it waits for one domain of it; 0 if it does not wait.
+func Prefer(level string, wait time.Duration) Part {
+	return groupOption(func(d *declaration) {
+		d.constraint().PreferredTopologyLevel = level
+		if wait > 0 {
+			d.constraint().PreferredWait = &metav1.Duration{Duration: wait}
 		}
 	})
 }

@@ -240,6 +240,13 @@ type declaration struct {
 	groupUID     string
 }
 
+func (d *declaration) constraint() *v1alpha1.TopologyConstraint {
+	if d.topology == nil {
+		d.topology = &v1alpha1.TopologyConstraint{}
+	}
+	return d.topology
+}
+
 func (o *objects) declare(row, title string, parts []Part) *declaration {
 	o.t.Helper()
 	d := &declaration{title: title, namespace: "ns", name: title}

@@ -7,6 +7,9 @@
 // Package place searches for a domain that holds the gang. This package only refuses nodes: those that are in no domain of
 // the level, and when a member has a node, those outside of its domain. So no plan, nomination or reservation can break the
 // requirement, and surplus pods and replacements stay in the domain of the gang.
+//
+// A level that is preferred refuses no node: package place looks for the fewest domains of it. This package only keeps a gang
+// from starting in several of them while it waits for one.
 package topology
 
 import (
@@ -21,12 +24,12 @@ const Name = api.RefusedByTopology
 // Required registers the policy.
 func Required() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: Name, New: func(framework.Environment) (framework.Plugin, framework.Action) {
-		return &required{}, nil
+		return &constraints{}, nil
 	}}
 }
 
-// required refuses nodes in one session.
-type required struct {
+// constraints are those of the gangs of one session.
+type constraints struct {
 	ssn      *framework.Session
 	refusals map[refused]*api.Unfit
 }
@@ -37,20 +40,22 @@ type refused struct {
 	domain *nodeindex.Domain
 }
 
-func (*required) Name() string { return Name }
+func (*constraints) Name() string { return Name }
 
 // OnSessionOpen registers nothing if no group has a constraint.
-func (r *required) OnSessionOpen(ssn *framework.Session) {
+func (r *constraints) OnSessionOpen(ssn *framework.Session) {
 	if ssn.Cluster().JobTable().CountConstrained() > 0 {
 		r.ssn, r.refusals = ssn, map[refused]*api.Unfit{}
 		ssn.AddPredicateFn(Name, r.unfit)
+		ssn.AddStartableFn(Name, r.startable)
+		ssn.AddEvictionAllowedFn(Name, r.evictionAllowed)
 	}
 }
 
-func (r *required) OnSessionClose(*framework.Session) { r.ssn, r.refusals = nil, nil }
+func (r *constraints) OnSessionClose(*framework.Session) { r.ssn, r.refusals = nil, nil }
 
 // unfit returns why t must not run on n, or nil.
-func (r *required) unfit(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {
+func (r *constraints) unfit(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {
 	if t.Job == nil || t.Job.TopologyLevel == nil {
 		return nil
 	}
@@ -63,7 +68,7 @@ func (r *required) unfit(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfi
 	return r.refusal(refused{level, gang})
 }
 
-func (r *required) refusal(key refused) *api.Unfit {
+func (r *constraints) refusal(key refused) *api.Unfit {
 	if r.refusals[key] == nil {
 		where := "any " + key.level.Name
 		if key.domain != nil {

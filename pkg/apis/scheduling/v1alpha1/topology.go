@@ -6,7 +6,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Topology describes how nodes are connected, by their labels: for example which of them share a rack, and which racks
-// share a block. A PodGroup that names a level of it in spec.topologyConstraint runs within one domain of that level.
+// share a block. A PodGroup that names levels of it in spec.topologyConstraint runs within one domain, or within few.
 //
 // +genclient
 // +genclient:nonNamespaced
@@ -53,7 +53,10 @@ type TopologyLevel struct {
 	NodeLabel string `json:"nodeLabel"`
 }
 
-// TopologyConstraint restricts where the pods of a PodGroup run.
+// TopologyConstraint says in how many domains of a Topology the pods of a PodGroup run.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.requiredTopologyLevel) || has(self.preferredTopologyLevel)",message="needs a requiredTopologyLevel, a preferredTopologyLevel, or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.preferredWait) || has(self.preferredTopologyLevel)",message="preferredWait needs a preferredTopologyLevel"
 type TopologyConstraint struct {
 	// topology is the name of the Topology. It may be left out if there is only one.
 	// +optional
@@ -62,9 +65,23 @@ type TopologyConstraint struct {
 
 	// requiredTopologyLevel is the level of which all pods of the PodGroup share one domain: the name of the level, or its
 	// node label. Pods beyond minMember, and pods that replace others, start in the domain of those that run, or wait.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	RequiredTopologyLevel string `json:"requiredTopologyLevel"`
+	RequiredTopologyLevel string `json:"requiredTopologyLevel,omitempty"`
+
+	// preferredTopologyLevel is the level of which the pods of the PodGroup use as few domains as possible, within one
+	// domain of requiredTopologyLevel if that is set. It may not be wider than that level.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	PreferredTopologyLevel string `json:"preferredTopologyLevel,omitempty"`
+
+	// preferredWait is how long the PodGroup waits for one domain of preferredTopologyLevel, from when its pods exist. For
+	// this time the level is required. If it is not set, the PodGroup does not wait.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must not be negative"
+	PreferredWait *metav1.Duration `json:"preferredWait,omitempty"`
 }
 
 // TopologyList is a list of Topologies.

@@ -15,7 +15,7 @@ import (
 // with apply.
 //
 // Topology describes how nodes are connected, by their labels: for example which of them share a rack, and which racks
-// share a block. A PodGroup that names a level of it in spec.topologyConstraint runs within one domain of that level.
+// share a block. A PodGroup that names levels of it in spec.topologyConstraint runs within one domain, or within few.
 type TopologyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

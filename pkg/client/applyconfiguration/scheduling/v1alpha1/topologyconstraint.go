@@ -5,16 +5,26 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // TopologyConstraintApplyConfiguration represents a declarative configuration of the TopologyConstraint type for use
 // with apply.
 //
-// TopologyConstraint restricts where the pods of a PodGroup run.
+// TopologyConstraint says in how many domains of a Topology the pods of a PodGroup run.
 type TopologyConstraintApplyConfiguration struct {
 	// topology is the name of the Topology. It may be left out if there is only one.
 	Topology *string `json:"topology,omitempty"`
 	// requiredTopologyLevel is the level of which all pods of the PodGroup share one domain: the name of the level, or its
 	// node label. Pods beyond minMember, and pods that replace others, start in the domain of those that run, or wait.
 	RequiredTopologyLevel *string `json:"requiredTopologyLevel,omitempty"`
+	// preferredTopologyLevel is the level of which the pods of the PodGroup use as few domains as possible, within one
+	// domain of requiredTopologyLevel if that is set. It may not be wider than that level.
+	PreferredTopologyLevel *string `json:"preferredTopologyLevel,omitempty"`
+	// preferredWait is how long the PodGroup waits for one domain of preferredTopologyLevel, from when its pods exist. For
+	// this time the level is required. If it is not set, the PodGroup does not wait.
+	PreferredWait *v1.Duration `json:"preferredWait,omitempty"`
 }
 
 // TopologyConstraintApplyConfiguration constructs a declarative configuration of the TopologyConstraint type for use with
@@ -36,5 +46,21 @@ func (b *TopologyConstraintApplyConfiguration) WithTopology(value string) *Topol
 // If called multiple times, the RequiredTopologyLevel field is set to the value of the last call.
 func (b *TopologyConstraintApplyConfiguration) WithRequiredTopologyLevel(value string) *TopologyConstraintApplyConfiguration {
 	b.RequiredTopologyLevel = &value
+	return b
+}
+
+// WithPreferredTopologyLevel sets the PreferredTopologyLevel field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PreferredTopologyLevel field is set to the value of the last call.
+func (b *TopologyConstraintApplyConfiguration) WithPreferredTopologyLevel(value string) *TopologyConstraintApplyConfiguration {
+	b.PreferredTopologyLevel = &value
+	return b
+}
+
+// WithPreferredWait sets the PreferredWait field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PreferredWait field is set to the value of the last call.
+func (b *TopologyConstraintApplyConfiguration) WithPreferredWait(value v1.Duration) *TopologyConstraintApplyConfiguration {
+	b.PreferredWait = &value
 	return b
 }
