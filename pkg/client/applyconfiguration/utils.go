@@ -39,6 +39,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &schedulingv1alpha1.QueueSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueueStatus"):
 		return &schedulingv1alpha1.QueueStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RequiredTopology"):
+		return &schedulingv1alpha1.RequiredTopologyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SubGroup"):
 		return &schedulingv1alpha1.SubGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Topology"):

@@ -28,6 +28,10 @@ type SubGroup struct {
 	// SegmentSize is not 0 if the children are segments of so many members. SegmentBy is the label by which they differ.
 	SegmentSize int32
 	SegmentBy   string
+	// TopologyLevel is the level of which all members must be in one domain, and SegmentLevel that of each segment; nil for
+	// most. Constrained: the subgroup or one of its descendants has a level.
+	TopologyLevel, SegmentLevel *TopologyLevel
+	Constrained                 bool
 	// Selector selects the members of a leaf by their labels; nil if it has none.
 	Selector labels.Selector
 
@@ -182,7 +186,8 @@ func (s *SubGroup) find(is func(*SubGroup) bool) *SubGroup {
 
 // Segment returns the segment with this number and name. It adds the segment if there is none.
 func (s *SubGroup) Segment(number int64, name string) *SubGroup {
-	segment := &SubGroup{Name: s.Name + "/" + name, Parent: s, MinMember: s.SegmentSize, number: number}
+	segment := &SubGroup{Name: s.Name + "/" + name, Parent: s, MinMember: s.SegmentSize, number: number,
+		TopologyLevel: s.SegmentLevel, Constrained: s.SegmentLevel != nil}
 	at, found := slices.BinarySearchFunc(s.Children, segment, func(a, b *SubGroup) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.Name, b.Name))
 	})
@@ -202,6 +207,16 @@ func (s *SubGroup) Prune() {
 
 // SubGroup returns the subgroup that t counts in: the root if none selects it, nil if its job has none.
 func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
+
+// ConstrainedSubGroup returns the smallest subgroup of t whose members must be in one topology domain; nil for most.
+func (t *TaskInfo) ConstrainedSubGroup() *SubGroup {
+	for s := t.SubGroup(); s != nil; s = s.Parent {
+		if s.TopologyLevel != nil {
+			return s
+		}
+	}
+	return nil
+}
 
 // surplusUnit returns the members that may be evicted together with t without the rest of the gang, if some others are
 // gone: t alone if its subgroup is complete without it, else all members of the smallest part that the gang does not
@@ -265,7 +280,7 @@ func (s *SubGroup) remove(n int32) {
 func holdingIn(j *JobInfo, s *SubGroup) []*TaskInfo {
 	var tasks []*TaskInfo
 	for _, t := range j.Tasks {
-		if t.Holds() && t.SubGroup().within(s) {
+		if t.Holds() && t.SubGroup().Within(s) {
 			tasks = append(tasks, t)
 		}
 	}
@@ -273,7 +288,8 @@ func holdingIn(j *JobInfo, s *SubGroup) []*TaskInfo {
 	return tasks
 }
 
-func (s *SubGroup) within(of *SubGroup) bool {
+// Within reports whether s is a subgroup or part of it.
+func (s *SubGroup) Within(of *SubGroup) bool {
 	for ; s != nil; s = s.Parent {
 		if s == of {
 			return true

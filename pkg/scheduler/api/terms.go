@@ -138,9 +138,10 @@ type EquivalenceClass struct {
 	Selected bool
 	// Limit is that of the tasks, see TaskInfo.Limit, while some node becomes unavailable; else 0.
 	Limit time.Duration
-	// Level is JobInfo.TopologyLevel of the job of the tasks; nil for most classes. All tasks of a class with a level are of one
-	// job.
-	Level *TopologyLevel
+	// Level is JobInfo.TopologyLevel of the job of the tasks, and SubGroup is the smallest subgroup of them that requires a
+	// level of its own; nil for most classes. All tasks of a class that has one of them are of one job.
+	Level    *TopologyLevel
+	SubGroup *SubGroup
 }
 
 // ClassVersion is everything that equivalence classes depend on besides the pods in them.
@@ -153,7 +154,7 @@ func (c *EquivalenceClass) AffectedByPods() bool { return c.Selected || len(c.Si
 // NodeLocal reports whether feasibility depends on the node alone: neither on pods of other nodes
 // nor on objects that are not in the model.
 func (c *EquivalenceClass) NodeLocal() bool {
-	return c.Level == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
+	return c.Level == nil && c.SubGroup == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
 }
 
 // RequiredLevel returns the level of which all tasks of a gang must be in one domain, because its group or a pod affinity

@@ -71,9 +71,12 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, l
 		limit = t.Limit()
 		key += "/limit=" + limit.String()
 	}
-	level := requiredLevel(t)
-	if level != nil { // where members of the same job run decides
+	level, inner := requiredLevel(t), t.ConstrainedSubGroup()
+	if level != nil || inner != nil { // where members of the same job run decides
 		key += "/topology=" + string(t.Job.ID)
+	}
+	if inner != nil {
+		key += "/" + inner.Name
 	}
 	tracking := &t.Signature.Tracking
 	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up
@@ -81,8 +84,8 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, l
 		tracking.ClassesAt = st.terms.generation
 	}
 	class, ok := tracking.Classes[key]
-	if !ok || class.Level != level {
-		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level}
+	if !ok || class.Level != level || class.SubGroup != inner {
+		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level, SubGroup: inner}
 		tracking.Classes[key] = class
 	}
 	return class

@@ -39,7 +39,7 @@ func readSubGroups(j *api.JobInfo) {
 		return // as for most jobs
 	}
 	for _, t := range j.Tasks {
-		t.Tracking.SubGroup = nil
+		t.Tracking.SubGroup, t.Tracking.Class = nil, nil
 	}
 	j.SubGroups, j.Tracking.InvalidSubGroups = nil, ""
 	if j.Group == nil || len(j.Group.Spec.SubGroups) == 0 {
@@ -68,7 +68,11 @@ func joinSubGroup(t *api.TaskInfo) {
 	} else {
 		t.Tracking.SubGroup = subGroupOf(t.Job, t.Pod)
 	}
-	if before != nil && before != t.SubGroup() {
+	if before == t.SubGroup() {
+		return
+	}
+	t.Tracking.Class = nil
+	if before != nil {
 		before.Prune()
 	}
 }

@@ -90,18 +90,32 @@ func equalLevels(a, b *api.TopologyLevel) bool {
 
 // read finds the levels that the group of a job requires and prefers.
 func (tt *topologyTable) read(j *api.JobInfo) {
-	if j.Group == nil || j.Group.Spec.TopologyConstraint == nil {
+	if !isConstrained(j.Group) {
 		tt.forget(j)
 		return
 	}
 	tt.constrained[j.ID] = j
-	constraint := j.Group.Spec.TopologyConstraint
-	required, preferred, unknown := tt.find(constraint)
-	j.Tracking.UnknownTopology, j.PreferredLevel, j.PreferredWait = unknown, preferred, 0
-	if preferred != nil && constraint.PreferredWait != nil {
-		j.PreferredWait = constraint.PreferredWait.Duration
+	j.PreferredLevel, j.PreferredWait = nil, 0
+	var required *api.TopologyLevel
+	unknown := ""
+	if constraint := j.Group.Spec.TopologyConstraint; constraint != nil {
+		required, j.PreferredLevel, unknown = tt.find(constraint)
+		if j.PreferredLevel != nil && constraint.PreferredWait != nil {
+			j.PreferredWait = constraint.PreferredWait.Duration
+		}
 	}
+	if unknown == "" {
+		unknown = tt.readSubGroups(j, required)
+	}
+	j.Tracking.UnknownTopology = unknown
 	setLevel(j, required)
+}
+
+// isConstrained reports whether a group, or one of its subgroups, has a constraint.
+func isConstrained(g *api.Group) bool {
+	return g != nil && (g.Spec.TopologyConstraint != nil || slices.ContainsFunc(g.Spec.SubGroups, func(s v1alpha1.SubGroup) bool {
+		return s.TopologyConstraint != nil || s.SegmentTopologyConstraint != nil
+	}))
 }
 
 // forget removes a job, or its constraint.
@@ -150,7 +164,7 @@ func (tt *topologyTable) topology(name string) (found string, levels []*api.Topo
 		case 1:
 			name = names[0]
 		default:
-			return "", nil, "spec.topologyConstraint names no topology, and there are several: " + strings.Join(names, ", ")
+			return "", nil, "the topology constraint names no topology, and there are several: " + strings.Join(names, ", ")
 		}
 	}
 	levels, known := tt.byName[name]

@@ -36,6 +36,9 @@ type choice interface {
 	// mark returns the present state, and undo goes back to it.
 	mark() int
 	undo(mark int)
+	// within calls fill, which takes what the subgroup lacks or nothing, and reports what it reports. A choice may call it
+	// several times, until it succeeds.
+	within(s *api.SubGroup, fill func() bool) bool
 }
 
 func newFiller(tasks []*api.TaskInfo, c choice, order Order) *filler {
@@ -53,6 +56,14 @@ func (f *filler) fill(s *api.SubGroup) bool {
 	if !s.Complete((*api.MemberCounts).ValidCount) {
 		return false
 	}
+	if s.TopologyLevel == nil {
+		return f.fillParts(s)
+	}
+	return f.chosen.within(s, func() bool { return f.fillParts(s) })
+}
+
+// fillParts fills the children and then the subgroup itself.
+func (f *filler) fillParts(s *api.SubGroup) bool {
 	start := f.chosen.mark()
 	missing := s.MinSubGroup
 	for _, c := range f.sorted(s) {

@@ -53,6 +53,9 @@ type Placing interface {
 	// Mark returns the present position, and Undo undoes everything after it.
 	Mark() int
 	Undo(mark int)
+	// Within calls fill, which places what a subgroup lacks or nothing, for one topology domain after the other of the level
+	// that the subgroup requires, until it succeeds. It reports whether it did.
+	Within(s *api.SubGroup, fill func() bool) bool
 }
 
 // Place places what the gang needs to have all its minima. If tasks of a subgroup have no place, it tries others of that subgroup,
@@ -62,6 +65,17 @@ func Place(job *api.JobInfo, tasks []*api.TaskInfo, p Placing, order Order) (ok 
 	c := &places{Placing: p}
 	ok = newFiller(tasks, c, order).fill(job.SubGroups)
 	return ok, c.failed, c.most
+}
+
+// PlaceSurplus places all of the tasks, which Surplus has returned. It reports false, and leaves nothing placed, if it fails;
+// then failed is the first task without a place.
+func PlaceSurplus(job *api.JobInfo, tasks []*api.TaskInfo, p Placing) (ok bool, failed *api.TaskInfo) {
+	c, start := &places{Placing: p}, p.Mark()
+	if newFiller(tasks, c, nil).grow(job.SubGroups, true) && len(c.placed) == len(tasks) {
+		return true, nil
+	}
+	c.undo(start)
+	return false, c.failed
 }
 
 // list is a choice that only lists tasks.
@@ -98,6 +112,8 @@ func (l *list) undo(mark int) {
 	}
 	l.tasks = l.tasks[:mark]
 }
+
+func (*list) within(_ *api.SubGroup, fill func() bool) bool { return fill() }
 
 // inOrder returns the tasks in the order of others, which contain them.
 func (l *list) inOrder(others []*api.TaskInfo) []*api.TaskInfo {
@@ -147,4 +163,13 @@ func (p *places) undo(mark int) {
 	p.Undo(mark)
 	p.placed = slices.DeleteFunc(p.placed, func(t *api.TaskInfo) bool { return t.Status == api.Pending })
 	p.unfit = nil // what is free again may suffice
+}
+
+// within forgets which tasks fit nowhere: what is known of one domain says nothing about others.
+func (p *places) within(s *api.SubGroup, fill func() bool) bool {
+	defer func() { p.unfit = nil }()
+	return p.Within(s, func() bool {
+		p.unfit = nil
+		return fill()
+	})
 }

@@ -174,6 +174,8 @@ func (s *capacity) Place(t *api.TaskInfo) bool {
 	return true
 }
 
+func (s *capacity) Within(_ *api.SubGroup, fill func() bool) bool { return fill() }
+
 func (s *capacity) Mark() int { return len(s.placed) }
 
 func (s *capacity) Undo(mark int) {

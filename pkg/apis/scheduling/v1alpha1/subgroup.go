@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minMember) || !has(self.minSubGroup) && !has(self.segmentSize)",message="minMember is for subgroups of single pods; those with segments or with other subgroups have minSubGroup"
 // +kubebuilder:validation:XValidation:rule="!has(self.segmentBy) || has(self.segmentSize)",message="segmentBy needs a segmentSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.segmentTopologyConstraint) || has(self.segmentSize)",message="segmentTopologyConstraint needs a segmentSize"
 // +kubebuilder:validation:XValidation:rule="!has(self.parent) || self.parent != self.name",message="a subgroup cannot be its own parent"
 type SubGroup struct {
 	// name identifies the subgroup within the PodGroup.
@@ -56,6 +57,29 @@ type SubGroup struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	SegmentBy string `json:"segmentBy,omitempty"`
+
+	// topologyConstraint requires that all pods of the subgroup run in one domain of a level, inside the domains of its parent
+	// and of the PodGroup. All constraints of a PodGroup are about one Topology.
+	// +optional
+	TopologyConstraint *RequiredTopology `json:"topologyConstraint,omitempty"`
+
+	// segmentTopologyConstraint requires that the pods of each segment run in one domain of a level, inside the domain of the
+	// subgroup.
+	// +optional
+	SegmentTopologyConstraint *RequiredTopology `json:"segmentTopologyConstraint,omitempty"`
+}
+
+// RequiredTopology says in which domains of a Topology the pods of a subgroup or of a segment run.
+type RequiredTopology struct {
+	// topology is the name of the Topology. It may be left out if there is only one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Topology string `json:"topology,omitempty"`
+
+	// requiredTopologyLevel is the level of which all pods share one domain: the name of the level, or its node label.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	RequiredTopologyLevel string `json:"requiredTopologyLevel"`
 }
 
 // MaxSubGroups is how many subgroups a PodGroup has at most, and MaxSubGroupLevels how many levels their tree has.

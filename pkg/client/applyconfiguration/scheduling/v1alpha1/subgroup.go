@@ -39,6 +39,12 @@ type SubGroupApplyConfiguration struct {
 	// batch.kubernetes.io/job-completion-index, which is the default, apps.kubernetes.io/pod-index and
 	// training.kubeflow.org/replica-index number the pods: their value is divided by segmentSize.
 	SegmentBy *string `json:"segmentBy,omitempty"`
+	// topologyConstraint requires that all pods of the subgroup run in one domain of a level, inside the domains of its parent
+	// and of the PodGroup. All constraints of a PodGroup are about one Topology.
+	TopologyConstraint *RequiredTopologyApplyConfiguration `json:"topologyConstraint,omitempty"`
+	// segmentTopologyConstraint requires that the pods of each segment run in one domain of a level, inside the domain of the
+	// subgroup.
+	SegmentTopologyConstraint *RequiredTopologyApplyConfiguration `json:"segmentTopologyConstraint,omitempty"`
 }
 
 // SubGroupApplyConfiguration constructs a declarative configuration of the SubGroup type for use with
@@ -100,5 +106,21 @@ func (b *SubGroupApplyConfiguration) WithSegmentSize(value int32) *SubGroupApply
 // If called multiple times, the SegmentBy field is set to the value of the last call.
 func (b *SubGroupApplyConfiguration) WithSegmentBy(value string) *SubGroupApplyConfiguration {
 	b.SegmentBy = &value
+	return b
+}
+
+// WithTopologyConstraint sets the TopologyConstraint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TopologyConstraint field is set to the value of the last call.
+func (b *SubGroupApplyConfiguration) WithTopologyConstraint(value *RequiredTopologyApplyConfiguration) *SubGroupApplyConfiguration {
+	b.TopologyConstraint = value
+	return b
+}
+
+// WithSegmentTopologyConstraint sets the SegmentTopologyConstraint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SegmentTopologyConstraint field is set to the value of the last call.
+func (b *SubGroupApplyConfiguration) WithSegmentTopologyConstraint(value *RequiredTopologyApplyConfiguration) *SubGroupApplyConfiguration {
+	b.SegmentTopologyConstraint = value
 	return b
 }
