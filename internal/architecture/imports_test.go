@@ -152,7 +152,7 @@ var importRules = []importRule{
 		because: "the policies that always run stand beside plugins and actions: they know the session, and neither plugins nor actions nor the cache",
 	},
 	{
-		from: []string{"pkg/scheduler/topology"}, only: []string{"pkg/scheduler/api", "pkg/scheduler/framework", "pkg/scheduler/nodeindex"},
+		from: []string{"pkg/scheduler/topology"}, only: []string{"pkg/apis/scheduling/v1alpha1", "pkg/scheduler/api", "pkg/scheduler/framework", "pkg/scheduler/nodeindex"},
 		because: "which nodes a required level excludes depends on the session alone",
 	},
 	{

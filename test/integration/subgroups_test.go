@@ -82,6 +82,7 @@ func TestInvalidSubGroups(t *testing.T) {
 	for want, list := range map[string][]v1alpha1.SubGroup{
 		"minMember is for subgroups of single pods":      {{Name: "a", MinMember: ptr.To[int32](1), SegmentSize: 2}},
 		"segmentBy needs a segmentSize":                  {{Name: "a", SegmentBy: "x"}},
+		"segmentTopologyConstraint needs a segmentSize":  {{Name: "a", SegmentTopologyConstraint: &v1alpha1.RequiredTopology{RequiredTopologyLevel: "rack"}}},
 		"a subgroup cannot be its own parent":            {{Name: "a", Parent: "a"}},
 		"the parent of a subgroup must be the name":      {{Name: "a", Parent: "b"}},
 		"Duplicate value":                                {{Name: "a"}, {Name: "a"}},

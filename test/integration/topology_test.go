@@ -5,6 +5,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
@@ -105,4 +107,49 @@ func TestTopology(t *testing.T) {
 	h.start()
 	h.do(rackNodes("b2", "r2", 4))
 	h.boundNow("early-0", "early-1", "four-0", "four-1", "four-2", "four-3", "three-0", "three-1", "three-2")
+}
+
+// TestTopologyOfSubGroups: of the blocks of KEP-6012's example, only one has a rack for each of two subgroups (TO6), and
+// segments of 2 pods start on as few hosts as possible (TO4).
+func TestTopologyOfSubGroups(t *testing.T) {
+	h := newHarness(t, noControllers)
+	levels := topology("default")
+	levels.Spec.Levels = append(levels.Spec.Levels, v1alpha1.TopologyLevel{Name: "host", NodeLabel: corev1.LabelHostname})
+	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, levels, metav1.CreateOptions{})
+	h.must(err)
+	h.do(rackNodes("a", "r1", 3), rackNodes("a", "r2", 5), rackNodes("b", "r1", 5), rackNodes("b", "r2", 5), queue("default", 1))
+	h.start()
+	inRack, onHost := &v1alpha1.RequiredTopology{RequiredTopologyLevel: "rack"}, &v1alpha1.RequiredTopology{RequiredTopologyLevel: "host"}
+	h.do(gang("pair", 1, within("block"), set("x", 5, "1cpu"), set("y", 5, "1cpu"), subGroups(
+		v1alpha1.SubGroup{Name: "x", MinMember: ptr.To[int32](5), TopologyConstraint: inRack},
+		v1alpha1.SubGroup{Name: "y", MinMember: ptr.To[int32](5), TopologyConstraint: inRack})))
+	h.eventually(h.placed("x", "b-r1 b-r1 b-r1 b-r1 b-r1"))
+	h.eventually(h.placed("y", "b-r2 b-r2 b-r2 b-r2 b-r2"))
+
+	for i, cpus := range []int{6, 5, 4, 3, 2} {
+		h.do(node(fmt.Sprintf("c-%d", i), fmt.Sprintf("%dcpu", cpus), func(n *corev1.Node) {
+			n.Labels["example.com/block"], n.Labels["example.com/rack"], n.Labels[corev1.LabelHostname] = "c", "r", n.Name
+		}))
+	}
+	h.do(gang("segments", 12, set("w", 12, "1cpu", numbered()), subGroups(
+		v1alpha1.SubGroup{Name: "w", SegmentSize: 2, MinSubGroup: ptr.To[int32](6), SegmentTopologyConstraint: onHost})))
+	h.eventually(h.placed("w", "c-0 c-0 c-0 c-0 c-0 c-0 c-2 c-2 c-2 c-2 c-4 c-4"))
+}
+
+// placed compares where the pods of a set are: the first four letters of their nodes' names, which name racks and hosts.
+func (h *harness) placed(set, want string) func() error {
+	return func() error {
+		var on []string
+		for _, pod := range h.podsNow() {
+			if pod.Labels[setLabel] == set {
+				name := pod.Spec.NodeName
+				on = append(on, name[:min(len(name), len("b-r1"))])
+			}
+		}
+		slices.Sort(on)
+		if got := strings.Join(on, " "); got != want {
+			return fmt.Errorf("the pods of set %s are on %s, want %s", set, got, want)
+		}
+		return nil
+	}
 }

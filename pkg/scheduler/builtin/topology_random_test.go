@@ -229,3 +229,96 @@ func TestTopologyUsesTheFewestDomains(t *testing.T) {
 		}
 	})
 }
+
+// segmentsIn returns how many segments of equal pods fit in the domains of a level, at most within one domain of a wider
+// level; -1 is the level of all nodes.
+func (r *randomTopology) segmentsIn(wider, level, size, cpus int) int {
+	free, around := map[string]int{}, map[string]string{}
+	for node, n := range r.free {
+		path, inside := r.in[node][level]
+		if outer, ok := r.in[node][wider]; inside && (ok || wider < 0) {
+			free[path] += n / cpus
+			around[path] = outer
+		}
+	}
+	sums, most := map[string]int{}, 0
+	for path, n := range free {
+		sums[around[path]] += n / size
+		most = max(most, sums[around[path]])
+	}
+	return most
+}
+
+// TestTopologyOfSegments compares with a search of all domains: a gang of equal segments, each in one domain of a level, starts
+// if and only if they fit, if required within one domain of a wider level; and each segment stays in one domain when pods are
+// evicted, end and come again.
+func TestTopologyOfSegments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRandomTopology(t)
+		nodes := make([]string, len(r.free))
+		for i := range nodes {
+			nodes[i] = fmt.Sprintf("n%d", i)
+		}
+		r.run(nodes, 0)
+		required, cpus := rapid.IntRange(-1, 2).Draw(t, "required"), rapid.IntRange(1, 2).Draw(t, "request")
+		level, size := rapid.IntRange(max(required, 0), 2).Draw(t, "level"), rapid.IntRange(1, 4).Draw(t, "size")
+		needed := rapid.IntRange(1, 4).Draw(t, "needed")
+		all := needed + rapid.IntRange(0, 2).Draw(t, "more")
+		parts := append(replicas("w", 0, all, size, fmt.Sprintf("%dcpu", cpus)),
+			SubGroups(eachInOne(topologyLabels()[level], segments("w", int32(size), int32(needed)))), Priority(1))
+		if required >= 0 {
+			parts = append(parts, Within(topologyLabels()[required]))
+		}
+		config := rapid.SampledFrom([]string{"", AllActions + "starvationAfter: 0s\n"}).Draw(t, "policy")
+		options := []Option{}
+		if config != "" {
+			options = append(options, WithConfig(config))
+		}
+		s := New(t, BuiltIn(t), append(r.rows, Group("q/gang", 1, parts...)), options...)
+		want := r.segmentsIn(required, level, size, cpus) >= needed
+		for cycle := range rapid.IntRange(1, 3).Draw(t, "cycles") {
+			placed := s.Cycle()
+			if started := CountBinds(placed)["gang"] >= needed*size; cycle == 0 && started != want {
+				t.Fatalf("the gang starts: %t, want %t:\n%s\n%s", started, want, placed, s.Waits())
+			}
+			s.ConfirmBinds(s.InFlight()...)
+			for _, node := range nodes {
+				for _, pod := range s.PodsOn(node) {
+					placed += "\nrun " + pod + " " + node
+				}
+			}
+			r.assertSegments(t, placed, size, all, level, required)
+			if evicted := s.EvictionsInFlight(); len(evicted) > 0 {
+				s.FinishEvictions(evicted...)
+				s.CreateAgain(evicted...)
+			}
+		}
+	})
+}
+
+// assertSegments asserts that the pods of each segment are in one domain, and all of them in one of the required level.
+func (r *randomTopology) assertSegments(t *rapid.T, placed string, size, segments, level, required int) {
+	for segment := range segments {
+		in := map[string]bool{}
+		for pod := segment * size; pod < (segment+1)*size; pod++ {
+			for line := range strings.Lines(placed) {
+				fields := strings.Fields(line)
+				if len(fields) == 3 && fields[0] != "evict" && fields[1] == fmt.Sprintf("q/gang-%d", pod) {
+					path, ok := r.in[fields[2]][level]
+					in[path] = true
+					if !ok {
+						t.Fatalf("pod %d is in no domain:\n%s", pod, placed)
+					}
+				}
+			}
+		}
+		if len(in) > 1 {
+			t.Fatalf("segment %d is in several domains:\n%s", segment, placed)
+		}
+	}
+	if required >= 0 {
+		if in := r.domainsOf(required, "q/gang", placed); len(in) > 1 || slices.Contains(in, "none") {
+			t.Fatalf("the gang is in the domains %v:\n%s", in, placed)
+		}
+	}
+}

@@ -202,7 +202,7 @@ func TestTopologyWaits(t *testing.T) {
 		},
 		"several topologies": {
 			racks(Topology("other", "rack"), rack("b", "r1", 2, "1cpu"), Group("q/gang", 2, Within("rack"), Pending(2, "1cpu"))),
-			`waits q/gang TopologyNotFound: spec.topologyConstraint names no topology, and there are several: default, other`,
+			`waits q/gang TopologyNotFound: the topology constraint names no topology, and there are several: default, other`,
 		},
 		"no topology": {
 			Given(Queue("q", 1), rack("b", "r1", 2, "1cpu"), Group("q/gang", 2, Within("rack"), Pending(2, "1cpu"))),

@@ -81,10 +81,14 @@ type kindOfTasks struct {
 	count int64
 }
 
+func (k kindOfTasks) alike(o kindOfTasks) bool {
+	return k.task.Signature == o.task.Signature && k.task.Priority == o.task.Priority
+}
+
 func kindsOf(tasks []*api.TaskInfo) []kindOfTasks {
 	var kinds []kindOfTasks
 	for _, t := range tasks {
-		at := slices.IndexFunc(kinds, func(k kindOfTasks) bool { return k.task.Signature == t.Signature && k.task.Priority == t.Priority })
+		at := slices.IndexFunc(kinds, kindOfTasks{task: t}.alike)
 		if at < 0 {
 			at = len(kinds)
 			kinds = append(kinds, kindOfTasks{task: t})

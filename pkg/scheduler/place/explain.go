@@ -59,7 +59,11 @@ func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 			startable++
 		}
 	}
-	if f.Domain != nil {
+	switch {
+	case f.Count != nil:
+		v.Domain = f.Count
+		missing, startable = int32(f.Count.Need), int32(f.Count.Startable)
+	case f.Domain != nil:
 		v.Domain = &api.DomainCount{
 			Level: f.Domain.Level, Path: f.Domain.Path, Startable: len(f.Placed), Need: len(claim.Tasks), Occupied: f.Domain.Occupied,
 		}

@@ -8,50 +8,29 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
 // Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
 // that had been placed by the end of the attempt. Domain is not nil if the gang must be in one domain: then the attempt
-// is the one that placed the most tasks. Verdict is not nil if all tasks had nodes, and a plugin keeps the gang from
+// is the one that placed the most tasks. Count is not nil if a subgroup must be in one domain and none holds it. Verdict is not nil if all tasks had nodes, and a plugin keeps the gang from
 // starting.
 type Failure struct {
 	Task    *api.TaskInfo
 	Placed  []*api.TaskInfo
 	Domain  *Domain
+	Count   *api.DomainCount
 	Verdict *api.Verdict
 }
 
-// Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the
-// largest tasks first. A gang that must be in one domain is tried domain by domain. The tasks are those of the
-// claim, followed by their substitutes. If the gang cannot be completed, Gang leaves the statement unchanged
-// and returns the failure of the first attempt.
-func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
-	inTaskOrder := func(tasks []*api.TaskInfo) *Failure {
-		return p.tryDomains(claim, tasks, o, func(place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
-			return try(p.ssn, stmt, claim.Job, tasks, place)
-		})
+// placeAll places all tasks of a claim, or changes nothing.
+func placeAll(ssn *framework.Session, stmt *framework.Statement, claim *api.Claim, s search) *Failure {
+	if root := claim.Job.SubGroups; root != nil && root.Constrained {
+		return placeSurplus(ssn, stmt, claim, s)
 	}
-	failure := inTaskOrder(tasks)
-	if failure != nil && claim.Job.SubGroups == nil && signaturesDiffer(claim.Tasks) && inTaskOrder(largestFirst(p.ssn, claim, tasks)) == nil {
-		return nil
-	}
-	return failure
-}
-
-// Surplus places all tasks of a claim whose gang has what it needs. If that fails, it leaves the statement unchanged.
-func (p *Placer) Surplus(stmt *framework.Statement, claim *api.Claim, o Options) *Failure {
-	if claim.Job.PreferredLevel == nil {
-		return placeAll(stmt, claim.Tasks, p.placeWith(o))
-	}
-	return p.tryDomains(claim, claim.Tasks, o, func(place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
-		return placeAll(stmt, claim.Tasks, place)
-	})
-}
-
-func placeAll(stmt *framework.Statement, tasks []*api.TaskInfo, place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
 	start := stmt.Mark()
-	for _, t := range tasks {
-		if !place(stmt, t) {
+	for _, t := range claim.Tasks {
+		if !s.place(stmt, t, s.domain) {
 			stmt.RollbackTo(start)
 			return &Failure{Task: t}
 		}
@@ -59,11 +38,22 @@ func placeAll(stmt *framework.Statement, tasks []*api.TaskInfo, place func(*fram
 	return nil
 }
 
+// search is how an attempt searches for nodes.
+type search struct {
+	domain *Domain // of all tasks; nil: all nodes
+	// place places a task in a domain, which is domain or inside it; nil stands for all nodes. It reports whether it found a node.
+	place func(stmt *framework.Statement, t *api.TaskInfo, in *Domain) bool
+	// fit returns how many tasks like t fit in a domain by the counts.
+	fit func(*nodeindex.Domains, *nodeindex.Domain, *api.TaskInfo) int64
+	// before reports whether the gang chose a domain before, so that it is tried first; nil: it chose none.
+	before func(*nodeindex.Domains, *nodeindex.Domain) bool
+}
+
 // try places tasks in the given order until the gang is complete; nil on success. A class
 // without a node does not stop the others, because the gang may be completed by them.
-func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, place func(*framework.Statement, *api.TaskInfo) bool) *Failure {
+func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, s search) *Failure {
 	if job.SubGroups != nil {
-		return trySubGroups(ssn, stmt, job, tasks, place)
+		return trySubGroups(ssn, stmt, job, tasks, s)
 	}
 	start := stmt.Mark()
 	var first *Failure
@@ -73,7 +63,7 @@ func try(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, ta
 		if failed[class] {
 			continue
 		}
-		if !place(stmt, t) {
+		if !s.place(stmt, t, s.domain) {
 			failed[class] = true
 			if first == nil {
 				first = &Failure{Task: t}

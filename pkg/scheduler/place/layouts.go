@@ -6,10 +6,35 @@ package place
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// attempt places the tasks of a claim with a function, or changes nothing and returns the failure.
-type attempt func(place func(*framework.Statement, *api.TaskInfo) bool) *Failure
+// Gang completes the gang of a claim in task order. If that fails and the pod signatures differ, it tries again with the
+// largest tasks first. A gang that must be in one domain is tried domain by domain. The tasks are those of the
+// claim, followed by their substitutes. If the gang cannot be completed, Gang leaves the statement unchanged
+// and returns the failure of the first attempt.
+func (p *Placer) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*api.TaskInfo, o Options) *Failure {
+	inTaskOrder := func(tasks []*api.TaskInfo) *Failure {
+		return p.tryDomains(claim, tasks, o, func(s search) *Failure { return try(p.ssn, stmt, claim.Job, tasks, s) })
+	}
+	failure := inTaskOrder(tasks)
+	if failure != nil && claim.Job.SubGroups == nil && signaturesDiffer(claim.Tasks) && inTaskOrder(largestFirst(p.ssn, claim, tasks)) == nil {
+		return nil
+	}
+	return failure
+}
+
+// Surplus places all tasks of a claim whose gang has what it needs. If that fails, it leaves the statement unchanged.
+func (p *Placer) Surplus(stmt *framework.Statement, claim *api.Claim, o Options) *Failure {
+	inOrder := func(s search) *Failure { return placeAll(p.ssn, stmt, claim, s) }
+	if claim.Job.PreferredLevel == nil {
+		return inOrder(p.placeWith(o))
+	}
+	return p.tryDomains(claim, claim.Tasks, o, inOrder)
+}
+
+// attempt places the tasks of a claim with a search, or changes nothing and returns the failure.
+type attempt func(search) *Failure
 
 // tryDomains makes the attempt for a claim: domain by domain in the order of toTry if all tasks must be in one domain, and if
 // its job prefers a level, from the narrowest domains to all nodes. The tasks are those of the claim, followed by their
@@ -69,15 +94,27 @@ func (p *Placer) tryPreferred(claim *api.Claim, tasks []*api.TaskInfo, o Options
 	return try(p.placeIn(nil, parts, o))
 }
 
-func (p *Placer) placeWith(o Options) func(*framework.Statement, *api.TaskInfo) bool {
-	return func(stmt *framework.Statement, t *api.TaskInfo) bool { return p.Place(stmt, t, o) }
+// placeWith returns a search among the nodes that the options allow.
+func (p *Placer) placeWith(o Options) search {
+	return search{domain: o.Domain, fit: (*nodeindex.Domains).Available, place: func(stmt *framework.Statement, t *api.TaskInfo, in *Domain) bool {
+		o.Domain = in
+		return p.Place(stmt, t, o)
+	}}
 }
 
-// placeIn returns a function that places tasks in a domain, where it fills one part after the other.
-func (p *Placer) placeIn(d *Domain, parts []part, o Options) func(*framework.Statement, *api.TaskInfo) bool {
+// placeIn returns a search in a domain, where it fills one part after the other.
+func (p *Placer) placeIn(d *Domain, parts []part, o Options) search {
 	o.Domain = d
+	s := p.placeWith(o)
 	if len(parts) == 0 || len(parts) == 1 && d != nil && parts[0].domain.Domain == d.Domain {
-		return p.placeWith(o)
+		return s
 	}
-	return (&filling{placer: p, o: o, parts: parts}).place
+	f, anywhere := &filling{placer: p, o: o, parts: parts}, s.place
+	s.place = func(stmt *framework.Statement, t *api.TaskInfo, in *Domain) bool {
+		if in != d { // a subgroup has chosen the domain
+			return anywhere(stmt, t, in)
+		}
+		return f.place(stmt, t)
+	}
+	return s
 }

@@ -134,7 +134,13 @@ func (p *Placer) nodesOf(t *api.TaskInfo, domain *Domain) *nodeindex.NodeSet {
 	if domain != nil {
 		return domain.Nodes()
 	}
-	if level := p.ssn.Cluster().ClassOf(t).Level; level != nil {
+	class := p.ssn.Cluster().ClassOf(t)
+	if s := class.SubGroup; s != nil {
+		if pinned := p.ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(t.Job, s); pinned != nil {
+			return pinned.Nodes()
+		}
+	}
+	if level := class.Level; level != nil {
 		if pinned := p.ssn.Nodes().Domains(level).OfJob(t.Job); pinned != nil {
 			return pinned.Nodes()
 		}

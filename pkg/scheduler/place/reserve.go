@@ -114,13 +114,10 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 	tasks = largestFirst(r.ssn, claim, tasks)
 	level := RequiredLevel(r.ssn, claim)
 	if level == nil {
-		return try(r.ssn, stmt, claim.Job, tasks, r.place) == nil
+		return try(r.ssn, stmt, claim.Job, tasks, r.search(claim, nil)) == nil
 	}
 	for _, d := range r.domains(claim, level) {
-		r.domain = d
-		failure := try(r.ssn, stmt, claim.Job, tasks, r.place)
-		r.domain = nil
-		if failure == nil {
+		if try(r.ssn, stmt, claim.Job, tasks, r.search(claim, d)) == nil {
 			return true
 		}
 	}
@@ -130,12 +127,7 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 // domains returns the domain that the job chose in the last session first, then those with the most available resources.
 func (r *Reserver) domains(claim *api.Claim, level *api.TopologyLevel) []*Domain {
 	list := slices.DeleteFunc(Domains(r.ssn, claim, level), func(d *Domain) bool { return !d.MayHoldAll })
-	of, before := r.ssn.Nodes().Domains(level), map[*nodeindex.Domain]bool{}
-	for placement := range r.previous(claim.Job) {
-		if n := r.ssn.Cluster().Node(placement.Node); n != nil {
-			before[of.Of(n)] = true
-		}
-	}
+	before := r.chosenBefore(claim.Job, r.ssn.Nodes().Domains(level))
 	slices.SortStableFunc(list, func(a, b *Domain) int {
 		switch {
 		case before[a.Domain] == before[b.Domain]:
@@ -148,11 +140,36 @@ func (r *Reserver) domains(claim *api.Claim, level *api.TopologyLevel) []*Domain
 	return list
 }
 
-func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
+// chosenBefore returns the domains of a level that were reserved for a job in the last session.
+func (r *Reserver) chosenBefore(j *api.JobInfo, of *nodeindex.Domains) map[*nodeindex.Domain]bool {
+	before := map[*nodeindex.Domain]bool{}
+	for placement := range r.previous(j) {
+		if n := r.ssn.Cluster().Node(placement.Node); n != nil {
+			before[of.Of(n)] = true
+		}
+	}
+	return before
+}
+
+// search returns the search for nodes in a domain; nil stands for all nodes.
+func (r *Reserver) search(claim *api.Claim, d *Domain) search {
+	return search{
+		domain: d,
+		place:  r.place,
+		fit: func(of *nodeindex.Domains, d *nodeindex.Domain, t *api.TaskInfo) int64 {
+			return of.Capacity(d, t.Signature)
+		},
+		before: func(of *nodeindex.Domains, d *nodeindex.Domain) bool { return r.chosenBefore(claim.Job, of)[d] },
+	}
+}
+
+func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo, in *Domain) bool {
 	if !reservable(r.ssn.Cluster().ClassOf(t)) {
 		return false
 	}
+	r.domain = in
 	n := r.best(t)
+	r.domain = nil
 	if n != nil {
 		stmt.Pipeline(t, n)
 	}
@@ -163,7 +180,8 @@ func (r *Reserver) place(stmt *framework.Statement, t *api.TaskInfo) bool {
 // on volumes the search takes long and may find nothing. Gangs that must be in one domain are an exception, because all
 // nodes of a domain can be evaluated.
 func reservable(class *api.EquivalenceClass) bool {
-	return class.NodeLocal() || class.RequiredLevel() != nil && !class.Signature.HasExternalResources()
+	inDomain := class.RequiredLevel() != nil || class.SubGroup != nil
+	return class.NodeLocal() || inDomain && !class.Signature.HasExternalResources()
 }
 
 func (r *Reserver) best(t *api.TaskInfo) *api.NodeInfo {

@@ -124,7 +124,14 @@ func (a *attempt) hasSurplus(maxPriority int32) bool {
 
 // placeAll places the tasks of the claim, with evictions where resources are insufficient.
 func (a *attempt) placeAll() bool {
-	for _, t := range a.claim.Tasks {
+	if root := a.claim.Job.SubGroups; root != nil && root.Constrained {
+		return placeSubGroup(a, root, a.claim.Tasks)
+	}
+	return a.placeTasks(a.claim.Tasks)
+}
+
+func (a *attempt) placeTasks(tasks []*api.TaskInfo) bool {
+	for _, t := range tasks {
 		if !a.placer.Place(a.stmt, t, place.Options{Domain: a.domain}) && !a.preempt(t) {
 			return false
 		}

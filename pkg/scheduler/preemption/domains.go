@@ -65,15 +65,21 @@ type bound struct {
 // domains returns the domains that plans are made for. A domain that could not hold the claim if all candidates there were
 // evicted has no plan.
 func (d *domainPlans) domains() []*place.Domain {
+	list := place.Domains(d.planner.ssn, d.claim, d.level)
+	return cheapestDomains(d.planner, slices.DeleteFunc(list, func(domain *place.Domain) bool { return !domain.MayHoldAll }), d.claim.Tasks, d.rules)
+}
+
+// cheapestDomains returns those of the domains with the lowest bounds for a plan that places tasks in one of them.
+func cheapestDomains(p *Planner, list []*place.Domain, tasks []*api.TaskInfo, rules Rules) []*place.Domain {
 	bounds := map[*place.Domain]bound{}
-	victimQueues := d.rules.VictimQueues()
+	victimQueues := rules.VictimQueues()
 	isCandidate := func(v *api.TaskInfo) bool {
-		return slices.Contains(victimQueues, v.Job.Queue) && isVictimJob(v.Job) && d.rules.IsCandidate(v.Job)
+		return slices.Contains(victimQueues, v.Job.Queue) && isVictimJob(v.Job) && rules.IsCandidate(v.Job)
 	}
-	list := slices.DeleteFunc(place.Domains(d.planner.ssn, d.claim, d.level), func(domain *place.Domain) bool {
-		b, ok := d.boundOf(domain, isCandidate)
+	list = slices.DeleteFunc(list, func(domain *place.Domain) bool {
+		b, ok := boundOf(p, domain, tasks, isCandidate)
 		bounds[domain] = b
-		return !ok || !domain.MayHoldAll
+		return !ok
 	})
 	slices.SortFunc(list, func(a, b *place.Domain) int {
 		return cmp.Or(
@@ -88,21 +94,21 @@ type gain struct {
 	tasks int64
 }
 
-// boundOf returns the bound of a domain for those tasks of the claim that are like the first one. It reports false if they
-// do not fit.
-func (d *domainPlans) boundOf(domain *place.Domain, isCandidate func(*api.TaskInfo) bool) (b bound, ok bool) {
-	first, missing := d.claim.Tasks[0], int64(0)
-	for _, t := range d.claim.Tasks {
+// boundOf returns the bound of a domain for those of the tasks that are like the first one. It reports false if they do not
+// fit.
+func boundOf(p *Planner, domain *place.Domain, tasks []*api.TaskInfo, isCandidate func(*api.TaskInfo) bool) (b bound, ok bool) {
+	first, missing := tasks[0], int64(0)
+	for _, t := range tasks {
 		if t.Signature == first.Signature {
 			missing++
 		}
 	}
-	ssn := d.planner.ssn
+	ssn := p.ssn
 	nodes, feasible := ssn.Cluster().Nodes(), ssn.Nodes().Feasible(first.Signature)
 	var gains []gain
 	domain.Nodes().Each(func(i int) {
 		if feasible.Has(i) {
-			fit, more := d.gainsOn(nodes[i], first, isCandidate)
+			fit, more := gainsOn(p, nodes[i], first, isCandidate)
 			missing -= fit
 			gains = append(gains, more...)
 		}
@@ -119,14 +125,14 @@ func (d *domainPlans) boundOf(domain *place.Domain, isCandidate func(*api.TaskIn
 }
 
 // gainsOn returns how many tasks like t fit on a node without evictions, and what evictions add.
-func (d *domainPlans) gainsOn(n *api.NodeInfo, t *api.TaskInfo, isCandidate func(*api.TaskInfo) bool) (fit int64, gains []gain) {
+func gainsOn(p *Planner, n *api.NodeInfo, t *api.TaskInfo, isCandidate func(*api.TaskInfo) bool) (fit int64, gains []gain) {
 	free := n.Available(t.Priority, api.Future)
 	fit = t.Request.TimesIn(free)
 	if !n.Ready() {
 		return fit, nil // its pods could be terminating without end
 	}
 	before, pods := fit, 0
-	for _, v := range d.planner.evictable.onNode(n) {
+	for _, v := range p.evictable.onNode(n) {
 		if !isCandidate(v) {
 			continue
 		}

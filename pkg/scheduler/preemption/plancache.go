@@ -53,6 +53,9 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable 
 			key = fmt.Appendf(key, ":%s", pinned.Path)
 		}
 	}
+	if job.SubGroups != nil && job.SubGroups.Constrained {
+		key = append(append(key, "/subgroups of "...), job.ID...)
+	}
 	cacheable = true
 	var last *api.TaskInfo
 	run := 0

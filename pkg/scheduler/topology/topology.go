@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The batch-scheduler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology is the policy that the members of a gang with a topology constraint are in one domain of the level that
-// it requires, whichever action places them. It is part of every configuration.
+// Package topology is the policy that the members of a gang, or of a subgroup, with a topology constraint are in one domain
+// of the level that it requires, whichever action places them. It is part of every configuration.
 //
 // Package place searches for a domain that holds the gang. This package only refuses nodes: those that are in no domain of
 // the level, and when a member has a node, those outside of its domain. So no plan, nomination or reservation can break the
@@ -56,16 +56,33 @@ func (r *constraints) OnSessionClose(*framework.Session) { r.ssn, r.refusals = n
 
 // unfit returns why t must not run on n, or nil.
 func (r *constraints) unfit(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {
-	if t.Job == nil || t.Job.TopologyLevel == nil {
+	if t.Job == nil {
 		return nil
 	}
-	level := t.Job.TopologyLevel
-	domains := r.ssn.Nodes().Domains(level)
-	there, gang := domains.Of(n), domains.OfJob(t.Job)
-	if there != nil && (gang == nil || there == gang) {
+	if level := t.Job.TopologyLevel; level != nil {
+		domains := r.ssn.Nodes().Domains(level)
+		if unfit := r.outside(n, domains, domains.OfJob(t.Job)); unfit != nil {
+			return unfit
+		}
+	}
+	for s := t.SubGroup(); s != nil; s = s.Parent {
+		if s.TopologyLevel == nil {
+			continue
+		}
+		domains := r.ssn.Nodes().Domains(s.TopologyLevel)
+		if unfit := r.outside(n, domains, domains.OfSubGroup(t.Job, s)); unfit != nil {
+			return unfit
+		}
+	}
+	return nil
+}
+
+// outside returns why a node is in no domain of a level, or not in the one where members are; nil if it may be used.
+func (r *constraints) outside(n *api.NodeInfo, domains *nodeindex.Domains, members *nodeindex.Domain) *api.Unfit {
+	if there := domains.Of(n); there != nil && (members == nil || there == members) {
 		return nil
 	}
-	return r.refusal(refused{level, gang})
+	return r.refusal(refused{domains.Level(), members})
 }
 
 func (r *constraints) refusal(key refused) *api.Unfit {

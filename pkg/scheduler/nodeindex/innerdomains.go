@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeindex
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// Inside returns the domains that are inside a domain of the same level or of a wider one of the topology, by their paths.
+// The slice belongs to the Index.
+func (d *Domains) Inside(outer *Domain) []*Domain {
+	prefix := outer.Path + "/"
+	from := sort.Search(len(d.list), func(i int) bool { return d.list[i].Path+"/" >= prefix })
+	to := from
+	for to < len(d.list) && strings.HasPrefix(d.list[to].Path+"/", prefix) {
+		to++
+	}
+	return d.list[from:to]
+}
+
+// OfSubGroup is OfJob for the members of a subgroup of the job.
+func (d *Domains) OfSubGroup(j *api.JobInfo, s *api.SubGroup) *Domain {
+	if s.PipelinedCount() == 0 { // most of those that wait
+		return nil
+	}
+	var members []*api.TaskInfo
+	for _, t := range j.Tasks {
+		if t.SubGroup().Within(s) {
+			members = append(members, t)
+		}
+	}
+	return d.ofMost(members)
+}
+
+// holdsSubGroups reports whether the subgroups that a gang needs, and that require a topology level, fit in domains of it by
+// the counts of a kind, each alone. It looks at those whose pods are alike, and of which none has a node.
+func (x *capacityIndex) holdsSubGroups(j *api.JobInfo, s *api.SubGroup, kind sumKind) bool {
+	if !s.Constrained {
+		return true
+	}
+	if s.TopologyLevel != nil && s.PipelinedCount() == 0 && !x.holdsSubGroup(j, s, kind) {
+		return false
+	}
+	held := int32(0)
+	for _, c := range s.Children {
+		if x.holdsSubGroups(j, c, kind) {
+			held++
+		}
+	}
+	return held >= min(s.MinSubGroup, int32(len(s.Children)))
+}
+
+func (x *capacityIndex) holdsSubGroup(j *api.JobInfo, s *api.SubGroup, kind sumKind) bool {
+	var signature *api.Signature
+	for _, t := range j.Tasks {
+		switch {
+		case !t.SubGroup().Within(s):
+		case signature == nil:
+			signature = t.Signature
+		case signature != t.Signature:
+			return true // of several kinds
+		}
+	}
+	if signature == nil {
+		return true
+	}
+	need, domains := int64(s.Need()), x.domains.get(s.TopologyLevel)
+	return slices.ContainsFunc(domains.All(), func(d *Domain) bool { return domains.sum(sumKey{kind: kind, signature: signature}, d) >= need })
+}
