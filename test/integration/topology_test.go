@@ -4,7 +4,10 @@
 package integration
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +154,36 @@ func (h *harness) placed(set, want string) func() error {
 			return fmt.Errorf("the pods of set %s are on %s, want %s", set, got, want)
 		}
 		return nil
+	}
+}
+
+// TestTopologyPacking: with topologypacking, the scheduler reads topologies although no PodGroup has a constraint, and a pod
+// prefers the rack that is in use.
+func TestTopologyPacking(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.do(rackNodes("b1", "r1", 2), rackNodes("b1", "r2", 2), queue("default", 1))
+	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
+	h.must(err)
+	h.start("--scheduler-conf=" + h.file("policy.yaml", `
+actions: [allocate]
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: proportion}]
+- plugins: [{name: nodeorder, arguments: {topologypacking.weight: 10}}]
+`))
+	h.eventually(func() error {
+		log, err := os.ReadFile(h.scheduler.Log)
+		if err == nil && !bytes.Contains(log, []byte(`"Watch started" logger="cache.topologies"`)) {
+			err = errors.New("the scheduler does not watch topologies")
+		}
+		return err
+	})
+	h.do(gang("first", 1, pods(1, "1cpu", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"example.com/rack": "r2"} })))
+	h.boundNow("first-0")
+	h.do(gang("second", 1, pods(1, "1cpu")))
+	h.boundNow("first-0", "second-0")
+	pod, err := h.client.CoreV1().Pods(namespace).Get(h.ctx, "second-0", metav1.GetOptions{})
+	h.must(err)
+	if !strings.HasPrefix(pod.Spec.NodeName, "b1-r2") {
+		t.Errorf("the second pod runs on %s, want a node of rack b1/r2", pod.Spec.NodeName)
 	}
 }

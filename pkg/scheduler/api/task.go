@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TaskInfo is a pod as the scheduler sees it. Pods of other schedulers are tasks without job.
@@ -26,6 +27,8 @@ type TaskInfo struct {
 	Priority int32
 	// Gated tasks wait for the removal of a scheduling gate and request nothing.
 	Gated bool
+	// Ordinal is one more than the index of the pod among those of its controller, as its labels say; 0 if they say none.
+	Ordinal uint32
 	// Created is the creation time in nanoseconds since 1970.
 	Created int64
 	// Deadline is when the kubelet ends the pod, in nanoseconds since 1970: see DeadlineOf. 0: never, or the pod has not started.
@@ -129,6 +132,23 @@ func (t *TaskInfo) Overdue() bool { return t.Tracking.Overdue }
 
 // Evicting reports whether an eviction of the task is committed and neither shown nor refused by the API server.
 func (t *TaskInfo) Evicting() bool { return t.Tracking.Evicting }
+
+// CompareRank orders the tasks of a job by the index that their labels say, as numbers: those of one controller after each
+// other, so that tasks that are placed one after the other have neighbouring ranks. Tasks without index come first, such as a
+// launcher. It is zero for two of those.
+func CompareRank(a, b *TaskInfo) int {
+	if a.Ordinal == 0 || b.Ordinal == 0 {
+		return cmp.Compare(min(a.Ordinal, 1), min(b.Ordinal, 1))
+	}
+	return cmp.Or(cmp.Compare(controllerName(a), controllerName(b)), cmp.Compare(a.Ordinal, b.Ordinal))
+}
+
+func controllerName(t *TaskInfo) string {
+	if owner := metav1.GetControllerOfNoCopy(t.Pod); owner != nil {
+		return owner.Name
+	}
+	return ""
+}
 
 // CompareAge orders by creation, then by namespace and name: the last tie everywhere.
 func CompareAge(createdA, createdB int64, keyA, keyB string) int {

@@ -19,12 +19,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// topologyFeed shows the model the topologies, from the first PodGroup with a topology constraint on. Until then it
-// requests nothing, so the custom resource need not be installed.
+// topologyFeed shows the model the topologies, from the first PodGroup with a topology constraint on, or the first session
+// with a plugin that reads them. Until then it requests nothing, so the custom resource need not be installed.
 type topologyFeed struct {
 	cache   *Cache
 	watcher *kindwatch.Watcher // nil if there is no client
-	needed  chan struct{}      // signals that a group has a constraint
+	needed  chan struct{}      // signals that the model needs the topologies
 	asked   bool               // belongs to the scheduling goroutine
 }
 
@@ -63,7 +63,7 @@ func (f *topologyFeed) start(ctx context.Context) error {
 	return nil
 }
 
-// need starts the watch if a group in the model has a constraint. Only the scheduling goroutine may call it.
+// need starts the watch if a group in the model has a constraint, or a plugin has asked for a topology. Only the scheduling goroutine may call it.
 func (f *topologyFeed) need() {
 	if !f.asked && model.TopologiesOf(f.cache.model).Needed() {
 		f.asked = true

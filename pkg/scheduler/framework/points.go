@@ -52,9 +52,13 @@ func (p *points) CompareJobs(a, b *api.JobInfo) int {
 // CompareQueues orders queues as plugins do; zero leaves it to the caller.
 func (p *points) CompareQueues(a, b *api.QueueInfo) int { return first(p.queueOrder, a, b) }
 
-// CompareTasks orders tasks: plugins first, then creation time, then namespace and name.
+// CompareTasks orders the tasks of a job: plugins first, then the index of the pods, then creation time, then namespace and
+// name.
 func (p *points) CompareTasks(a, b *api.TaskInfo) int {
 	if n := first(p.taskOrder, a, b); n != 0 {
+		return n
+	}
+	if n := api.CompareRank(a, b); n != 0 {
 		return n
 	}
 	return api.CompareAge(a.Created, b.Created, a.Key, b.Key)

@@ -113,6 +113,13 @@ func (ssn *Session) validate(j *api.JobInfo) *api.Verdict {
 // available.
 func (ssn *Session) Cluster() api.ClusterView { return ssn.cluster }
 
+// TopologyLevels returns the levels of a Topology, the widest first, or of the only one if the name is empty; or why there are
+// none. Topologies are read from the first call on if no PodGroup has a constraint, so they may be missing until a later
+// session.
+func (ssn *Session) TopologyLevels(name string) (levels []*api.TopologyLevel, unknown string) {
+	return model.TopologiesOf(ssn.cluster).Levels(name)
+}
+
 // Actions returns the actions that run in the session, in their order.
 func (ssn *Session) Actions() []Action { return ssn.profile.actions }
 

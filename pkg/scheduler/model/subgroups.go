@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,14 +24,30 @@ import (
 // completionIndex is the label by which pods differ in segments if the subgroup names none.
 const completionIndex = "batch.kubernetes.io/job-completion-index"
 
+// indexLabels returns the labels that number the pods of a controller. The first one that a pod has counts.
+func indexLabels() [3]string {
+	return [...]string{completionIndex, "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index"}
+}
+
 // numbersPods reports whether a label numbers the pods, so that its value divided by the size of a segment is the number of
 // the segment.
 func numbersPods(label string) bool {
-	switch label {
-	case completionIndex, "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index":
-		return true
+	labels := indexLabels()
+	return slices.Contains(labels[:], label)
+}
+
+// ordinalOf returns what TaskInfo.Ordinal is for a pod.
+func ordinalOf(pod *v1.Pod) uint32 {
+	for _, label := range indexLabels() {
+		if value, labelled := pod.Labels[label]; labelled {
+			index, err := strconv.ParseUint(value, 10, 31)
+			if err != nil {
+				return 0
+			}
+			return uint32(index) + 1
+		}
 	}
-	return false
+	return 0
 }
 
 // readSubGroups builds the tree of the subgroups that the group of a job specifies, and counts the members in it.

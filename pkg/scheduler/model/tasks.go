@@ -21,6 +21,7 @@ func readPod(t *api.TaskInfo, pod *v1.Pod, signature *api.Signature) {
 		t.Priority = *pod.Spec.Priority
 	}
 	t.Gated = len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == ""
+	t.Ordinal = ordinalOf(pod)
 	t.Created = pod.CreationTimestamp.UnixNano()
 	owner := metav1.GetControllerOfNoCopy(pod)
 	t.Tracking.NodeBound = belongsToNode(pod, owner)

@@ -17,10 +17,11 @@ import (
 type topologyTable struct {
 	byName      map[string][]*api.TopologyLevel // the levels of each, the widest first
 	constrained map[api.JobID]*api.JobInfo
+	wanted      bool // by a plugin
 }
 
 func newTopologyTable() topologyTable {
-	return topologyTable{map[string][]*api.TopologyLevel{}, map[api.JobID]*api.JobInfo{}}
+	return topologyTable{byName: map[string][]*api.TopologyLevel{}, constrained: map[api.JobID]*api.JobInfo{}}
 }
 
 // Topologies are the events about topologies.
@@ -54,8 +55,22 @@ func (t Topologies) Delete(name string) {
 	}
 }
 
-// Needed reports whether a group has a constraint.
-func (t Topologies) Needed() bool { return len(t.c.jobs.topologies.constrained) > 0 }
+// Needed reports whether a group has a constraint, or Levels was called.
+func (t Topologies) Needed() bool {
+	return t.c.jobs.topologies.wanted || len(t.c.jobs.topologies.constrained) > 0
+}
+
+// Levels returns the levels of a topology, the widest first, or of the only one if the name is empty; or why there are none.
+// The topologies are read from the first call on, so they may be missing until the next session.
+func (t Topologies) Levels(name string) (levels []*api.TopologyLevel, unknown string) {
+	tt := &t.c.jobs.topologies
+	tt.wanted = true
+	if name == "" && len(tt.byName) > 1 {
+		return nil, "there are several: " + strings.Join(slices.Sorted(maps.Keys(tt.byName)), ", ")
+	}
+	_, levels, unknown = tt.topology(name)
+	return levels, unknown
+}
 
 // changed reads all constraints again.
 func (t Topologies) changed() {

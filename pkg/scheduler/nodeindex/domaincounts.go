@@ -47,8 +47,11 @@ func (d *Domains) Capacity(domain *Domain, signature *api.Signature) int64 {
 	return d.sum(sumKey{kind: capacityOfTasks, signature: signature}, domain)
 }
 
+// InUse returns on how many nodes of a domain members of queues hold resources.
+func (d *Domains) InUse(domain *Domain) int64 { return d.sum(sumKey{kind: busyNodes}, domain) }
+
 // Whole reports whether no member of a queue holds resources in the domain.
-func (d *Domains) Whole(domain *Domain) bool { return d.sum(sumKey{kind: busyNodes}, domain) == 0 }
+func (d *Domains) Whole(domain *Domain) bool { return d.InUse(domain) == 0 }
 
 // Lost returns how many nodes are in domains that are whole and would not be if pods ran in these domains: their own, and
 // the wider ones that contain them.

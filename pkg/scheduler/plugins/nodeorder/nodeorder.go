@@ -37,7 +37,7 @@ const Name = "nodeorder"
 // MaxWeight is the largest weight of a scorer.
 const MaxWeight = 100
 
-// Arguments are the weights of the scorers, from 0 (never called) to MaxWeight.
+// Arguments are the weights of the scorers, from 0 (never called) to MaxWeight, and what scorers need besides.
 type Arguments struct {
 	// LeastRequested prefers nodes with the largest fraction of free resources, MostRequested those with the
 	// smallest, BalancedResource those whose resources are used in equal fractions.
@@ -53,6 +53,10 @@ type Arguments struct {
 	PodTopologySpread int64
 	// ImageLocality prefers nodes that have the pod's images.
 	ImageLocality int64
+	// TopologyPacking prefers nodes in domains of a Topology that are in use, for pods that require no domain. Topology is
+	// the name of that Topology; empty: the only one.
+	TopologyPacking int64
+	Topology        string
 }
 
 // SetDefaults sets the weights of the built-in configuration.
@@ -88,6 +92,7 @@ func (a *Arguments) weights() []weight {
 		{"tainttoleration.weight", &a.TaintToleration, "prefers nodes without taints of effect `PreferNoSchedule`"},
 		{"podtopologyspread.weight", &a.PodTopologySpread, "prefers an even spread, by constraints with `ScheduleAnyway`"},
 		{"imagelocality.weight", &a.ImageLocality, "prefers nodes that have the images"},
+		{"topologypacking.weight", &a.TopologyPacking, "prefers nodes in topology domains that are in use, for pods that require no domain"},
 	}
 }
 
@@ -98,6 +103,7 @@ func decode(d *conf.Decoder) Arguments {
 	for _, w := range a.weights() {
 		*w.value = d.Int(w.key, *w.value, 0, MaxWeight, w.about)
 	}
+	a.Topology = d.String("topologypacking.topology", "", "the Topology of topologypacking; may be left out if there is only one")
 	return a
 }
 
@@ -116,6 +122,7 @@ func Spec() framework.PluginSpec {
 type plugin struct {
 	scorers []scorer // scorers with a positive weight
 	counted *counts
+	packing *packing // nil if its weight is 0
 }
 
 // scorer is one aspect of a node.
@@ -130,6 +137,9 @@ type scorer struct {
 func newPlugin(a Arguments) *plugin {
 	comparison := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
 	p := &plugin{counted: &counts{comparison: comparison}}
+	if a.TopologyPacking > 0 {
+		p.packing = &packing{topology: a.Topology}
+	}
 	for _, s := range []scorer{
 		{a.LeastRequested, always, leastRequested},
 		{a.MostRequested, always, mostRequested},
@@ -141,6 +151,7 @@ func newPlugin(a Arguments) *plugin {
 		{a.PodAffinity, prefersPods, podAffinity},
 		{a.PodTopologySpread, prefersSpread, topologySpread},
 		{a.ImageLocality, always, imageLocality},
+		{a.TopologyPacking, packsDomains, topologyPacking},
 	} {
 		if s.weight > 0 {
 			p.scorers = append(p.scorers, s)
@@ -155,8 +166,11 @@ func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	p.counted.open(ssn.Cluster())
-	q := &scoreState{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted}
+	q := &scoreState{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted, packing: p.packing}
 	ssn.AddNodeOrderFn(Name, q.score)
+	if p.packing != nil {
+		ssn.AddOpenedFn(Name, func() { p.packing.open(ssn) })
+	}
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) { p.counted.close() }
@@ -167,8 +181,10 @@ type scoreState struct {
 	scorers []scorer
 	cluster api.ClusterView
 	counted *counts
+	packing *packing // nil if its weight is 0
 
 	signature  *api.Signature
+	pinned     bool     // whether tasks require a domain, if packing is set
 	active     []scorer // scorers that apply to the signature
 	dimensions []int    // dimensions that the resource scorers use, extended resources last
 	extended   int      // index of the first extended resource in dimensions
@@ -179,7 +195,8 @@ type scoreState struct {
 
 // score returns the sum of the weighted scores. It does not allocate for tasks without pod preferences.
 func (q *scoreState) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
-	if t.Signature != q.signature {
+	if t.Signature != q.signature || q.packing != nil && requiresDomain(t) != q.pinned {
+		q.pinned = q.packing != nil && requiresDomain(t)
 		q.setSignature(t.Signature)
 	}
 	q.computeFree(n)
