@@ -184,3 +184,37 @@ func TestDomainOfAJob(t *testing.T) {
 		})
 	}
 }
+
+// TestDomainOfAJobFollows: the domain is the one of now, after each change of members or of node labels in a session.
+func TestDomainOfAJobFollows(t *testing.T) {
+	t.Parallel()
+	rack := &api.TopologyLevel{Topology: "t", Name: "rack", Labels: []string{"rack"}}
+	c := NewCluster()
+	c.Events().SetNode(Node("a1", 4, labelled("rack", "a")))
+	c.Events().SetNode(Node("b1", 4, labelled("rack", "b")))
+	c.Events().SetPodGroup(Group("g", 1))
+	c.Events().SetPod(Pod("p0", 1, InGroup("g")))
+	index := New(c, c.Dims())
+	open(index, c)
+	task := c.Tasks()["p0"]
+	var got []string
+	ask := func() {
+		path := ""
+		if d := index.Domains(rack).OfJob(task.Job); d != nil {
+			path = d.Path
+		}
+		got = append(got, path)
+	}
+	ask()
+	c.Ledger().Place(task, api.Allocated, c.Nodes()[0])
+	ask()
+	c.Ledger().Place(task, api.Pending, nil)
+	c.Ledger().Place(task, api.Pipelined, c.Nodes()[1])
+	ask()
+	c.Events().SetNode(Node("b1", 4, labelled("rack", "c")))
+	ask()
+	ask()
+	if diff := cmp.Diff([]string{"", "a", "b", "c", "c"}, got); diff != "" {
+		t.Errorf("domains (-want +got):\n%s", diff)
+	}
+}
