@@ -156,6 +156,12 @@ func (c *EquivalenceClass) NodeLocal() bool {
 	return c.Level == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
 }
 
+// NodeLocalUnpinned reports whether the class has a level, and feasibility depends on the node alone as long as no member of
+// the job has a node.
+func (c *EquivalenceClass) NodeLocalUnpinned() bool {
+	return c.Level != nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
+}
+
 // RequiredLevel returns the level of which all tasks of a gang must be in one domain, because its group or a pod affinity
 // requires it; nil if there is none.
 func (c *EquivalenceClass) RequiredLevel() *TopologyLevel {
