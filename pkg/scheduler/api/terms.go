@@ -141,6 +141,9 @@ type EquivalenceClass struct {
 	// Level is JobInfo.TopologyLevel of the job of the tasks; nil for most classes. All tasks of a class with a level are of one
 	// job.
 	Level *TopologyLevel
+	// Common is the class that those of all jobs with this level have in common; the class itself if it has no level. As long
+	// as no member has a node, the tasks of these jobs need not be distinguished.
+	Common *EquivalenceClass
 }
 
 // ClassVersion is everything that equivalence classes depend on besides the pods in them.

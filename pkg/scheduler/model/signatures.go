@@ -71,20 +71,32 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, l
 		limit = t.Limit()
 		key += "/limit=" + limit.String()
 	}
-	level := requiredLevel(t)
-	if level != nil { // where members of the same job run decides
-		key += "/topology=" + string(t.Job.ID)
-	}
 	tracking := &t.Signature.Tracking
 	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up
 		clear(tracking.Classes)
 		tracking.ClassesAt = st.terms.generation
 	}
-	class, ok := tracking.Classes[key]
-	if !ok || class.Level != level {
-		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level}
-		tracking.Classes[key] = class
+	level := requiredLevel(t)
+	wanted := api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level}
+	if level != nil { // where members of the same job run decides
+		wanted.Common = intern(tracking.Classes, key+"/topology="+level.Topology+"/"+level.Key(), wanted)
+		key += "/job=" + string(t.Job.ID)
 	}
+	return intern(tracking.Classes, key, wanted)
+}
+
+// intern returns the class with a key. A class without Common is what it has in common with others.
+func intern(classes map[string]*api.EquivalenceClass, key string, wanted api.EquivalenceClass) *api.EquivalenceClass {
+	class := classes[key]
+	if class != nil && class.Level == wanted.Level && (wanted.Common == nil || class.Common == wanted.Common) {
+		return class
+	}
+	class = new(api.EquivalenceClass)
+	*class = wanted
+	if class.Common == nil {
+		class.Common = class
+	}
+	classes[key] = class
 	return class
 }
 
