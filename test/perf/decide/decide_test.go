@@ -81,7 +81,7 @@ func TestSizes(t *testing.T) {
 		"planned/D1":            {10, 0, 100},
 		"TP1/racks":             {40, 0, 128},
 		"TP2/block":             {40, 0, 20},
-		"TP3/hopeless":          {40, 80, 3200},
+		"TP3/infeasible":        {40, 80, 3200},
 		"TP4/plan":              {60, 60, 16},
 	}
 	got := map[string]sizes{}
@@ -149,9 +149,9 @@ func TestWanted(t *testing.T) {
 		"planned/D1":                "0 evicted, 50000 bound, 0 pipelined",
 		"TP1/racks":                 "0 evicted, 16000 bound, 0 pipelined",
 		"TP2/block":                 "0 evicted, 512 bound, 0 pipelined",
-		"TP3/hopeless/first":        "0 evicted, 0 bound, 0 pipelined",
-		"TP3/hopeless/freed":        "0 evicted, 0 bound, 0 pipelined",
-		"TP3/hopeless/again":        "0 evicted, 0 bound, 0 pipelined",
+		"TP3/infeasible/first":      "0 evicted, 0 bound, 0 pipelined",
+		"TP3/infeasible/freed":      "0 evicted, 0 bound, 0 pipelined",
+		"TP3/infeasible/again":      "0 evicted, 0 bound, 0 pipelined",
 		"TP4/plan":                  "16 evicted, 0 bound, 16 pipelined",
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}

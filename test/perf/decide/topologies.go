@@ -21,7 +21,7 @@ const (
 
 // topologies are the benchmarks of gangs with a topology constraint.
 func topologies(nodes, blockGang, planNodes int) []benchmark {
-	return []benchmark{rackGangs(nodes), gangInBlock(nodes, blockGang), hopelessRacks(nodes), planForRack(planNodes)}
+	return []benchmark{rackGangs(nodes), gangInBlock(nodes, blockGang), infeasibleRacks(nodes), planForRack(planNodes)}
 }
 
 // newRacks returns a fixture with equal nodes in racks and blocks.
@@ -86,12 +86,12 @@ func gangInBlock(nodes, pods int) benchmark {
 	}
 }
 
-// hopelessRacks is a full cluster with gangs that each require one rack. A pod that ends leaves resources for one pod of
+// infeasibleRacks is a full cluster with gangs that each require one rack. A pod that ends leaves resources for one pod of
 // them, and so for no gang.
-func hopelessRacks(nodes int) benchmark {
+func infeasibleRacks(nodes int) benchmark {
 	const gangs = 200
 	return benchmark{
-		name: "TP3/hopeless", about: "TP3: 200 gangs that each require one rack wait in a full cluster, and one pod ends",
+		name: "TP3/infeasible", about: "TP3: 200 gangs that each require one rack wait in a full cluster, and one pod ends",
 		build: func() *fixture {
 			w := newRacks(nodes)
 			for q := range fleetQueues {
