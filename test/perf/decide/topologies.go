@@ -40,7 +40,7 @@ func newRacks(nodes int) *fixture {
 }
 
 // addConstrained adds a job whose pods must be in one domain of the required level, and in few of the preferred one.
-func (w *fixture) addConstrained(j job, required, preferred string) {
+func addConstrained(w *fixture, j job, required, preferred string) {
 	w.add(j)
 	w.groups[len(w.groups)-1].Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: required, PreferredTopologyLevel: preferred}
 }
@@ -61,7 +61,7 @@ func rackGangs(nodes int) benchmark {
 				w.addQueue(queueName(q), 1)
 			}
 			for g := range gangs {
-				w.addConstrained(job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: rackGang, size: rackGang, asks: oneOfFew(g)}, rackLevel, "")
+				addConstrained(w, job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: rackGang, size: rackGang, asks: oneOfFew(g)}, rackLevel, "")
 			}
 			return w
 		},
@@ -79,7 +79,7 @@ func gangInBlock(nodes, pods int) benchmark {
 		build: func() *fixture {
 			w := newRacks(nodes)
 			w.addQueue("a", 1)
-			w.addConstrained(job{name: "gang", queue: "a", class: low, min: pods, size: pods, gpus: gpusPerNode / 2}, blockLevel, rackLevel)
+			addConstrained(w, job{name: "gang", queue: "a", class: low, min: pods, size: pods, gpus: gpusPerNode / 2}, blockLevel, rackLevel)
 			return w
 		},
 		cycles: []cycle{{want: outcome{"a " + low: {bound: pods}}, limits: []limit{{name: "cycle", most: 5}, {name: "allocations", unit: allocations}}}},
@@ -101,7 +101,7 @@ func infeasibleRacks(nodes int) benchmark {
 				w.add(job{name: fmt.Sprintf("full-%05d", i), queue: queueName(i % fleetQueues), class: low, min: 1, size: 1, gpus: gpusPerNode / 2}.running())
 			}
 			for g := range gangs {
-				w.addConstrained(job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: rackGang, size: rackGang, gpus: 1 + int64(g/fleetQueues%4)}, rackLevel, "")
+				addConstrained(w, job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: rackGang, size: rackGang, gpus: 1 + int64(g/fleetQueues%4)}, rackLevel, "")
 			}
 			return w
 		},
@@ -131,7 +131,7 @@ func planForRack(nodes int) benchmark {
 				}
 				w.add(single(fmt.Sprintf("full-%05d", i), "a", class).wholeNode().running())
 			}
-			w.addConstrained(job{name: "gang", queue: "a", class: high, min: rackGang, size: rackGang, gpus: gpusPerNode}, rackLevel, "")
+			addConstrained(w, job{name: "gang", queue: "a", class: high, min: rackGang, size: rackGang, gpus: gpusPerNode}, rackLevel, "")
 			return w
 		},
 		cycles: []cycle{{
