@@ -142,6 +142,9 @@ type EquivalenceClass struct {
 	// level of its own; nil for most classes. All tasks of a class that has one of them are of one job.
 	Level    *TopologyLevel
 	SubGroup *SubGroup
+	// Common is the class that those of all jobs with this level have in common; the class itself if it has no level, or has a
+	// SubGroup. As long as no member has a node, the tasks of these jobs need not be distinguished.
+	Common *EquivalenceClass
 }
 
 // ClassVersion is everything that equivalence classes depend on besides the pods in them.
@@ -155,6 +158,12 @@ func (c *EquivalenceClass) AffectedByPods() bool { return c.Selected || len(c.Si
 // nor on objects that are not in the model.
 func (c *EquivalenceClass) NodeLocal() bool {
 	return c.Level == nil && c.SubGroup == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
+}
+
+// NodeLocalUnpinned reports whether the class has a level, and feasibility depends on the node alone as long as no member of
+// the job has a node.
+func (c *EquivalenceClass) NodeLocalUnpinned() bool {
+	return c.Level != nil && c.SubGroup == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
 }
 
 // RequiredLevel returns the level of which all tasks of a gang must be in one domain, because its group or a pod affinity

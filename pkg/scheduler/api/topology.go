@@ -27,17 +27,22 @@ func AffinityLevel(key string) *TopologyLevel {
 // Path returns the name of the domain that a node with these labels is in: their values with slashes between them, which
 // values do not contain. It returns false if the node is in none.
 func (l *TopologyLevel) Path(labels map[string]string) (path string, ok bool) {
+	if len(l.Labels) == 1 {
+		value := labels[l.Labels[0]]
+		return value, value != ""
+	}
+	buffer := make([]byte, 0, 128) // on the stack: there are many nodes
 	for i, key := range l.Labels {
 		value := labels[key]
 		if value == "" {
 			return "", false
 		}
 		if i > 0 {
-			path += "/"
+			buffer = append(buffer, '/')
 		}
-		path += value
+		buffer = append(buffer, value...)
 	}
-	return path, true
+	return string(buffer), true
 }
 
 // Wider returns the next wider level, without a name; nil if there is none.

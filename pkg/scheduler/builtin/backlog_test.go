@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
@@ -19,7 +20,7 @@ import (
 func TestKnownRefusals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &randomCluster{t: t}
-		rows := r.rows()
+		rows := append(r.rows(), Topology("default", "zone", v1.LabelHostname))
 		r.drawTemplates()
 		for range 4 + r.upTo(8, "gangs") {
 			rows = append(rows, r.gangOfTemplate())
@@ -52,6 +53,7 @@ func (r *randomCluster) drawTemplates() {
 		r.templates = append(r.templates, gangTemplate{
 			min: int32(1 + r.upTo(size-1, "min")), size: size, request: r.oneOf("request", "1cpu", "2cpu 1Gi", "3cpu", "1gpu 1cpu", "5cpu"),
 			priority: int32(r.upTo(1, "priority")), zone: r.oneOf("zone", "", "", "a"),
+			required: r.oneOf("required", "", "zone", "zone", v1.LabelHostname), preferred: r.oneOf("preferred", "", "", v1.LabelHostname),
 		})
 	}
 }
@@ -62,6 +64,8 @@ type gangTemplate struct {
 	request  string
 	priority int32
 	zone     string
+
+	required, preferred string // topology levels
 }
 
 func (r *randomCluster) gangOfTemplate() Row {
@@ -71,7 +75,14 @@ func (r *randomCluster) gangOfTemplate() Row {
 	if drawn.zone != "" {
 		options = append(options, NodeSelector("zone", drawn.zone))
 	}
-	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), drawn.min, Pending(drawn.size+r.upTo(1, "surplus"), drawn.request, options...))
+	parts := []Part{Pending(drawn.size+r.upTo(1, "surplus"), drawn.request, options...)}
+	if drawn.required != "" {
+		parts = append(parts, Within(drawn.required))
+	}
+	if drawn.preferred != "" {
+		parts = append(parts, Prefer(drawn.preferred, 0))
+	}
+	return Group(fmt.Sprintf("%s/g%d", r.oneOf("queue", r.queues...), r.groups), drawn.min, parts...)
 }
 
 func (r *randomCluster) changeBacklog(c *Scenario) {

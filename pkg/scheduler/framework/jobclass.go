@@ -8,8 +8,9 @@ import (
 )
 
 // JobClass is what makes pending gangs equal: the same nodes and caps refuse them, with the same verdict. A job has a
-// job class if all its tasks wait, are of one equivalence class that is local to nodes, and have one priority. Jobs
-// without a job class are tried and explained one by one.
+// job class if all its tasks wait, are of one equivalence class that is local to nodes, and have one priority. Gangs that
+// must be in one topology domain have one in common if that is all that distinguishes their classes. Jobs without a job
+// class are tried and explained one by one.
 //
 // For example, 10,000 gangs of 4 pods in 20 queues, created from 100 templates, have at most 2,000 job classes.
 type JobClass struct {
@@ -29,13 +30,14 @@ type JobClass struct {
 
 type jobClassKey struct {
 	queue        *api.QueueInfo
-	class        *api.EquivalenceClass // and so the namespace: messages name jobs of the same one only
+	class        *api.EquivalenceClass // Common of those of the tasks, and so the namespace: messages name no others
 	priority     int32                 // of the tasks
 	jobPriority  int32
 	minMember    int32
 	tasks        int32
 	minResources string
-	only         *api.JobInfo // nil: the job class may have several jobs
+	preferred    *api.TopologyLevel // if a level is required; else it makes no difference to a refusal
+	only         *api.JobInfo       // nil: the job class may have several jobs
 }
 
 // Job returns one of the jobs that have the job class.

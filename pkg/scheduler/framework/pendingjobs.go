@@ -129,7 +129,7 @@ func (p *pendingJobs) keyOf(j *api.JobInfo) (key jobClassKey, ok bool) {
 	}
 	first := j.Tasks[0]
 	class := p.cluster.ClassOf(first)
-	if s := class.Signature; !class.NodeLocal() || s.HasExternalResources() || s.BestEffort || s.SelfAffinityKey() != "" {
+	if s := class.Signature; !class.NodeLocal() && !class.NodeLocalUnpinned() || s.BestEffort || s.SelfAffinityKey() != "" {
 		return key, false
 	}
 	for _, t := range j.Tasks[1:] {
@@ -137,9 +137,13 @@ func (p *pendingJobs) keyOf(j *api.JobInfo) (key jobClassKey, ok bool) {
 			return key, false
 		}
 	}
+	class = class.Common // all tasks wait
 	key = jobClassKey{
 		queue: j.Queue, class: class, priority: first.Priority, jobPriority: j.Priority, minMember: j.MinMember, tasks: tasks,
 		minResources: string(j.MinResources.AppendKey(nil)),
+	}
+	if class.Level != nil {
+		key.preferred = j.PreferredLevel
 	}
 	if p.apart {
 		key.only = j

@@ -46,6 +46,9 @@ func (b *Backlog) stillRefused(jc *JobClass, j *api.JobInfo, queue *queueState) 
 	if v.Plugin != "" { // by a cap, which does not depend on nodes
 		return r.queued == queue.changed
 	}
+	if jc.class.Level != nil { // the verdict has the best domain, which any node can change
+		return false
+	}
 	if v.Nodes.Available > 0 || v.Startable > 0 || r.releasing != r.class.releasing {
 		return false
 	}
@@ -163,6 +166,9 @@ func (b *Backlog) followClass(c *classState, key classKey) {
 	feasible, nodes := b.nodes.Feasible(key.class.Signature), b.ssn.cluster.Nodes()
 	for _, i := range b.changes[c.position:] {
 		if !feasible.Has(int(i)) {
+			if key.class.Level != nil { // whole domains come last, whatever runs there
+				c.changed++
+			}
 			continue
 		}
 		c.changed++
@@ -185,8 +191,10 @@ func equalVerdicts(a, b *api.Verdict) bool {
 		a.Startable == b.Startable && slices.Equal(a.Request, b.Request) && equalCounts(&a.Nodes, &b.Nodes) && a.Name == b.Name &&
 		a.Dimension == b.Dimension && a.Limit == b.Limit && a.Held == b.Held && a.Asked == b.Asked &&
 		a.OnePod == b.OnePod && a.Borrowed == b.Borrowed && a.Yielding == b.Yielding && a.Expected == b.Expected &&
-		a.Start == b.Start && a.Backfill == b.Backfill && a.Detail == b.Detail
+		a.Start == b.Start && a.Backfill == b.Backfill && a.Detail == b.Detail && equalDomains(a.Domain, b.Domain)
 }
+
+func equalDomains(a, b *api.DomainCount) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // equalCounts reports whether nodes refuse a task for the same reasons, so that messages are equal.
 func equalCounts(a, b *api.NodeCounts) bool {

@@ -71,23 +71,37 @@ func (st *signatureTable) classOf(t *api.TaskInfo, namespaceLabels labels.Set, l
 		limit = t.Limit()
 		key += "/limit=" + limit.String()
 	}
-	level, inner := requiredLevel(t), t.ConstrainedSubGroup()
-	if level != nil || inner != nil { // where members of the same job run decides
-		key += "/topology=" + string(t.Job.ID)
-	}
-	if inner != nil {
-		key += "/" + inner.Name
-	}
 	tracking := &t.Signature.Tracking
 	if tracking.ClassesAt != st.terms.generation { // classes of deleted terms would pile up
 		clear(tracking.Classes)
 		tracking.ClassesAt = st.terms.generation
 	}
-	class, ok := tracking.Classes[key]
-	if !ok || class.Level != level || class.SubGroup != inner {
-		class = &api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level, SubGroup: inner}
-		tracking.Classes[key] = class
+	level, inner := requiredLevel(t), t.ConstrainedSubGroup()
+	wanted := api.EquivalenceClass{Signature: t.Signature, Selected: selected, Limit: limit, Level: level, SubGroup: inner}
+	if level != nil && inner == nil {
+		wanted.Common = intern(tracking.Classes, key+"/topology="+level.Topology+"/"+level.Key(), wanted)
 	}
+	if level != nil || inner != nil { // where members of the same job run decides
+		key += "/job=" + string(t.Job.ID)
+	}
+	if inner != nil {
+		key += "/" + inner.Name
+	}
+	return intern(tracking.Classes, key, wanted)
+}
+
+// intern returns the class with a key. A class without Common is what it has in common with others.
+func intern(classes map[string]*api.EquivalenceClass, key string, wanted api.EquivalenceClass) *api.EquivalenceClass {
+	class := classes[key]
+	if class != nil && class.Level == wanted.Level && class.SubGroup == wanted.SubGroup && (wanted.Common == nil || class.Common == wanted.Common) {
+		return class
+	}
+	class = new(api.EquivalenceClass)
+	*class = wanted
+	if class.Common == nil {
+		class.Common = class
+	}
+	classes[key] = class
 	return class
 }
 

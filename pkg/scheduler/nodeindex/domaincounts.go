@@ -56,6 +56,9 @@ func (d *Domains) Whole(domain *Domain) bool { return d.InUse(domain) == 0 }
 // Lost returns how many nodes are in domains that are whole and would not be if pods ran in these domains: their own, and
 // the wider ones that contain them.
 func (d *Domains) Lost(domains ...*Domain) int {
+	if len(domains) == 1 {
+		return d.lostIn(domains[0])
+	}
 	lost := 0
 	for level := d; level != nil && len(domains) > 0; level = level.wider {
 		var wider []*Domain
@@ -69,6 +72,15 @@ func (d *Domains) Lost(domains ...*Domain) int {
 			}
 		}
 		domains = wider
+	}
+	return lost
+}
+
+// lostIn is Lost for one domain. It allocates nothing: it is asked of all domains.
+func (d *Domains) lostIn(domain *Domain) (lost int) {
+	for level := d; level != nil && domain != nil && level.Whole(domain); level = level.wider {
+		lost += domain.size
+		domain = level.widerOf(domain)
 	}
 	return lost
 }

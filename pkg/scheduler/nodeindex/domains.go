@@ -47,7 +47,15 @@ type Domains struct {
 	version uint64    // counts changes of what nodes are in which domain
 
 	sums map[sumKey]*domainSum
-	used bool // in this session
+	jobs map[*api.JobInfo]ofJob // that have nodes, as OfJob was asked in this session
+	used bool                   // in this session
+}
+
+// ofJob is the domain of a job, and what it depends on.
+type ofJob struct {
+	domain     *Domain
+	generation uint64 // of the job
+	version    uint64 // of the domains
 }
 
 // Domains returns the domains of a level.
@@ -57,7 +65,7 @@ func (x *domainIndex) get(level *api.TopologyLevel) *Domains {
 	key := level.Key()
 	d := x.known[key]
 	if d == nil {
-		d = &Domains{level: level, index: x, ids: map[string]int{}, sums: map[sumKey]*domainSum{}}
+		d = &Domains{level: level, index: x, ids: map[string]int{}, sums: map[sumKey]*domainSum{}, jobs: map[*api.JobInfo]ofJob{}}
 		if wider := level.Wider(); wider != nil {
 			d.wider = x.get(wider)
 		}
@@ -76,6 +84,7 @@ func (x *domainIndex) dropUnused() {
 			continue
 		}
 		d.used = false
+		clear(d.jobs)
 		for key, sum := range d.sums {
 			if !sum.used || key.signature != nil && key.signature.Unreferenced() {
 				delete(d.sums, key)
@@ -197,11 +206,21 @@ func (d *Domains) Of(n *api.NodeInfo) *Domain {
 
 // OfJob returns the domain where members of a job have nodes, also those that a statement has placed; nil if there are none.
 // Members that are being deleted do not count. If the labels of nodes have changed and members are in several domains, it
-// is the one with the most of them.
+// is the one with the most of them. Predicates ask for each node, so the answer is kept until members or domains change.
 func (d *Domains) OfJob(j *api.JobInfo) *Domain {
 	if j.ReadyCount() == 0 && j.Count(api.Pipelined) == 0 { // most jobs that wait
 		return nil
 	}
+	known, ok := d.jobs[j]
+	if !ok || known.generation != j.Generation || known.version != d.version {
+		known = ofJob{d.ofMembers(j), j.Generation, d.version}
+		d.jobs[j] = known
+	}
+	return known.domain
+}
+
+// ofMembers is OfJob for a job with members that have nodes.
+func (d *Domains) ofMembers(j *api.JobInfo) *Domain {
 	var first *Domain
 	for _, t := range j.Tasks {
 		domain := d.ofTask(t)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
@@ -182,5 +184,88 @@ func TestDomainOfAJob(t *testing.T) {
 				t.Errorf("the job is in domain %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestDomainOfAJobFollows: the domain is the one of now, after each change of members or of node labels in a session.
+func TestDomainOfAJobFollows(t *testing.T) {
+	t.Parallel()
+	rack := &api.TopologyLevel{Topology: "t", Name: "rack", Labels: []string{"rack"}}
+	c := NewCluster()
+	c.Events().SetNode(Node("a1", 4, labelled("rack", "a")))
+	c.Events().SetNode(Node("b1", 4, labelled("rack", "b")))
+	c.Events().SetPodGroup(Group("g", 1))
+	c.Events().SetPod(Pod("p0", 1, InGroup("g")))
+	index := New(c, c.Dims())
+	open(index, c)
+	task := c.Tasks()["p0"]
+	var got []string
+	ask := func() {
+		path := ""
+		if d := index.Domains(rack).OfJob(task.Job); d != nil {
+			path = d.Path
+		}
+		got = append(got, path)
+	}
+	ask()
+	c.Ledger().Place(task, api.Allocated, c.Nodes()[0])
+	ask()
+	c.Ledger().Place(task, api.Pending, nil)
+	c.Ledger().Place(task, api.Pipelined, c.Nodes()[1])
+	ask()
+	c.Events().SetNode(Node("b1", 4, labelled("rack", "c")))
+	ask()
+	ask()
+	if diff := cmp.Diff([]string{"", "a", "b", "c", "c"}, got); diff != "" {
+		t.Errorf("domains (-want +got):\n%s", diff)
+	}
+}
+
+// inDomain refuses nodes outside of the domain of a gang, as package topology does.
+type inDomain struct {
+	*filters
+	index *Index
+}
+
+func (f inDomain) Predicate(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {
+	f.predicated++
+	domains := f.index.Domains(t.Job.TopologyLevel)
+	if there, gang := domains.Of(n), domains.OfJob(t.Job); there == nil || gang != nil && there != gang {
+		return &api.Unfit{Reason: api.OutsideDomain}
+	}
+	return nil
+}
+
+// TestCountForConstrainedGangs: gangs with one constraint share the verdicts of nodes until a member has a node.
+func TestCountForConstrainedGangs(t *testing.T) {
+	t.Parallel()
+	c := NewCluster()
+	for name, rack := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "bare": ""} {
+		c.Events().SetNode(Node(name, 4, labelled("rack", rack)))
+	}
+	model.TopologiesOf(c).Set(&v1alpha1.Topology{
+		ObjectMeta: metav1.ObjectMeta{Name: "t"}, Spec: v1alpha1.TopologySpec{Levels: []v1alpha1.TopologyLevel{{NodeLabel: "rack"}}},
+	})
+	for _, name := range []string{"g", "h"} {
+		group := Group(name, 1)
+		group.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: "rack"}
+		c.Events().SetPodGroup(group)
+		c.Events().SetPod(Pod(name+"0", 1, InGroup(name)))
+		c.Events().SetPod(Pod(name+"1", 1, InGroup(name)))
+	}
+	index := New(c, c.Dims())
+	f := inDomain{open(index, c), index}
+	index.Open(f)
+	tasks := c.Tasks()
+	available := func(name api.TaskID) int { return index.Count(tasks[name]).Available }
+	got := []int{available("g0"), f.predicated, available("h0"), f.predicated}
+	for _, n := range c.Nodes() {
+		if n.Name == "b1" {
+			c.Ledger().Place(tasks["g1"], api.Allocated, n)
+		}
+	}
+	got = append(got, available("g0"), available("h0"))
+	if diff := cmp.Diff([]int{3, 4, 3, 4, 1, 3}, got); diff != "" {
+		t.Errorf("available nodes, and nodes that predicates were asked about (-want +got):\n%s", diff)
 	}
 }

@@ -32,7 +32,7 @@ type Filters interface {
 	Feasible(*api.Signature, *api.NodeInfo) bool
 	// Predicate returns why the task cannot run on a feasible node apart from resources, or nil. If the equivalence class
 	// of the task is local to nodes, the answer is the same for all tasks with its signature, and depends on
-	// nothing but the node.
+	// nothing but the node. While no member of a gang has a node, that also holds for classes that differ in the gang alone.
 	Predicate(*api.TaskInfo, *api.NodeInfo, api.When) *api.Unfit
 }
 
@@ -63,7 +63,7 @@ func New(cluster Cluster, dims *api.Dimensions) *Index {
 	x.capacity = capacityIndex{feasible: &x.feasible, domains: &x.domains}
 	x.available = availableIndex{feasible: &x.feasible}
 	x.releasing = releasingIndex{cluster: cluster}
-	x.verdicts = verdictIndex{feasible: &x.feasible, known: map[verdictKey]*nodeVerdicts{}, changes: netChanges{cluster: cluster}}
+	x.verdicts = verdictIndex{feasible: &x.feasible, domains: &x.domains, known: map[verdictKey]*nodeVerdicts{}, changes: netChanges{cluster: cluster}}
 	x.total = totalIndex{feasible: &x.feasible}
 	return x
 }

@@ -22,6 +22,7 @@ import (
 // outside of the model matter, all nodes are examined for each call.
 type verdictIndex struct {
 	feasible *feasibleIndex
+	domains  *domainIndex
 	known    map[verdictKey]*nodeVerdicts
 	unfits   unfitCache
 	changes  netChanges
@@ -32,6 +33,15 @@ type verdictKey struct {
 	signature *api.Signature
 	priority  int32
 	limit     time.Duration // see EquivalenceClass.Limit
+	level     *api.TopologyLevel
+}
+
+// keyOf returns the key of a task, and whether its verdicts depend on single nodes alone. Those of a gang that must be in one
+// domain do, as long as no member has a node: a predicate then asks only whether a node is in some domain.
+func (x *verdictIndex) keyOf(t *api.TaskInfo) (verdictKey, bool) {
+	class := x.feasible.cluster.ClassOf(t)
+	local := class.NodeLocal() || class.NodeLocalUnpinned() && x.domains.get(class.Level).OfJob(t.Job) == nil
+	return verdictKey{t.Signature, t.Priority, class.Limit, class.Level}, local
 }
 
 // nodeVerdicts are the verdicts for one kind of task.
@@ -62,13 +72,12 @@ const (
 )
 
 func (x *verdictIndex) count(t *api.TaskInfo, nearest bool) api.NodeCounts {
-	class := x.feasible.cluster.ClassOf(t)
-	if !class.NodeLocal() {
+	key, local := x.keyOf(t)
+	if !local {
 		var fresh nodeVerdicts
 		fresh.update(x, t)
 		return fresh.result(x, t, nearest)
 	}
-	key := verdictKey{t.Signature, t.Priority, class.Limit}
 	v := x.known[key]
 	if v == nil {
 		v = &nodeVerdicts{}
@@ -79,9 +88,9 @@ func (x *verdictIndex) count(t *api.TaskInfo, nearest bool) api.NodeCounts {
 }
 
 func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
-	class := x.feasible.cluster.ClassOf(t)
-	v := x.known[verdictKey{t.Signature, t.Priority, class.Limit}]
-	if v == nil || !class.NodeLocal() {
+	key, local := x.keyOf(t)
+	v := x.known[key]
+	if v == nil || !local {
 		return nil
 	}
 	v.update(x, t)
@@ -89,7 +98,8 @@ func (x *verdictIndex) knownAvailable(t *api.TaskInfo) *NodeSet {
 }
 
 func (x *verdictIndex) keep(t *api.TaskInfo) {
-	if v := x.known[verdictKey{t.Signature, t.Priority, x.feasible.cluster.ClassOf(t).Limit}]; v != nil {
+	key, _ := x.keyOf(t)
+	if v := x.known[key]; v != nil {
 		v.used = true
 	}
 }

@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20), topologies(40, 20, 60))
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -79,6 +79,10 @@ func TestSizes(t *testing.T) {
 		"planned/gang":          {10, 200, 10},
 		"planned/backfill":      {10, 200, 30},
 		"planned/D1":            {10, 0, 100},
+		"TP1/racks":             {40, 0, 128},
+		"TP2/block":             {40, 0, 20},
+		"TP3/infeasible":        {40, 80, 3200},
+		"TP4/plan":              {60, 60, 16},
 	}
 	got := map[string]sizes{}
 	for _, b := range small() {
@@ -143,6 +147,12 @@ func TestWanted(t *testing.T) {
 		"planned/backfill/ended":    "0 evicted, 0 bound, 0 pipelined",
 		"planned/backfill/again":    "0 evicted, 0 bound, 0 pipelined",
 		"planned/D1":                "0 evicted, 50000 bound, 0 pipelined",
+		"TP1/racks":                 "0 evicted, 16000 bound, 0 pipelined",
+		"TP2/block":                 "0 evicted, 512 bound, 0 pipelined",
+		"TP3/infeasible/first":      "0 evicted, 0 bound, 0 pipelined",
+		"TP3/infeasible/freed":      "0 evicted, 0 bound, 0 pipelined",
+		"TP3/infeasible/again":      "0 evicted, 0 bound, 0 pipelined",
+		"TP4/plan":                  "16 evicted, 0 bound, 16 pipelined",
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 	}
 	got := map[string]string{}

@@ -45,6 +45,8 @@ type fixture struct {
 	groups  []*v1alpha1.PodGroup
 	pods    []*v1.Pod
 	running int // number of running pods
+
+	topologies []*v1alpha1.Topology
 }
 
 // newFixture returns a fixture with equal nodes.
@@ -188,6 +190,9 @@ func (w *fixture) applyTo(c *model.Cluster) {
 	}
 	for _, n := range w.nodes {
 		c.Events().SetNode(n)
+	}
+	for _, t := range w.topologies {
+		model.TopologiesOf(c).Set(t)
 	}
 	for _, g := range w.groups {
 		c.Events().SetPodGroup(g)

@@ -51,6 +51,14 @@ func reduced(ssn *framework.Session) map[*api.JobInfo]bool {
 // addJobClass adds what possible returns for all jobs of a job class: all tasks wait, and have one signature.
 func addJobClass(ssn *framework.Session, jc *framework.JobClass, requests map[*api.QueueInfo]api.Resource) {
 	j := jc.Job()
+	if j.TopologyLevel != nil {
+		if waiting := possible(ssn, j); waiting != nil {
+			sum := requests[j.Queue]
+			sum.AddTimes(waiting, int64(jc.Count()))
+			requests[j.Queue] = sum
+		}
+		return
+	}
 	signature := j.Tasks[0].Signature
 	tasks := min(int64(len(j.Tasks)), ssn.Nodes().CapacityCount(signature))
 	if tasks < int64(j.MinMember) {
