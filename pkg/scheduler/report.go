@@ -26,6 +26,7 @@ type reporter struct {
 	queues   map[api.QueueID]queueSums
 	orders   orders // of the session that is open
 	possible possible
+	counts   topologyCounts
 }
 
 type queueSums struct {
@@ -80,6 +81,7 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 	for _, q := range ssn.Cluster().SortedQueues() {
 		r.reportQueue(ssn, q, r.orders[q], report)
 	}
+	r.counts.report(ssn, report)
 	return report
 }
 

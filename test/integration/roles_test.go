@@ -67,6 +67,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"subjectaccessreviews.authorization.k8s.io":     "create",
 		"tokenreviews.authentication.k8s.io":            "create",
 		"topologies":                                    reads,
+		"topologies/status":                             "update",
 		"volumeattachments.storage.k8s.io":              reads,
 	}
 	if diff := cmp.Diff(want, may); diff != "" {
@@ -131,10 +132,11 @@ func TestWhatUsersMayDo(t *testing.T) {
 		"an administrator of a namespace": {"admin", namespace, rights{
 			"podgroups in default": all(), "podgroups/status in default": reads}},
 		"an editor of the cluster": {"edit", "", rights{
-			"podgroups": all(), "podgroups/status": reads, "queues": reads, "queues/status": reads, "topologies": reads}},
+			"podgroups": all(), "podgroups/status": reads, "queues": reads, "queues/status": reads, "topologies": reads,
+			"topologies/status": reads}},
 		"an administrator of the cluster": {"admin", "", rights{
 			"podgroups": all(), "podgroups/status": reads, "queues": all(), "queues/status": reads,
-			"topologies": all()}},
+			"topologies": all(), "topologies/status": reads}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := strings.ReplaceAll(name, " ", "-")

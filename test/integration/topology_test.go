@@ -37,6 +37,21 @@ func within(level string) part {
 	}
 }
 
+// topologyShows waits until topology default shows its levels with the numbers of domains and nodes, and of nodes without label.
+func (h *harness) topologyShows(want string) {
+	h.t.Helper()
+	h.eventually(func() error {
+		shown, err := h.batch.SchedulingV1alpha1().Topologies().Get(h.ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got := fmt.Sprint(shown.Status); got != want {
+			return fmt.Errorf("status of the topology: %s, want %s", got, want)
+		}
+		return nil
+	})
+}
+
 // TestTopologiesAreValidated: the API server refuses topologies that contradict themselves.
 func TestTopologiesAreValidated(t *testing.T) {
 	h := newHarness(t, noControllers)
@@ -84,6 +99,7 @@ func TestTopology(t *testing.T) {
 	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
 	h.must(err)
 	h.boundNow("early-0", "early-1")
+	h.topologyShows("{[{block 2 7} {rack 3 7}] 0}")
 	h.do(gang("three", 3, pods(3, "1cpu"), within("example.com/rack")), gang("four", 4, pods(4, "1cpu"), within("rack")),
 		gang("wrong", 1, pods(1, "1cpu"), within("rak")))
 	h.boundNow("early-0", "early-1", "three-0", "three-1", "three-2")
@@ -103,6 +119,7 @@ func TestTopology(t *testing.T) {
 
 	h.stop() // the next process knows the topologies before it decides
 	h.start()
-	h.do(rackNodes("b2", "r2", 4))
+	h.do(rackNodes("b2", "r2", 4), nodes("bare-", 1, "1cpu"))
 	h.boundNow("early-0", "early-1", "four-0", "four-1", "four-2", "four-3", "three-0", "three-1", "three-2")
+	h.topologyShows("{[{block 2 11} {rack 4 11}] 1}")
 }

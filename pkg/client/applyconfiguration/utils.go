@@ -47,8 +47,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &schedulingv1alpha1.TopologyConstraintApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TopologyLevel"):
 		return &schedulingv1alpha1.TopologyLevelApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologyLevelStatus"):
+		return &schedulingv1alpha1.TopologyLevelStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TopologySpec"):
 		return &schedulingv1alpha1.TopologySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologyStatus"):
+		return &schedulingv1alpha1.TopologyStatusApplyConfiguration{}
 
 	}
 	return nil

@@ -16,6 +16,8 @@ type Report struct {
 	PodGroups []PodGroupReport
 	// Queues are all queues.
 	Queues []QueueReport
+	// Topologies are those of which other domains or nodes were counted than before.
+	Topologies []TopologyReport
 	// Pods are waiting pods with the PodScheduled condition that they should show.
 	Pods []PodReport
 }
@@ -50,6 +52,13 @@ type QueueReport struct {
 	Name   string
 	UID    types.UID
 	Status v1alpha1.QueueStatus
+}
+
+// TopologyReport is the status that a Topology should show.
+type TopologyReport struct {
+	Name   string
+	UID    types.UID
+	Status v1alpha1.TopologyStatus
 }
 
 // PodReport is the PodScheduled=False condition that a waiting pod should show, and the node where

@@ -105,6 +105,28 @@ func (w *Writers) queuePatch(want api.QueueReport) (*patch, bool) {
 	}, true
 }
 
+// topologyPatch compares a Topology with its report. New numbers are written after countsInterval.
+func (w *Writers) topologyPatch(want api.TopologyReport) (*patch, bool) {
+	shown := w.Topologies.Topology(want.Name)
+	if shown == nil || shown.UID != want.UID {
+		return nil, false
+	}
+	next := shown.DeepCopy()
+	next.Status = *want.Status.DeepCopy()
+	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
+		return nil, true
+	}
+	return &patch{
+		object:      klog.KObj(shown),
+		base:        shown.ResourceVersion,
+		minInterval: countsInterval,
+		send: func(ctx context.Context) (string, error) {
+			written, err := w.Batch.SchedulingV1alpha1().Topologies().UpdateStatus(ctx, next, metav1.UpdateOptions{})
+			return versionOf(written, err), err
+		},
+	}, true
+}
+
 // podPatch compares the PodScheduled condition and the nominated node of a pending pod with its report.
 func (w *Writers) podPatch(want api.PodReport) (*patch, bool) {
 	shown, err := w.Pods.Pods(want.Namespace).Get(want.Name)

@@ -121,6 +121,8 @@ func describe(object runtime.Object) string {
 		return line
 	case *v1alpha1.Queue:
 		return fmt.Sprintf("queue %s: %d pending", o.Name, o.Status.Groups.Pending)
+	case *v1alpha1.Topology:
+		return fmt.Sprintf("topology %s: %d levels, %d unlabelled", o.Name, len(o.Status.Levels), o.Status.UnlabelledNodes)
 	case *v1.Pod:
 		for _, c := range o.Status.Conditions {
 			if c.Type == v1.PodScheduled {
