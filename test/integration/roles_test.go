@@ -112,7 +112,10 @@ func (h *harness) doEverything() rights {
 		low: Running Scheduled; 11 running`, "")
 	h.do(gang("confined", 1, pods(1, "1cpu"), within("rack"))) // needs topologies to be read
 	h.waitNow("TopologyNotFound", "no topology exists", "confined-0")
-	_, err := metrics.read(h)
+	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
+	h.must(err)
+	h.topologyShows("{[{block 0 0} {rack 0 0}] 3}")
+	_, err = metrics.read(h)
 	h.must(err)
 	h.stop()
 	return listener.received()
