@@ -159,6 +159,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		Succeeded:  j.Count(api.Succeeded),
 		Failed:     j.Count(api.Failed),
 		Started:    j.Started,
+		Topology:   occupiedDomains(j),
 	}
 	switch outcome, failed := ssn.Outcome(j), failedBinds(j); {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():

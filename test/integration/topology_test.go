@@ -117,6 +117,14 @@ func TestTopology(t *testing.T) {
 		}
 	}
 
+	h.eventually(func() error {
+		three, err := h.batch.SchedulingV1alpha1().PodGroups(namespace).Get(h.ctx, "three", metav1.GetOptions{})
+		if got := fmt.Sprint(three.Status.Topology); err == nil && got != "[{rack [b1/r2] 0}]" {
+			return fmt.Errorf("status.topology of PodGroup three: %s", got)
+		}
+		return err
+	})
+
 	h.stop() // the next process knows the topologies before it decides
 	h.start()
 	h.do(rackNodes("b2", "r2", 4), nodes("bare-", 1, "1cpu"))

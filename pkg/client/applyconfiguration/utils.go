@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=scheduling.batch-scheduler.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("OccupiedDomains"):
+		return &schedulingv1alpha1.OccupiedDomainsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodGroup"):
 		return &schedulingv1alpha1.PodGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodGroupSpec"):

@@ -37,6 +37,9 @@ type PodGroupReport struct {
 	Started int64
 	Start   StartEstimate
 
+	// Topology are the domains where it has nodes; empty without a topology constraint.
+	Topology OccupiedDomains
+
 	// Scheduled, Reason and Message are the condition PodGroupScheduled. An empty reason leaves
 	// the condition as it is.
 	Scheduled bool

@@ -46,6 +46,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 	}
 	w.evicted.apply(&next.Status, &want, w.Clock.Now())
 	setStartTimes(&next.Status, &want, w.Clock.Now())
+	next.Status.Topology = want.Topology.Status()
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
@@ -64,7 +65,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 	switch {
 	case shown.Status.Phase != next.Status.Phase || !equalButNumbers(before, after) || !equalEvictions(shown, next):
 		p.minInterval = 0
-	case equalCounts(&shown.Status, &next.Status):
+	case equalCounts(&shown.Status, &next.Status) && equality.Semantic.DeepEqual(shown.Status.Topology, next.Status.Topology):
 		p.minInterval = messageInterval
 	}
 	if after != nil && after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) {
