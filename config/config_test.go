@@ -68,7 +68,7 @@ func TestTheSchedulerWritesNothingElse(t *testing.T) {
 		"update queues/status",
 		"update resourceclaims",
 		"update resourceclaims/binding",
-		"update resourceclaims/status",
+		"update resourceclaims/status", "update topologies/status",
 	}
 	var got []string
 	for _, rule := range schedulerRules(t) {

@@ -26,6 +26,7 @@ type reporter struct {
 	queues   map[api.QueueID]queueSums
 	orders   orders // of the session that is open
 	possible possible
+	counts   topologyCounts
 }
 
 type queueSums struct {
@@ -80,6 +81,7 @@ func (r *reporter) report(ssn *framework.Session, changed []*api.JobInfo) *api.R
 	for _, q := range ssn.Cluster().SortedQueues() {
 		r.reportQueue(ssn, q, r.orders[q], report)
 	}
+	r.counts.report(ssn, report)
 	return report
 }
 
@@ -157,6 +159,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 		Succeeded:  j.Count(api.Succeeded),
 		Failed:     j.Count(api.Failed),
 		Started:    j.Started,
+		Topology:   occupiedDomains(j),
 	}
 	switch outcome, failed := ssn.Outcome(j), failedBinds(j); {
 	case g.Phase == v1alpha1.PodGroupRunning, g.Phase == v1alpha1.PodGroupFinished && j.Ready():

@@ -67,6 +67,7 @@ func TestWhatTheSchedulerMayDo(t *testing.T) {
 		"subjectaccessreviews.authorization.k8s.io":     "create",
 		"tokenreviews.authentication.k8s.io":            "create",
 		"topologies":                                    reads,
+		"topologies/status":                             "update",
 		"volumeattachments.storage.k8s.io":              reads,
 	}
 	if diff := cmp.Diff(want, may); diff != "" {
@@ -111,7 +112,10 @@ func (h *harness) doEverything() rights {
 		low: Running Scheduled; 11 running`, "")
 	h.do(gang("confined", 1, pods(1, "1cpu"), within("rack"))) // needs topologies to be read
 	h.waitNow("TopologyNotFound", "no topology exists", "confined-0")
-	_, err := metrics.read(h)
+	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
+	h.must(err)
+	h.topologyShows("{[{block 0 0} {rack 0 0}] 3}")
+	_, err = metrics.read(h)
 	h.must(err)
 	h.stop()
 	return listener.received()
@@ -131,10 +135,11 @@ func TestWhatUsersMayDo(t *testing.T) {
 		"an administrator of a namespace": {"admin", namespace, rights{
 			"podgroups in default": all(), "podgroups/status in default": reads}},
 		"an editor of the cluster": {"edit", "", rights{
-			"podgroups": all(), "podgroups/status": reads, "queues": reads, "queues/status": reads, "topologies": reads}},
+			"podgroups": all(), "podgroups/status": reads, "queues": reads, "queues/status": reads, "topologies": reads,
+			"topologies/status": reads}},
 		"an administrator of the cluster": {"admin", "", rights{
 			"podgroups": all(), "podgroups/status": reads, "queues": all(), "queues/status": reads,
-			"topologies": all()}},
+			"topologies": all(), "topologies/status": reads}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := strings.ReplaceAll(name, " ", "-")

@@ -42,6 +42,21 @@ func within(level string) part {
 	}
 }
 
+// topologyShows waits until topology default shows its levels with the numbers of domains and nodes, and of nodes without label.
+func (h *harness) topologyShows(want string) {
+	h.t.Helper()
+	h.eventually(func() error {
+		shown, err := h.batch.SchedulingV1alpha1().Topologies().Get(h.ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got := fmt.Sprint(shown.Status); got != want {
+			return fmt.Errorf("status of the topology: %s, want %s", got, want)
+		}
+		return nil
+	})
+}
+
 // TestTopologiesAreValidated: the API server refuses topologies that contradict themselves.
 func TestTopologiesAreValidated(t *testing.T) {
 	h := newHarness(t, noControllers)
@@ -89,6 +104,7 @@ func TestTopology(t *testing.T) {
 	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
 	h.must(err)
 	h.boundNow("early-0", "early-1")
+	h.topologyShows("{[{block 2 7} {rack 3 7}] 0}")
 	h.do(gang("three", 3, pods(3, "1cpu"), within("example.com/rack")), gang("four", 4, pods(4, "1cpu"), within("rack")),
 		gang("wrong", 1, pods(1, "1cpu"), within("rak")))
 	h.boundNow("early-0", "early-1", "three-0", "three-1", "three-2")
@@ -106,10 +122,19 @@ func TestTopology(t *testing.T) {
 		}
 	}
 
+	h.eventually(func() error {
+		three, err := h.batch.SchedulingV1alpha1().PodGroups(namespace).Get(h.ctx, "three", metav1.GetOptions{})
+		if got := fmt.Sprint(three.Status.Topology); err == nil && got != "[{rack [b1/r2] 0}]" {
+			return fmt.Errorf("status.topology of PodGroup three: %s", got)
+		}
+		return err
+	})
+
 	h.stop() // the next process knows the topologies before it decides
 	h.start()
-	h.do(rackNodes("b2", "r2", 4))
+	h.do(rackNodes("b2", "r2", 4), nodes("bare-", 1, "1cpu"))
 	h.boundNow("early-0", "early-1", "four-0", "four-1", "four-2", "four-3", "three-0", "three-1", "three-2")
+	h.topologyShows("{[{block 2 11} {rack 4 11}] 1}")
 }
 
 // TestTopologyOfSubGroups: of the blocks of KEP-6012's example, only one has a rack for each of two subgroups (TO6), and

@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=scheduling.batch-scheduler.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("OccupiedDomains"):
+		return &schedulingv1alpha1.OccupiedDomainsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodGroup"):
 		return &schedulingv1alpha1.PodGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodGroupSpec"):
@@ -49,8 +51,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &schedulingv1alpha1.TopologyConstraintApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TopologyLevel"):
 		return &schedulingv1alpha1.TopologyLevelApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologyLevelStatus"):
+		return &schedulingv1alpha1.TopologyLevelStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TopologySpec"):
 		return &schedulingv1alpha1.TopologySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologyStatus"):
+		return &schedulingv1alpha1.TopologyStatusApplyConfiguration{}
 
 	}
 	return nil

@@ -16,6 +16,8 @@ type Report struct {
 	PodGroups []PodGroupReport
 	// Queues are all queues.
 	Queues []QueueReport
+	// Topologies are those of which other domains or nodes were counted than before.
+	Topologies []TopologyReport
 	// Pods are waiting pods with the PodScheduled condition that they should show.
 	Pods []PodReport
 }
@@ -35,6 +37,9 @@ type PodGroupReport struct {
 	Started int64
 	Start   StartEstimate
 
+	// Topology are the domains where it has nodes; empty without a topology constraint.
+	Topology OccupiedDomains
+
 	// Scheduled, Reason and Message are the condition PodGroupScheduled. An empty reason leaves
 	// the condition as it is.
 	Scheduled bool
@@ -50,6 +55,13 @@ type QueueReport struct {
 	Name   string
 	UID    types.UID
 	Status v1alpha1.QueueStatus
+}
+
+// TopologyReport is the status that a Topology should show.
+type TopologyReport struct {
+	Name   string
+	UID    types.UID
+	Status v1alpha1.TopologyStatus
 }
 
 // PodReport is the PodScheduled=False condition that a waiting pod should show, and the node where

@@ -6,7 +6,17 @@ package api
 import (
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// Topology is a topology that the API server shows.
+type Topology struct {
+	Name string
+	UID  types.UID
+	// Levels are its levels, the widest first. The slice does not change.
+	Levels []*TopologyLevel
+}
 
 // TopologyLevel is a level of a topology. Nodes that have equal values of all its labels are one domain of it. A node
 // that lacks one of the labels, or has an empty value, is in no domain.

@@ -72,6 +72,8 @@ type JobTable interface {
 	CountWaiting() int
 	// CountConstrained returns the number of jobs whose groups have a topology constraint.
 	CountConstrained() int
+	// Topologies returns the topologies by name. There are none until a group has had a topology constraint.
+	Topologies() []Topology
 }
 
 // Generations count changes of the model, each of one kind. Equal numbers mean that nothing of the kind changed.

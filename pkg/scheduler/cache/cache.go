@@ -171,7 +171,8 @@ func (c *Cache) wireEffects() {
 	c.recorder = events.New(events.Options{SchedulerName: o.SchedulerNames[0], Kube: o.Kube, Yield: yield, Clock: o.Clock, Log: o.Log})
 	c.statuses = status.New(status.Options{
 		Kube: o.Kube, Batch: o.Batch, Dynamic: o.Dynamic, OtherGroups: c.groups,
-		PodGroups: batch.PodGroups().Lister(), Queues: batch.Queues().Lister(), Pods: o.Informers.Core().V1().Pods().Lister(),
+		PodGroups: batch.PodGroups().Lister(), Queues: batch.Queues().Lister(), Topologies: c.topologies,
+		Pods:   o.Informers.Core().V1().Pods().Lister(),
 		Events: c.recorder, Yield: c.yieldToAll, Clock: o.Clock, Log: o.Log,
 	})
 	c.evictor = evict.New(evict.Options{

@@ -71,8 +71,27 @@ func (f *topologyFeed) need() {
 	}
 }
 
+// Topology implements status.Topologies.
+func (f *topologyFeed) Topology(name string) *v1alpha1.Topology {
+	if f.watcher == nil {
+		return nil
+	}
+	_, feed := f.watcher.Find(topologyKindName)
+	if feed == nil {
+		return nil
+	}
+	object, found := feed.Get("", name)
+	topology, ok := object.(*v1alpha1.Topology)
+	if !found || !ok {
+		return nil
+	}
+	return topology
+}
+
+const topologyKindName = "Topology"
+
 func topologyKinds() []*kindwatch.Kind {
-	return []*kindwatch.Kind{{Name: "Topology", Versions: []kindwatch.Version{{
+	return []*kindwatch.Kind{{Name: topologyKindName, Versions: []kindwatch.Version{{
 		Resource: v1alpha1.SchemeGroupVersion.WithResource("topologies"), Read: readTopology,
 	}}}}
 }
@@ -95,5 +114,6 @@ func topologyKind() *kind[*v1alpha1.Topology] {
 		wakes: func(before, after *v1alpha1.Topology) bool {
 			return before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
+		observe: func(c *Cache, t *v1alpha1.Topology, deleted bool) { c.statuses.ObserveTopology(t.UID, deleted) },
 	}
 }

@@ -343,6 +343,9 @@ func (jt *jobTable) CountWaiting() int { return len(jt.waiting.created) }
 // CountConstrained implements api.JobTable.
 func (jt *jobTable) CountConstrained() int { return len(jt.topologies.constrained) }
 
+// Topologies implements api.JobTable.
+func (jt *jobTable) Topologies() []api.Topology { return jt.topologies.list() }
+
 func (jt *jobTable) sorted() []*api.JobInfo {
 	jobs := make([]*api.JobInfo, 0, len(jt.byID))
 	for _, j := range jt.byID {

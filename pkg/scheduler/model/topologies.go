@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -16,12 +18,25 @@ import (
 // topologyTable holds the topologies, and the jobs whose groups have a constraint.
 type topologyTable struct {
 	byName      map[string][]*api.TopologyLevel // the levels of each, the widest first
+	uids        map[string]types.UID
 	constrained map[api.JobID]*api.JobInfo
 	wanted      bool // by a plugin
 }
 
 func newTopologyTable() topologyTable {
-	return topologyTable{byName: map[string][]*api.TopologyLevel{}, constrained: map[api.JobID]*api.JobInfo{}}
+	return topologyTable{byName: map[string][]*api.TopologyLevel{}, uids: map[string]types.UID{}, constrained: map[api.JobID]*api.JobInfo{}}
+}
+
+// list returns the topologies by name; nil without topologies.
+func (tt *topologyTable) list() []api.Topology {
+	if len(tt.byName) == 0 {
+		return nil
+	}
+	list := make([]api.Topology, 0, len(tt.byName))
+	for _, name := range slices.Sorted(maps.Keys(tt.byName)) {
+		list = append(list, api.Topology{Name: name, UID: tt.uids[name], Levels: tt.byName[name]})
+	}
+	return list
 }
 
 // Topologies are the events about topologies.
@@ -33,6 +48,7 @@ func TopologiesOf(c *Cluster) Topologies { return Topologies{c} }
 // Set adds or updates a topology. Gangs that run stay where they are.
 func (t Topologies) Set(topology *v1alpha1.Topology) {
 	jobs := &t.c.jobs
+	jobs.topologies.uids[topology.Name] = topology.UID
 	before, now := jobs.topologies.byName[topology.Name], levelsOf(topology)
 	if before != nil && slices.EqualFunc(before, now, equalLevels) {
 		return
@@ -51,6 +67,7 @@ func (t Topologies) Delete(name string) {
 	jobs := &t.c.jobs
 	if _, known := jobs.topologies.byName[name]; known {
 		delete(jobs.topologies.byName, name)
+		delete(jobs.topologies.uids, name)
 		t.changed()
 	}
 }

@@ -202,7 +202,36 @@ type PodGroupStatus struct {
 	// it waits for. It is absent if one of them has no limit.
 	// +optional
 	LatestStartTime *metav1.Time `json:"latestStartTime,omitempty"`
+
+	// topology has the domains where pods of the PodGroup have nodes, for the levels that spec.topologyConstraint requires
+	// and prefers, the wider one first. Nodes that are in no domain of a level are left out. It is absent while no pod has a
+	// node.
+	// +optional
+	// +listType=map
+	// +listMapKey=level
+	// +kubebuilder:validation:MaxItems=2
+	Topology []OccupiedDomains `json:"topology,omitempty"`
 }
+
+// OccupiedDomains are the domains of a topology level where pods of a PodGroup have nodes.
+type OccupiedDomains struct {
+	// level is the name of the level, or its node label if it has none.
+	Level string `json:"level"`
+
+	// domains are the names of the domains, sorted: the values of the node labels of the wider levels and of this one, with
+	// slashes between them. At most 16 are listed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Domains []string `json:"domains,omitempty"`
+
+	// more is the number of domains that are not listed.
+	// +optional
+	More int32 `json:"more,omitempty"`
+}
+
+// MaxOccupiedDomains is how many domains of a level status.topology lists at most.
+const MaxOccupiedDomains = 16
 
 // MaxUnschedulablePlugins is how many plugins status.unschedulablePlugins lists at most.
 const MaxUnschedulablePlugins = 8

@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,path=topologies
 // +kubebuilder:printcolumn:name="Levels",type=string,JSONPath=`.spec.levels[*].nodeLabel`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -21,6 +22,8 @@ type Topology struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec TopologySpec `json:"spec"`
+	// +optional
+	Status TopologyStatus `json:"status,omitempty"`
 }
 
 // TopologySpec defines the levels of the topology.
@@ -51,6 +54,32 @@ type TopologyLevel struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="must be the key of a node label, such as topology.kubernetes.io/zone"
 	NodeLabel string `json:"nodeLabel"`
+}
+
+// TopologyStatus is what the scheduler finds of a topology on the nodes. The scheduler writes it from the first PodGroup with a
+// topologyConstraint on.
+type TopologyStatus struct {
+	// levels are the levels of spec.levels, in the same order.
+	// +optional
+	// +listType=atomic
+	Levels []TopologyLevelStatus `json:"levels,omitempty"`
+
+	// unlabelledNodes is the number of nodes that are in no domain of any level, because they lack the label of the widest
+	// one. Nodes that lack the label of a narrower level only are missing in the nodes of that level.
+	// +optional
+	UnlabelledNodes int32 `json:"unlabelledNodes"`
+}
+
+// TopologyLevelStatus is what there is of a level.
+type TopologyLevelStatus struct {
+	// name is the name of the level, or its node label if it has none.
+	Name string `json:"name"`
+
+	// domains is the number of domains.
+	Domains int32 `json:"domains"`
+
+	// nodes is the number of nodes that are in a domain of the level.
+	Nodes int32 `json:"nodes"`
 }
 
 // TopologyConstraint says in how many domains of a Topology the pods of a PodGroup run.

@@ -46,6 +46,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 	}
 	w.evicted.apply(&next.Status, &want, w.Clock.Now())
 	setStartTimes(&next.Status, &want, w.Clock.Now())
+	next.Status.Topology = want.Topology.Status()
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
@@ -64,7 +65,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 	switch {
 	case shown.Status.Phase != next.Status.Phase || !equalButNumbers(before, after) || !equalEvictions(shown, next):
 		p.minInterval = 0
-	case equalCounts(&shown.Status, &next.Status):
+	case equalCounts(&shown.Status, &next.Status) && equality.Semantic.DeepEqual(shown.Status.Topology, next.Status.Topology):
 		p.minInterval = messageInterval
 	}
 	if after != nil && after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) {
@@ -100,6 +101,28 @@ func (w *Writers) queuePatch(want api.QueueReport) (*patch, bool) {
 		minInterval: countsInterval,
 		send: func(ctx context.Context) (string, error) {
 			written, err := w.Batch.SchedulingV1alpha1().Queues().UpdateStatus(ctx, next, metav1.UpdateOptions{})
+			return versionOf(written, err), err
+		},
+	}, true
+}
+
+// topologyPatch compares a Topology with its report. New numbers are written after countsInterval.
+func (w *Writers) topologyPatch(want api.TopologyReport) (*patch, bool) {
+	shown := w.Topologies.Topology(want.Name)
+	if shown == nil || shown.UID != want.UID {
+		return nil, false
+	}
+	next := shown.DeepCopy()
+	next.Status = *want.Status.DeepCopy()
+	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
+		return nil, true
+	}
+	return &patch{
+		object:      klog.KObj(shown),
+		base:        shown.ResourceVersion,
+		minInterval: countsInterval,
+		send: func(ctx context.Context) (string, error) {
+			written, err := w.Batch.SchedulingV1alpha1().Topologies().UpdateStatus(ctx, next, metav1.UpdateOptions{})
 			return versionOf(written, err), err
 		},
 	}, true

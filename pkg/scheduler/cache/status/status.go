@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The batch-scheduler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status writes the status of PodGroups, Queues and pending pods.
+// Package status writes the status of PodGroups, Queues, Topologies and pending pods.
 //
 // A cycle publishes the desired status of objects; the watch delivers the observed one. Each resource has a
 // writer that compares both and writes the difference; see writer for the order of its checks. A
@@ -23,6 +23,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
 	batchlisters "github.com/batch-scheduler/batch-scheduler/pkg/client/listers/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -34,6 +35,12 @@ type EventSink interface {
 	NotScheduled(g *api.Group, reason, message string)
 }
 
+// Topologies are the Topologies that the scheduler reads.
+type Topologies interface {
+	// Topology returns the topology with a name, or nil.
+	Topology(name string) *v1alpha1.Topology
+}
+
 // Options are the parts of Writers. All are required, except for Dynamic and OtherGroups if no other APIs are read.
 type Options struct {
 	Kube    kubernetes.Interface
@@ -43,6 +50,7 @@ type Options struct {
 	PodGroups   batchlisters.PodGroupLister
 	OtherGroups OtherGroups
 	Queues      batchlisters.QueueLister
+	Topologies  Topologies
 	Pods        corelisters.PodLister
 
 	Events EventSink
@@ -56,11 +64,12 @@ type Options struct {
 // from any goroutine.
 type Writers struct {
 	Options
-	podGroups *writer[api.PodGroupReport]
-	others    *writer[api.PodGroupReport] // of other APIs
-	queues    *writer[api.QueueReport]
-	pods      *writer[api.PodReport]
-	evicted   evictions
+	podGroups  *writer[api.PodGroupReport]
+	others     *writer[api.PodGroupReport] // of other APIs
+	queues     *writer[api.QueueReport]
+	topologies *writer[api.TopologyReport]
+	pods       *writer[api.PodReport]
+	evicted    evictions
 }
 
 // New returns writers that write nothing before Run.
@@ -82,6 +91,11 @@ func New(o Options) *Writers {
 		equal:    equalQueueReports, patch: w.queuePatch,
 		reason: func(api.QueueReport) string { return "" },
 	})
+	w.topologies = newWriter(o, &writer[api.TopologyReport]{
+		resource: "topologies/status",
+		equal:    equalTopologyReports, patch: w.topologyPatch,
+		reason: func(api.TopologyReport) string { return "" },
+	})
 	w.pods = newWriter(o, &writer[api.PodReport]{
 		resource: "pods/status",
 		equal:    equalValues[api.PodReport], patch: w.podPatch,
@@ -102,6 +116,8 @@ func equalValues[W comparable](a, b W) bool { return a == b }
 
 func equalQueueReports(a, b api.QueueReport) bool { return equality.Semantic.DeepEqual(a, b) }
 
+func equalTopologyReports(a, b api.TopologyReport) bool { return equality.Semantic.DeepEqual(a, b) }
+
 // Publish sets the desired status of the objects in a report.
 func (w *Writers) Publish(report *api.Report) {
 	w.evicted.observe(report.PodGroups, w.Clock.Now())
@@ -114,6 +130,9 @@ func (w *Writers) Publish(report *api.Report) {
 	}
 	for _, q := range report.Queues {
 		w.queues.set(q.UID, q)
+	}
+	for _, t := range report.Topologies {
+		w.topologies.set(t.UID, t)
 	}
 	for _, p := range report.Pods {
 		w.pods.set(p.UID, p)
@@ -134,6 +153,9 @@ func (w *Writers) ObserveOtherGroup(uid types.UID, deleted bool) { w.others.obse
 // ObserveQueue is called when the watch shows a Queue, or its deletion.
 func (w *Writers) ObserveQueue(uid types.UID, deleted bool) { w.queues.observe(uid, deleted) }
 
+// ObserveTopology is called when the watch shows a Topology, or its deletion.
+func (w *Writers) ObserveTopology(uid types.UID, deleted bool) { w.topologies.observe(uid, deleted) }
+
 // ObservePod is called when the watch shows a pod, or its deletion.
 func (w *Writers) ObservePod(pod *v1.Pod, deleted bool) {
 	w.pods.observe(pod.UID, deleted || !pending(pod))
@@ -145,7 +167,7 @@ func (w *Writers) ForgetPod(uid types.UID) { w.pods.forget(uid) }
 // Run writes until ctx is done.
 func (w *Writers) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context){w.podGroups.run, w.others.run, w.queues.run, w.pods.run} {
+	for _, run := range []func(context.Context){w.podGroups.run, w.others.run, w.queues.run, w.topologies.run, w.pods.run} {
 		running.Go(func() { run(ctx) })
 	}
 	running.Wait()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/informers/externalversions"
+	batchlisters "github.com/batch-scheduler/batch-scheduler/pkg/client/listers/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/cache/events"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/schedtest/fakecluster"
@@ -45,7 +47,9 @@ type harness struct {
 func run(t *testing.T, test func(*harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := fakecluster.New(t, fakecluster.Objects(fakecluster.Gang("g", 1))...)
+		c := fakecluster.New(t, append(fakecluster.Objects(fakecluster.Gang("g", 1)), &v1alpha1.Topology{
+			ObjectMeta: metav1.ObjectMeta{Name: "racks", UID: "topology-racks"},
+		})...)
 		kube, batch := informers.NewSharedInformerFactory(c.Kube, 0), externalversions.NewSharedInformerFactory(c.Batch, 0)
 		log := testr.NewWithOptions(t, testr.Options{Verbosity: 1})
 		recorder := events.New(events.Options{
@@ -54,13 +58,15 @@ func run(t *testing.T, test func(*harness)) {
 		f := &harness{APIServer: c, Writers: New(Options{
 			Kube: c.Kube, Batch: c.Batch,
 			PodGroups: batch.Scheduling().V1alpha1().PodGroups().Lister(), Queues: batch.Scheduling().V1alpha1().Queues().Lister(),
-			Pods:   kube.Core().V1().Pods().Lister(),
-			Events: recorder, Yield: noBinds, Clock: clock.RealClock{}, Log: log,
+			Topologies: topologyLister{batch.Scheduling().V1alpha1().Topologies().Lister()},
+			Pods:       kube.Core().V1().Pods().Lister(),
+			Events:     recorder, Yield: noBinds, Clock: clock.RealClock{}, Log: log,
 		})}
 		f.setDebounce(0) // most tests are about other times
 		f.observe(t, kube.Core().V1().Pods().Informer())
 		f.observe(t, batch.Scheduling().V1alpha1().PodGroups().Informer())
 		f.observe(t, batch.Scheduling().V1alpha1().Queues().Informer())
+		f.observe(t, batch.Scheduling().V1alpha1().Topologies().Informer())
 		ctx, stop := context.WithCancel(t.Context())
 		kube.StartWithContext(ctx)
 		batch.StartWithContext(ctx)
@@ -90,6 +96,8 @@ func (f *harness) observe(t *testing.T, informer toolscache.SharedIndexInformer)
 			f.ObservePodGroup(o.UID, deleted)
 		case *v1alpha1.Queue:
 			f.ObserveQueue(o.UID, deleted)
+		case *v1alpha1.Topology:
+			f.ObserveTopology(o.UID, deleted)
 		}
 	}
 	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -136,6 +144,25 @@ func queueReport(pending int32) *api.Report {
 	return &api.Report{Queues: []api.QueueReport{{
 		Name: "default", UID: "queue-default", Status: v1alpha1.QueueStatus{Groups: v1alpha1.QueueGroups{Pending: pending}},
 	}}}
+}
+
+// topologyLister reads topologies as the cache does.
+type topologyLister struct {
+	batchlisters.TopologyLister
+}
+
+func (l topologyLister) Topology(name string) *v1alpha1.Topology {
+	topology, err := l.Get(name)
+	if err != nil {
+		return nil
+	}
+	return topology
+}
+
+func topologyReport(uid types.UID, unlabelled int32) *api.Report {
+	return &api.Report{Topologies: []api.TopologyReport{{Name: "racks", UID: uid, Status: v1alpha1.TopologyStatus{
+		Levels: []v1alpha1.TopologyLevelStatus{{Name: "rack", Domains: 2, Nodes: 8}}, UnlabelledNodes: unlabelled,
+	}}}}
 }
 
 // TestWrites publishes reports and compares what is written, and when. PodGroup g has one pod.
@@ -226,6 +253,18 @@ func TestWrites(t *testing.T) {
 				600 * time.Millisecond: publish(queueReport(2)),
 			},
 			want: []string{"0s queue default: 1 pending", "2s queue default: 2 pending"},
+		},
+		"a Topology is written on change": {
+			steps: map[time.Duration]func(*harness){
+				0:                      publish(topologyReport("topology-racks", 1)),
+				300 * time.Millisecond: publish(topologyReport("topology-racks", 1)),
+				600 * time.Millisecond: publish(topologyReport("topology-racks", 2)),
+			},
+			want: []string{"0s topology racks: 1 levels, 1 unlabelled", "2s topology racks: 1 levels, 2 unlabelled"},
+		},
+		"a Topology that was created again is not written": {
+			steps: map[time.Duration]func(*harness){0: publish(topologyReport("topology-before", 1))},
+			want:  []string{},
 		},
 		"a condition that another client overwrites is written again": {
 			steps: map[time.Duration]func(*harness){

@@ -118,9 +118,14 @@ func describe(object runtime.Object) string {
 		if c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionPodGroupScheduled); c != nil {
 			line += fmt.Sprintf(", %s %s: %s", c.Status, c.Reason, c.Message)
 		}
+		for _, level := range o.Status.Topology {
+			line += fmt.Sprintf(", in %s %v", level.Level, level.Domains)
+		}
 		return line
 	case *v1alpha1.Queue:
 		return fmt.Sprintf("queue %s: %d pending", o.Name, o.Status.Groups.Pending)
+	case *v1alpha1.Topology:
+		return fmt.Sprintf("topology %s: %d levels, %d unlabelled", o.Name, len(o.Status.Levels), o.Status.UnlabelledNodes)
 	case *v1.Pod:
 		for _, c := range o.Status.Conditions {
 			if c.Type == v1.PodScheduled {

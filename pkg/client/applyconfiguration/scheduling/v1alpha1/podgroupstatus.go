@@ -44,6 +44,10 @@ type PodGroupStatusApplyConfiguration struct {
 	// latestStartTime is when the scheduler starts the PodGroup at the latest, by the limits of the run times of those that
 	// it waits for. It is absent if one of them has no limit.
 	LatestStartTime *metav1.Time `json:"latestStartTime,omitempty"`
+	// topology has the domains where pods of the PodGroup have nodes, for the levels that spec.topologyConstraint requires
+	// and prefers, the wider one first. Nodes that are in no domain of a level are left out. It is absent while no pod has a
+	// node.
+	Topology []OccupiedDomainsApplyConfiguration `json:"topology,omitempty"`
 }
 
 // PodGroupStatusApplyConfiguration constructs a declarative configuration of the PodGroupStatus type for use with
@@ -136,5 +140,18 @@ func (b *PodGroupStatusApplyConfiguration) WithEstimatedStartTime(value metav1.T
 // If called multiple times, the LatestStartTime field is set to the value of the last call.
 func (b *PodGroupStatusApplyConfiguration) WithLatestStartTime(value metav1.Time) *PodGroupStatusApplyConfiguration {
 	b.LatestStartTime = &value
+	return b
+}
+
+// WithTopology adds the given value to the Topology field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Topology field.
+func (b *PodGroupStatusApplyConfiguration) WithTopology(values ...*OccupiedDomainsApplyConfiguration) *PodGroupStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTopology")
+		}
+		b.Topology = append(b.Topology, *values[i])
+	}
 	return b
 }

@@ -19,7 +19,8 @@ import (
 type TopologyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	Spec                             *TopologySpecApplyConfiguration `json:"spec,omitempty"`
+	Spec                             *TopologySpecApplyConfiguration   `json:"spec,omitempty"`
+	Status                           *TopologyStatusApplyConfiguration `json:"status,omitempty"`
 }
 
 // Topology constructs a declarative configuration of the Topology type for use with
@@ -197,6 +198,14 @@ func (b *TopologyApplyConfiguration) ensureObjectMetaApplyConfigurationExists() 
 // If called multiple times, the Spec field is set to the value of the last call.
 func (b *TopologyApplyConfiguration) WithSpec(value *TopologySpecApplyConfiguration) *TopologyApplyConfiguration {
 	b.Spec = value
+	return b
+}
+
+// WithStatus sets the Status field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Status field is set to the value of the last call.
+func (b *TopologyApplyConfiguration) WithStatus(value *TopologyStatusApplyConfiguration) *TopologyApplyConfiguration {
+	b.Status = value
 	return b
 }
 

@@ -89,7 +89,7 @@ func (f *Feed) Synced() bool { return toolscache.IsDone(f.synced) }
 
 // Get returns an object as Version.Read has converted it; false if it is not known.
 func (f *Feed) Get(namespace, name string) (metav1.Object, bool) {
-	obj, found, err := f.informer.GetStore().GetByKey(namespace + "/" + name)
+	obj, found, err := f.informer.GetStore().GetByKey(toolscache.NewObjectName(namespace, name).String())
 	if err != nil || !found {
 		return nil, false
 	}

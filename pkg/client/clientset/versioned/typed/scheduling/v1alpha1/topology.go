@@ -27,6 +27,8 @@ type TopologiesGetter interface {
 type TopologyInterface interface {
 	Create(ctx context.Context, topology *schedulingv1alpha1.Topology, opts v1.CreateOptions) (*schedulingv1alpha1.Topology, error)
 	Update(ctx context.Context, topology *schedulingv1alpha1.Topology, opts v1.UpdateOptions) (*schedulingv1alpha1.Topology, error)
+	// Add a +genclient:noStatus comment above the type to avoid generating UpdateStatus().
+	UpdateStatus(ctx context.Context, topology *schedulingv1alpha1.Topology, opts v1.UpdateOptions) (*schedulingv1alpha1.Topology, error)
 	Delete(ctx context.Context, name string, opts v1.DeleteOptions) error
 	DeleteCollection(ctx context.Context, opts v1.DeleteOptions, listOpts v1.ListOptions) error
 	Get(ctx context.Context, name string, opts v1.GetOptions) (*schedulingv1alpha1.Topology, error)
@@ -34,6 +36,8 @@ type TopologyInterface interface {
 	Watch(ctx context.Context, opts v1.ListOptions) (watch.Interface, error)
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts v1.PatchOptions, subresources ...string) (result *schedulingv1alpha1.Topology, err error)
 	Apply(ctx context.Context, topology *applyconfigurationschedulingv1alpha1.TopologyApplyConfiguration, opts v1.ApplyOptions) (result *schedulingv1alpha1.Topology, err error)
+	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
+	ApplyStatus(ctx context.Context, topology *applyconfigurationschedulingv1alpha1.TopologyApplyConfiguration, opts v1.ApplyOptions) (result *schedulingv1alpha1.Topology, err error)
 	TopologyExpansion
 }
 
