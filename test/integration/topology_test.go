@@ -196,11 +196,11 @@ tiers:
 - plugins: [{name: nodeorder, arguments: {topologypacking.weight: 10}}]
 `))
 	h.eventually(func() error {
-		log, err := os.ReadFile(h.scheduler.Log)
-		if err == nil && !bytes.Contains(log, []byte(`"Watch started" logger="cache.topologies"`)) {
-			err = errors.New("the scheduler does not watch topologies")
+		log, failed := os.ReadFile(h.scheduler.Log)
+		if failed == nil && !bytes.Contains(log, []byte(`"Watch started" logger="cache.topologies"`)) {
+			failed = errors.New("the scheduler does not watch topologies")
 		}
-		return err
+		return failed
 	})
 	h.do(gang("first", 1, pods(1, "1cpu", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"example.com/rack": "r2"} })))
 	h.boundNow("first-0")

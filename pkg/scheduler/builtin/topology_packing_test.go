@@ -92,7 +92,7 @@ func TestTopologyPackingScores(t *testing.T) {
 // once.
 func TestUnknownTopologyIsLogged(t *testing.T) {
 	log := recorder{}
-	c := New(t, BuiltIn(t), racks(Node("n1", "1cpu")), policyOf(`topologypacking.weight: "1", topologypacking.topology: defualt`), WithLog(log.logger()))
+	c := New(t, BuiltIn(t), racks(Node("n1", "1cpu")), policyOf(`topologypacking.weight: "1", topologypacking.topology: defautt`), WithLog(log.logger()))
 	for range 3 {
 		c.Cycle()
 		if len(log.lines) > 0 && c.Since() < time.Minute {
@@ -100,7 +100,7 @@ func TestUnknownTopologyIsLogged(t *testing.T) {
 		}
 		c.Wait(time.Minute)
 	}
-	want := `"Topology not found, topologypacking has no effect" topology="defualt" reason="no topology \"defualt\": default; did you mean \"default\"?"` + "\n"
+	want := `"Topology not found, topologypacking has no effect" topology="defautt" reason="no topology \"defautt\": default; did you mean \"default\"?"` + "\n"
 	if got := strings.Join(log.lines, ""); got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}
