@@ -95,15 +95,10 @@ func (w *Writers) queuePatch(want api.QueueReport) (*patch, bool) {
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
-	return &patch{
-		object:      klog.KObj(shown),
-		base:        shown.ResourceVersion,
-		minInterval: countsInterval,
-		send: func(ctx context.Context) (string, error) {
-			written, err := w.Batch.SchedulingV1alpha1().Queues().UpdateStatus(ctx, next, metav1.UpdateOptions{})
-			return versionOf(written, err), err
-		},
-	}, true
+	return countsPatch(shown, func(ctx context.Context) (string, error) {
+		written, err := w.Batch.SchedulingV1alpha1().Queues().UpdateStatus(ctx, next, metav1.UpdateOptions{})
+		return versionOf(written, err), err
+	}), true
 }
 
 // topologyPatch compares a Topology with its report. New numbers are written after countsInterval.
@@ -117,15 +112,15 @@ func (w *Writers) topologyPatch(want api.TopologyReport) (*patch, bool) {
 	if equality.Semantic.DeepEqual(shown.Status, next.Status) {
 		return nil, true
 	}
-	return &patch{
-		object:      klog.KObj(shown),
-		base:        shown.ResourceVersion,
-		minInterval: countsInterval,
-		send: func(ctx context.Context) (string, error) {
-			written, err := w.Batch.SchedulingV1alpha1().Topologies().UpdateStatus(ctx, next, metav1.UpdateOptions{})
-			return versionOf(written, err), err
-		},
-	}, true
+	return countsPatch(shown, func(ctx context.Context) (string, error) {
+		written, err := w.Batch.SchedulingV1alpha1().Topologies().UpdateStatus(ctx, next, metav1.UpdateOptions{})
+		return versionOf(written, err), err
+	}), true
+}
+
+// countsPatch writes numbers, which may wait for countsInterval.
+func countsPatch(shown metav1.Object, send func(context.Context) (string, error)) *patch {
+	return &patch{object: klog.KObj(shown), base: shown.GetResourceVersion(), minInterval: countsInterval, send: send}
 }
 
 // podPatch compares the PodScheduled condition and the nominated node of a pending pod with its report.
