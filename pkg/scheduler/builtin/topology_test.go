@@ -62,6 +62,15 @@ func TestTopologyPlaces(t *testing.T) {
 			       bind q/two-0 br3n1
 			       bind q/two-1 br3n2`,
 		},
+		"a gang that no rack holds says nothing about an equal one that needs a block": {
+			Given: racks(
+				rack("b", "r1", 1, "1cpu"), rack("b", "r2", 1, "1cpu"),
+				Group("q/a", 2, Within("rack"), Pending(2, "1cpu")), Group("q/b", 2, Within("rack"), Pending(2, "1cpu")),
+				Group("q/c", 2, Within("block"), Pending(2, "1cpu")),
+			),
+			Want: `bind q/c-0 br1n1
+			       bind q/c-1 br2n1`,
+		},
 		"a rack that is in use comes before a whole one of the same size": {
 			Given: racks(
 				rack("b", "r1", 3, "1cpu"), rack("b", "r2", 4, "1cpu"),
@@ -202,7 +211,7 @@ func TestTopologyWaits(t *testing.T) {
 		},
 		"several topologies": {
 			racks(Topology("other", "rack"), rack("b", "r1", 2, "1cpu"), Group("q/gang", 2, Within("rack"), Pending(2, "1cpu"))),
-			`waits q/gang TopologyNotFound: the topology constraint names no topology, and there are several: default, other`,
+			`waits q/gang TopologyNotFound: no topology is named, and there are several: default, other`,
 		},
 		"no topology": {
 			Given(Queue("q", 1), rack("b", "r1", 2, "1cpu"), Group("q/gang", 2, Within("rack"), Pending(2, "1cpu"))),

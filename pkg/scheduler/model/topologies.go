@@ -82,9 +82,6 @@ func (t Topologies) Needed() bool {
 func (t Topologies) Levels(name string) (levels []*api.TopologyLevel, unknown string) {
 	tt := &t.c.jobs.topologies
 	tt.wanted = true
-	if name == "" && len(tt.byName) > 1 {
-		return nil, "there are several: " + strings.Join(slices.Sorted(maps.Keys(tt.byName)), ", ")
-	}
 	_, levels, unknown = tt.topology(name)
 	return levels, unknown
 }
@@ -196,7 +193,7 @@ func (tt *topologyTable) topology(name string) (found string, levels []*api.Topo
 		case 1:
 			name = names[0]
 		default:
-			return "", nil, "the topology constraint names no topology, and there are several: " + strings.Join(names, ", ")
+			return "", nil, "no topology is named, and there are several: " + strings.Join(names, ", ")
 		}
 	}
 	levels, known := tt.byName[name]

@@ -37,6 +37,6 @@ func TestTopologyLevels(t *testing.T) {
 	add("default")
 	check("", "")
 	add("power")
-	check("", "there are several: default, power")
+	check("", "no topology is named, and there are several: default, power")
 	check("power", "")
 }
