@@ -208,6 +208,11 @@ func (s *SubGroup) Prune() {
 // SubGroup returns the subgroup that t counts in: the root if none selects it, nil if its job has none.
 func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
 
+// HasConstrainedSubGroups reports whether a subgroup of the job must be in one topology domain.
+func (j *JobInfo) HasConstrainedSubGroups() bool {
+	return j.SubGroups != nil && j.SubGroups.Constrained
+}
+
 // ConstrainedSubGroup returns the smallest subgroup of t whose members must be in one topology domain; nil for most.
 func (t *TaskInfo) ConstrainedSubGroup() *SubGroup {
 	for s := t.SubGroup(); s != nil; s = s.Parent {

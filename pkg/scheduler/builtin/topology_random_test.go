@@ -26,6 +26,8 @@ type randomTopology struct {
 	free map[string]int            // cpus, by node
 	in   map[string]map[int]string // by node and level: the path of its domain; missing if it is in none
 	rows []Row
+
+	nodes []string
 }
 
 func newRandomTopology(t *rapid.T) *randomTopology {
@@ -46,19 +48,32 @@ func newRandomTopology(t *rapid.T) *randomTopology {
 				r.in[name][level] = path
 			}
 		}
+		r.nodes = append(r.nodes, name)
 		r.rows = append(r.rows, Node(name, fmt.Sprintf("%dcpu", cpus), options...))
 	}
 	return r
 }
 
 // run lets pods of 1 cpu run on random nodes.
-func (r *randomTopology) run(nodes []string, priority int32) {
+func (r *randomTopology) run(priority int32) {
 	for i := range rapid.IntRange(0, 8).Draw(r.t, "running") {
-		if node := rapid.SampledFrom(nodes).Draw(r.t, "node"); r.free[node] > 0 {
+		if node := rapid.SampledFrom(r.nodes).Draw(r.t, "node"); r.free[node] > 0 {
 			r.free[node]--
 			r.rows = append(r.rows, Group(fmt.Sprintf("q/old%d", i), 1, Running(1, "1cpu", node, Priority(priority))))
 		}
 	}
+}
+
+// confirm confirms the binds in flight, and returns where pods run, as further lines of the transcript.
+func (r *randomTopology) confirm(s *Scenario) string {
+	s.ConfirmBinds(s.InFlight()...)
+	runs := ""
+	for _, node := range r.nodes {
+		for _, pod := range s.PodsOn(node) {
+			runs += "\nrun " + pod + " " + node
+		}
+	}
+	return runs
 }
 
 // holds reports whether a gang fits into one domain of a level.
@@ -101,11 +116,7 @@ func (r *randomTopology) domainsOf(level int, group, transcript string) []string
 func TestTopologyFindsAPlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRandomTopology(t)
-		nodes := make([]string, len(r.free))
-		for i := range nodes {
-			nodes[i] = fmt.Sprintf("n%d", i)
-		}
-		r.run(nodes, 0)
+		r.run(0)
 		level, cpus := rapid.IntRange(0, 2).Draw(t, "level"), rapid.IntRange(1, 2).Draw(t, "request")
 		pods, surplus := rapid.IntRange(1, 8).Draw(t, "pods"), rapid.IntRange(0, 4).Draw(t, "surplus")
 		want := r.holds(level, pods, cpus)
@@ -128,11 +139,7 @@ func TestTopologyIsNeverBroken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRandomTopology(t)
 		level := rapid.IntRange(0, 2).Draw(t, "level")
-		nodes := make([]string, len(r.free))
-		for i := range nodes {
-			nodes[i] = fmt.Sprintf("n%d", i)
-		}
-		r.run(nodes, 0)
+		r.run(0)
 		for i := range rapid.IntRange(1, 3).Draw(t, "gangs") {
 			pods := rapid.IntRange(1, 5).Draw(t, "pods")
 			r.rows = append(r.rows, Group(fmt.Sprintf("q/gang%d", i), int32(pods), Within(topologyLabels()[level]), Priority(int32(i)),
@@ -141,12 +148,7 @@ func TestTopologyIsNeverBroken(t *testing.T) {
 		s := New(t, BuiltIn(t), r.rows, WithConfig(policy))
 		for range rapid.IntRange(1, 4).Draw(t, "cycles") {
 			placed := s.Cycle()
-			s.ConfirmBinds(s.InFlight()...)
-			for _, node := range nodes {
-				for _, pod := range s.PodsOn(node) {
-					placed += "\nrun " + pod + " " + node
-				}
-			}
+			placed += r.confirm(s)
 			for i := range 3 {
 				if in := r.domainsOf(level, fmt.Sprintf("q/gang%d", i), placed); len(in) > 1 || slices.Contains(in, "none") {
 					t.Fatalf("gang %d is in the domains %v:\n%s", i, in, placed)
@@ -204,11 +206,7 @@ func (r *randomTopology) fewest(wider, level, pods, cpus int) int {
 func TestTopologyUsesTheFewestDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRandomTopology(t)
-		nodes := make([]string, len(r.free))
-		for i := range nodes {
-			nodes[i] = fmt.Sprintf("n%d", i)
-		}
-		r.run(nodes, 0)
+		r.run(0)
 		required, cpus := rapid.IntRange(-1, 2).Draw(t, "required"), rapid.IntRange(1, 2).Draw(t, "request")
 		preferred, pods := rapid.IntRange(max(required, 0), 2).Draw(t, "preferred"), rapid.IntRange(1, 10).Draw(t, "pods")
 		parts := []Part{Prefer(topologyLabels()[preferred], 0), Pending(pods, fmt.Sprintf("%dcpu", cpus))}
@@ -255,11 +253,7 @@ func (r *randomTopology) segmentsIn(wider, level, size, cpus int) int {
 func TestTopologyOfSegments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRandomTopology(t)
-		nodes := make([]string, len(r.free))
-		for i := range nodes {
-			nodes[i] = fmt.Sprintf("n%d", i)
-		}
-		r.run(nodes, 0)
+		r.run(0)
 		required, cpus := rapid.IntRange(-1, 2).Draw(t, "required"), rapid.IntRange(1, 2).Draw(t, "request")
 		level, size := rapid.IntRange(max(required, 0), 2).Draw(t, "level"), rapid.IntRange(1, 4).Draw(t, "size")
 		needed := rapid.IntRange(1, 4).Draw(t, "needed")
@@ -269,11 +263,7 @@ func TestTopologyOfSegments(t *testing.T) {
 		if required >= 0 {
 			parts = append(parts, Within(topologyLabels()[required]))
 		}
-		config := rapid.SampledFrom([]string{"", AllActions + "starvationAfter: 0s\n"}).Draw(t, "policy")
-		options := []Option{}
-		if config != "" {
-			options = append(options, WithConfig(config))
-		}
+		options := rapid.SampledFrom([][]Option{nil, {WithConfig(AllActions + "starvationAfter: 0s\n")}}).Draw(t, "policy")
 		s := New(t, BuiltIn(t), append(r.rows, Group("q/gang", 1, parts...)), options...)
 		want := r.segmentsIn(required, level, size, cpus) >= needed
 		for cycle := range rapid.IntRange(1, 3).Draw(t, "cycles") {
@@ -281,12 +271,7 @@ func TestTopologyOfSegments(t *testing.T) {
 			if started := CountBinds(placed)["gang"] >= needed*size; cycle == 0 && started != want {
 				t.Fatalf("the gang starts: %t, want %t:\n%s\n%s", started, want, placed, s.Waits())
 			}
-			s.ConfirmBinds(s.InFlight()...)
-			for _, node := range nodes {
-				for _, pod := range s.PodsOn(node) {
-					placed += "\nrun " + pod + " " + node
-				}
-			}
+			placed += r.confirm(s)
 			r.assertSegments(t, placed, size, all, level, required)
 			if evicted := s.EvictionsInFlight(); len(evicted) > 0 {
 				s.FinishEvictions(evicted...)

@@ -39,6 +39,16 @@ func hostTopology(rows ...Row) []Row {
 	return append(Given(Topology("default", "block", "rack", "host"), Queue("q", 1)), rows...)
 }
 
+// manyRacks declares racks with two free nodes, each in a block of its own. Gangs prefer them to whole racks.
+func manyRacks(count int) []Row {
+	rows := racks()
+	for i := range count {
+		block := fmt.Sprintf("b%02d", i)
+		rows = append(rows, rack(block, "r", 3, "1cpu"), Group("q/in-"+block, 1, on(block+"rn1")...))
+	}
+	return rows
+}
+
 // TestTopologyOfSubGroups asserts where subgroups and segments start that require a level.
 func TestTopologyOfSubGroups(t *testing.T) {
 	Cases{
@@ -113,6 +123,24 @@ func TestTopologyOfSubGroups(t *testing.T) {
 			),
 			Want: `bind q/gang-0 ar2n1
 			       bind q/gang-1 ar2n2`,
+		},
+		"a further segment starts in the block of the gang, however many racks are outside": {
+			Given: append(manyRacks(20),
+				rack("z", "r1", 2, "1cpu"), rack("z", "r2", 3, "1cpu"),
+				Group("q/gang", 1, append(replicas("w", 1, 2, 2, "1cpu"), Within("block"), SubGroups(eachInOne("rack", segments("w", 2, 1))),
+					Running(1, "1cpu", "zr1n1", Label("role", "w"), Label("replica", "0")), Running(1, "1cpu", "zr1n2", Label("role", "w"), Label("replica", "0")))...),
+			),
+			Want: `bind q/gang-0 zr2n1
+			       bind q/gang-1 zr2n2`,
+		},
+		"a further segment starts in the block of its subgroup, however many racks are outside": {
+			Given: append(manyRacks(20),
+				rack("z", "r1", 2, "1cpu"), rack("z", "r2", 3, "1cpu"),
+				Group("q/gang", 1, append(replicas("w", 1, 2, 2, "1cpu"), SubGroups(inOne("block", eachInOne("rack", segments("w", 2, 1)))),
+					Running(1, "1cpu", "zr1n1", Label("role", "w"), Label("replica", "0")), Running(1, "1cpu", "zr1n2", Label("role", "w"), Label("replica", "0")))...),
+			),
+			Want: `bind q/gang-0 zr2n1
+			       bind q/gang-1 zr2n2`,
 		},
 		"a replacement starts in the rack of its segment": {
 			Given: racks(

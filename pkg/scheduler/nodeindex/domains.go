@@ -47,12 +47,18 @@ type Domains struct {
 	version uint64    // counts changes of what nodes are in which domain
 
 	sums map[sumKey]*domainSum
-	jobs map[*api.JobInfo]ofJob // that have nodes, as OfJob was asked in this session
+	kept map[members]keptDomain // of those that have nodes, as OfJob and OfSubGroup were asked in this session
 	used bool                   // in this session
 }
 
-// ofJob is the domain of a job, and what it depends on.
-type ofJob struct {
+// members are those of a job, or of one of its subgroups.
+type members struct {
+	job *api.JobInfo
+	of  *api.SubGroup // nil: the job
+}
+
+// keptDomain is the domain of members, and what it depends on.
+type keptDomain struct {
 	domain     *Domain
 	generation uint64 // of the job
 	version    uint64 // of the domains
@@ -65,7 +71,7 @@ func (x *domainIndex) get(level *api.TopologyLevel) *Domains {
 	key := level.Key()
 	d := x.known[key]
 	if d == nil {
-		d = &Domains{level: level, index: x, ids: map[string]int{}, sums: map[sumKey]*domainSum{}, jobs: map[*api.JobInfo]ofJob{}}
+		d = &Domains{level: level, index: x, ids: map[string]int{}, sums: map[sumKey]*domainSum{}, kept: map[members]keptDomain{}}
 		if wider := level.Wider(); wider != nil {
 			d.wider = x.get(wider)
 		}
@@ -84,7 +90,7 @@ func (x *domainIndex) dropUnused() {
 			continue
 		}
 		d.used = false
-		clear(d.jobs)
+		clear(d.kept)
 		for key, sum := range d.sums {
 			if !sum.used || key.signature != nil && key.signature.Unreferenced() {
 				delete(d.sums, key)
@@ -211,28 +217,25 @@ func (d *Domains) OfJob(j *api.JobInfo) *Domain {
 	if j.ReadyCount() == 0 && j.Count(api.Pipelined) == 0 { // most jobs that wait
 		return nil
 	}
-	known, ok := d.jobs[j]
-	if !ok || known.generation != j.Generation || known.version != d.version {
-		known = ofJob{d.ofMembers(j), j.Generation, d.version}
-		d.jobs[j] = known
-	}
-	return known.domain
+	return d.ofMembers(members{job: j})
 }
 
-// ofMembers is OfJob for a job with members that have nodes.
-func (d *Domains) ofMembers(j *api.JobInfo) *Domain {
-	var first *Domain
-	for _, t := range j.Tasks {
-		domain := d.ofTask(t)
-		switch {
-		case domain == nil || domain == first:
-		case first == nil:
-			first = domain
-		default:
-			return d.ofMost(j.Tasks)
-		}
+// OfSubGroup is OfJob for the members of a subgroup of the job.
+func (d *Domains) OfSubGroup(j *api.JobInfo, s *api.SubGroup) *Domain {
+	if s.PipelinedCount() == 0 { // most of those that wait
+		return nil
 	}
-	return first
+	return d.ofMembers(members{j, s})
+}
+
+// ofMembers returns the domain of members that have nodes.
+func (d *Domains) ofMembers(m members) *Domain {
+	known, ok := d.kept[m]
+	if !ok || known.generation != m.job.Generation || known.version != d.version {
+		known = keptDomain{d.ofMost(m), m.job.Generation, d.version}
+		d.kept[m] = known
+	}
+	return known.domain
 }
 
 // Holding returns the domains where members of a job have nodes, by their paths, and whether all of these nodes are in domains.
@@ -265,11 +268,11 @@ func (d *Domains) ofTask(t *api.TaskInfo) *Domain {
 	return d.Of(t.Node)
 }
 
-// ofMost returns the domain of the most tasks.
-func (d *Domains) ofMost(tasks []*api.TaskInfo) *Domain {
+// ofMost returns the domain of the most members.
+func (d *Domains) ofMost(m members) *Domain {
 	counts := map[*Domain]int{}
-	for _, t := range tasks {
-		if domain := d.ofTask(t); domain != nil {
+	for _, t := range m.job.Tasks {
+		if domain := d.ofTask(t); domain != nil && (m.of == nil || t.SubGroup().Within(m.of)) {
 			counts[domain]++
 		}
 	}

@@ -219,6 +219,13 @@ func TestDomainOfAJobFollows(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "a", "b", "c", "c"}, got); diff != "" {
 		t.Errorf("domains (-want +got):\n%s", diff)
 	}
+
+	for _, name := range []string{"d", "e", "f", "g"} { // more changes than are read one by one
+		c.Events().SetNode(Node("a1", 4, labelled("rack", name)))
+	}
+	if domains := index.Domains(rack); domains.OfJob(task.Job) != domains.Of(c.Nodes()[1]) {
+		t.Error("the domain of the job is one of before")
+	}
 }
 
 // inDomain refuses nodes outside of the domain of a gang, as package topology does.

@@ -75,8 +75,8 @@ func (x *Index) Open(filters Filters) {
 	x.total.update()
 }
 
-// Close is called when a session closes. It drops the node verdicts and domains that the session has not asked for, and the session:
-// that may be large, and the next one may not open for long.
+// Close is called when a session closes. It drops the node verdicts and domains that the session has not asked for, and the
+// session: that may be large, and the next one may not open for long.
 func (x *Index) Close() {
 	x.verdicts.dropUnused()
 	x.domains.dropUnused()

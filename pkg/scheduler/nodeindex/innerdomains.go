@@ -23,20 +23,6 @@ func (d *Domains) Inside(outer *Domain) []*Domain {
 	return d.list[from:to]
 }
 
-// OfSubGroup is OfJob for the members of a subgroup of the job.
-func (d *Domains) OfSubGroup(j *api.JobInfo, s *api.SubGroup) *Domain {
-	if s.PipelinedCount() == 0 { // most of those that wait
-		return nil
-	}
-	var members []*api.TaskInfo
-	for _, t := range j.Tasks {
-		if t.SubGroup().Within(s) {
-			members = append(members, t)
-		}
-	}
-	return d.ofMost(members)
-}
-
 // holdsSubGroups reports whether the subgroups that a gang needs, and that require a topology level, fit in domains of it by
 // the counts of a kind, each alone. It looks at those whose pods are alike, and of which none has a node.
 func (x *capacityIndex) holdsSubGroups(j *api.JobInfo, s *api.SubGroup, kind sumKind) bool {

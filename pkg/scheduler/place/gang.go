@@ -13,7 +13,8 @@ import (
 
 // Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
 // that had been placed by the end of the attempt. Domain is not nil if the gang must be in one domain: then the attempt
-// is the one that placed the most tasks. Count is not nil if a subgroup must be in one domain and none holds it. Verdict is not nil if all tasks had nodes, and a plugin keeps the gang from
+// is the one that placed the most tasks. Count is not nil if a subgroup must be in one domain and none holds it. Verdict is
+// not nil if all tasks had nodes, and a plugin keeps the gang from
 // starting.
 type Failure struct {
 	Task    *api.TaskInfo
@@ -25,7 +26,7 @@ type Failure struct {
 
 // placeAll places all tasks of a claim, or changes nothing.
 func placeAll(ssn *framework.Session, stmt *framework.Statement, claim *api.Claim, s search) *Failure {
-	if root := claim.Job.SubGroups; root != nil && root.Constrained {
+	if claim.Job.HasConstrainedSubGroups() {
 		return placeSurplus(ssn, stmt, claim, s)
 	}
 	start := stmt.Mark()
@@ -45,8 +46,8 @@ type search struct {
 	place func(stmt *framework.Statement, t *api.TaskInfo, in *Domain) bool
 	// fit returns how many tasks like t fit in a domain by the counts.
 	fit func(*nodeindex.Domains, *nodeindex.Domain, *api.TaskInfo) int64
-	// before reports whether the gang chose a domain before, so that it is tried first; nil: it chose none.
-	before func(*nodeindex.Domains, *nodeindex.Domain) bool
+	// before returns the domains that the gang chose before, which are tried first; nil: it chose none.
+	before func(*nodeindex.Domains) map[*nodeindex.Domain]bool
 }
 
 // try places tasks in the given order until the gang is complete; nil on success. A class

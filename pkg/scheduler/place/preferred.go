@@ -49,17 +49,17 @@ func newPreferred(ssn *framework.Session, claim *api.Claim) *preferred {
 		}
 	}
 	slices.SortFunc(p.parts, func(a, b part) int {
-		return cmp.Or(compareUsed(a, b), cmp.Compare(b.available, a.available), tightest(a, b))
+		return cmp.Or(trueFirst(a.used, b.used), cmp.Compare(b.available, a.available), tightest(a, b))
 	})
 	return p
 }
 
-// compareUsed orders parts that are used already before others: they make no further domain.
-func compareUsed(a, b part) int {
+// trueFirst orders true before false.
+func trueFirst(a, b bool) int {
 	switch {
-	case a.used == b.used:
+	case a == b:
 		return 0
-	case a.used:
+	case a:
 		return -1
 	}
 	return +1

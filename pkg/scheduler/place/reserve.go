@@ -128,15 +128,7 @@ func (r *Reserver) Gang(stmt *framework.Statement, claim *api.Claim, tasks []*ap
 func (r *Reserver) domains(claim *api.Claim, level *api.TopologyLevel) []*Domain {
 	list := slices.DeleteFunc(Domains(r.ssn, claim, level), func(d *Domain) bool { return !d.MayHoldAll })
 	before := r.chosenBefore(claim.Job, r.ssn.Nodes().Domains(level))
-	slices.SortStableFunc(list, func(a, b *Domain) int {
-		switch {
-		case before[a.Domain] == before[b.Domain]:
-			return 0
-		case before[a.Domain]:
-			return -1
-		}
-		return +1
-	})
+	slices.SortStableFunc(list, func(a, b *Domain) int { return trueFirst(before[a.Domain], before[b.Domain]) })
 	return list
 }
 
@@ -159,7 +151,7 @@ func (r *Reserver) search(claim *api.Claim, d *Domain) search {
 		fit: func(of *nodeindex.Domains, d *nodeindex.Domain, t *api.TaskInfo) int64 {
 			return of.Capacity(d, t.Signature)
 		},
-		before: func(of *nodeindex.Domains, d *nodeindex.Domain) bool { return r.chosenBefore(claim.Job, of)[d] },
+		before: func(of *nodeindex.Domains) map[*nodeindex.Domain]bool { return r.chosenBefore(claim.Job, of) },
 	}
 }
 

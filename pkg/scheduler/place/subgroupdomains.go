@@ -12,18 +12,30 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
 
-// candidates returns the domains in which a subgroup could be, by their paths: those inside the domain of the subgroup around
-// it, or the one where members of it have nodes.
+// candidates returns the domains in which a subgroup could be, by their paths: the one where members of it have nodes, or
+// those inside the domain of what is around it.
 func (p *placing) candidates(s *api.SubGroup) []*nodeindex.Domain {
 	domains := p.ssn.Nodes().Domains(s.TopologyLevel)
-	switch pinned := domains.OfSubGroup(p.job, s); {
-	case pinned != nil:
+	if pinned := domains.OfSubGroup(p.job, s); pinned != nil {
 		return []*nodeindex.Domain{pinned}
-	case p.domain == nil || p.domain.Level.Topology != s.TopologyLevel.Topology: // a pod affinity: predicates decide
-		return domains.All()
-	default:
-		return domains.Inside(p.domain.Domain)
 	}
+	return p.inside(s.Parent, domains)
+}
+
+// inside returns the domains inside the one in which a subgroup and its members must be: that where members of it have nodes,
+// of the smallest subgroup around it that has some, or the one that is tried at present.
+func (p *placing) inside(s *api.SubGroup, domains *nodeindex.Domains) []*nodeindex.Domain {
+	for ; s != nil; s = s.Parent {
+		if s.TopologyLevel != nil {
+			if pinned := p.ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(p.job, s); pinned != nil {
+				return domains.Inside(pinned)
+			}
+		}
+	}
+	if p.domain == nil || p.domain.Level.Topology != domains.Level().Topology { // a pod affinity: predicates decide
+		return domains.All()
+	}
+	return domains.Inside(p.domain.Domain)
 }
 
 // domainsOf returns the domains that hold a subgroup by the counts, in the order in which they are tried. Segments are in as
@@ -34,45 +46,30 @@ func (p *placing) domainsOf(s *api.SubGroup) []*nodeindex.Domain {
 	if len(held) < 2 {
 		return held
 	}
-	var rank func(*nodeindex.Domain) int
 	if s.Parent.SegmentSize > 0 {
-		rank = p.orderOf(s.Parent, p.lacks(s), domains).rank
+		held = p.orderOf(s.Parent, p.lacks(s), domains).of(held)
+	} else {
+		p.tightestFirst(held, p.lacks(s), domains)
 	}
-	lost, left := map[*nodeindex.Domain]int{}, map[*nodeindex.Domain]int64{}
-	kinds := p.lacks(s)
-	for _, d := range held {
-		if rank != nil {
-			lost[d] = rank(d)
-			continue
-		}
-		lost[d] = domains.Lost(d)
-		if len(kinds) > 0 {
-			left[d] = p.search.fit(domains, d, kinds[0].task)
-		}
+	if p.search.before != nil {
+		before := p.search.before(domains)
+		slices.SortStableFunc(held, func(a, b *nodeindex.Domain) int { return trueFirst(before[a], before[b]) })
 	}
-	slices.SortFunc(held, func(a, b *nodeindex.Domain) int {
-		return cmp.Or(
-			p.compareBefore(domains, a, b),
-			cmp.Compare(lost[a], lost[b]),
-			cmp.Compare(left[a], left[b]),
-			cmp.Compare(a.Path, b.Path))
-	})
 	return held
 }
 
-// compareBefore orders domains that the gang chose before first.
-func (p *placing) compareBefore(domains *nodeindex.Domains, a, b *nodeindex.Domain) int {
-	if p.search.before == nil {
-		return 0
+// tightestFirst orders domains by the nodes lost, and then by how many tasks of the first kind fit.
+func (p *placing) tightestFirst(list []*nodeindex.Domain, kinds []kindOfTasks, domains *nodeindex.Domains) {
+	lost, fit := map[*nodeindex.Domain]int{}, map[*nodeindex.Domain]int64{}
+	for _, d := range list {
+		lost[d] = domains.Lost(d)
+		if len(kinds) > 0 {
+			fit[d] = p.search.fit(domains, d, kinds[0].task)
+		}
 	}
-	x, y := p.search.before(domains, a), p.search.before(domains, b)
-	switch {
-	case x == y:
-		return 0
-	case x:
-		return -1
-	}
-	return +1
+	slices.SortFunc(list, func(a, b *nodeindex.Domain) int {
+		return cmp.Or(cmp.Compare(lost[a], lost[b]), cmp.Compare(fit[a], fit[b]), cmp.Compare(a.Path, b.Path))
+	})
 }
 
 // mayHold reports whether what a subgroup lacks fits in a domain by the counts. That is necessary. If all tasks are alike
@@ -207,12 +204,14 @@ func (p *placing) countIn(s *api.SubGroup) *api.DomainCount {
 // of the hosts for 2 segments, that of 4 leaves nothing over.
 type segmentOrder []*nodeindex.Domain
 
-// rank returns the position of a domain.
-func (o segmentOrder) rank(d *nodeindex.Domain) int {
-	if at := slices.Index(o, d); at >= 0 {
-		return at
+// of returns the domains of a list in this order, and then those that are not in it.
+func (o segmentOrder) of(list []*nodeindex.Domain) []*nodeindex.Domain {
+	rank := make(map[*nodeindex.Domain]int, len(o))
+	for i, d := range o {
+		rank[d] = i - len(o)
 	}
-	return len(o)
+	slices.SortStableFunc(list, func(a, b *nodeindex.Domain) int { return cmp.Compare(rank[a], rank[b]) })
+	return list
 }
 
 // fittingSegments is how many segments fit in a domain.
@@ -254,11 +253,8 @@ func (p *placing) orderOf(s *api.SubGroup, segment []kindOfTasks, domains *nodei
 // segmentsIn returns the domains that hold segments, those for the most first.
 func (p *placing) segmentsIn(s *api.SubGroup, task *api.TaskInfo, domains *nodeindex.Domains) []fittingSegments {
 	var list []fittingSegments
-	among, size := domains.All(), int64(s.SegmentSize)
-	if p.domain != nil && p.domain.Level.Topology == s.SegmentLevel.Topology {
-		among = domains.Inside(p.domain.Domain)
-	}
-	for _, d := range among {
+	size := int64(s.SegmentSize)
+	for _, d := range p.inside(s, domains) {
 		if n := p.search.fit(domains, d, task); n >= size {
 			list = append(list, fittingSegments{d, n / size, n % size, domains.Lost(d)})
 		}

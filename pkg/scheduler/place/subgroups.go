@@ -80,7 +80,12 @@ type placing struct {
 
 func newPlacing(ssn *framework.Session, stmt *framework.Statement, job *api.JobInfo, tasks []*api.TaskInfo, s search) *placing {
 	p := &placing{ssn: ssn, stmt: stmt, job: job, search: s, domain: s.domain}
-	if job.SubGroups.Constrained {
+	if level := job.TopologyLevel; level != nil && p.domain == nil {
+		if pinned := ssn.Nodes().Domains(level).OfJob(job); pinned != nil {
+			p.domain = &Domain{Domain: pinned, Level: level}
+		}
+	}
+	if job.HasConstrainedSubGroups() {
 		p.waiting = map[*api.SubGroup][]*api.TaskInfo{}
 		for _, t := range tasks {
 			p.waiting[t.SubGroup()] = append(p.waiting[t.SubGroup()], t)

@@ -124,8 +124,8 @@ func (a *attempt) hasSurplus(maxPriority int32) bool {
 
 // placeAll places the tasks of the claim, with evictions where resources are insufficient.
 func (a *attempt) placeAll() bool {
-	if root := a.claim.Job.SubGroups; root != nil && root.Constrained {
-		return placeSubGroup(a, root, a.claim.Tasks)
+	if a.claim.Job.HasConstrainedSubGroups() {
+		return placeSubGroup(a, a.claim.Job.SubGroups, a.claim.Tasks)
 	}
 	return a.placeTasks(a.claim.Tasks)
 }
