@@ -58,7 +58,7 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 		orphaned:       map[types.UID]map[api.JobID]*api.JobInfo{},
 		native:         map[string]map[api.TaskID]*api.TaskInfo{},
 		waiting:        newWaitingJobs(),
-		topologies:     newTopologyTable(),
+		topologies:     newTopologyTable(o.TopologiesUnread),
 	}
 }
 
@@ -322,6 +322,7 @@ func (jt *jobTable) recompute() []*api.JobInfo {
 		updatePriority(j)
 		if j.Shadow() {
 			updateShadow(j)
+			jt.readDeclaredTopology(j)
 		}
 		jt.starts = updateRunTime(j, jt.starts)
 		countPhase(j)
