@@ -598,9 +598,9 @@ func prioritized(class string) func(*corev1.Pod) {
 }
 
 // indexedJob is a Job whose pods run together and until they are deleted.
-func indexedJob(name string, count int32, request string) row {
+func indexedJob(name string, count int32, request string, edits ...func(*corev1.Pod)) row {
 	return func(h *harness) {
-		t := template(name, request, annotated("localcluster.batch-scheduler.dev/run-for", "1h"))
+		t := template(name, request, append(edits, annotated("localcluster.batch-scheduler.dev/run-for", "1h"))...)
 		t.Spec.RestartPolicy = corev1.RestartPolicyNever
 		_, err := h.client.BatchV1().Jobs(namespace).Create(h.ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
