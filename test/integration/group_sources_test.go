@@ -524,7 +524,7 @@ func TestNativeGroups(t *testing.T) {
 	native.members(namespace, "second", 3, "1cpu", prioritized("low"))
 	native.members(namespace, "racks", 1, "0cpu")
 	h.eventually(func() error {
-		return h.waits(namespace, "racks-0", "NotSupported", "spec.schedulingConstraints.topology")
+		return h.waits(namespace, "racks-0", "TopologyNotFound", `no topology has a level "rack", and it is no node label with a prefix`)
 	})
 	native.members(namespace, "mixed", 4, "0cpu", func(p *corev1.Pod) {
 		if p.Name == "mixed-0" || p.Name == "mixed-1" {

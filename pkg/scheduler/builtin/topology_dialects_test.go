@@ -211,6 +211,13 @@ func TestDeclaredTopologies(t *testing.T) {
 	const required, slice, size = "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size"
 	key, size4 := Annotation(v1alpha1.AnnotationGroupKey, "k"), Annotation(v1alpha1.AnnotationMinMember, "4")
 	twoZones := Given(Queue("q", 1), Nodes(3, "a", "1cpu", Label("example.com/zone", "a")), Nodes(4, "b", "1cpu", Label("example.com/zone", "b")))
+	inKAI := &Dialect{Member: dialects()["kai"].Member, Group: translated(api.SourceKAI, func(g *v1alpha1.PodGroup) map[string]any {
+		c := g.Spec.TopologyConstraint
+		return map[string]any{"queue": "q", "topologyConstraint": map[string]any{"topology": c.Topology, "requiredTopologyLevel": c.RequiredTopologyLevel}}
+	})}
+	inVolcano := &Dialect{Member: dialects()["volcano"].Member, Group: translated(api.SourceVolcano, func(*v1alpha1.PodGroup) map[string]any {
+		return map[string]any{"queue": "q", "networkTopology": map[string]any{"highestTierAllowed": int64(3)}}
+	})}
 	for name, tc := range map[string]struct {
 		given []Row
 		want  string
@@ -225,7 +232,27 @@ func TestDeclaredTopologies(t *testing.T) {
 		},
 		"several topologies": {
 			racks(Topology("other", "rack"), rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(required, "rack"))...)),
-			`TopologyNotFound: several topologies have a level "rack": default, other`,
+			`TopologyNotFound: several topologies have a level "rack": default, other; name one with the annotation scheduling.batch-scheduler.dev/topology`,
+		},
+		"a level of no topology": {
+			Given(Queue("q", 1), rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(required, "rack"))...)),
+			`TopologyNotFound: no topology has a level "rack", and it is no node label with a prefix, such as topology.kubernetes.io/zone`,
+		},
+		"a size without slices": {
+			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(size, "2"))...)),
+			"NotSupported: the scheduler does not support annotation kueue.x-k8s.io/podset-slice-size without kueue.x-k8s.io/podset-slice-required-topology",
+		},
+		"no slices of the gang": {
+			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(slice, "rack"), Annotation(size, "3"), Label("batch.kubernetes.io/job-completion-index", "0"))...)),
+			"NotSupported: the scheduler does not support annotation kueue.x-k8s.io/podset-slice-size is 3, but 4 pods start together, which are no whole slices",
+		},
+		"a topology of KAI Scheduler": {
+			Given(Queue("q", 1), Queue("default", 1), rack("b", "r1", 4, "1cpu"), Group("q/kai", 1, Within("cluster rack"), Pending(1, "1cpu"))),
+			`TopologyNotFound: no topology "cluster"; none exists; create a Topology of scheduling.batch-scheduler.dev with the name and the levels of that of KAI Scheduler`,
+		},
+		"a tier of Volcano": {
+			racks(Queue("default", 1), rack("b", "r1", 4, "1cpu"), Group("q/volcano", 1, Within("3"), Pending(1, "1cpu"))),
+			`TopologyNotFound: no tier 3 in topology default (1 is rack, 2 is block)`,
 		},
 		"pods that disagree": {
 			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", OfQueue("q"), Pending(2, "1cpu", key, size4, Annotation(required, "rack"))),
@@ -238,7 +265,15 @@ func TestDeclaredTopologies(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(t, BuiltIn(t), tc.given)
+			s := New(t, BuiltIn(t), tc.given, WithDialects(func(title string) *Dialect {
+				switch title {
+				case "q/kai":
+					return inKAI
+				case "q/volcano":
+					return inVolcano
+				}
+				return nil
+			}))
 			if got := s.Cycle() + s.Waits(); !strings.Contains(got, tc.want) {
 				t.Errorf("got:\n%s\nwant %q", got, tc.want)
 			}
