@@ -221,8 +221,8 @@ func (g *Group) nameTopology(name string) {
 	}
 }
 
-// DeclaredTopologyOf returns what the pods of a gang without PodGroup declare, those that have ended aside. They must agree, and
-// have an index if they are divided into slices.
+// DeclaredTopologyOf returns what the pods of a gang without PodGroup declare, except for pods that have ended. The pods
+// must agree, and have an index if they are divided into slices.
 func DeclaredTopologyOf(tasks []*TaskInfo) DeclaredTopology {
 	var first, other, unnumbered *TaskInfo // by name
 	declared := false

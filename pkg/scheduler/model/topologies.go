@@ -194,33 +194,6 @@ func (tt *topologyTable) topology(name string) (found string, levels []*api.Topo
 	return name, levels, ""
 }
 
-// readDeclaredTopology updates a shadow from what its members declare about their domains. With slices its size can be more than
-// what its owner or its pods say.
-func (jt *jobTable) readDeclaredTopology(j *api.JobInfo) {
-	declared := api.DeclaredTopologyOf(j.Tasks)
-	before := j.Tracking.Topology
-	if declared == (api.DeclaredTopology{}) && before == declared {
-		return // as for most jobs
-	}
-	if declared.SliceSize > 0 {
-		if _, notSupported := declared.SubGroups(j.MinMember); notSupported != "" {
-			declared = api.DeclaredTopology{NotSupported: notSupported}
-		}
-	}
-	if declared != before || declared.SliceSize > 0 && j.Tracking.SlicedFor != j.MinMember {
-		jt.generations.Model++
-		if j.Holding() > 0 {
-			jt.generations.Placement++
-		}
-		j.Tracking.Topology, j.Tracking.SlicedFor = declared, j.MinMember
-		readSubGroups(j)
-		jt.topologies.read(j)
-	}
-	if j.SubGroups != nil {
-		j.MinMember = j.SubGroups.Need()
-	}
-}
-
 // requiredLevel returns the level that the job of a task requires; nil if there is none.
 func requiredLevel(t *api.TaskInfo) *api.TopologyLevel {
 	if t.Job == nil {
