@@ -168,6 +168,7 @@ func (g *Group) ReadTopology(annotations map[string]string) {
 	if d == nil || g.NotSupported != "" {
 		return
 	}
+	g.Basic = false // its pods start one by one, but together in a domain
 	spec := g.Spec.DeepCopy()
 	slices, notSupported := d.SubGroups(spec.MinMember)
 	switch {

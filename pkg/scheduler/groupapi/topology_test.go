@@ -20,13 +20,14 @@ func TestTopology(t *testing.T) {
 		text               string
 		want, notSupported string
 	}{
-		"native":                 {nativeV1alpha2(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: example.com/rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: example.com/rack}`, ""},
-		"native, several":        {nativeV1alpha2(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: a}, {key: b}]}}", "", "spec.schedulingConstraints.topology with several entries"},
-		"native 1.37":            {nativeV1beta1(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: example.com/rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: example.com/rack}`, ""},
-		"native 1.37, several":   {nativeV1beta1(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: a}, {key: b}]}}", "", "spec.schedulingConstraints.topology with several entries"},
-		"native 1.37, pods":      {nativeV1beta1(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: rack}`, ""},
-		"composite":              {compositeV1alpha3(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: rack}`, ""},
-		"native, named topology": {nativeV1beta1(), "{metadata: {annotations: {scheduling.batch-scheduler.dev/topology: power}}, spec: {" + gang + ", schedulingConstraints: {topology: [{key: rack}]}}}", "topologyConstraint: {topology: power, requiredTopologyLevel: rack}", ""},
+		"native":                  {nativeV1alpha2(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: example.com/rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: example.com/rack}`, ""},
+		"native, several":         {nativeV1alpha2(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: a}, {key: b}]}}", "", "spec.schedulingConstraints.topology with several entries"},
+		"native 1.37":             {nativeV1beta1(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: example.com/rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: example.com/rack}`, ""},
+		"native 1.37, several":    {nativeV1beta1(), "spec: {" + gang + ", schedulingConstraints: {topology: [{key: a}, {key: b}]}}", "", "spec.schedulingConstraints.topology with several entries"},
+		"native 1.37, pods":       {nativeV1beta1(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: rack}`, ""},
+		"native, pods, annotated": {nativeV1beta1(), "{metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}, spec: {schedulingPolicy: {basic: {}}}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: rack}`, ""},
+		"composite":               {compositeV1alpha3(), "spec: {schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}}", `topologyConstraint: {topology: "*", requiredTopologyLevel: rack}`, ""},
+		"native, named topology":  {nativeV1beta1(), "{metadata: {annotations: {scheduling.batch-scheduler.dev/topology: power}}, spec: {" + gang + ", schedulingConstraints: {topology: [{key: rack}]}}}", "topologyConstraint: {topology: power, requiredTopologyLevel: rack}", ""},
 		"part of a tree, preferred": {
 			nativeV1beta1(), "{metadata: {annotations: {scheduling.batch-scheduler.dev/topology-preferred: rack}}, spec: {parentCompositePodGroupName: p, " + gang + "}}", "",
 			"a preferred topology level of a part of a tree of groups",
