@@ -524,7 +524,7 @@ func TestNativeGroups(t *testing.T) {
 	native.members(namespace, "second", 3, "1cpu", prioritized("low"))
 	native.members(namespace, "racks", 1, "0cpu")
 	h.eventually(func() error {
-		return h.waits(namespace, "racks-0", "NotSupported", "spec.schedulingConstraints.topology")
+		return h.waits(namespace, "racks-0", "TopologyNotFound", `no topology has a level "rack", and it is no node label with a prefix`)
 	})
 	native.members(namespace, "mixed", 4, "0cpu", func(p *corev1.Pod) {
 		if p.Name == "mixed-0" || p.Name == "mixed-1" {
@@ -598,9 +598,9 @@ func prioritized(class string) func(*corev1.Pod) {
 }
 
 // indexedJob is a Job whose pods run together and until they are deleted.
-func indexedJob(name string, count int32, request string) row {
+func indexedJob(name string, count int32, request string, edits ...func(*corev1.Pod)) row {
 	return func(h *harness) {
-		t := template(name, request, annotated("localcluster.batch-scheduler.dev/run-for", "1h"))
+		t := template(name, request, append(edits, annotated("localcluster.batch-scheduler.dev/run-for", "1h"))...)
 		t.Spec.RestartPolicy = corev1.RestartPolicyNever
 		_, err := h.client.BatchV1().Jobs(namespace).Create(h.ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: name},

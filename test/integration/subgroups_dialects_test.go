@@ -160,10 +160,10 @@ func TestGroupsOfKAI(t *testing.T) {
 	h.eventually(func() error { return kai.status(namespace, kaiJobSet, map[string]string{"schedulingConditions": "[]"}) })
 	kai.onlyStatus(namespace, kaiJobSet)
 
-	kai.group(namespace, "racks", `{"minMember":1,"topologyConstraint":{"topology":"t","requiredTopologyLevel":"rack"}}`)
+	kai.group(namespace, "racks", `{"minMember":1,"topologyConstraint":{"topology":"t","requiredTopologyLevel":"rack"}}`) // no such Topology exists
 	_, err := h.client.CoreV1().Pods(namespace).Create(h.ctx, newPod("racks-0", "0cpu", annotated("pod-group-name", "racks"), toKAI), metav1.CreateOptions{})
 	h.must(err)
 	h.eventually(func() error {
-		return errors.Join(h.waits(namespace, "racks-0", "NotSupported", "spec.topologyConstraint"), kai.unschedulableOnNodePool("racks", "NotSupported", "spec.topologyConstraint"))
+		return errors.Join(h.waits(namespace, "racks-0", "TopologyNotFound", `no topology "t"`), kai.unschedulableOnNodePool("racks", "TopologyNotFound", "with the name and the levels of that of KAI Scheduler"))
 	})
 }

@@ -143,6 +143,7 @@ func (g *Group) IsNonPreemptable(priority int32) bool {
 func OwnGroup(g *v1alpha1.PodGroup) *Group {
 	own := &Group{PodGroup: g}
 	own.ReadRunTime(g.Annotations, g.Labels)
+	own.ReadTopology(g.Annotations)
 	return own
 }
 

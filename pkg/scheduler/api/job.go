@@ -94,6 +94,11 @@ type JobTracking struct {
 	// constraint.
 	UnknownTopology string
 
+	// Topology is what the pods of a shadow declare about their domains, and SlicedFor the size of the gang for which their
+	// slices were made.
+	Topology  DeclaredTopology
+	SlicedFor int32
+
 	// InvalidRunTime says which declarations of a run time are ignored, and why; empty if none are.
 	InvalidRunTime string
 

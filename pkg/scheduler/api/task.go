@@ -69,6 +69,8 @@ type TaskTracking struct {
 	BoundAt, Started int64
 	// MaximumRun is the limit that an annotation or a label of the pod declares; 0: none, invalidRun: none that can be read.
 	MaximumRun time.Duration
+	// Topology is what annotations of the pod declare about its domain; nil if they declare nothing.
+	Topology *DeclaredTopology
 	// Nominated is the node that another scheduler has reserved for this task by preemption.
 	Nominated *NodeInfo
 

@@ -21,7 +21,8 @@ type Topology struct {
 // TopologyLevel is a level of a topology. Nodes that have equal values of all its labels are one domain of it. A node
 // that lacks one of the labels, or has an empty value, is in no domain.
 type TopologyLevel struct {
-	// Topology is the name of the Topology; empty if the level is the topology key of a pod affinity.
+	// Topology is the name of the Topology; empty if the level is the topology key of a pod affinity. A node label that is in no
+	// Topology is one of that name.
 	Topology string
 	// Name is what messages call a domain of the level, such as "rack".
 	Name string
@@ -32,6 +33,11 @@ type TopologyLevel struct {
 // AffinityLevel returns the level that a topology key of a pod affinity means.
 func AffinityLevel(key string) *TopologyLevel {
 	return &TopologyLevel{Name: key, Labels: []string{key}}
+}
+
+// LabelLevel returns the level that a node label is by itself.
+func LabelLevel(key string) *TopologyLevel {
+	return &TopologyLevel{Topology: key, Name: key, Labels: []string{key}}
 }
 
 // Path returns the name of the domain that a node with these labels is in: their values with slashes between them, which

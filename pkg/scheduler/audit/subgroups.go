@@ -17,7 +17,7 @@ import (
 
 // auditSubGroups checks in which subgroups the members of a job are, and the counts there.
 func (a *audit) auditSubGroups(what string, j *api.JobInfo) {
-	specified := j.Group != nil && len(j.Group.Spec.SubGroups) > 0
+	specified := j.Group != nil && len(j.Group.Spec.SubGroups) > 0 || j.Group == nil && j.Tracking.Topology.SliceSize > 0
 	expect(a, what+" has subgroups", j.SubGroups != nil, specified && j.Tracking.InvalidSubGroups == "")
 	counts := map[*api.SubGroup]*api.MemberCounts{}
 	for _, t := range j.Tasks {
@@ -54,6 +54,9 @@ func (a *audit) auditSubGroup(what string, s *api.SubGroup, counts map[*api.SubG
 // subGroupName returns the name of the subgroup that a member belongs to, from the specification alone; empty if there
 // is none.
 func subGroupName(j *api.JobInfo, t *api.TaskInfo) string {
+	if j.Group == nil {
+		return sliceName("slices", j.Tracking.Topology.SliceSize, t.Pod.Labels)
+	}
 	specs := j.Group.Spec.SubGroups
 	if j.Source == api.SourceComposite {
 		return podGroupName(specs, t)
@@ -109,11 +112,33 @@ func inTreeOrder(specs []v1alpha1.SubGroup, parent string) []v1alpha1.SubGroup {
 	return list
 }
 
+// sliceName returns the name of the segment of a pod that has one of the labels with an index.
+func sliceName(of string, size int32, set labels.Set) string {
+	for _, label := range []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index"} {
+		value, labelled := set[label]
+		if !labelled {
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return ""
+		}
+		if job := set["batch.kubernetes.io/job-name"]; job != "" {
+			of += "/" + job
+		}
+		return of + "/" + strconv.Itoa(int(n)/int(size))
+	}
+	return ""
+}
+
 func segmentName(s v1alpha1.SubGroup, set labels.Set) string {
 	if s.SegmentSize == 0 {
 		return s.Name
 	}
 	label := s.SegmentBy
+	if label == "*" {
+		return sliceName(s.Name, s.SegmentSize, set)
+	}
 	if label == "" {
 		label = "batch.kubernetes.io/job-completion-index"
 	}

@@ -201,6 +201,8 @@ func (c *Cache) emptyModel(inFlight *model.InFlight) *model.Cluster {
 		GroupSources:   c.groupSources,
 		KueueGroups:    c.owners.grouping.Kinds.Has(api.KindKueue),
 		InFlight:       inFlight,
+
+		TopologiesUnread: c.topologies.unread,
 	}
 	if rules := ownerapi.RulesOf(c.owners.grouping); rules != nil {
 		o.OwnerRules = rules

@@ -19,17 +19,19 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 )
 
-// topologyFeed shows the model the topologies, from the first PodGroup with a topology constraint on, or the first session
+// topologyFeed shows the model the topologies, from the first job with a topology constraint on, or the first session
 // with a plugin that reads them. Until then it requests nothing, so the custom resource need not be installed.
 type topologyFeed struct {
 	cache   *Cache
 	watcher *kindwatch.Watcher // nil if there is no client
 	needed  chan struct{}      // signals that the model needs the topologies
-	asked   bool               // belongs to the scheduling goroutine
+	// These belong to the scheduling goroutine.
+	asked  bool
+	unread bool // the model may lack topologies that exist
 }
 
 func newTopologyFeed(c *Cache) *topologyFeed {
-	f := &topologyFeed{cache: c, needed: make(chan struct{}, 1)}
+	f := &topologyFeed{cache: c, needed: make(chan struct{}, 1), unread: c.options.Dynamic != nil}
 	if c.options.Dynamic != nil {
 		o := kindOptions(c, handler(c, topologyKind()), "")
 		o.Log = o.Log.WithName("topologies")
@@ -50,20 +52,37 @@ func (f *topologyFeed) start(ctx context.Context) error {
 		return err
 	}
 	if slices.ContainsFunc(groups, func(g *v1alpha1.PodGroup) bool { return g.Spec.TopologyConstraint != nil }) {
-		f.watcher.Enable(ctx, topologyKinds())
+		f.enable(ctx)
 		return nil
 	}
 	go func() {
 		select {
 		case <-ctx.Done():
 		case <-f.needed:
-			f.watcher.Enable(ctx, topologyKinds())
+			f.enable(ctx)
 		}
 	}()
 	return nil
 }
 
-// need starts the watch if a group in the model has a constraint, or a plugin has asked for a topology. Only the scheduling goroutine may call it.
+// enable watches the topologies, and tells the model when it has all of them.
+func (f *topologyFeed) enable(ctx context.Context) {
+	f.watcher.Enable(ctx, topologyKinds())
+	f.cache.queue.add(topologiesRead{})
+	f.cache.wakeUp()
+}
+
+// topologiesRead follows the events about all topologies that exist.
+type topologiesRead struct{ notAboutObject }
+
+func (topologiesRead) String() string { return "topologies read" }
+
+func (topologiesRead) apply(c *Cache) {
+	c.topologies.unread = false
+	model.TopologiesOf(c.model).Complete()
+}
+
+// need starts the watch if a job in the model has a constraint, or a plugin has asked for a topology. Only the scheduling goroutine may call it.
 func (f *topologyFeed) need() {
 	if !f.asked && model.TopologiesOf(f.cache.model).Needed() {
 		f.asked = true

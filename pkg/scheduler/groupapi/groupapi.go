@@ -75,6 +75,7 @@ func (a *API) Read(u *unstructured.Unstructured) *Object {
 		g.Spec.Queue = queue
 	}
 	g.ReadRunTime(u.GetAnnotations(), u.GetLabels())
+	g.ReadTopology(u.GetAnnotations())
 	o := &Object{Group: g, API: a, RawStatus: []byte("{}")}
 	if status, found := u.Object["status"]; found {
 		if raw, err := json.Marshal(status); err == nil {

@@ -49,6 +49,24 @@ type kaiTopology struct {
 	Preferred string `json:"preferredTopologyLevel"`
 }
 
+// constraint returns the constraint of a group; nil if there is none.
+func (t *kaiTopology) constraint() *v1alpha1.TopologyConstraint {
+	if t.Required == "" && t.Preferred == "" {
+		return nil
+	}
+	return &v1alpha1.TopologyConstraint{
+		Topology: cmp.Or(t.Topology, api.AnyTopology), RequiredTopologyLevel: t.Required, PreferredTopologyLevel: t.Preferred,
+	}
+}
+
+// required returns the constraint of a subgroup; nil if it requires no level.
+func (t *kaiTopology) required() *v1alpha1.RequiredTopology {
+	if t.Required == "" {
+		return nil
+	}
+	return &v1alpha1.RequiredTopology{Topology: cmp.Or(t.Topology, api.AnyTopology), RequiredTopologyLevel: t.Required}
+}
+
 // kaiSubGroup is a part of a group: of pods that name it with a label, or of other subgroups.
 type kaiSubGroup struct {
 	Name               string      `json:"name"`
@@ -82,7 +100,7 @@ func readKAI(u *unstructured.Unstructured) (*api.Group, error) {
 	spec := &object.Spec
 	g := &api.Group{PodGroup: &v1alpha1.PodGroup{Spec: v1alpha1.PodGroupSpec{
 		MinMember: max(ptr.Deref(spec.MinMember, 1), 1), Queue: spec.Queue, PriorityClassName: spec.PriorityClassName,
-		SubGroups: kaiSubGroups(spec.SubGroups, spec.MinSubGroup),
+		SubGroups: kaiSubGroups(spec.SubGroups, spec.MinSubGroup), TopologyConstraint: spec.TopologyConstraint.constraint(),
 	}}}
 	switch spec.Preemptibility {
 	case "":
@@ -95,8 +113,6 @@ func readKAI(u *unstructured.Unstructured) (*api.Group, error) {
 	}
 	pool := u.GetLabels()[kaiNodePool]
 	switch {
-	case spec.TopologyConstraint != kaiTopology{}:
-		g.NotSupported = "spec.topologyConstraint"
 	case spec.PreemptionDelay != "":
 		g.NotSupported = "spec.preemptionDelay"
 	case ptr.Deref(spec.MinMember, 0) > 0 && spec.MinSubGroup != nil:
@@ -105,8 +121,8 @@ func readKAI(u *unstructured.Unstructured) (*api.Group, error) {
 		g.NotSupported = "label " + kaiNodePool
 	}
 	for i := range spec.SubGroups {
-		if (spec.SubGroups[i].TopologyConstraint != kaiTopology{}) {
-			g.NotSupported = "spec.subGroups.topologyConstraint"
+		if c := spec.SubGroups[i].TopologyConstraint; c.Preferred != "" && c.Preferred != c.Required {
+			g.NotSupported = "spec.subGroups.topologyConstraint.preferredTopologyLevel"
 		}
 	}
 	return g, nil
@@ -133,7 +149,10 @@ func kaiSubGroups(parts []kaiSubGroup, minSubGroup *int32) []v1alpha1.SubGroup {
 	}
 	for i := range parts {
 		p := &parts[i]
-		s := v1alpha1.SubGroup{Name: p.Name, Parent: cmp.Or(p.Parent, above), MinMember: p.MinMember, MinSubGroup: p.MinSubGroup}
+		s := v1alpha1.SubGroup{
+			Name: p.Name, Parent: cmp.Or(p.Parent, above), MinMember: p.MinMember, MinSubGroup: p.MinSubGroup,
+			TopologyConstraint: p.TopologyConstraint.required(),
+		}
 		if !parents[p.Name] {
 			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{api.LabelKAISubGroup: p.Name}}
 		} else if ptr.Deref(p.MinMember, 0) == 0 {

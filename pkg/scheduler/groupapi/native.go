@@ -44,9 +44,13 @@ func readNativeV1alpha2(u *unstructured.Unstructured) (*api.Group, error) {
 	if gang := spec.SchedulingPolicy.Gang; gang != nil {
 		g.Spec.MinMember = gang.MinCount
 	}
+	if constraints := spec.SchedulingConstraints; constraints != nil && len(constraints.Topology) == 1 {
+		g.Spec.TopologyConstraint = nodeLabelConstraint(constraints.Topology[0].Key)
+	}
 	g.NotSupported = nativeNotSupported(u, spec)
 	g.Whole = spec.DisruptionMode != nil && *spec.DisruptionMode == schedulingv1alpha2.DisruptionModePodGroup
-	g.Basic = g.Basic && g.NotSupported == "" && !g.Whole // pods that start one by one can be evicted as a whole
+	// Pods that start one by one can be evicted as a whole, and be in one domain.
+	g.Basic = g.Basic && g.NotSupported == "" && !g.Whole && g.Spec.TopologyConstraint == nil
 	return g, nil
 }
 
@@ -56,8 +60,8 @@ func nativeNotSupported(u *unstructured.Unstructured, spec *schedulingv1alpha2.P
 	switch {
 	case spec.SchedulingPolicy.Basic == nil && spec.SchedulingPolicy.Gang == nil:
 		return "spec.schedulingPolicy, which is neither basic nor gang"
-	case spec.SchedulingConstraints != nil && len(spec.SchedulingConstraints.Topology) > 0:
-		return "spec.schedulingConstraints.topology"
+	case spec.SchedulingConstraints != nil && len(spec.SchedulingConstraints.Topology) > 1:
+		return severalTopologies
 	case len(spec.ResourceClaims) > 0:
 		return "spec.resourceClaims"
 	case spec.DisruptionMode != nil && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePod && *spec.DisruptionMode != schedulingv1alpha2.DisruptionModePodGroup:
@@ -66,6 +70,14 @@ func nativeNotSupported(u *unstructured.Unstructured, spec *schedulingv1alpha2.P
 		return "spec.parentCompositePodGroupName"
 	}
 	return ""
+}
+
+// severalTopologies are more constraints than Kubernetes allows until now.
+const severalTopologies = "spec.schedulingConstraints.topology with several entries"
+
+// nodeLabelConstraint returns the constraint that all pods are on nodes with one value of a label.
+func nodeLabelConstraint(key string) *v1alpha1.TopologyConstraint {
+	return &v1alpha1.TopologyConstraint{Topology: api.AnyTopology, RequiredTopologyLevel: key}
 }
 
 // nativeConditions is the part of the status that the scheduler writes.

@@ -54,7 +54,9 @@ type podGroup137 struct {
 type spec137 struct {
 	Parent                string `json:"parentCompositePodGroupName"`
 	SchedulingConstraints struct {
-		Topology []struct{} `json:"topology"`
+		Topology []struct {
+			Key string `json:"key"`
+		} `json:"topology"`
 	} `json:"schedulingConstraints"`
 	DisruptionMode *struct {
 		Single *struct{} `json:"single"`
@@ -73,9 +75,12 @@ func (s *spec137) group() *api.Group {
 		Whole:         s.DisruptionMode != nil && s.DisruptionMode.All != nil,
 		NeverPreempts: s.PreemptionPolicy == preemptNever,
 	}
+	if len(s.SchedulingConstraints.Topology) == 1 {
+		g.Spec.TopologyConstraint = nodeLabelConstraint(s.SchedulingConstraints.Topology[0].Key)
+	}
 	switch {
-	case len(s.SchedulingConstraints.Topology) > 0:
-		g.NotSupported = "spec.schedulingConstraints.topology"
+	case len(s.SchedulingConstraints.Topology) > 1:
+		g.NotSupported = severalTopologies
 	case s.DisruptionMode != nil && (s.DisruptionMode.All != nil) == (s.DisruptionMode.Single != nil):
 		g.NotSupported = "spec.disruptionMode, which is neither single nor all"
 	case s.PreemptionPolicy != "" && s.PreemptionPolicy != preemptNever && s.PreemptionPolicy != preemptLowerPriority:
@@ -110,7 +115,8 @@ func readNative137(u *unstructured.Unstructured) (*api.Group, error) {
 	case g.Parent != "":
 		g.Spec.MinMember = 0 // a part that starts pod by pod
 	case policy.Basic != nil:
-		g.Basic = g.NotSupported == "" && !g.Whole // pods that start one by one can be evicted as a whole
+		// Pods that start one by one can be evicted as a whole, and be in one domain.
+		g.Basic = g.NotSupported == "" && !g.Whole && g.Spec.TopologyConstraint == nil
 	}
 	return g, nil
 }

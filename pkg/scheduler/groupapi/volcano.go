@@ -4,6 +4,7 @@
 package groupapi
 
 import (
+	"cmp"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,7 +38,7 @@ type volcanoPodGroup struct {
 		MinTaskMember     map[string]int32        `json:"minTaskMember"`
 		Queue             string                  `json:"queue"`
 		PriorityClassName string                  `json:"priorityClassName"`
-		NetworkTopology   *struct{}               `json:"networkTopology"`
+		NetworkTopology   *volcanoTopology        `json:"networkTopology"`
 		SubGroupPolicy    []volcanoSubGroupPolicy `json:"subGroupPolicy"`
 	} `json:"spec"`
 	Status volcanoPodGroupStatus `json:"status"`
@@ -92,8 +93,10 @@ func readVolcano(u *unstructured.Unstructured) (*api.Group, error) {
 		g.Spec.Queue = spec.Queue
 	}
 	g.Spec.SubGroups, g.NotSupported = volcanoSubGroups(spec.MinTaskMember, spec.SubGroupPolicy)
-	if spec.NetworkTopology != nil {
-		g.NotSupported = "spec.networkTopology"
+	if n := spec.NetworkTopology; n != nil {
+		constraint, notSupported := n.constraint()
+		g.Spec.TopologyConstraint = constraint
+		g.NotSupported = cmp.Or(g.NotSupported, notSupported)
 	}
 	g.NonPreemptable = u.GetAnnotations()[volcanoPreemptable] == "false"
 	if object.Status.Phase == volcanoCompleted {

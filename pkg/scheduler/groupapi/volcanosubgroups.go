@@ -22,7 +22,7 @@ type volcanoSubGroupPolicy struct {
 	MatchLabelKeys  []string              `json:"matchLabelKeys"`
 	SubGroupSize    *int32                `json:"subGroupSize"`
 	MinSubGroups    *int32                `json:"minSubGroups"`
-	NetworkTopology *struct{}             `json:"networkTopology"`
+	NetworkTopology *volcanoTopology      `json:"networkTopology"`
 }
 
 // volcanoSubGroups returns the subgroups of a PodGroup of Volcano: one for each task with a minimum, and one with segments for
@@ -39,9 +39,10 @@ func volcanoSubGroups(minTaskMember map[string]int32, policies []volcanoSubGroup
 		})
 	}
 	for _, p := range policies {
+		segmentTopology, notSupported := p.NetworkTopology.required()
 		switch {
-		case p.NetworkTopology != nil:
-			return nil, "spec.subGroupPolicy.networkTopology"
+		case notSupported != "":
+			return nil, "subGroupPolicy: " + notSupported
 		case len(p.MatchLabelKeys) != 1:
 			return nil, "spec.subGroupPolicy without exactly one label in matchLabelKeys"
 		}
@@ -52,6 +53,7 @@ func volcanoSubGroups(minTaskMember map[string]int32, policies []volcanoSubGroup
 		list = append(list, v1alpha1.SubGroup{
 			Name: p.Name, Selector: selector, SegmentBy: p.MatchLabelKeys[0],
 			SegmentSize: max(ptr.Deref(p.SubGroupSize, 1), 1), MinSubGroup: ptr.To(max(ptr.Deref(p.MinSubGroups, 0), 0)),
+			SegmentTopologyConstraint: segmentTopology,
 		})
 	}
 	return list, ""

@@ -20,6 +20,8 @@ type Options struct {
 	GroupSources   api.GroupSources
 	OwnerRules     api.OwnerRules // nil if no kind of owners makes gangs
 	KueueGroups    bool           // the labels of Kueue's groups of pods count as group keys
+	// TopologiesUnread: topologies may exist of which the model does not know, until Topologies.Complete.
+	TopologiesUnread bool
 	// InFlight is the record of the model that this one replaces; nil if there was none.
 	InFlight *InFlight
 }
@@ -183,7 +185,9 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	case j.GroupName != "" && j.Group == nil:
 		return groupNotFound(j)
 	case j.Group != nil && j.Group.NotSupported != "":
-		return notSupported(j)
+		return notSupported(j, j.Group.NotSupported)
+	case j.Tracking.Topology.NotSupported != "":
+		return notSupported(j, j.Tracking.Topology.NotSupported)
 	case j.Group != nil && j.Group.Tree != nil && j.Group.Tree.Refusal != nil:
 		return j.Group.Tree.Refusal
 	case j.Tracking.Conflict != "":
@@ -208,9 +212,15 @@ func (c *Cluster) Admissible(j *api.JobInfo) *api.Verdict {
 	return c.jobs.membersElsewhere(j)
 }
 
-// notSupported names the field of the group that the scheduler cannot honour.
-func notSupported(j *api.JobInfo) *api.Verdict {
-	return &api.Verdict{Reason: v1alpha1.ReasonNotSupported, Group: j.Group.Key().Reference(), Detail: j.Group.NotSupported}
+// notSupported names the field of the group, or the annotation, that the scheduler cannot honour.
+func notSupported(j *api.JobInfo, field string) *api.Verdict {
+	verdict := &api.Verdict{Reason: v1alpha1.ReasonNotSupported, Detail: field}
+	if j.Source == api.SourceOwn {
+		verdict.Detail = "the scheduler does not support " + field
+	} else {
+		verdict.Group = j.Group.Key().Reference()
+	}
+	return verdict
 }
 
 // ownerUnknown names the object that was not read.

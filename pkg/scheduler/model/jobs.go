@@ -58,7 +58,7 @@ func newJobTable(o Options, dims *api.Dimensions, generations *api.Generations) 
 		orphaned:       map[types.UID]map[api.JobID]*api.JobInfo{},
 		native:         map[string]map[api.TaskID]*api.TaskInfo{},
 		waiting:        newWaitingJobs(),
-		topologies:     newTopologyTable(),
+		topologies:     newTopologyTable(o.TopologiesUnread),
 	}
 }
 
@@ -291,6 +291,33 @@ func (jt *jobTable) readGroup(j *api.JobInfo, g *api.Group) {
 	jt.markChanged(j)
 }
 
+// readDeclaredTopology updates a shadow from what its members declare about their domains. With slices its size can be more than
+// what its owner or its pods say.
+func (jt *jobTable) readDeclaredTopology(j *api.JobInfo) {
+	declared := api.DeclaredTopologyOf(j.Tasks)
+	before := j.Tracking.Topology
+	if declared == (api.DeclaredTopology{}) && before == declared {
+		return // as for most jobs
+	}
+	if declared.SliceSize > 0 {
+		if _, notSupported := declared.SubGroups(j.MinMember); notSupported != "" {
+			declared = api.DeclaredTopology{NotSupported: notSupported}
+		}
+	}
+	if declared != before || declared.SliceSize > 0 && j.Tracking.SlicedFor != j.MinMember {
+		jt.generations.Model++
+		if j.Holding() > 0 {
+			jt.generations.Placement++
+		}
+		j.Tracking.Topology, j.Tracking.SlicedFor = declared, j.MinMember
+		readSubGroups(j)
+		jt.topologies.read(j)
+	}
+	if j.SubGroups != nil {
+		j.MinMember = j.SubGroups.Need()
+	}
+}
+
 // readPriorityClass updates the jobs of groups that name the class.
 func (jt *jobTable) readPriorityClass(name string) {
 	for _, j := range jt.byID {
@@ -322,6 +349,7 @@ func (jt *jobTable) recompute() []*api.JobInfo {
 		updatePriority(j)
 		if j.Shadow() {
 			updateShadow(j)
+			jt.readDeclaredTopology(j)
 		}
 		jt.starts = updateRunTime(j, jt.starts)
 		countPhase(j)

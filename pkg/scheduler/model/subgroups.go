@@ -21,8 +21,12 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// completionIndex is the label by which pods differ in segments if the subgroup names none.
-const completionIndex = "batch.kubernetes.io/job-completion-index"
+const (
+	// completionIndex is the label by which pods differ in segments if the subgroup names none.
+	completionIndex = "batch.kubernetes.io/job-completion-index"
+	// jobName is the label of pods of a Job.
+	jobName = "batch.kubernetes.io/job-name"
+)
 
 // indexLabels returns the labels that number the pods of a controller. The first one that a pod has counts.
 func indexLabels() [3]string {
@@ -37,9 +41,12 @@ func numbersPods(label string) bool {
 }
 
 // ordinalOf returns what TaskInfo.Ordinal is for a pod.
-func ordinalOf(pod *v1.Pod) uint32 {
+func ordinalOf(pod *v1.Pod) uint32 { return indexOf(pod.Labels) }
+
+// indexOf returns one more than the index that the first label has which numbers pods; 0 if there is none.
+func indexOf(set labels.Set) uint32 {
 	for _, label := range indexLabels() {
-		if value, labelled := pod.Labels[label]; labelled {
+		if value, labelled := set[label]; labelled {
 			index, err := strconv.ParseUint(value, 10, 31)
 			if err != nil {
 				return 0
@@ -50,19 +57,32 @@ func ordinalOf(pod *v1.Pod) uint32 {
 	return 0
 }
 
+// specOf returns the topology constraint and the subgroups of a job: those of its group, else what its pods declare.
+func specOf(j *api.JobInfo) (*v1alpha1.TopologyConstraint, []v1alpha1.SubGroup) {
+	switch {
+	case j.Group != nil:
+		return j.Group.Spec.TopologyConstraint, j.Group.Spec.SubGroups
+	case j.Tracking.Topology == api.DeclaredTopology{}:
+		return nil, nil
+	}
+	slices, _ := j.Tracking.Topology.SubGroups(j.Tracking.SlicedFor)
+	return j.Tracking.Topology.Constraint(), slices
+}
+
 // readSubGroups builds the tree of the subgroups that the group of a job specifies, and counts the members in it.
 func readSubGroups(j *api.JobInfo) {
-	if (j.Group == nil || len(j.Group.Spec.SubGroups) == 0) && j.SubGroups == nil {
+	_, specs := specOf(j)
+	if len(specs) == 0 && j.SubGroups == nil {
 		return // as for most jobs
 	}
 	for _, t := range j.Tasks {
 		t.Tracking.SubGroup, t.Tracking.Class = nil, nil
 	}
 	j.SubGroups, j.Tracking.InvalidSubGroups = nil, ""
-	if j.Group == nil || len(j.Group.Spec.SubGroups) == 0 {
+	if len(specs) == 0 {
 		return
 	}
-	root, err := newSubGroups(j.Group)
+	root, err := newSubGroups(j.Group, specs)
 	if err != nil {
 		j.Tracking.InvalidSubGroups = err.Error()
 		return
@@ -130,6 +150,9 @@ func subGroupOf(j *api.JobInfo, pod *v1.Pod) *api.SubGroup {
 
 // segmentOf returns the number of the segment of a pod with these labels, which orders the segments, and its name.
 func segmentOf(leaf *api.SubGroup, set labels.Set) (number int64, name string, ok bool) {
+	if leaf.SegmentBy == api.SliceIndex {
+		return sliceOf(leaf, set)
+	}
 	value := set[leaf.SegmentBy]
 	if value == "" {
 		return 0, "", false
@@ -145,9 +168,23 @@ func segmentOf(leaf *api.SubGroup, set labels.Set) (number int64, name string, o
 	return number, value, true
 }
 
-// newSubGroups builds the tree. An error describes what users must correct.
-func newSubGroups(g *api.Group) (*api.SubGroup, error) {
-	specs := g.Spec.SubGroups
+// sliceOf is segmentOf for pods with any of the labels that number pods. Each Job numbers its pods from 0 on, so that those of
+// different Jobs, as in a JobSet, are in different slices.
+func sliceOf(leaf *api.SubGroup, set labels.Set) (number int64, name string, ok bool) {
+	index := indexOf(set)
+	if index == 0 {
+		return 0, "", false
+	}
+	number = int64(index-1) / int64(leaf.SegmentSize)
+	name = strconv.FormatInt(number, 10)
+	if job := set[jobName]; job != "" {
+		name = job + "/" + name
+	}
+	return number, name, true
+}
+
+// newSubGroups builds the tree. The group is nil for pods without one. An error describes what users must correct.
+func newSubGroups(g *api.Group, specs []v1alpha1.SubGroup) (*api.SubGroup, error) {
 	if len(specs) > v1alpha1.MaxSubGroups {
 		return nil, fmt.Errorf("%d subgroups are too many; at most %d are allowed", len(specs), v1alpha1.MaxSubGroups)
 	}
@@ -170,7 +207,7 @@ func newSubGroups(g *api.Group) (*api.SubGroup, error) {
 	}
 	for i := range specs {
 		s := byName[specs[i].Name]
-		if g.Source == api.SourceComposite && specs[i].MinSubGroup != nil {
+		if g != nil && g.Source == api.SourceComposite && specs[i].MinSubGroup != nil {
 			s.MinSubGroup = *specs[i].MinSubGroup // the children are other objects, which may be created later
 			continue
 		}

@@ -12,12 +12,11 @@ import (
 
 // readSubGroups finds the levels that the subgroups of a job require, which itself requires a level or none. It returns why
 // there are none; empty if all exist.
-func (tt *topologyTable) readSubGroups(j *api.JobInfo, required *api.TopologyLevel) (unknown string) {
+func (tt *topologyTable) readSubGroups(j *api.JobInfo, specs []v1alpha1.SubGroup, required *api.TopologyLevel) (unknown string) {
 	root := j.SubGroups
 	if root == nil {
 		return ""
 	}
-	specs := j.Group.Spec.SubGroups
 	for i := range specs {
 		s := root.Named(specs[i].Name)
 		levels := [2]*api.TopologyLevel{}
@@ -25,7 +24,7 @@ func (tt *topologyTable) readSubGroups(j *api.JobInfo, required *api.TopologyLev
 			if constraint == nil || unknown != "" {
 				continue
 			}
-			levels[k], _, unknown = tt.find(&v1alpha1.TopologyConstraint{Topology: constraint.Topology, RequiredTopologyLevel: constraint.RequiredTopologyLevel})
+			levels[k], _, unknown = tt.find(&v1alpha1.TopologyConstraint{Topology: constraint.Topology, RequiredTopologyLevel: constraint.RequiredTopologyLevel}, j.Source)
 			if unknown != "" {
 				unknown = fmt.Sprintf("subgroup %q: %s", s.Name, unknown)
 			}

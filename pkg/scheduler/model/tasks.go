@@ -28,6 +28,7 @@ func readPod(t *api.TaskInfo, pod *v1.Pod, signature *api.Signature) {
 	t.Tracking.Controlled = owner != nil
 	t.Tracking.Disrupted = api.Disrupted(pod)
 	t.Tracking.MaximumRun = api.MaximumRunOf(pod)
+	t.Tracking.Topology = api.TopologyOf(pod.Annotations)
 }
 
 // belongsToNode reports whether an evicted pod would only return to its node: mirror pods

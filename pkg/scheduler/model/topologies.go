@@ -15,16 +15,21 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// topologyTable holds the topologies, and the jobs whose groups have a constraint.
+// topologyTable holds the topologies, and the jobs with a constraint.
 type topologyTable struct {
 	byName      map[string][]*api.TopologyLevel // the levels of each, the widest first
 	uids        map[string]types.UID
+	labels      map[string]*api.TopologyLevel // node labels that are levels by themselves
 	constrained map[api.JobID]*api.JobInfo
 	wanted      bool // by a plugin
+	unread      bool // not all topologies that exist may be here yet
 }
 
-func newTopologyTable() topologyTable {
-	return topologyTable{byName: map[string][]*api.TopologyLevel{}, uids: map[string]types.UID{}, constrained: map[api.JobID]*api.JobInfo{}}
+func newTopologyTable(unread bool) topologyTable {
+	return topologyTable{
+		byName: map[string][]*api.TopologyLevel{}, uids: map[string]types.UID{}, labels: map[string]*api.TopologyLevel{},
+		constrained: map[api.JobID]*api.JobInfo{}, unread: unread,
+	}
 }
 
 // list returns the topologies by name; nil without topologies.
@@ -72,7 +77,15 @@ func (t Topologies) Delete(name string) {
 	}
 }
 
-// Needed reports whether a group has a constraint, or Levels was called.
+// Complete tells the model that all topologies that exist have been set, if Options.TopologiesUnread was set.
+func (t Topologies) Complete() {
+	if t.c.jobs.topologies.unread {
+		t.c.jobs.topologies.unread = false
+		t.changed()
+	}
+}
+
+// Needed reports whether a job has a constraint, or Levels was called.
 func (t Topologies) Needed() bool {
 	return t.c.jobs.topologies.wanted || len(t.c.jobs.topologies.constrained) > 0
 }
@@ -119,7 +132,8 @@ func equalLevels(a, b *api.TopologyLevel) bool {
 
 // read finds the levels that the group of a job requires and prefers.
 func (tt *topologyTable) read(j *api.JobInfo) {
-	if !isConstrained(j.Group) {
+	constraint, subGroups := specOf(j)
+	if !api.Constrained(constraint, subGroups) {
 		tt.forget(j)
 		return
 	}
@@ -127,29 +141,25 @@ func (tt *topologyTable) read(j *api.JobInfo) {
 	j.PreferredLevel, j.PreferredWait = nil, 0
 	var required *api.TopologyLevel
 	unknown := ""
-	if constraint := j.Group.Spec.TopologyConstraint; constraint != nil {
-		required, j.PreferredLevel, unknown = tt.find(constraint)
+	if constraint != nil {
+		required, j.PreferredLevel, unknown = tt.find(constraint, j.Source)
 		if j.PreferredLevel != nil && constraint.PreferredWait != nil {
 			j.PreferredWait = constraint.PreferredWait.Duration
 		}
 	}
 	if unknown == "" {
-		unknown = tt.readSubGroups(j, required)
+		unknown = tt.readSubGroups(j, subGroups, required)
 	}
 	j.Tracking.UnknownTopology = unknown
 	setLevel(j, required)
 }
 
-// isConstrained reports whether a group, or one of its subgroups, has a constraint.
-func isConstrained(g *api.Group) bool {
-	return g != nil && (g.Spec.TopologyConstraint != nil || slices.ContainsFunc(g.Spec.SubGroups, func(s v1alpha1.SubGroup) bool {
-		return s.TopologyConstraint != nil || s.SegmentTopologyConstraint != nil
-	}))
-}
-
 // forget removes a job, or its constraint.
 func (tt *topologyTable) forget(j *api.JobInfo) {
 	delete(tt.constrained, j.ID)
+	if len(tt.constrained) == 0 {
+		clear(tt.labels)
+	}
 	j.Tracking.UnknownTopology, j.PreferredLevel, j.PreferredWait = "", nil, 0
 	setLevel(j, nil)
 }
@@ -162,25 +172,6 @@ func setLevel(j *api.JobInfo, level *api.TopologyLevel) {
 	for _, t := range j.Tasks {
 		t.Tracking.Class = nil
 	}
-}
-
-// find returns the levels that a constraint names, or why there are none.
-func (tt *topologyTable) find(constraint *v1alpha1.TopologyConstraint) (required, preferred *api.TopologyLevel, unknown string) {
-	name, levels, unknown := tt.topology(constraint.Topology)
-	if unknown != "" {
-		return nil, nil, unknown
-	}
-	required, unknown = levelOf(name, levels, constraint.RequiredTopologyLevel)
-	if unknown == "" {
-		preferred, unknown = levelOf(name, levels, constraint.PreferredTopologyLevel)
-	}
-	if unknown == "" && required != nil && preferred != nil && !preferred.Within(required) {
-		unknown = fmt.Sprintf("preferredTopologyLevel %s of topology %s is wider than requiredTopologyLevel %s", preferred.Name, name, required.Name)
-	}
-	if unknown != "" {
-		return nil, nil, unknown
-	}
-	return required, preferred, ""
 }
 
 // topology returns the levels of a topology, or of the only one if the name is empty.
@@ -201,39 +192,6 @@ func (tt *topologyTable) topology(name string) (found string, levels []*api.Topo
 		return "", nil, fmt.Sprintf("no topology %q", name) + suggest(name, names)
 	}
 	return name, levels, ""
-}
-
-// levelOf returns the level with a name or node label; nil for an empty name.
-func levelOf(topology string, levels []*api.TopologyLevel, wanted string) (level *api.TopologyLevel, unknown string) {
-	if wanted == "" {
-		return nil, ""
-	}
-	for _, by := range []func(*api.TopologyLevel) string{nameOf, labelOf} {
-		if at := slices.IndexFunc(levels, func(l *api.TopologyLevel) bool { return by(l) == wanted }); at >= 0 {
-			return levels[at], ""
-		}
-	}
-	existing := make([]string, len(levels))
-	for i, l := range levels {
-		existing[i] = l.Name
-	}
-	return nil, fmt.Sprintf("no level %q in topology %s", wanted, topology) + suggest(wanted, existing)
-}
-
-func nameOf(l *api.TopologyLevel) string { return l.Name }
-
-func labelOf(l *api.TopologyLevel) string { return l.Labels[len(l.Labels)-1] }
-
-// suggest lists the names that exist, and the one that is close to a missing name.
-func suggest(missing string, names []string) string {
-	if len(names) == 0 {
-		return "; none exists"
-	}
-	text := ": " + strings.Join(names, ", ")
-	if closest, ok := api.Closest(missing, slices.Clone(names)); ok {
-		text += fmt.Sprintf("; did you mean %q?", closest)
-	}
-	return text
 }
 
 // requiredLevel returns the level that the job of a task requires; nil if there is none.

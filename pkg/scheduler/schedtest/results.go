@@ -148,9 +148,8 @@ func (s *Scenario) createAgain(former *v1.Pod, name string) {
 	p := former.DeepCopy()
 	p.ObjectMeta = s.meta(former.Namespace, former.Name)
 	p.Labels, p.OwnerReferences = former.Labels, former.OwnerReferences
-	for _, key := range []string{
-		v1alpha1.AnnotationGroupName, v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember, api.AnnotationKAIGroup, api.VolcanoTaskSpec,
-	} {
+	for _, key := range append(api.TopologyAnnotations(),
+		v1alpha1.AnnotationGroupName, v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember, api.AnnotationKAIGroup, api.VolcanoTaskSpec) {
 		if value, annotated := former.Annotations[key]; annotated {
 			p.Annotations[key] = value
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/groupapi"
 )
 
 // list requests all objects of a kind.
@@ -31,7 +34,7 @@ func FromCluster(ctx context.Context, kube kubernetes.Interface, batch versioned
 			return nil, err
 		}
 	}
-	if requiresTopology(o) {
+	if needsTopologies(o) {
 		err := addAll(ctx, o, list{"topologies", paged(batch.SchedulingV1alpha1().Topologies().List)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
@@ -50,11 +53,22 @@ func addAll(ctx context.Context, o *Objects, l list) error {
 	return nil
 }
 
-// requiresTopology reports whether a PodGroup has a topology constraint. Like the scheduler, simulations read no topologies
-// otherwise.
-func requiresTopology(o *Objects) bool {
+// needsTopologies reports whether a PodGroup or a pod has a topology constraint. Like the scheduler, simulations read no
+// topologies otherwise.
+func needsTopologies(o *Objects) bool {
 	for _, e := range o.entries {
-		if g, ok := e.Object.(*v1alpha1.PodGroup); ok && g.Spec.TopologyConstraint != nil {
+		var group *api.Group
+		switch object := e.Object.(type) {
+		case *v1alpha1.PodGroup:
+			group = api.OwnGroup(object)
+		case *groupapi.Object:
+			group = object.Group
+		case *v1.Pod:
+			if api.TopologyOf(object.Annotations) != nil {
+				return true
+			}
+		}
+		if group != nil && group.HasTopologyConstraint() {
 			return true
 		}
 	}
@@ -62,7 +76,7 @@ func requiresTopology(o *Objects) bool {
 }
 
 // lists returns all kinds except Job, because the pods of Jobs exist in a cluster, see readFailureRules, and Topology, see
-// requiresTopology.
+// needsTopologies.
 func lists(kube kubernetes.Interface, batch versioned.Interface) []list {
 	core, storage, devices, groups := kube.CoreV1(), kube.StorageV1(), kube.ResourceV1(), batch.SchedulingV1alpha1()
 	return []list{

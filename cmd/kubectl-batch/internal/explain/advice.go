@@ -49,11 +49,11 @@ func advice(reason string) string {
 	case v1alpha1.ReasonQueueConflict:
 		return "Name one queue with the label " + v1alpha1.LabelQueue + " on the group, or give all of its pods the same label."
 	case v1alpha1.ReasonNotSupported:
-		return "Remove the field that the message names from the group, or create a PodGroup (" + v1alpha1.SchemeGroupVersion.String() + ") and name it with the label " + v1alpha1.LabelPodGroup + " in the pod template, which takes precedence."
+		return "Remove the field or annotation that the message names, or create a PodGroup (" + v1alpha1.SchemeGroupVersion.String() + ") and name it with the label " + v1alpha1.LabelPodGroup + " in the pod template, which takes precedence."
 	case v1alpha1.ReasonInvalidSubGroups:
 		return "Correct spec.subGroups of the PodGroup. The message names the subgroup."
 	case v1alpha1.ReasonTopologyNotFound:
-		return "Correct spec.topologyConstraint of the PodGroup, or ask an administrator to create the Topology or its level."
+		return "Correct the level that the PodGroup or the annotations name, or ask an administrator to create the Topology or its level."
 	case v1alpha1.ReasonGroupConflict:
 		return "Set the annotation " + v1alpha1.AnnotationMinMember + " to the same number on all pods with this " + v1alpha1.AnnotationGroupKey + "."
 	case v1alpha1.ReasonOwnerUnknown:

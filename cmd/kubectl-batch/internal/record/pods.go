@@ -21,12 +21,11 @@ import (
 // What a record keeps of objects. Strip is called before anything stores them, so that environments, commands, the names of
 // secrets and all other annotations are not even in memory.
 
-// kept are the annotations of pods that say which job they belong to.
+// kept are the annotations of pods that say which job they belong to, and where it runs.
 func kept() []string {
-	return []string{
+	return append(api.TopologyAnnotations(),
 		v1alpha1.AnnotationQueue, v1alpha1.AnnotationPodGroupUID, v1alpha1.AnnotationGroupName, v1alpha1.AnnotationGroupMinMember,
-		v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember, api.AnnotationKAIGroup, api.AnnotationKueueGroupSize,
-	}
+		v1alpha1.AnnotationGroupKey, v1alpha1.AnnotationMinMember, api.AnnotationKAIGroup, api.AnnotationKueueGroupSize)
 }
 
 // Strip returns an object with the fields that a record needs, or the object itself if it is of another kind than pods and

@@ -20,6 +20,12 @@ const (
 	// AnnotationMaximumExecutionTime on a pod, or on a PodGroup of another API, is what
 	// spec.maximumExecutionTimeSeconds of a PodGroup is.
 	AnnotationMaximumExecutionTime = GroupName + "/max-exec-time-seconds"
+	// AnnotationTopologyRequired and AnnotationTopologyPreferred on a PodGroup, or on the pods of a gang without PodGroup, are
+	// what requiredTopologyLevel and preferredTopologyLevel of spec.topologyConstraint are. AnnotationTopology is the name of
+	// the Topology.
+	AnnotationTopologyRequired  = GroupName + "/topology-required"
+	AnnotationTopologyPreferred = GroupName + "/topology-preferred"
+	AnnotationTopology          = GroupName + "/topology"
 	// LabelSubGroup on a pod of a PodGroup names the subgroup that it belongs to.
 	LabelSubGroup = GroupName + "/subgroup"
 	// LabelQueue on a pod without a PodGroup names its queue. Without it the pod is in the default queue.
@@ -66,7 +72,8 @@ const (
 	ReasonQueueNotFound = "QueueNotFound"
 	// ReasonQueueConflict: the PodGroup is of another API and names no queue, and its pods name different ones.
 	ReasonQueueConflict = "QueueConflict"
-	// ReasonNotSupported: the PodGroup is of another API and has a field that this scheduler does not support.
+	// ReasonNotSupported: the PodGroup is of another API and has a field that this scheduler does not support, or an annotation
+	// about the topology cannot be honoured.
 	ReasonNotSupported = "NotSupported"
 	// ReasonInvalidSubGroups: spec.subGroups contradicts itself, for example in a cycle of parents.
 	ReasonInvalidSubGroups = "InvalidSubGroups"

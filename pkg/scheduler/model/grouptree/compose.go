@@ -18,7 +18,7 @@ func (t *Trees) compose(root *node, nodes []*node) *api.Group {
 	g := *root.read
 	g.PodGroup = &v1alpha1.PodGroup{
 		TypeMeta: root.read.TypeMeta, ObjectMeta: root.read.ObjectMeta, Status: root.read.Status,
-		Spec: v1alpha1.PodGroupSpec{MinMember: 1},
+		Spec: v1alpha1.PodGroupSpec{MinMember: 1, TopologyConstraint: root.read.Spec.TopologyConstraint},
 	}
 	g.Tree = &api.GroupTree{Parts: map[string]*api.Group{}}
 	names := namesOf(nodes)
@@ -31,6 +31,9 @@ func (t *Trees) compose(root *node, nodes []*node) *api.Group {
 			s.MinSubGroup = ptr.To(n.read.MinGroups)
 		} else {
 			s.MinMember = ptr.To(n.read.Spec.MinMember)
+		}
+		if constraint := n.read.Spec.TopologyConstraint; constraint != nil && n != root {
+			s.TopologyConstraint = &v1alpha1.RequiredTopology{Topology: constraint.Topology, RequiredTopologyLevel: constraint.RequiredTopologyLevel}
 		}
 		g.Spec.SubGroups = append(g.Spec.SubGroups, s)
 		if n != root {
