@@ -140,7 +140,7 @@ func TestTopologyDomains(t *testing.T) {
 				gang("gang", 8, set("upper", 4, "1cpu", numberedFrom(4)), set("lower", 4, "1cpu", numbered()), prefer("rack", 0))),
 			step: step{by: rackLabel, want: `gang: Running Scheduled; lower 4 running (r1 4); upper 4 running (r2 4)`},
 		},
-		"the older of two gangs gets the last rack, and the other one is told": { // TO20
+		"the older of two gangs gets the last rack, and the message of the other one names a rack": { // TO20
 			given: rows(blocksAndRacks, rackNodes("b", "r1", 2), rackNodes("b", "r2", 1),
 				gang("first", 2, pods(2, "1cpu"), within("rack")), gang("second", 2, pods(2, "1cpu"), within("rack"))),
 			step: step{
@@ -282,7 +282,7 @@ func TestTopologyEvictions(t *testing.T) {
 func TestTopologyAfterLosses(t *testing.T) {
 	gangOf := []part{pods(4, "1cpu"), within("rack")}
 	play(t, map[string]scenario{
-		"the rack has spare nodes": { // TO12
+		"the rack has free nodes": { // TO12
 			evicts: true,
 			given:  rows(blocksAndRacks, rackNodes("b", "r1", 6), rackNodes("b", "r2", 7), gang("gang", 4, gangOf...)),
 			step:   step{by: rackLabel, want: "gang: Running Scheduled; 4 running (r1 4)"},

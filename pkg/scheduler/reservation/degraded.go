@@ -133,7 +133,7 @@ func evictable(ssn *framework.Session, gang *api.JobInfo) (api.Unit, bool) {
 // move evicts a gang that is tied to a domain of a topology if another domain holds all that it needs: it cannot be completed
 // where it is, and its members could not start elsewhere one by one.
 //
-// Pods that will replace the evicted ones do not exist yet, so the domains are compared by counts of the pods that do. Hence
+// Pods that will replace the evicted ones do not exist yet, so the domains are compared by counts of the pods that do. So
 // it moves no gang with subgroups, or with pods for which the counts mean little.
 func move(ssn *framework.Session, gang *api.JobInfo) bool {
 	level := gang.TopologyLevel
