@@ -30,8 +30,9 @@ func leafOf(name string, minMember int32) v1alpha1.SubGroup {
 }
 
 // numbered gives the pods of a Job their completion index, as the Job controller does.
-func numbered() func(*corev1.Pod) {
-	next := 0
+func numbered() func(*corev1.Pod) { return numberedFrom(0) }
+
+func numberedFrom(next int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Labels["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(next)
 		next++

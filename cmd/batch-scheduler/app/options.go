@@ -107,7 +107,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.BindWorkers, "bind-workers", o.BindWorkers,
 		fmt.Sprintf("Number of bindings in flight at the same time, from 1 to %d.", maxBindWorkers))
 	fs.DurationVar(&o.GangGrace, "gang-grace", o.GangGrace,
-		"How long a gang may run with fewer pods than its minMember before it is degraded. The scheduler evicts a degraded gang if that allows another gang to start, provided that the policy has the action preempt or reclaim. If 0, gangs are never degraded.")
+		"How long a gang may run with fewer pods than its minMember before it is degraded. The scheduler evicts a degraded gang if that allows another gang to start, or itself in another topology domain, provided that the policy has the action preempt or reclaim. If 0, gangs are never degraded.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
 		"Maximum number of requests per second to the API server. If 0 or negative, only the limits of the API server apply (API Priority and Fairness).")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,

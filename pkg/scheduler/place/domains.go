@@ -98,8 +98,12 @@ func kindsOf(tasks []*api.TaskInfo) []kindOfTasks {
 	return kinds
 }
 
-// maxDomainTries is how many domains are tried for a claim.
-const maxDomainTries = 16
+// maxDomainTries is how many domains are tried for a claim, and largestTries how many of them are the ones with the most
+// available resources, if more hold the claim by the counts.
+const (
+	maxDomainTries = 16
+	largestTries   = 4
+)
 
 // toTry returns the domains of a claim in the order in which they are tried; the tasks are those of the claim, followed by
 // their substitutes. For a pod affinity these are all, the one with the most available resources first, because pods of
@@ -124,6 +128,9 @@ func toTry(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel, t
 //  3. with the fewest nodes lost: those in domains where no member of a queue runs and that would not be whole any more
 //  4. with the least left over
 //  5. by their paths
+//
+// Of too many domains, it returns the first ones and then those with the most available: tasks of several kinds may fit one
+// kind by one, and not together.
 //
 // For example, racks with 4, 4 and 2 free nodes: a gang of 2 gets the rack of 2, and leaves both others whole.
 func inOrder(ssn *framework.Session, list []*Domain, p *preferred, tasks []*api.TaskInfo) []*Domain {
@@ -156,5 +163,9 @@ func inOrder(ssn *framework.Session, list []*Domain, p *preferred, tasks []*api.
 			cmp.Compare(a.Available, b.Available),
 			cmp.Compare(a.Path, b.Path))
 	})
+	if len(enough) > maxDomainTries {
+		rest := enough[maxDomainTries-largestTries:]
+		slices.SortStableFunc(rest, func(a, b *Domain) int { return cmp.Compare(b.Available, a.Available) })
+	}
 	return enough[:min(len(enough), maxDomainTries)]
 }

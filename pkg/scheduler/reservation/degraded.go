@@ -70,6 +70,13 @@ func (d *degraded) Execute(ctx context.Context, ssn *framework.Session) error {
 	// 2. Evict the last one in job order without which another gang can start.
 	for _, j := range slices.Backward(gangs) {
 		if ctx.Err() != nil || replace(ssn, j, gangs) {
+			return ctx.Err()
+		}
+	}
+
+	// 3. Else evict the first one that can start in another domain of the topology level that it requires.
+	for _, j := range gangs {
+		if ctx.Err() != nil || move(ssn, j) {
 			break
 		}
 	}
@@ -92,8 +99,8 @@ func (d *degraded) gangs(ssn *framework.Session) []*api.JobInfo {
 
 // replace evicts a gang if that lets another one start, a degraded one or one that waits.
 func replace(ssn *framework.Session, gang *api.JobInfo, degraded []*api.JobInfo) bool {
-	unit, ok := unitOf(ssn, gang)
-	if !ok || gang.Group.IsNonPreemptable(gang.Priority) || !ssn.Cluster().BudgetsAllow(unit) {
+	unit, ok := evictable(ssn, gang)
+	if !ok {
 		return false
 	}
 	defer ssn.ActivateReservation(nil)
@@ -114,6 +121,44 @@ func replace(ssn *framework.Session, gang *api.JobInfo, degraded []*api.JobInfo)
 		}
 		stmt.Discard()
 	}
+	return false
+}
+
+// evictable returns the members of a degraded gang. It reports false if not all of them may be evicted.
+func evictable(ssn *framework.Session, gang *api.JobInfo) (api.Unit, bool) {
+	unit, ok := unitOf(ssn, gang)
+	return unit, ok && !gang.Group.IsNonPreemptable(gang.Priority) && ssn.Cluster().BudgetsAllow(unit)
+}
+
+// move evicts a gang that is tied to a domain of a topology if another domain holds all that it needs: it cannot be completed
+// where it is, and its members could not start elsewhere one by one.
+//
+// Pods that will replace the evicted ones do not exist yet, so the domains are compared by counts of the pods that do. So
+// it moves no gang with subgroups, or with pods for which the counts mean little.
+func move(ssn *framework.Session, gang *api.JobInfo) bool {
+	level := gang.TopologyLevel
+	unit, ok := evictable(ssn, gang)
+	tasks := append(slices.Clone(unit.Tasks), ssn.WaitingTasks(gang)...)
+	if level == nil || gang.SubGroups != nil || !ok || len(tasks) < int(gang.MinMember) {
+		return false
+	}
+	claim := api.NewClaim(gang, tasks[:gang.MinMember])
+	for _, t := range claim.Tasks {
+		if !ssn.Cluster().ClassOf(t).NodeLocalUnpinned() {
+			return false
+		}
+	}
+	former := ssn.Nodes().Domains(level).OfJob(gang)
+	stmt := ssn.Statement()
+	for _, t := range unit.Tasks {
+		stmt.Evict(t, gang, api.GangDegraded)
+	}
+	holds := func(d *place.Domain) bool { return d.HoldsAll && d.Domain != former }
+	if ssn.Allocatable(gang, claim.Request, api.Future) && slices.ContainsFunc(place.Domains(ssn, claim, level), holds) {
+		stmt.Commit()
+		return true
+	}
+	stmt.Discard()
 	return false
 }
 
