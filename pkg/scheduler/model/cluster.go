@@ -35,6 +35,7 @@ type Cluster struct {
 	nodes      nodeTable
 	jobs       jobTable
 	signatures signatureTable
+	claims     claimTable
 	namespaces namespaceTable
 	budgets    budgetTable
 	evictions  evictionTable
@@ -57,6 +58,7 @@ func NewCluster(o Options) *Cluster {
 		nodes:          newNodeTable(generations),
 		jobs:           newJobTable(o, dims, generations),
 		signatures:     newSignatureTable(dims),
+		claims:         newClaimTable(),
 		namespaces:     newNamespaceTable(),
 		budgets:        newBudgetTable(),
 		evictions:      newEvictionTable(),

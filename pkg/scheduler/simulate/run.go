@@ -171,8 +171,9 @@ func (r *run) notify(obj Object) {
 	}
 }
 
-// countDevices delivers the devices that device classes provide as extended resources.
+// countDevices delivers the devices that device classes provide as extended resources, and those that claims request.
 func (r *run) countDevices(factory informers.SharedInformerFactory) {
+	devices.NewClaims(factory, r.cluster.Events()).ClassesChanged()
 	inventory := devices.NewInventory(factory, r.cluster.Events())
 	for i := range r.cluster.Dims().Len() {
 		if name := r.cluster.Dims().Name(i); devices.Implicit(name) {
