@@ -172,7 +172,7 @@ func (a *attempt) preemptForCaps(t *api.TaskInfo) bool {
 		if a.ssn.Allocatable(t.Job, t.ShareRequest, api.Future) {
 			return true
 		}
-		if v.Evictable() && shareDimension(v.Request, t.Request) && a.isCandidate(v.Job, queue) {
+		if v.Evictable() && shareDimension(v.ShareRequest, t.ShareRequest) && a.isCandidate(v.Job, queue) {
 			if unit, ok := a.unitOf(v); ok {
 				a.capsRelieved = a.evict(unit) || a.capsRelieved
 			}

@@ -119,12 +119,12 @@ func TestDevicesOfClaims(t *testing.T) {
 		"a queue takes back devices that another one has borrowed": {
 			given: all([]string{node("n1", "64"), gpuClass, gpuSlice("n1", 8), queue("rich", 1), queue("poor", 1)},
 				running("a", "rich", "n1", 0, 4), running("b", "rich", "n1", 4, 4), waiting("c", "poor", 4)),
-			want: "1: evict default/b for default/c, reclaimed\n2: bind default/c n1\n1 of default/set-b wait: Unschedulable",
+			want: "1: evict default/b for default/c, reclaimed\n2: bind default/c n1\n1 of default/set-b wait: OverShare",
 		},
 		"a queue takes back devices up to its guarantee": {
 			given: all([]string{node("n1", "64"), gpuClass, gpuSlice("n1", 8), queue("rich", 9), guaranteed},
 				running("a", "rich", "n1", 0, 2), running("b", "rich", "n1", 2, 6), waiting("c", "poor", 6)),
-			want: "1: evict default/b for default/c, reclaimed\n2: bind default/c n1\n1 of default/set-b wait: Unschedulable",
+			want: "1: evict default/b for default/c, reclaimed\n2: bind default/c n1\n1 of default/set-b wait: OverShare",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
