@@ -11,7 +11,7 @@ import (
 )
 
 // borneBy sums the devices of the claims that count for a task.
-func (a *audit) borneBy(t *api.TaskInfo) (required, counted api.Resource) {
+func borneBy(a *audit, t *api.TaskInfo) (required, counted api.Resource) {
 	for _, key := range model.ClaimsOf(t.Pod) {
 		claim := a.i.DeviceClaims[key]
 		if claim == nil {
@@ -32,7 +32,7 @@ func (a *audit) borneBy(t *api.TaskInfo) (required, counted api.Resource) {
 }
 
 // auditDeviceClaims checks that the devices of each claim count once in all queues, or not at all if no pod uses them.
-func (a *audit) auditDeviceClaims() {
+func auditDeviceClaims(a *audit) {
 	var want, got api.Resource
 	for _, key := range sortedKeys(a.i.DeviceClaims) {
 		used := false

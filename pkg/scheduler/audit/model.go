@@ -40,7 +40,7 @@ func Model(c *model.Cluster) error {
 	a.auditGroups()
 	auditOwners(a)
 	a.auditBudgets()
-	a.auditDeviceClaims()
+	auditDeviceClaims(a)
 	return a.err()
 }
 
@@ -135,7 +135,7 @@ func (a *audit) taskObject(what string, t *api.TaskInfo) {
 	if devices {
 		key += model.DevicesKey
 	}
-	required, counted := a.borneBy(t)
+	required, counted := borneBy(a, t)
 	if len(counted) > 0 {
 		key = model.BorneKey(key, required, counted)
 	}

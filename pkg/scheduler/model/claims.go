@@ -37,24 +37,6 @@ func newClaimTable() claimTable {
 	return claimTable{byKey: map[string]*deviceClaim{}, of: map[api.TaskID][]*deviceClaim{}}
 }
 
-// SetDeviceClaim sets what the claim namespace/name requests; nil if it does not exist or requests nothing that counts.
-func (e Events) SetDeviceClaim(key string, shown *api.DeviceClaim) {
-	c := e.c
-	claim := c.claims.named(key)
-	before := claim.bearer
-	again := !sameAmounts(claim.shown, shown)
-	claim.shown, claim.required, claim.counted = shown, nil, nil
-	if shown != nil {
-		claim.required, claim.counted = c.dims.Vector(shown.Required), c.dims.Vector(shown.Counted)
-	}
-	claim.bearer = claim.findBearer()
-	e.changed()
-	if again || claim.bearer != before {
-		e.readAgain(slices.DeleteFunc([]*api.TaskInfo{before, claim.bearer}, func(t *api.TaskInfo) bool { return t == nil }))
-	}
-	c.claims.release(claim)
-}
-
 func sameAmounts(a, b *api.DeviceClaim) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -52,6 +52,24 @@ func (e Events) readAgain(tasks []*api.TaskInfo) {
 	}
 }
 
+// SetDeviceClaim sets what the claim namespace/name requests; nil if it does not exist or requests nothing that counts.
+func (e Events) SetDeviceClaim(key string, shown *api.DeviceClaim) {
+	c := e.c
+	claim := c.claims.named(key)
+	before := claim.bearer
+	again := !sameAmounts(claim.shown, shown)
+	claim.shown, claim.required, claim.counted = shown, nil, nil
+	if shown != nil {
+		claim.required, claim.counted = c.dims.Vector(shown.Required), c.dims.Vector(shown.Counted)
+	}
+	claim.bearer = claim.findBearer()
+	e.changed()
+	if again || claim.bearer != before {
+		e.readAgain(slices.DeleteFunc([]*api.TaskInfo{before, claim.bearer}, func(t *api.TaskInfo) bool { return t == nil }))
+	}
+	c.claims.release(claim)
+}
+
 // replaceNode gives a node another version of its object.
 func (e Events) replaceNode(n *api.NodeInfo, node *v1.Node) {
 	c := e.c
