@@ -60,6 +60,34 @@ func TestExtendedResources(t *testing.T) {
 				prints: map[string]string{"b": "8 nvidia.com/gpu"},
 			}},
 		},
+		"DR4: the capability of a queue counts claims": {
+			given: rows(
+				node("driver", "8cpu"), node("plugin", "8cpu 8gpu"), gpuClass, devices("driver", 8), queue("q", 1, atMost("8gpu")),
+				claimsFor(4, "b-0", "c-0"), gang("a", 1, pods(1, "1cpu 4gpu"), in("q")), gang("b", 1, pods(1, "1cpu", usingOwn("b")), in("q"))),
+			step: step{want: `
+				a: Running Scheduled; 1 running
+				b: Running Scheduled; 1 running`},
+			then: []step{{
+				do: rows(gang("c", 1, pods(1, "1cpu", usingOwn("c")), in("q"))),
+				want: `
+					a: Running Scheduled; 1 running
+					b: Running Scheduled; 1 running
+					c: Pending QueueFull; 1 waiting QueueFull`,
+				prints: map[string]string{"c": "8 nvidia.com/gpu"},
+			}},
+		},
+		"DR6: a claim that a gang of 17 shares counts once": {
+			given: rows(
+				node("driver", "64cpu"), gpuClass, devices("driver", 8), queue("q", 1, atMost("8gpu")), claimsFor(8, "shared"),
+				gang("a", 17, pods(17, "1cpu", usingClaim("shared")), in("q"))),
+			step: step{want: `a: Running Scheduled; 17 running`},
+			then: []step{{
+				do: rows(claimsFor(1, "b-0"), gang("b", 1, pods(1, "1cpu", usingOwn("b")), in("q"))),
+				want: `
+					a: Running Scheduled; 17 running
+					b: Pending QueueFull; 1 waiting QueueFull`,
+			}},
+		},
 		"nodes that are full, and nodes without devices": {
 			given: rows(nodes("n", 4, "8cpu"), gpuClass, devices("n1", 2), devices("n2", 2), gang("a", 2, pods(2, "1cpu 2gpu"))),
 			step:  step{want: `a: Running Scheduled; 2 running (n1 1, n2 1)`, by: host},
@@ -104,8 +132,8 @@ func TestExtendedResources(t *testing.T) {
 				{do: rows(allocates(2, 2)), want: `a: Running Scheduled; 2 running`},
 			},
 		},
-		"pods are evicted from the node that lists the resource": {
-			evicts: true,
+		"pods are evicted for devices of both kinds": {
+			evicts: true, cluster: controllers,
 			given: rows(
 				node("driver", "8cpu"), node("plugin", "8cpu 2gpu"), gpuClass, devices("driver", 2), priorityClass("low", 1), priorityClass("high", 100),
 				gang("a", 1, pods(4, "1cpu 1gpu", priority("low")))),
@@ -113,14 +141,14 @@ func TestExtendedResources(t *testing.T) {
 			then: []step{{
 				do: rows(gang("b", 1, pods(1, "1cpu 2gpu", priority("high")))),
 				want: `
-					a: Running Scheduled; 2 running (driver 2)
-					b: Running Scheduled; 1 running (plugin 1)`, by: host,
+					a: Running Scheduled; 2 running
+					b: Running Scheduled; 1 running`,
 			}, {
-				do: rows(gang("c", 1, pods(1, "1cpu 2gpu", priority("high")))),
+				do: rows(gang("c", 1, pods(1, "1cpu 1gpu", priority("high")))),
 				want: `
-					a: Running Scheduled; 2 running (driver 2)
-					b: Running Scheduled; 1 running (plugin 1)
-					c: Pending NotEnoughResources; 1 waiting Unschedulable`, by: host,
+					a: Running Scheduled; 1 running
+					b: Running Scheduled; 1 running
+					c: Running Scheduled; 1 running`,
 			}},
 		},
 		"devices are free again when their pods are deleted": {
@@ -277,6 +305,21 @@ const (
 	gpuResource = "nvidia.com/gpu"
 	implicitGPU = corev1.ResourceName(resourcev1.ResourceDeviceClassPrefix + gpu)
 )
+
+// claimsFor are claims for devices of gpuClass.
+func claimsFor(count int64, names ...string) row {
+	return func(h *harness) {
+		for _, name := range names {
+			request := resourcev1.DeviceRequest{Name: gpu, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com", Count: count}}
+			c := &resourcev1.ResourceClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}},
+			}
+			_, err := h.client.ResourceV1().ResourceClaims(namespace).Create(h.ctx, c, metav1.CreateOptions{})
+			h.must(err)
+		}
+	}
+}
 
 // gpuClass provides nvidia.com/gpu, as the class of NVIDIA's driver does.
 func gpuClass(h *harness) {

@@ -68,7 +68,7 @@ func TestAccurateMessages(t *testing.T) {
 		"whole": "NotEnoughResources: needs 1 more pod of 8 nvidia.com/gpu + 4 cpu; 0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; nearest: node g1 lacks 4 nvidia.com/gpu",
 		"pair": "NotEnoughResources: needs 2 more pods of 8 nvidia.com/gpu + 4 cpu in one topology domain; rack r1 has resources for 0 of 2 pods; 0/6 nodes are available: 4 Insufficient nvidia.com/gpu, 2 without nvidia.com/gpu; " +
 			"nearest: node g1 lacks 4 nvidia.com/gpu",
-		"claims": "NotEnoughResources: needs 2 more pods of 1 cpu + 1 device of class gpu; 0/6 nodes are available: 4 without devices of class gpu, 2 Insufficient devices of class gpu; nearest: node c1 lacks 1 device of class gpu",
+		"claims": "NotEnoughResources: needs 2 more pods of 1 cpu + 1 device of class gpu; 0/6 nodes are available: 4 without deviceclass.resource.kubernetes.io/gpu, 2 Insufficient deviceclass.resource.kubernetes.io/gpu; nearest: node c1 lacks 1 deviceclass.resource.kubernetes.io/gpu",
 	})
 
 	// All nodes with GPUs are cordoned.

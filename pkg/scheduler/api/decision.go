@@ -87,7 +87,7 @@ func (k DecisionKind) String() string { return decisionNames[k] }
 type Claim struct {
 	Job   *JobInfo
 	Tasks []*TaskInfo
-	// Request is the sum over Tasks.
+	// Request is the sum of the ShareRequest of Tasks.
 	Request Resource
 	// JobHeld and QueueHeld are what the job and its queue held before the attempt: the statement
 	// raises the live sums task by task.
@@ -101,7 +101,7 @@ func NewClaim(job *JobInfo, tasks []*TaskInfo) *Claim {
 		c.QueueHeld = job.Queue.Allocated.Clone()
 	}
 	for _, t := range tasks {
-		c.Request.Add(t.Request)
+		c.Request.Add(t.ShareRequest)
 	}
 	return c
 }
@@ -110,7 +110,7 @@ func NewClaim(job *JobInfo, tasks []*TaskInfo) *Claim {
 type Unit struct {
 	Job   *JobInfo
 	Tasks []*TaskInfo
-	// Request is the sum over Tasks.
+	// Request is the sum of the ShareRequest of Tasks.
 	Request Resource
 	// Whole marks all that is left of a gang, even if that is one pod.
 	Whole bool
@@ -120,7 +120,7 @@ type Unit struct {
 func NewUnit(job *JobInfo, tasks []*TaskInfo) Unit {
 	u := Unit{Job: job, Tasks: tasks}
 	for _, t := range tasks {
-		u.Request.Add(t.Request)
+		u.Request.Add(t.ShareRequest)
 	}
 	return u
 }

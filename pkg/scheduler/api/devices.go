@@ -17,6 +17,15 @@ func IsExtendedResource(name v1.ResourceName) bool {
 		strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)
 }
 
+// DeviceClaim is what a resource claim requests of the devices that count, by extended resource.
+type DeviceClaim struct {
+	// Required is what a node must have for the claim, and Counted what counts in the queue. Both are read only. Counted has
+	// more for requests that can get devices that do not count on nodes.
+	Required, Counted v1.ResourceList
+	// Consumers are the pods that the claim is reserved for.
+	Consumers []TaskID
+}
+
 // Allocatable returns what a node can allocate: what its status lists, and the devices that device classes provide as
 // extended resources. A resource that the status lists comes from a device plugin, and no devices are allocated for it.
 func Allocatable(d *Dimensions, node *v1.Node, devices v1.ResourceList) Resource {

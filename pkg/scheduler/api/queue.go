@@ -86,11 +86,11 @@ func (j *JobInfo) leastRequest(need int64) Resource {
 		case !t.Waiting(), t.Signature == last:
 			continue
 		case last == nil:
-			least = t.Request.Clone()
+			least = t.ShareRequest.Clone()
 		}
 		last = t.Signature
 		for d := range least {
-			least[d] = min(least[d], t.Request.At(d))
+			least[d] = min(least[d], t.ShareRequest.At(d))
 		}
 	}
 	return least.Times(need)

@@ -23,7 +23,12 @@ type Signature struct {
 	// Exemplar is the spec of one pod with this signature; read only.
 	Exemplar  *v1.PodSpec
 	Namespace string
-	Request   Resource
+	// Request is what a pod takes on its node: what its spec requests, and the devices of claims that a node must have.
+	Request Resource
+	// ShareRequest is what counts in the queue of the pod: Request, and devices of claims that do not count on nodes.
+	ShareRequest Resource
+	// PodRequest is Request without devices of claims.
+	PodRequest Resource
 	// BestEffort signatures request nothing but a pod slot.
 	BestEffort bool
 	// Preferred is nil without preferred node affinity.
@@ -193,6 +198,8 @@ func NewSignature(key string, pod *v1.Pod, request Resource) *Signature {
 		Exemplar:        spec,
 		Namespace:       pod.Namespace,
 		Request:         request,
+		ShareRequest:    request,
+		PodRequest:      request,
 		BestEffort:      requestsNothing(request),
 		nodes:           newNodeMatcher(pod),
 		Ports:           hostPorts(spec),
@@ -212,6 +219,16 @@ func NewSignature(key string, pod *v1.Pod, request Resource) *Signature {
 		s.readPreferred(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return s
+}
+
+// AddDevices adds the devices of claims that count for a pod with the signature.
+func (s *Signature) AddDevices(required, counted Resource) {
+	s.Request = s.PodRequest.Plus(required)
+	s.ShareRequest = s.Request
+	if !required.Equal(counted) {
+		s.ShareRequest = s.PodRequest.Plus(counted)
+	}
+	s.BestEffort = s.BestEffort && requestsNothing(counted)
 }
 
 func (s *Signature) readPreferred(terms []v1.PreferredSchedulingTerm) {

@@ -23,6 +23,8 @@ type TaskInfo struct {
 	Signature *Signature
 	// Request is Signature.Request: what the task takes on its node, one pod included. Read only.
 	Request Resource
+	// ShareRequest is Signature.ShareRequest: what counts in its queue. Read only.
+	ShareRequest Resource
 	// Priority is the pod's priority.
 	Priority int32
 	// Gated tasks wait for the removal of a scheduling gate and request nothing.

@@ -40,6 +40,7 @@ func Model(c *model.Cluster) error {
 	a.auditGroups()
 	auditOwners(a)
 	a.auditBudgets()
+	auditDeviceClaims(a)
 	return a.err()
 }
 
@@ -129,13 +130,19 @@ func (a *audit) taskObject(what string, t *api.TaskInfo) {
 	request := a.c.Dims().RequestOf(t.Pod)
 	devices := slices.ContainsFunc(a.i.DeviceDimensions, func(d int) bool { return request.At(d) > 0 })
 	expect(a, what+" requests devices", t.Signature.DeviceResources, devices)
+	a.expectResource(what+" request of the pod alone", t.Signature.PodRequest, request)
 	key := api.SignatureKey(t.Pod, request)
 	if devices {
 		key += model.DevicesKey
 	}
+	required, counted := borneBy(a, t)
+	if len(counted) > 0 {
+		key = model.BorneKey(key, required, counted)
+	}
 	expect(a, what+" signature", t.Signature.Key(), key)
 	expect(a, what+" signature is registered", a.i.Signatures[t.Signature.Key()], t.Signature)
-	a.expectResource(what+" request", t.Request, request)
+	a.expectResource(what+" request", t.Request, request.Plus(required))
+	a.expectResource(what+" request of its queue", t.ShareRequest, request.Plus(counted))
 	priority := int32(0)
 	if t.Pod.Spec.Priority != nil {
 		priority = *t.Pod.Spec.Priority
@@ -275,15 +282,15 @@ func (a *audit) addToJob(t *api.TaskInfo) {
 	switch t.Status {
 	case api.Allocated, api.Binding, api.Bound, api.Running:
 		if a.onNode(t) {
-			s.allocated.Add(t.Request)
+			s.allocated.Add(t.ShareRequest)
 		} else {
 			s.lost++
 		}
 	case api.Pipelined:
-		s.allocated.Add(t.Request)
+		s.allocated.Add(t.ShareRequest)
 	case api.Releasing:
 		if a.onNode(t) {
-			s.releasing.Add(t.Request)
+			s.releasing.Add(t.ShareRequest)
 		}
 	case api.Failed:
 		if api.Disrupted(t.Pod) {
@@ -293,7 +300,7 @@ func (a *audit) addToJob(t *api.TaskInfo) {
 		if t.Gated {
 			s.gated++
 		} else if t.Job.Unsupported == nil && !t.Job.Owner.Missing() {
-			s.requested.Add(t.Request)
+			s.requested.Add(t.ShareRequest)
 		}
 	}
 }

@@ -59,10 +59,10 @@ func (p *plan) add(d api.Decision) {
 	if d.Kind == api.Evict {
 		p.preemptor = d.For
 		p.victims = append(p.victims, d.Task)
-		gained.Sub(d.Task.Request)
+		gained.Sub(d.Task.ShareRequest)
 	} else {
 		p.placed = append(p.placed, d.Task)
-		gained.Add(d.Task.Request)
+		gained.Add(d.Task.ShareRequest)
 	}
 	p.gained[d.Task.Job] = gained
 }
@@ -85,7 +85,7 @@ func (p *plan) auditJobs() error {
 			others = append(others, v)
 			continue
 		}
-		kept.Add(v.Request)
+		kept.Add(v.ShareRequest)
 		for _, t := range p.placed {
 			if v.Priority >= t.Priority {
 				return p.fault("is for tasks of the same job that do not rank higher")
@@ -218,13 +218,13 @@ func (p *plan) lastUnit(last *api.TaskInfo) api.Resource {
 	if last.Job.Holding() == 0 {
 		return api.Resource{}.Minus(p.gained[last.Job])
 	}
-	held := last.Request.Clone()
+	held := last.ShareRequest.Clone()
 	for s := last.SubGroup(); s != nil && s.Holding() == 0; s = s.Parent {
 		held = nil
 		for _, v := range p.victims {
 			for at := v.SubGroup(); at != nil; at = at.Parent {
 				if at == s {
-					held.Add(v.Request)
+					held.Add(v.ShareRequest)
 				}
 			}
 		}

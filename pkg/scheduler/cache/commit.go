@@ -93,7 +93,7 @@ func (c *Cache) victimJobs(decisions []api.Decision) map[string]*evict.Job {
 		if freed[d.Task.Job] == nil {
 			freed[d.Task.Job] = &api.Resource{}
 		}
-		freed[d.Task.Job].Add(d.Task.Request)
+		freed[d.Task.Job].Add(d.Task.ShareRequest)
 	}
 	jobs := make(map[string]*evict.Job, len(freed))
 	for j, sum := range freed {

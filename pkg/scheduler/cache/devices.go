@@ -20,6 +20,7 @@ import (
 type deviceFeed struct {
 	cache     *Cache
 	inventory *devices.Inventory
+	claims    *devices.Claims
 	// requested is how many of the resources of a model the inventory knows. The scheduling goroutine uses both.
 	dims      *api.Dimensions
 	requested int
@@ -28,6 +29,7 @@ type deviceFeed struct {
 func newDeviceFeed(c *Cache) *deviceFeed {
 	f := &deviceFeed{cache: c}
 	f.inventory = devices.NewInventory(c.options.Informers, f)
+	f.claims = devices.NewClaims(c.options.Informers, f)
 	return f
 }
 
@@ -36,6 +38,11 @@ func (f *deviceFeed) SetDeviceResources(names []v1.ResourceName) { f.add(deviceR
 
 // SetDevices implements devices.Sink.
 func (f *deviceFeed) SetDevices(node string, list v1.ResourceList) { f.add(nodeDevices{node, list}) }
+
+// SetDeviceClaim implements devices.ClaimSink.
+func (f *deviceFeed) SetDeviceClaim(key string, claim *api.DeviceClaim) {
+	f.add(deviceClaim{key, claim})
+}
 
 func (f *deviceFeed) add(e event) {
 	f.cache.queue.add(e)
@@ -57,7 +64,15 @@ func (f *deviceFeed) requestFrom(dims *api.Dimensions) {
 
 // classesAfter returns the handler for device classes; it calls another one first.
 func (f *deviceFeed) classesAfter(first toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
-	return inOrder{first, typed.Handler(func(_, _ *resourcev1.DeviceClass) { f.inventory.ClassesChanged() })}
+	return inOrder{first, typed.Handler(func(_, _ *resourcev1.DeviceClass) {
+		f.inventory.ClassesChanged()
+		f.claims.ClassesChanged()
+	})}
+}
+
+// claimsAfter returns the handler for resource claims.
+func (f *deviceFeed) claimsAfter(first toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
+	return inOrder{first, typed.Handler(f.claims.ClaimChanged)}
 }
 
 // slicesAfter returns the handler for resource slices.
@@ -127,6 +142,23 @@ func (e nodeDevices) String() string { return "devices of node " + e.node }
 func (e nodeDevices) apply(c *Cache) {
 	observe(c, e)
 	c.model.Events().SetDevices(e.node, e.list)
+}
+
+// deviceClaim: a claim requests these devices.
+type deviceClaim struct {
+	name  string // namespace/name
+	claim *api.DeviceClaim
+}
+
+func (e deviceClaim) key() (objectKey, bool) {
+	return objectKey{rank: rankDeviceClaims, name: e.name}, true
+}
+func (e deviceClaim) deletes() bool  { return e.claim == nil }
+func (e deviceClaim) String() string { return "devices of resource claim " + e.name }
+
+func (e deviceClaim) apply(c *Cache) {
+	observe(c, e)
+	c.model.Events().SetDeviceClaim(e.name, e.claim)
 }
 
 // observe keeps an event for Rebuild.

@@ -38,7 +38,7 @@ func (c *Cache) listen() error {
 		c.attach("csistoragecapacities", storage.CSIStorageCapacities().Informer(), c.externalHandler()),
 		c.attach("volumeattachments", storage.VolumeAttachments().Informer(), c.externalHandler()),
 		c.attach("deviceclasses", resources.DeviceClasses().Informer(), c.devices.classesAfter(c.externalHandler())),
-		c.attach("resourceclaims", resources.ResourceClaims().Informer(), c.externalHandler()),
+		c.attach("resourceclaims", resources.ResourceClaims().Informer(), c.devices.claimsAfter(c.externalHandler())),
 		c.attach("resourceslices", resources.ResourceSlices().Informer(), c.devices.slicesAfter(c.externalHandler())),
 	)
 }

@@ -54,6 +54,7 @@ const (
 	rankOwner
 	rankDeviceResources // not an object: what device classes provide
 	rankNodeDevices     // nor this one: the devices of a node
+	rankDeviceClaims    // nor this one: the devices that a claim requests
 	rankNode
 	rankBudget
 	rankPod

@@ -109,19 +109,19 @@ func accountJob(j *api.JobInfo, t *api.TaskInfo, sign int32) {
 	}
 	switch {
 	case t.Holds(), t.Status == api.Pipelined:
-		move(&j.Allocated, t.Request)
+		move(&j.Allocated, t.ShareRequest)
 		if j.Queue != nil {
-			move(&j.Queue.Allocated, t.Request)
+			move(&j.Queue.Allocated, t.ShareRequest)
 		}
 	case t.Status == api.Releasing && t.Node != nil && t.Node.Exists():
-		move(&j.Releasing, t.Request)
+		move(&j.Releasing, t.ShareRequest)
 		if j.Queue != nil {
-			move(&j.Queue.Releasing, t.Request)
+			move(&j.Queue.Releasing, t.ShareRequest)
 		}
 	case t.Waiting() && j.Unsupported == nil && !j.Owner.Missing():
-		move(&j.Requested, t.Request)
+		move(&j.Requested, t.ShareRequest)
 		if j.Queue != nil {
-			move(&j.Queue.Requested, t.Request)
+			move(&j.Queue.Requested, t.ShareRequest)
 		}
 	}
 }

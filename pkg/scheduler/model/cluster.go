@@ -37,6 +37,7 @@ type Cluster struct {
 	nodes      nodeTable
 	jobs       jobTable
 	signatures signatureTable
+	claims     claimTable
 	namespaces namespaceTable
 	budgets    budgetTable
 	evictions  evictionTable
@@ -59,6 +60,7 @@ func NewCluster(o Options) *Cluster {
 		nodes:          newNodeTable(generations),
 		jobs:           newJobTable(o, dims, generations),
 		signatures:     newSignatureTable(dims),
+		claims:         newClaimTable(),
 		namespaces:     newNamespaceTable(),
 		budgets:        newBudgetTable(),
 		evictions:      newEvictionTable(),

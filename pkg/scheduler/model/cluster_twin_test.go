@@ -37,6 +37,7 @@ func modelEqualsOneBuiltAfresh(t *rapid.T) {
 		"delete node":     m.deleteNode,
 		"devices":         m.setDevices,
 		"device classes":  m.setDeviceResources,
+		"device claim":    m.setDeviceClaim,
 		"set group":       m.setGroup,
 		"set other":       m.setOtherGroup,
 		"delete other":    m.deleteOtherGroup,
@@ -73,6 +74,7 @@ type machine struct {
 	owners     map[string]*api.Owner // by name
 	devices    map[string]v1.ResourceList
 	classes    []v1.ResourceName // the resources that device classes provide
+	claims     map[string]*api.DeviceClaim
 	inFlight   map[api.TaskID]bool
 	last       func() // the last event
 }
@@ -89,6 +91,7 @@ func newMachine() *machine {
 		priorities: map[string]*schedulingv1.PriorityClass{},
 		namespaces: map[string]*v1.Namespace{},
 		devices:    map[string]v1.ResourceList{},
+		claims:     map[string]*api.DeviceClaim{},
 		inFlight:   map[api.TaskID]bool{},
 		last:       func() {},
 	}
@@ -154,6 +157,8 @@ func drawPod(t *rapid.T, name string, uid types.UID) *v1.Pod {
 		"kueue":        withLabel("kueue.x-k8s.io/pod-group-name", "k"),
 		"kueue 2":      annotated("kueue.x-k8s.io/pod-group-total-count", "2"),
 		"red":          withLabel("color", "red"),
+		"claim 0":      claiming("c0"),
+		"claim 1":      claiming("c1"),
 		"deadline":     withDeadline(600),
 		"deadline 2":   withDeadline(1200),
 		"limit":        annotated(v1alpha1.AnnotationMaximumExecutionTime, "300"),
@@ -538,6 +543,9 @@ func (m *machine) rebuilt(seed int64) *model.Cluster {
 		events = append(events, func() { c.Events().SetDevices(name, m.devices[name]) })
 	}
 	events = append(events, func() { c.Events().SetDeviceResources(m.classes) })
+	for _, key := range sortedKeys(m.claims) {
+		events = append(events, func() { c.Events().SetDeviceClaim(key, m.claims[key]) })
+	}
 	for _, key := range sortedKeys(m.groups) {
 		events = append(events, func() { c.Events().SetPodGroup(m.groups[key]) })
 	}

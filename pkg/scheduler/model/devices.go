@@ -34,17 +34,40 @@ func (e Events) SetDeviceResources(names []v1.ResourceName) {
 	c.signatures.setDeviceResources(names)
 	var affected []*api.TaskInfo
 	for _, t := range c.tasks {
-		if t.Signature.DeviceResources != c.signatures.requestsDevices(t.Signature.Request) {
+		if t.Signature.DeviceResources != c.signatures.requestsDevices(t.Signature.PodRequest) {
 			affected = append(affected, t)
 		}
 	}
-	slices.SortFunc(affected, func(a, b *api.TaskInfo) int { return cmp.Compare(a.ID, b.ID) })
-	for _, t := range affected {
-		c.detach(t)
-		c.nodes.removeNominated(t)
+	e.readAgain(affected)
+	e.changed()
+}
+
+// readAgain reads the pods of tasks again, because of something else than the pods that changed.
+func (e Events) readAgain(tasks []*api.TaskInfo) {
+	slices.SortFunc(tasks, func(a, b *api.TaskInfo) int { return cmp.Compare(a.ID, b.ID) })
+	for _, t := range slices.Compact(tasks) {
+		e.c.detach(t)
+		e.c.nodes.removeNominated(t)
 		e.readPod(t, t.Pod)
 	}
+}
+
+// SetDeviceClaim sets what the claim namespace/name requests; nil if it does not exist or requests nothing that counts.
+func (e Events) SetDeviceClaim(key string, shown *api.DeviceClaim) {
+	c := e.c
+	claim := c.claims.named(key)
+	before := claim.bearer
+	again := !sameAmounts(claim.shown, shown)
+	claim.shown, claim.required, claim.counted = shown, nil, nil
+	if shown != nil {
+		claim.required, claim.counted = c.dims.Vector(shown.Required), c.dims.Vector(shown.Counted)
+	}
+	claim.bearer = claim.findBearer()
 	e.changed()
+	if again || claim.bearer != before {
+		e.readAgain(slices.DeleteFunc([]*api.TaskInfo{before, claim.bearer}, func(t *api.TaskInfo) bool { return t == nil }))
+	}
+	c.claims.release(claim)
 }
 
 // replaceNode gives a node another version of its object.

@@ -73,7 +73,9 @@ func (e Events) SetPod(pod *v1.Pod) {
 func (e Events) readPod(t *api.TaskInfo, pod *v1.Pod) {
 	c := e.c
 	before, old := t.Node, t.Signature
-	readPod(t, pod, c.signatures.acquire(pod))
+	t.Pod = pod
+	moved := c.claims.use(t, false)
+	readPod(t, pod, c.signatures.acquire(pod, c.claims.borneBy(t)))
 	c.signatures.release(old)
 	e.observe(t)
 	observeStart(t)
@@ -81,6 +83,7 @@ func (e Events) readPod(t *api.TaskInfo, pod *v1.Pod) {
 	c.attach(t)
 	c.nodes.addNominated(t)
 	c.nodes.release(before)
+	e.readAgain(moved)
 }
 
 // observe derives status and node of t from its pod and the operations in flight, and ends those that the pod shows.
@@ -120,6 +123,7 @@ func (e Events) DeletePod(uid types.UID) {
 	c.signatures.release(t.Signature)
 	delete(c.evictions.blocked, t)
 	c.nodes.release(node)
+	e.readAgain(c.claims.use(t, true))
 }
 
 // SetNode adds or updates a node. Heartbeats change nothing and cost next to nothing.

@@ -44,6 +44,8 @@ type Inspection struct {
 	// resources.
 	Devices          map[string]v1.ResourceList
 	DeviceDimensions []int
+	// DeviceClaims are the claims whose devices count, by namespace/name.
+	DeviceClaims map[string]*api.DeviceClaim
 
 	Namespaces map[string]Namespace
 	Budgets    map[string]map[string]*Budget // by namespace and name
@@ -78,6 +80,7 @@ func Inspect(c *Cluster) Inspection {
 		IndexedTerms:         len(terms.others),
 		Devices:              c.nodes.devices,
 		DeviceDimensions:     c.signatures.deviceDimensions,
+		DeviceClaims:         map[string]*api.DeviceClaim{},
 		Namespaces:           c.namespaces.byName,
 		Budgets:              c.budgets.budgets,
 		UnconfirmedEvictions: c.budgets.unconfirmed,
@@ -91,6 +94,11 @@ func Inspect(c *Cluster) Inspection {
 			for _, of := range byUID {
 				i.OwnedTasks[of.ref] = of.tasks
 			}
+		}
+	}
+	for key, claim := range c.claims.byKey {
+		if claim.shown != nil {
+			i.DeviceClaims[key] = claim.shown
 		}
 	}
 	for key, term := range terms.byKey {

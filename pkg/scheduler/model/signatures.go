@@ -28,13 +28,16 @@ func newSignatureTable(dims *api.Dimensions) signatureTable {
 	return signatureTable{dims: dims, byKey: map[string]*api.Signature{}, terms: newTermIndex()}
 }
 
-// acquire returns the signature of a pod, with one reference more.
-func (st *signatureTable) acquire(pod *v1.Pod) *api.Signature {
+// acquire returns the signature of a pod that bears devices of claims, with one reference more.
+func (st *signatureTable) acquire(pod *v1.Pod, borne borneDevices) *api.Signature {
 	request := st.dims.RequestOf(pod)
 	key := api.SignatureKey(pod, request)
 	devices := st.requestsDevices(request)
 	if devices {
 		key += DevicesKey
+	}
+	if len(borne.counted) > 0 {
+		key = BorneKey(key, borne.required, borne.counted)
 	}
 	s, ok := st.byKey[key]
 	if !ok {
@@ -42,6 +45,9 @@ func (st *signatureTable) acquire(pod *v1.Pod) *api.Signature {
 		st.count++
 		s.Tracking.Number = st.count
 		s.DeviceResources = devices
+		if len(borne.counted) > 0 {
+			s.AddDevices(borne.required, borne.counted)
+		}
 		st.byKey[key] = s
 	}
 	s.Tracking.References++

@@ -15,7 +15,7 @@ func readPod(t *api.TaskInfo, pod *v1.Pod, signature *api.Signature) {
 	t.Pod = pod
 	t.Signature = signature
 	t.Tracking.Class = nil
-	t.Request = signature.Request
+	t.Request, t.ShareRequest = signature.Request, signature.ShareRequest
 	t.Priority = 0
 	if pod.Spec.Priority != nil {
 		t.Priority = *pod.Spec.Priority

@@ -51,7 +51,7 @@ func countMembers(v *api.Verdict, claim *api.Claim, f *Failure) {
 		if t.Signature.Alike(f.Task.Signature) {
 			missing++
 		} else {
-			v.Others.Add(t.Request)
+			v.Others.Add(t.Signature.PodRequest)
 		}
 	}
 	for _, t := range f.Placed {

@@ -56,10 +56,10 @@ type Options struct {
 // resources that are being released. It reports whether it found a node. If the queue's caps allow t only
 // once the resources are free that the queue releases, Place pipelines t even on idle resources.
 func (p *Placer) Place(stmt *framework.Statement, t *api.TaskInfo, o Options) bool {
-	if !p.ssn.Allocatable(t.Job, t.Request, api.Future) {
+	if !p.ssn.Allocatable(t.Job, t.ShareRequest, api.Future) {
 		return false
 	}
-	now := p.ssn.Allocatable(t.Job, t.Request, api.Now)
+	now := p.ssn.Allocatable(t.Job, t.ShareRequest, api.Now)
 	if n := p.best(t, api.Now, o); n != nil {
 		if now {
 			stmt.Allocate(t, n)

@@ -18,7 +18,7 @@ func (p *Placer) Explain(t *api.TaskInfo, request api.Resource, missing int32) *
 func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *api.Verdict {
 	plugin := p.ssn.CappedBy(t.Job, request, api.Future)
 	if plugin == "" {
-		plugin = p.ssn.CappedBy(t.Job, t.Request, api.Future)
+		plugin = p.ssn.CappedBy(t.Job, t.ShareRequest, api.Future)
 	}
 	if plugin != "" {
 		v := p.explainCap(t, request)
@@ -32,7 +32,9 @@ func (p *Placer) explain(t *api.TaskInfo, request api.Resource, missing int32) *
 		Nodes:   p.ssn.Nodes().Count(t),
 	}
 	if d := p.ssn.Devices(t, v.Nodes.Available == 0); d != nil {
-		v.Devices = d.Text
+		if v.Devices = d.Text; v.Devices != "" {
+			v.Request = t.Signature.PodRequest
+		}
 		if d.Nearest != nil {
 			v.Nodes.Nearest = d.Nearest
 		}
@@ -70,7 +72,7 @@ func (p *Placer) explainCap(t *api.TaskInfo, request api.Resource) *api.Verdict 
 		v := &api.Verdict{
 			Reason: v1alpha1.ReasonExceedsQueueCapability, Name: string(q.ID), Dimension: never, Limit: q.Capability[never], Asked: needs,
 		}
-		if one := t.Request.At(never); one > v.Limit {
+		if one := t.ShareRequest.At(never); one > v.Limit {
 			v.OnePod, v.Asked = true, one
 		}
 		return v

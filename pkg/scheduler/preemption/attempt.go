@@ -142,7 +142,7 @@ func (a *attempt) placeTasks(tasks []*api.TaskInfo) bool {
 // preempt evicts the cheapest candidate for t and places t on its node. It tries one victim queue after the other, and
 // then all of them together.
 func (a *attempt) preempt(t *api.TaskInfo) bool {
-	if !a.ssn.Allocatable(t.Job, t.Request, api.Future) {
+	if !a.ssn.Allocatable(t.Job, t.ShareRequest, api.Future) {
 		if !a.preemptForCaps(t) {
 			return false
 		}
@@ -169,16 +169,16 @@ func (a *attempt) preemptForCaps(t *api.TaskInfo) bool {
 		return false
 	}
 	for _, v := range inQueue(queue) {
-		if a.ssn.Allocatable(t.Job, t.Request, api.Future) {
+		if a.ssn.Allocatable(t.Job, t.ShareRequest, api.Future) {
 			return true
 		}
-		if v.Evictable() && shareDimension(v.Request, t.Request) && a.isCandidate(v.Job, queue) {
+		if v.Evictable() && shareDimension(v.ShareRequest, t.ShareRequest) && a.isCandidate(v.Job, queue) {
 			if unit, ok := a.unitOf(v); ok {
 				a.capsRelieved = a.evict(unit) || a.capsRelieved
 			}
 		}
 	}
-	return a.ssn.Allocatable(t.Job, t.Request, api.Future)
+	return a.ssn.Allocatable(t.Job, t.ShareRequest, api.Future)
 }
 
 // shareDimension reports whether two requests have a dimension in common other than the number of pods.

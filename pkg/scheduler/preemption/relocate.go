@@ -116,7 +116,7 @@ func (r *relocation) reprieveUnit(u api.Unit) bool {
 func (r *relocation) move(t *api.TaskInfo) bool {
 	from := t.Node
 	r.stmt.Revoke(t)
-	if r.ssn.Allocatable(t.Job, t.Request, api.Future) {
+	if r.ssn.Allocatable(t.Job, t.ShareRequest, api.Future) {
 		if at := slices.IndexFunc(r.leftover, func(n *api.NodeInfo) bool { return n != from && r.fits(t, n) }); at >= 0 {
 			r.stmt.Pipeline(t, r.leftover[at])
 			return true

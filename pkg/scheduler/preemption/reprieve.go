@@ -86,7 +86,7 @@ func (a *attempt) stillFits(t *api.TaskInfo) bool {
 	if status == api.Allocated {
 		when = api.Now
 	}
-	fits := node.Fits(t, when) && a.ssn.Predicate(t, node, when) == nil && a.ssn.Allocatable(t.Job, t.Request, when)
+	fits := node.Fits(t, when) && a.ssn.Predicate(t, node, when) == nil && a.ssn.Allocatable(t.Job, t.ShareRequest, when)
 	if status == api.Allocated {
 		a.stmt.Allocate(t, node)
 	} else {

@@ -86,6 +86,7 @@ func (r *run) remove(pod *v1.Pod) {
 		reservation.Release()
 	}
 	delete(r.held, pod.UID)
+	r.claims.podGone(pod)
 	r.lost[nameOf(pod)] = pod
 }
 
@@ -117,6 +118,7 @@ func (r *run) endDeletions() (any bool) {
 	for _, obj := range r.snapshot.objects {
 		if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp != nil {
 			r.cluster.Events().DeletePod(pod.UID)
+			r.claims.podGone(pod)
 			any = true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// staticInformers returns informers that serve the objects and never change. They need not be started. For other
+// staticInformers returns informers that serve the objects and do not change by themselves. They need not be started. For other
 // kinds they serve no objects.
 func staticInformers(objects []Object) informers.SharedInformerFactory {
 	byKind := map[reflect.Type][]Object{}
@@ -30,11 +30,12 @@ func staticInformers(objects []Object) informers.SharedInformerFactory {
 	return factory
 }
 
-// staticInformer is an informer whose objects are all present from the beginning. It is never run.
+// staticInformer is an informer whose objects are all present from the beginning. It is never run, and only one goroutine uses it.
 type staticInformer struct {
 	cache.SharedIndexInformer // nil: the methods not defined below are only for running informers
 	objects                   []Object
 	indexer                   cache.Indexer
+	handlers                  []cache.ResourceEventHandler
 	done                      chan struct{}
 }
 
@@ -55,7 +56,18 @@ func (s *staticInformer) AddEventHandler(handler cache.ResourceEventHandler) (ca
 	for _, obj := range s.objects {
 		handler.OnAdd(obj, true)
 	}
+	s.handlers = append(s.handlers, handler)
 	return s, nil
+}
+
+// replace shows another version of an object. Handlers see a deletion and a new object, because the versions of objects
+// in files cannot be compared.
+func (s *staticInformer) replace(before, after Object) {
+	_ = s.indexer.Update(after) // fails for objects without metadata
+	for _, handler := range s.handlers {
+		handler.OnDelete(before)
+		handler.OnAdd(after, false)
+	}
 }
 
 // AddEventHandlerWithResyncPeriod is AddEventHandler without resync.

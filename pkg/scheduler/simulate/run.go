@@ -92,6 +92,7 @@ type run struct {
 	budgets map[*policyv1.PodDisruptionBudget]int32
 
 	failures jobFailures
+	claims   claims
 }
 
 // placement is a pod to bind and the content of its Binding.
@@ -171,8 +172,9 @@ func (r *run) notify(obj Object) {
 	}
 }
 
-// countDevices delivers the devices that device classes provide as extended resources.
+// countDevices delivers the devices that device classes provide as extended resources, and those that claims request.
 func (r *run) countDevices(factory informers.SharedInformerFactory) {
+	r.claims = newClaims(factory, r.cluster.Events())
 	inventory := devices.NewInventory(factory, r.cluster.Events())
 	for i := range r.cluster.Dims().Len() {
 		if name := r.cluster.Dims().Name(i); devices.Implicit(name) {

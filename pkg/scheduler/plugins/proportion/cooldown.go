@@ -41,7 +41,7 @@ func (s *shares) recordWaiting(decisions []api.Decision, held bool) {
 	for _, d := range decisions {
 		if d.Kind != api.Evict && (held || d.Kind == api.Pipeline) && s.inCooldown(d.Task.Job) {
 			q := d.Task.Job.Queue
-			s.waiting[q] = s.waiting[q].Plus(d.Task.Request)
+			s.waiting[q] = s.waiting[q].Plus(d.Task.ShareRequest)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (s *shares) cooldownOf(claim *api.Claim, victims []*api.TaskInfo) cooldown 
 	reclaimer := claim.Job.Queue
 	deserved := s.deserved[reclaimer].Clone()
 	for d := range deserved {
-		if claim.Request.At(d) == 0 && !slices.ContainsFunc(victims, func(t *api.TaskInfo) bool { return t.Request.At(d) > 0 }) {
+		if claim.Request.At(d) == 0 && !slices.ContainsFunc(victims, func(t *api.TaskInfo) bool { return t.ShareRequest.At(d) > 0 }) {
 			deserved[d] = 0 // not at issue
 		}
 	}

@@ -68,7 +68,7 @@ func addJobClass(ssn *framework.Session, jc *framework.JobClass, requests map[*a
 		return
 	}
 	sum := requests[j.Queue]
-	sum.AddTimes(signature.Request, tasks*int64(jc.Count()))
+	sum.AddTimes(signature.ShareRequest, tasks*int64(jc.Count()))
 	requests[j.Queue] = sum
 }
 
@@ -85,7 +85,7 @@ func possible(ssn *framework.Session, j *api.JobInfo) api.Resource {
 	}
 	var sum api.Resource
 	for signature, n := range tasks {
-		sum.Add(signature.Request.Times(n))
+		sum.Add(signature.ShareRequest.Times(n))
 	}
 	return sum
 }

@@ -41,6 +41,7 @@ type FilterRunner struct {
 
 	claims           *claims
 	devices          *Devices
+	future           *future
 	shortages        *Shortages // nil without informers
 	kube             kubernetes.Interface
 	volumeBinding    binding // one of volumePlugins; nil without informers
@@ -102,7 +103,8 @@ type Options struct {
 // NewFilterRunner builds the plugins.
 func NewFilterRunner(o Options) (*FilterRunner, error) {
 	r := &FilterRunner{plugin: o.Plugin, snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
-	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices}
+	r.future = &future{devices: o.Devices}
+	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices, future: r.future}
 	var err error
 	if r.podPlugins, err = newPodPlugins(h, o.Features); err != nil {
 		return nil, err
@@ -128,6 +130,7 @@ func NewFilterRunner(o Options) (*FilterRunner, error) {
 // Open begins a session over the model.
 func (r *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
 	r.snapshot.setCluster(cluster)
+	r.future.cluster = cluster
 	r.ctx, r.log = klog.NewContext(context.Background(), log), log
 	r.preFilterResults, r.interned = map[cacheKey]*preFilterResult{}, map[api.Unfit]*api.Unfit{}
 	if r.devices != nil {
@@ -153,7 +156,9 @@ func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 	if class.Signature.DeviceResources && r.devices != nil && r.devices.extended.deletesOf(pod.UID) {
 		return r.internUnfit(api.Unfit{Reason: api.DevicesInUse, Detail: deletesClaim})
 	}
-	when = r.snapshot.sync(when)
+	if snapshot := r.snapshot.sync(when); !class.Signature.RequestsDevices() { // claims can outlast their pods
+		when = snapshot
+	}
 	result := r.preFilterResultOf(class, pod, when)
 	if result.unschedulableEverywhere != nil {
 		return result.unschedulableEverywhere
@@ -208,7 +213,9 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 				continue
 			}
 			r.snapshot.list(when)
+			r.future.on = when == api.Future
 			_, status := c.PreFilter(r.ctx, result.state, r.podFor(c, pod), r.snapshot.all)
+			r.future.on = false
 			switch {
 			case status.IsSkip() && c.reason == api.ClaimUnfit && class.Signature.DeviceResources: // the model is not up to date
 				result.unschedulableEverywhere = r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: noClass})

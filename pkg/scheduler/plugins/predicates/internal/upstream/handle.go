@@ -27,6 +27,7 @@ type handle struct {
 	factory  informers.SharedInformerFactory
 	kube     kubernetes.Interface
 	devices  *Devices
+	future   *future
 }
 
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
@@ -40,7 +41,7 @@ func (h *handle) SharedCSIManager() fwk.CSIManager {
 	return nodevolumelimits.NewCSIManager(h.factory.Storage().V1().CSINodes().Lister())
 }
 
-func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return h.devices }
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return draManager{h.devices, h.future} }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 	return factory{h.factory, h.snapshot}
