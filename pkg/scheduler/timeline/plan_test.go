@@ -310,6 +310,29 @@ func TestStartsInDomains(t *testing.T) {
 	})
 }
 
+// TestStartsMoveToAnotherDomain: of two racks, one has an idle node, and all other nodes are free at 5. A gang of two is planned
+// there in the first rack. One of which members run in that rack needs the idle node, so the other one starts in the second rack.
+func TestStartsMoveToAnotherDomain(t *testing.T) {
+	f := newFixture(4, 1)
+	for _, node := range []string{"n1", "n2", "n3"} {
+		f.run("on-"+node, 1, node, 5)
+	}
+	p := f.plan()
+	waiting := p.Add(f.in(f.gang("waiting", 10, 1, 1), 2))
+	if waiting == nil || waiting.At != 5 || waiting.Domain.Path != "0" {
+		t.Fatalf("start %v, want 5 in rack 0", waiting)
+	}
+	pinned := f.in(f.gang("pinned", NoEnd, 1), 2)
+	pinned.Domains = pinned.Domains[:1]
+	if s := p.Add(pinned); s == nil || s.At != 0 {
+		t.Errorf("start %v, want 0", s)
+	}
+	if waiting.At != 5 || waiting.Domain.Path != "1" {
+		t.Errorf("start %v, want 5 in rack 1", waiting)
+	}
+	p.check(t)
+}
+
 // firstIn is the twin: the first time at which enough nodes of one rack are free for as long as a gang runs.
 func (p *Plan) firstIn(g Gang, ends []int64, racks int) int64 {
 	free := func(node int, from, until int64) bool {

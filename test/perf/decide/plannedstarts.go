@@ -88,7 +88,7 @@ func plannedFixture(w *fixture, jobs int, level string) *fixture {
 		where = inPool(poolName(0))
 	}
 	if level == rackLevel {
-		size = 2 * rackNodes
+		size = min(2*rackNodes, nodes)
 	}
 	limited(job{name: "gang", queue: queueName(0), class: low, min: size, size: size, asks: amounts(cpus, 64, 0), alter: where}, time.Hour)
 	if level != "" {
