@@ -51,6 +51,9 @@ func (s *Start) Pinned() Gang {
 	return g
 }
 
+// inDomains is a plan, for starts that must be in one domain.
+type inDomains struct{ *Plan }
+
 // candidate is a domain with a time; before that time, a gang does not fit there.
 type candidate struct {
 	domain *Domain
@@ -59,7 +62,7 @@ type candidate struct {
 
 // addWithin is addBefore for a gang that must be in one domain. It tries the domain where the bound is earliest, until the gang
 // fits: no other domain holds it before. Of several domains at one time, the first in the order of inOrder is taken.
-func (p *Plan) addWithin(s *Start, limit int64) bool {
+func (p inDomains) addWithin(s *Start, limit int64) bool {
 	next := heap.New(func(a, b candidate) int { return cmp.Compare(a.at, b.at) })
 	push := func(d *Domain, at int64) {
 		if at < limit {
@@ -88,7 +91,7 @@ func (p *Plan) addWithin(s *Start, limit int64) bool {
 }
 
 // tryWithin adds a start at a time, in the first domain where it fits and delays nothing.
-func (p *Plan) tryWithin(s *Start, at int64) bool {
+func (p inDomains) tryWithin(s *Start, at int64) bool {
 	var possible []*Domain
 	for _, d := range s.Domains {
 		if p.earliest(s.Gang, d) <= at {
@@ -104,7 +107,7 @@ func (p *Plan) tryWithin(s *Start, at int64) bool {
 
 // inOrder sorts domains as package place does: by the nodes lost, by how many tasks like the first one fit at a time, and by
 // their paths.
-func (p *Plan) inOrder(g Gang, domains []*Domain, at int64) []*Domain {
+func (p inDomains) inOrder(g Gang, domains []*Domain, at int64) []*Domain {
 	if len(domains) < 2 {
 		return domains
 	}
@@ -122,7 +125,7 @@ func (p *Plan) inOrder(g Gang, domains []*Domain, at int64) []*Domain {
 }
 
 // chooseAnywhere chooses the nodes of a start for its time, in its domain if it fits there, else in another one.
-func (p *Plan) chooseAnywhere(s *Start) bool {
+func (p inDomains) chooseAnywhere(s *Start) bool {
 	if _, ok := p.choose(s); ok || s.Domain == nil {
 		return ok
 	}
@@ -135,7 +138,7 @@ func (p *Plan) chooseAnywhere(s *Start) bool {
 
 // chooseAround chooses the nodes of a start again, so that those that come later keep their nodes. It is tried only if some of
 // these must be in one domain: else the later ones fit on some nodes if they fit on any. If it fails, nothing is taken.
-func (p *Plan) chooseAround(s *Start, later []*Start) bool {
+func (p inDomains) chooseAround(s *Start, later []*Start) bool {
 	if !slices.ContainsFunc(later, func(other *Start) bool { return other.Domain != nil }) {
 		return false
 	}
@@ -147,7 +150,7 @@ func (p *Plan) chooseAround(s *Start, later []*Start) bool {
 }
 
 // keptFree returns how many tasks like this one, at most so many, fit on a node at a time and later, while others start there.
-func (p *Plan) keptFree(c *availability, t *api.TaskInfo, s *Start, most int) int {
+func (p inDomains) keptFree(c *availability, t *api.TaskInfo, s *Start, most int) int {
 	for _, other := range c.taken {
 		if at := other.start.At; at > s.At && at < s.end() {
 			p.sum = c.at(at, p.sum)
@@ -158,7 +161,7 @@ func (p *Plan) keptFree(c *availability, t *api.TaskInfo, s *Start, most int) in
 }
 
 // findDomain sets the domain that has all placements of a start. It reports false if there is none, and one is needed.
-func (p *Plan) findDomain(s *Start) bool {
+func (p inDomains) findDomain(s *Start) bool {
 	if s.Domains == nil {
 		return true
 	}
@@ -174,7 +177,7 @@ func (p *Plan) findDomain(s *Start) bool {
 
 // nodesIn returns the nodes of a domain where tasks like this one could run if they were empty; nil stands for all nodes. The
 // slice is valid until the next call.
-func (p *Plan) nodesIn(t *api.TaskInfo, d *Domain) []int {
+func (p inDomains) nodesIn(t *api.TaskInfo, d *Domain) []int {
 	all := p.nodesFor(t)
 	if d == nil {
 		return all

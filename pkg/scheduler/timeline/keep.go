@@ -47,7 +47,7 @@ func (p *Plan) couldKeep(s *Start) bool {
 			return false
 		}
 	}
-	return p.findDomain(s)
+	return inDomains{p}.findDomain(s)
 }
 
 // Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free

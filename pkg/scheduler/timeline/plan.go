@@ -102,7 +102,7 @@ func (p *Plan) Add(g Gang) *Start {
 // nothing but the start, and reports false.
 func (p *Plan) addBefore(s *Start, limit int64) bool {
 	if s.Domains != nil {
-		return p.addWithin(s, limit)
+		return inDomains{p}.addWithin(s, limit)
 	}
 	for at := p.earliest(s.Gang, nil); at < limit; {
 		missing, ok := p.tryAt(s, at)
@@ -118,7 +118,7 @@ func (p *Plan) addBefore(s *Start, limit int64) bool {
 func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 	s := &Start{Gang: g}
 	if g.Domains != nil {
-		return s, p.tryWithin(s, max(at, p.Now))
+		return s, inDomains{p}.tryWithin(s, max(at, p.Now))
 	}
 	_, ok := p.tryAt(s, max(at, p.Now))
 	return s, ok
@@ -185,7 +185,7 @@ func (p *Plan) earliest(g Gang, d *Domain) int64 {
 	begin := p.Now
 	for _, tasks := range bySignature(g.Tasks) {
 		k := newFirst(len(tasks), cmp.Compare[int64])
-		for _, i := range p.nodesIn(tasks[0], d) {
+		for _, i := range (inDomains{p}).nodesIn(tasks[0], d) {
 			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
 				k.add(at)
 			}
@@ -202,7 +202,7 @@ func (p *Plan) earliest(g Gang, d *Domain) int64 {
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
 func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 	k := newFirst(missing.count, cmp.Compare[int64])
-	for _, i := range p.nodesIn(missing.task, s.Domain) {
+	for _, i := range (inDomains{p}).nodesIn(missing.task, s.Domain) {
 		for _, free := range p.available(i).fitTimes(missing.task, len(s.Tasks)+missing.count) {
 			if free > at {
 				k.add(free)
@@ -241,7 +241,7 @@ func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
 	if missing, ok := p.choose(s); !ok { // what starts take later plays no role at this time
 		return missing, false
 	}
-	if slices.ContainsFunc(later, func(other *Start) bool { return !p.fits(other) }) && !p.chooseAgain(later) && !p.chooseAround(s, later) {
+	if slices.ContainsFunc(later, func(other *Start) bool { return !p.fits(other) }) && !p.chooseAgain(later) && !(inDomains{p}).chooseAround(s, later) {
 		p.release(s)
 		return shortage{s.Tasks[0], 1}, false
 	}
@@ -258,7 +258,7 @@ func (p *Plan) chooseAgain(starts []*Start) bool {
 		p.release(s)
 	}
 	placed := 0
-	for placed < len(starts) && p.chooseAnywhere(starts[placed]) {
+	for placed < len(starts) && (inDomains{p}).chooseAnywhere(starts[placed]) {
 		placed++
 	}
 	if placed == len(starts) {
@@ -298,13 +298,13 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 // Of equal ones, those come first of the node where the fewest fit.
 func (p *Plan) fitsAt(s *Start, tasks []*api.TaskInfo) []fit {
 	p.found.reset(len(tasks))
-	for _, i := range p.nodesIn(tasks[0], s.Domain) {
+	for _, i := range (inDomains{p}).nodesIn(tasks[0], s.Domain) {
 		if p.Nodes[i].Outlasts(tasks[0], s.At) {
 			continue
 		}
 		most := len(tasks)
 		if p.around {
-			most = p.keptFree(p.available(i), tasks[0], s, most)
+			most = inDomains{p}.keptFree(p.available(i), tasks[0], s, most)
 		}
 		times := p.fitsSince(p.available(i), tasks[0], s.At, most)
 		for _, since := range times {

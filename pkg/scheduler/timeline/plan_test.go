@@ -261,7 +261,7 @@ func (m modulo) Each(visit func(int)) {
 }
 
 // TestStartsInDomains adds gangs, most of which must be in one of several racks of nodes of one CPU. No gang starts later than in
-// the rack that has room for it first while all others keep their nodes, and the first one starts exactly then. Starts that were
+// the rack that holds it first while all others keep their nodes, and the first one starts exactly then. Starts that were
 // planned stay, also if nodes are chosen again.
 func TestStartsInDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -154,16 +154,16 @@ func TestBackfillOfRacksEqualsThatOfASimpleTwin(t *testing.T) {
 }
 
 // rackTwin starts jobs in the order of arrival, each in one rack of nodes for one pod; and others that do not delay the first
-// one that does not fit, for which a rack is set aside from the first time on at which one holds it.
+// one that does not fit, for which a rack is reserved from the first time on at which one holds it.
 type rackTwin struct {
 	jobs   []trace.Job
 	sizes  []int
 	starts []time.Duration
 	racks  []int // of jobs; -1 until they have started
 
-	first  int // that does not fit; -1 at first
-	shadow time.Duration
-	aside  int // its rack
+	first    int // that does not fit; -1 at first
+	shadow   time.Duration
+	reserved int // its rack
 }
 
 func newRackTwin(jobs []trace.Job, sizes []int) *rackTwin {
@@ -190,7 +190,7 @@ func (r *rackTwin) start(i int, now time.Duration, first bool) bool {
 		if free == size {
 			lost = size
 		}
-		if !first && rack == r.aside && now+j.Run > r.shadow {
+		if !first && rack == r.reserved && now+j.Run > r.shadow {
 			free = min(free, r.free(rack, r.shadow)-r.jobs[r.first].Min)
 		}
 		if o := []int{lost, free}; free >= j.Min && (best < 0 || slices.Compare(o, order) < 0) {
@@ -203,14 +203,14 @@ func (r *rackTwin) start(i int, now time.Duration, first bool) bool {
 	return best >= 0
 }
 
-// plan sets a rack aside for a job: the first that holds it, and of several the one with the fewest free nodes.
+// plan reserves a rack for a job: the first that holds it, and of several the one with the fewest free nodes.
 func (r *rackTwin) plan(i int, now time.Duration) {
-	r.first, r.shadow, r.aside = i, math.MaxInt64, -1
+	r.first, r.shadow, r.reserved = i, math.MaxInt64, -1
 	for rack := range r.sizes {
 		for at := now; r.sizes[rack] >= r.jobs[i].Min; at += time.Second {
 			if free := r.free(rack, at); free >= r.jobs[i].Min {
-				if at < r.shadow || at == r.shadow && free < r.free(r.aside, at) {
-					r.shadow, r.aside = at, rack
+				if at < r.shadow || at == r.shadow && free < r.free(r.reserved, at) {
+					r.shadow, r.reserved = at, rack
 				}
 				break
 			}
