@@ -144,6 +144,25 @@ func TestStartsAppearAndMove(t *testing.T) {
 	})
 }
 
+// TestStartsInOneRack: a gang that requires a rack is planned to start in the one that is free first, although two nodes of
+// different racks are free before. Its condition names the rack, and it starts there.
+func TestStartsInOneRack(t *testing.T) {
+	h := newHarness(t, noControllers)
+	h.do(rackNodes("b1", "r1", 2), rackNodes("b1", "r2", 2), queue("default", 1))
+	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
+	h.must(err)
+	h.start("--scheduler-conf=" + h.file("policy.yaml", strings.Replace(planning, "reclaim, allocate, backfill, preempt", "allocate, backfill", 1)))
+	h.do(gang("long", 2, pods(2, "1cpu"), within("rack"), limited(36000)))
+	h.boundNow("long-0", "long-1")
+	h.do(gang("short", 2, pods(2, "1cpu"), within("rack"), limited(3600)))
+	h.boundNow("long-0", "long-1", "short-0", "short-1")
+	h.do(gang("gang", 2, pods(2, "1cpu"), within("rack"), limited(600)))
+	h.waitNow("Unschedulable", "on 2 nodes of rack b1/r2, by the run times that running jobs declare", "gang-0", "gang-1")
+	h.newPlugin().eventuallySays("why gang", "planned to start at", "of rack b1/r2")
+	h.setPhase(corev1.PodSucceeded, "short-0", "short-1")
+	h.boundNow("gang-0", "gang-1", "long-0", "long-1", "short-0", "short-1")
+}
+
 // podGroupHas waits for a status.
 func (h *harness) podGroupHas(name string, has func(*v1alpha1.PodGroupStatus) bool) error {
 	if s := h.podGroup(name).Status; !has(&s) {

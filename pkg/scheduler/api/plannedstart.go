@@ -13,6 +13,8 @@ type StartEstimate struct {
 	Estimated int64 // as planned
 	Latest    int64 // by limits alone
 	Nodes     int   // where it starts
+	// Domain has these nodes, as "rack b1/r1", if the gang must be in one domain; else it is empty.
+	Domain string
 
 	Delay string // why it is later than it was planned before; empty if it is not
 	// Beyond is the window of planned starts if the start is after it. Nothing is reserved then.
@@ -26,8 +28,11 @@ func (e StartEstimate) message() string {
 	if e.Estimated == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("; planned to start at %s on %d %s, by the run times that running jobs declare",
-		minuteAfter(e.Estimated), e.Nodes, plural(e.Nodes, "node", "nodes"))
+	where := fmt.Sprintf("%d %s", e.Nodes, plural(e.Nodes, "node", "nodes"))
+	if e.Domain != "" {
+		where += " of " + e.Domain
+	}
+	text := fmt.Sprintf("; planned to start at %s on %s, by the run times that running jobs declare", minuteAfter(e.Estimated), where)
 	if e.Delay != "" {
 		text += "; later than before: " + e.Delay
 	}

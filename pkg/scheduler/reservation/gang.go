@@ -4,11 +4,13 @@
 package reservation
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/place"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/timeline"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/worklist"
 )
@@ -34,8 +36,9 @@ func unitOf(ssn *framework.Session, j *api.JobInfo) (api.Unit, bool) {
 	return api.NewUnit(j, tasks), len(tasks) > 0 && len(tasks) == int(j.Holding())
 }
 
-// gangOf describes the gang of a job to a plan. It reports false if the gang is complete, or if the search for nodes
-// depends on other pods or on volumes. Its resources are taken for a margin longer than it runs.
+// gangOf describes the gang of a job to a plan. It reports false if the gang is complete, if the search for nodes depends on
+// other pods or on volumes, or if subgroups of it must be in domains of their own. Its resources are taken for a margin longer
+// than it runs.
 func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timeline.Gang, bool) {
 	claim := claimOf(ssn, j)
 	if claim == nil {
@@ -43,7 +46,7 @@ func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timel
 	}
 	for _, t := range claim.Tasks {
 		class := ssn.Cluster().ClassOf(t)
-		if !class.NodeLocal() || class.Signature.HasExternalResources() || class.Signature.SelfAffinityKey() != "" {
+		if !class.NodeLocal() && !class.NodeLocalUnpinned() || class.Signature.SelfAffinityKey() != "" {
 			return timeline.Gang{}, false
 		}
 	}
@@ -51,7 +54,41 @@ func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timel
 	if limit := j.RunTime.Limit(); limit > 0 {
 		run = int64(limit + margin)
 	}
-	return timeline.Gang{Job: j, Tasks: largestFirst(ssn, claim.Tasks), Run: run}, true
+	g := timeline.Gang{Job: j, Tasks: largestFirst(ssn, claim.Tasks), Run: run}
+	if j.TopologyLevel != nil {
+		g.Domains = domainsOf(ssn, claim)
+	}
+	return g, j.TopologyLevel == nil || len(g.Domains) > 0
+}
+
+// domainsOf returns the domains of the level that a gang requires where it could ever start: where members run, that one.
+// Those come first where the fewest nodes are lost in whole domains.
+func domainsOf(ssn *framework.Session, claim *api.Claim) (list []*timeline.Domain) {
+	level := claim.Job.TopologyLevel
+	domains := ssn.Nodes().Domains(level)
+	for _, d := range place.Domains(ssn, claim, level) {
+		if d.MayHoldAll {
+			list = append(list, &timeline.Domain{Path: d.Path, Nodes: d.Nodes(), Lost: domains.Lost(d.Domain)})
+		}
+	}
+	slices.SortFunc(list, func(a, b *timeline.Domain) int {
+		return cmp.Or(cmp.Compare(a.Lost, b.Lost), cmp.Compare(a.Path, b.Path))
+	})
+	return list
+}
+
+// division says how the nodes are divided into domains for a gang. After a change of it, the gang could start earlier although
+// nothing more is free. It is zero for a gang that may be anywhere.
+type division struct {
+	level string
+	specs uint64 // generation of the node objects
+}
+
+func divisionOf(ssn *framework.Session, j *api.JobInfo) division {
+	if j.TopologyLevel == nil {
+		return division{}
+	}
+	return division{j.TopologyLevel.Key(), ssn.Cluster().Generations().NodeSpecs}
 }
 
 // largestFirst returns tasks by the greatest share of the usable total that they request in any one dimension, the largest

@@ -65,6 +65,7 @@ type plannedJob struct {
 	run int64 // how long it was to run then
 	// placements are those of the last session.
 	placements []api.Decision
+	division   division // then
 }
 
 // capacityKey is what makes tasks equal in where they fit.
@@ -306,7 +307,7 @@ func (p *planned) close() (changed bool) {
 	p.jobs = nil
 	for _, s := range p.order {
 		if !p.started(s) {
-			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, run: s.Run, placements: s.Placements})
+			p.jobs = append(p.jobs, plannedJob{id: s.Job.ID, at: s.At, run: s.Run, placements: s.Placements, division: divisionOf(p.ssn, s.Job)})
 			for _, at := range []int64{s.At, p.expectedStart(s)} {
 				if at > p.plan.Now { // otherwise something else than resources keeps it waiting, and an event ends that
 					p.ssn.WakeAt(time.Unix(0, at))
@@ -334,6 +335,9 @@ func (p *planned) explain() {
 		start := api.StartEstimate{Estimated: p.expectedStart(s), Latest: s.At, Nodes: countNodes(s.Placements), Delay: p.delays[s.Job.ID]}
 		if p.plan.Certainty()&timeline.Unlimited != 0 {
 			start.Latest = 0
+		}
+		if s.Domain != nil {
+			start.Domain = s.Job.TopologyLevel.Name + " " + s.Domain.Path
 		}
 		p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
 	}
@@ -371,7 +375,7 @@ func (p *planned) expect() {
 	}
 	plan := timeline.New(model)
 	for _, s := range p.order {
-		if by := plan.Add(s.Gang); by != nil {
+		if by := plan.Add(s.Pinned()); by != nil {
 			p.expected[s.Job] = by.At
 		}
 	}

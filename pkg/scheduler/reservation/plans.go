@@ -76,7 +76,7 @@ func (p *planned) keepStarts(jobs []plannedJob) (starts []*timeline.Start, same 
 			starts[i] = &timeline.Start{Gang: gang, At: one.at, Placements: one.placements}
 			kept = append(kept, starts[i])
 		}
-		same = same && starts[i] != nil && starts[i].Run == one.run
+		same = same && starts[i] != nil && starts[i].Run == one.run && one.division == divisionOf(p.ssn, one.job)
 	}
 	if p.plan.KeepAll(kept) {
 		return starts, same
@@ -163,7 +163,7 @@ func (p *planned) inserted(j *api.JobInfo) []plannedJob {
 				last = i
 			}
 		}
-		jobs = append(jobs, plannedJob{job: s.Job, at: at, run: s.Run, placements: s.Placements})
+		jobs = append(jobs, plannedJob{job: s.Job, at: at, run: s.Run, placements: s.Placements, division: divisionOf(p.ssn, s.Job)})
 	}
 	if p.isFull(j.Queue) {
 		jobs = slices.Delete(jobs, last, last+1)
@@ -185,7 +185,7 @@ func (p *planned) refresh() {
 		if p.started(s) {
 			p.remove(s)
 		} else {
-			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, run: s.Run, placements: s.Placements})
+			jobs = append(jobs, plannedJob{job: s.Job, at: s.At, run: s.Run, placements: s.Placements, division: divisionOf(p.ssn, s.Job)})
 		}
 	}
 	if !p.plan.Choose() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/timeline"
 )
 
@@ -18,7 +19,7 @@ type farGangs struct {
 	jobs   []*api.JobInfo     // of the session that is open
 	before map[api.JobID]bool // of the last session
 	starts map[api.JobID]farStart
-	same   map[*api.Signature]bool // for which nothing more was found to be free in the plan of the session
+	same   map[timeline.Kind]bool // of tasks for which nothing more was found to be free in the plan of the session
 }
 
 // farStart is the start of a gang after the window, found in a plan by limits.
@@ -26,10 +27,11 @@ type farStart struct {
 	at         int64 // in nanoseconds since 1970
 	run        int64
 	signatures []*api.Signature // of the tasks
+	division   division
 }
 
-func farStartOf(g timeline.Gang, at int64) farStart {
-	start := farStart{at: at, run: g.Run, signatures: make([]*api.Signature, len(g.Tasks))}
+func farStartOf(ssn *framework.Session, g timeline.Gang, at int64) farStart {
+	start := farStart{at: at, run: g.Run, signatures: make([]*api.Signature, len(g.Tasks)), division: divisionOf(ssn, g.Job)}
 	for i, t := range g.Tasks {
 		start.signatures[i] = t.Signature
 	}
@@ -51,7 +53,7 @@ func (f *farGangs) takeFrom(p *planned) {
 			if f.starts == nil {
 				f.starts = map[api.JobID]farStart{}
 			}
-			f.starts[s.Job.ID] = farStartOf(s.Gang, s.At)
+			f.starts[s.Job.ID] = farStartOf(p.ssn, s.Gang, s.At)
 		}
 	}
 }
@@ -69,11 +71,15 @@ func (f *farGangs) keep(p *planned, j *api.JobInfo) bool {
 		return false
 	}
 	gang, ok := gangOf(p.ssn, j, p.Margin)
-	if now := farStartOf(gang, start.at); !ok || now.run != start.run || !slices.Equal(now.signatures, start.signatures) {
+	if !ok {
+		return false
+	}
+	if now := farStartOf(p.ssn, gang, start.at); now.run != start.run || now.division != start.division || !slices.Equal(now.signatures, start.signatures) {
 		return false
 	}
 	for _, t := range gang.Tasks {
-		if f.same[t.Signature] {
+		kind := timeline.KindOf(t)
+		if f.same[kind] {
 			continue
 		}
 		p.release() // what is reserved is not free
@@ -82,14 +88,14 @@ func (f *farGangs) keep(p *planned, j *api.JobInfo) bool {
 			f.forget()
 			return false
 		}
-		f.same[t.Signature] = true
+		f.same[kind] = true
 	}
 	f.add(p, j, start.at)
 	return true
 }
 
 // planned is called with a new plan of the session.
-func (f *farGangs) planned() { f.same = map[*api.Signature]bool{} }
+func (f *farGangs) planned() { f.same = map[timeline.Kind]bool{} }
 
 // forget is called when gangs may start earlier than was found.
 func (f *farGangs) forget() { clear(f.starts) }

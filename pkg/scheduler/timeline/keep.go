@@ -47,7 +47,7 @@ func (p *Plan) couldKeep(s *Start) bool {
 			return false
 		}
 	}
-	return true
+	return inDomains{p}.findDomain(s)
 }
 
 // Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free
@@ -74,7 +74,7 @@ func (p *Plan) Improve(starts []*Start, more bool) bool {
 // HasGrown reports whether more may be free at some time for tasks like this one than in the plans before. It reads the nodes
 // where they could run.
 func (p *Plan) HasGrown(t *api.TaskInfo) bool {
-	_, known := p.Readings.before[t.Signature]
+	_, known := p.Readings.before[KindOf(t)]
 	p.readNodes(t)
 	return p.Readings.grown || !known
 }
@@ -91,6 +91,9 @@ func (p *Plan) improve(s *Start) {
 
 // couldFitBefore reports whether the earliest time is before a limit, which takes less time than to find it.
 func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
+	if g.Domains != nil {
+		return slices.ContainsFunc(g.Domains, func(d *Domain) bool { return p.earliest(g, d) < limit })
+	}
 	for _, tasks := range bySignature(g.Tasks) {
 		missing := len(tasks)
 		for _, i := range p.nodesFor(tasks[0]) {
@@ -113,10 +116,11 @@ func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
 
 // nodesFor returns the nodes where tasks like this one could run if they were empty.
 func (p *Plan) nodesFor(t *api.TaskInfo) []int {
-	nodes, known := p.Readings.feasible[t.Signature]
+	kind := KindOf(t)
+	nodes, known := p.Readings.feasible[kind]
 	if !known {
 		p.EachFeasible(t, func(i int) { nodes = append(nodes, i) })
-		p.Readings.setFeasible(t.Signature, nodes)
+		p.Readings.setFeasible(kind, nodes)
 	}
 	return nodes
 }

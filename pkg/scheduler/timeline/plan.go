@@ -29,6 +29,8 @@ type Gang struct {
 	Tasks []*api.TaskInfo
 	// Run is how long they run at most, in nanoseconds; NoEnd if that is not known.
 	Run int64
+	// Domains are those of which all tasks must be in one; nil if the gang may be anywhere.
+	Domains []*Domain
 }
 
 // Start is a gang with its time and its nodes.
@@ -37,6 +39,8 @@ type Start struct {
 	At int64
 	// Placements are those of the tasks, in their order.
 	Placements []api.Decision
+	// Domain has all of these nodes; nil if the gang may be anywhere.
+	Domain *Domain
 	// Open is set by the caller while others may use the resources of the start: Hold leaves it out.
 	Open bool
 }
@@ -58,9 +62,12 @@ type Plan struct {
 	certain Certainty      // of all ends that were read
 
 	// What follows is used again to save allocations.
-	found first[fit]
-	since []int64
-	sum   api.Resource
+	found    first[fit]
+	since    []int64
+	sum      api.Resource
+	inDomain []int
+
+	around bool // see chooseAround
 }
 
 // fit is where one more task fits.
@@ -94,7 +101,10 @@ func (p *Plan) Add(g Gang) *Start {
 // addBefore adds a start at the earliest time at which it fits and delays nothing. If that is not before the limit, it changes
 // nothing but the start, and reports false.
 func (p *Plan) addBefore(s *Start, limit int64) bool {
-	for at := p.earliest(s.Gang); at < limit; {
+	if s.Domains != nil {
+		return inDomains{p}.addWithin(s, limit)
+	}
+	for at := p.earliest(s.Gang, nil); at < limit; {
 		missing, ok := p.tryAt(s, at)
 		if ok {
 			return true
@@ -107,6 +117,9 @@ func (p *Plan) addBefore(s *Start, limit int64) bool {
 // AddAt adds the gang at a time. It reports whether it fits and delays nothing.
 func (p *Plan) AddAt(g Gang, at int64) (*Start, bool) {
 	s := &Start{Gang: g}
+	if g.Domains != nil {
+		return s, inDomains{p}.tryWithin(s, max(at, p.Now))
+	}
 	_, ok := p.tryAt(s, max(at, p.Now))
 	return s, ok
 }
@@ -166,13 +179,13 @@ func (p *Plan) available(index int) *availability {
 	return c
 }
 
-// earliest returns the earliest time at which each signature of the gang fits if there were no other starts and no other
-// tasks in it: a lower bound. NoEnd if it never does.
-func (p *Plan) earliest(g Gang) int64 {
+// earliest returns the earliest time at which each signature of the gang fits in a domain, or with nil anywhere, if there were
+// no other starts and no other tasks in it: a lower bound. NoEnd if it never does.
+func (p *Plan) earliest(g Gang, d *Domain) int64 {
 	begin := p.Now
 	for _, tasks := range bySignature(g.Tasks) {
 		k := newFirst(len(tasks), cmp.Compare[int64])
-		for _, i := range p.nodesFor(tasks[0]) {
+		for _, i := range (inDomains{p}).nodesIn(tasks[0], d) {
 			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
 				k.add(at)
 			}
@@ -189,7 +202,7 @@ func (p *Plan) earliest(g Gang) int64 {
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
 func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 	k := newFirst(missing.count, cmp.Compare[int64])
-	for _, i := range p.nodesFor(missing.task) {
+	for _, i := range (inDomains{p}).nodesIn(missing.task, s.Domain) {
 		for _, free := range p.available(i).fitTimes(missing.task, len(s.Tasks)+missing.count) {
 			if free > at {
 				k.add(free)
@@ -228,7 +241,7 @@ func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
 	if missing, ok := p.choose(s); !ok { // what starts take later plays no role at this time
 		return missing, false
 	}
-	if slices.ContainsFunc(later, func(other *Start) bool { return !p.fits(other) }) && !p.chooseAgain(later) {
+	if slices.ContainsFunc(later, func(other *Start) bool { return !p.fits(other) }) && !p.chooseAgain(later) && !(inDomains{p}).chooseAround(s, later) {
 		p.release(s)
 		return shortage{s.Tasks[0], 1}, false
 	}
@@ -239,16 +252,14 @@ func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
 // chooseAgain chooses the nodes of starts again, for the same times. It reports false if one does not fit; all have the nodes of
 // before then.
 func (p *Plan) chooseAgain(starts []*Start) bool {
-	before := make([][]api.Decision, len(starts))
+	before := make([]Start, len(starts))
 	for i, s := range starts {
-		before[i] = s.Placements
+		before[i] = *s
 		p.release(s)
 	}
 	placed := 0
-	for ; placed < len(starts); placed++ {
-		if _, ok := p.choose(starts[placed]); !ok {
-			break
-		}
+	for placed < len(starts) && (inDomains{p}).chooseAnywhere(starts[placed]) {
+		placed++
 	}
 	if placed == len(starts) {
 		return true
@@ -257,7 +268,7 @@ func (p *Plan) chooseAgain(starts []*Start) bool {
 		if i < placed {
 			p.release(s)
 		}
-		s.Placements = before[i]
+		s.Placements, s.Domain = before[i].Placements, before[i].Domain
 		p.take(s)
 	}
 	return false
@@ -268,7 +279,7 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 	s.Placements = make([]api.Decision, 0, len(s.Tasks))
 	done := 0 // tasks whose placements are taken
 	for _, tasks := range bySignature(s.Tasks) {
-		fits := p.fitsAt(s.At, tasks)
+		fits := p.fitsAt(s, tasks)
 		if len(fits) < len(tasks) {
 			s.Placements = s.Placements[:done]
 			p.release(s)
@@ -283,15 +294,19 @@ func (p *Plan) choose(s *Start) (shortage, bool) {
 	return shortage{}, true
 }
 
-// fitsAt returns where tasks of one signature fit at a time, the best first, at most one for each task. Of equal ones, those
-// come first of the node where the fewest fit.
-func (p *Plan) fitsAt(at int64, tasks []*api.TaskInfo) []fit {
+// fitsAt returns where tasks of a start fit at its time that are of one signature, the best first, at most one for each task.
+// Of equal ones, those come first of the node where the fewest fit.
+func (p *Plan) fitsAt(s *Start, tasks []*api.TaskInfo) []fit {
 	p.found.reset(len(tasks))
-	for _, i := range p.nodesFor(tasks[0]) {
-		if p.Nodes[i].Outlasts(tasks[0], at) {
+	for _, i := range (inDomains{p}).nodesIn(tasks[0], s.Domain) {
+		if p.Nodes[i].Outlasts(tasks[0], s.At) {
 			continue
 		}
-		times := p.fitsSince(p.available(i), tasks[0], at, len(tasks))
+		most := len(tasks)
+		if p.around {
+			most = inDomains{p}.keptFree(p.available(i), tasks[0], s, most)
+		}
+		times := p.fitsSince(p.available(i), tasks[0], s.At, most)
 		for _, since := range times {
 			p.found.add(fit{since, len(times), p.Nodes[i]})
 		}

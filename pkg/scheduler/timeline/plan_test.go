@@ -5,6 +5,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -238,4 +239,122 @@ func TestHold(t *testing.T) {
 	if len(names) != 1 || names[0] != "n8 1000" {
 		t.Errorf("held: %v, want one CPU of n8", names)
 	}
+}
+
+// in sets the domains of a gang: those of nodes of equal numbers modulo so many.
+func (f *fixture) in(g Gang, racks int) Gang {
+	for rack := range racks {
+		g.Domains = append(g.Domains, &Domain{Path: fmt.Sprint(rack), Nodes: modulo{rack, racks, len(f.cluster.Nodes())}})
+	}
+	return g
+}
+
+// modulo is a NodeSet.
+type modulo struct{ rest, of, nodes int }
+
+func (m modulo) Has(index int) bool { return index%m.of == m.rest }
+
+func (m modulo) Each(visit func(int)) {
+	for i := m.rest; i < m.nodes; i += m.of {
+		visit(i)
+	}
+}
+
+// TestStartsInDomains adds gangs, most of which must be in one of several racks of nodes of one CPU. No gang starts later than in
+// the rack that holds it first while all others keep their nodes, and the first one starts exactly then. Starts that were
+// planned stay, also if nodes are chosen again.
+func TestStartsInDomains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, racks := rapid.IntRange(1, 9).Draw(t, "nodes"), rapid.IntRange(1, 3).Draw(t, "racks")
+		f := newFixture(nodes, 1)
+		ends := make([]int64, nodes)
+		for i := range nodes {
+			if end := int64(rapid.IntRange(0, 9).Draw(t, "end")); end > 0 {
+				f.run(fmt.Sprintf("old%d", i), 1, fmt.Sprintf("n%d", i), end)
+				ends[i] = end
+			}
+		}
+		p, planned := f.plan(), map[*Start]int64{}
+		for i := range rapid.IntRange(1, 6).Draw(t, "gangs") {
+			ones := slices.Repeat([]int{1}, rapid.IntRange(1, nodes).Draw(t, "size"))
+			g, in := f.gang(fmt.Sprintf("g%d", i), int64(rapid.SampledFrom([]int{1, 2, 5, 8}).Draw(t, "run")), ones...), 1
+			if rapid.IntRange(0, 3).Draw(t, "required") > 0 {
+				in, g = racks, f.in(g, racks)
+			}
+			want := p.firstIn(g, ends, in)
+			got := p.Add(g)
+			switch {
+			case got == nil && want == NoEnd:
+			case got == nil, i == 0 && got.At != want, got.At > want:
+				t.Fatalf("gang %d of %d in one of %d racks starts at %v, want %d", i, len(ones), in, got, want)
+			default:
+				planned[got] = got.At
+			}
+			for range 2 {
+				p.check(t)
+				for s, at := range planned {
+					if s.At != at {
+						t.Fatalf("a start moved from %d to %d", at, s.At)
+					}
+					for _, d := range s.Placements {
+						if s.Domain != nil && !s.Domain.Nodes.Has(d.Node.Index) {
+							t.Fatalf("node %s is not in rack %s", d.Node.Name, s.Domain.Path)
+						}
+					}
+				}
+				if !p.Choose() {
+					t.Fatalf("the nodes cannot be chosen again")
+				}
+			}
+		}
+	})
+}
+
+// TestStartsMoveToAnotherDomain: of two racks, one has an idle node, and all other nodes are free at 5. A gang of two is planned
+// there in the first rack. One of which members run in that rack needs the idle node, so the other one starts in the second rack.
+func TestStartsMoveToAnotherDomain(t *testing.T) {
+	f := newFixture(4, 1)
+	for _, node := range []string{"n1", "n2", "n3"} {
+		f.run("on-"+node, 1, node, 5)
+	}
+	p := f.plan()
+	waiting := p.Add(f.in(f.gang("waiting", 10, 1, 1), 2))
+	if waiting == nil || waiting.At != 5 || waiting.Domain.Path != "0" {
+		t.Fatalf("start %v, want 5 in rack 0", waiting)
+	}
+	pinned := f.in(f.gang("pinned", NoEnd, 1), 2)
+	pinned.Domains = pinned.Domains[:1]
+	if s := p.Add(pinned); s == nil || s.At != 0 {
+		t.Errorf("start %v, want 0", s)
+	}
+	if waiting.At != 5 || waiting.Domain.Path != "1" {
+		t.Errorf("start %v, want 5 in rack 1", waiting)
+	}
+	p.check(t)
+}
+
+// firstIn is the twin: the first time at which enough nodes of one rack are free for as long as a gang runs.
+func (p *Plan) firstIn(g Gang, ends []int64, racks int) int64 {
+	free := func(node int, from, until int64) bool {
+		if ends[node] > from {
+			return false
+		}
+		return !slices.ContainsFunc(p.starts, func(s *Start) bool {
+			return s.At < until && from < s.end() && slices.ContainsFunc(s.Placements, func(d api.Decision) bool { return d.Node.Index == node })
+		})
+	}
+	for at := int64(0); at < 100; at++ {
+		for rack := range racks {
+			n := 0
+			for node := rack; node < len(ends); node += racks {
+				if free(node, at, at+g.Run) {
+					n++
+				}
+			}
+			if n >= len(g.Tasks) {
+				return at
+			}
+		}
+	}
+	return NoEnd
 }

@@ -30,8 +30,8 @@ const (
 // do not. If the end of a task changes, and its node does not, Invalidate has to be called.
 type Readings struct {
 	byNode []reading
-	// feasible are the nodes of signatures in the last plan, and in the one before.
-	feasible, before map[*api.Signature][]int
+	// feasible are the nodes of kinds of tasks in the last plan, and in the one before.
+	feasible, before map[Kind][]int
 	// grown is set when at some time more is free than before, until starts have been improved.
 	grown   bool
 	profile profile // for comparisons
@@ -42,14 +42,14 @@ func (r *Readings) open(nodes int) {
 	if missing := nodes - len(r.byNode); missing > 0 {
 		r.byNode = append(r.byNode, make([]reading, missing)...)
 	}
-	r.before, r.feasible = r.feasible, map[*api.Signature][]int{}
+	r.before, r.feasible = r.feasible, map[Kind][]int{}
 }
 
-// setFeasible sets the nodes of a signature in this plan.
-func (r *Readings) setFeasible(s *api.Signature, nodes []int) {
-	before, known := r.before[s]
+// setFeasible sets the nodes of a kind of tasks in this plan.
+func (r *Readings) setFeasible(k Kind, nodes []int) {
+	before, known := r.before[k]
 	r.grown = r.grown || known && !slices.Equal(nodes, before)
-	r.feasible[s] = nodes
+	r.feasible[k] = nodes
 }
 
 // Invalidate makes the next plan read a node again. A node that pods name and that does not exist has a negative index.

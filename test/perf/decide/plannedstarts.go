@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -27,10 +28,9 @@ func easy() conf.Reservations {
 // plannedStarts are full clusters where all pods have an end, with one gang whose start is planned: alone, and with jobs that
 // fit on what is idle, and would delay the gang; and D1 with the policy, where no gang has to wait.
 func plannedStarts(nodes, jobs int) []benchmark {
-	one := func(name, about string, jobs int, most float64) benchmark {
+	one := func(name, about string, most float64, build func() *fixture) benchmark {
 		return benchmark{
-			name: "planned/" + name, about: about, reservations: easy(),
-			build: func() *fixture { return plannedFixture(nodes, jobs) },
+			name: "planned/" + name, about: about, reservations: easy(), build: build,
 			cycles: []cycle{
 				{name: "first", want: outcome{}, limits: []limit{{name: "cycle"}}},
 				{
@@ -44,14 +44,25 @@ func plannedStarts(nodes, jobs int) []benchmark {
 	d1 := gangs(nodes)[0]
 	d1.name, d1.about, d1.reservations = "planned/D1", "D1 with planned starts, where all gangs fit", easy()
 	return []benchmark{
-		one("gang", "the start of one gang of 512 is planned by the ends of 20 pods on each node, and one pod ends", 0, 3),
-		one("backfill", "the same, and jobs of 20 classes fit only on what is reserved, and would delay the gang", jobs, 10),
+		one("gang", "the start of one gang of 512 is planned by the ends of 20 pods on each node, and one pod ends", 3, func() *fixture {
+			return plannedFixture(newFixture(nodes), 0, "")
+		}),
+		one("block", "the same, and the gang requires one block of 320 nodes", 0, func() *fixture {
+			return plannedFixture(newRacks(nodes), 0, blockLevel)
+		}),
+		one("rack", "the same, and the gang is one of 32 that requires one rack of 16 nodes", 0, func() *fixture {
+			return plannedFixture(newRacks(nodes), 0, rackLevel)
+		}),
+		one("backfill", "the same, and jobs of 20 classes fit only on what is reserved, and would delay the gang", 10, func() *fixture {
+			return plannedFixture(newFixture(nodes), jobs, "")
+		}),
 		d1,
 	}
 }
 
-func plannedFixture(nodes, jobs int) *fixture {
-	w := newFixture(nodes)
+// plannedFixture fills the nodes of a fixture, and adds the gang, which may require a topology level, and so many jobs.
+func plannedFixture(w *fixture, jobs int, level string) *fixture {
+	nodes := len(w.nodes)
 	for q := range pendingQueues {
 		w.addQueue(queueName(q), 1)
 	}
@@ -76,7 +87,13 @@ func plannedFixture(nodes, jobs int) *fixture {
 		}
 		where = inPool(poolName(0))
 	}
+	if level == rackLevel {
+		size = min(2*rackNodes, nodes)
+	}
 	limited(job{name: "gang", queue: queueName(0), class: low, min: size, size: size, asks: amounts(cpus, 64, 0), alter: where}, time.Hour)
+	if level != "" {
+		w.groups[len(w.groups)-1].Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: level}
+	}
 	for i := range jobs {
 		class := i % plannedClasses
 		limited(job{

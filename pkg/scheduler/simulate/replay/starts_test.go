@@ -60,10 +60,14 @@ func (l *latestStarts) replay(tr *trace.Trace, nodes string, reservations conf.R
 	if err != nil {
 		return nil, err
 	}
+	return l.replayOf(in, reservations)
+}
+
+func (l *latestStarts) replayOf(in Input, reservations conf.Reservations) (*replay, error) {
 	component := framework.ComponentSpec{Name: l.Name(), New: func(framework.Environment) (framework.Plugin, framework.Action) {
 		return l, nil
 	}}
-	if err = in.Registry.AddComponent(component); err != nil {
+	if err := in.Registry.AddComponent(component); err != nil {
 		return nil, err
 	}
 	reservations.Window = 24 * time.Hour
@@ -82,22 +86,8 @@ func TestStartsAreKept(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	rapid.Check(t, func(t *rapid.T) {
-		tr := randomTrace(t)
-		tr.Nodes, tr.Record = nil, trace.Record{}
-		for i := range tr.Jobs {
-			j := &tr.Jobs[i]
-			j.Priority = 0
-			if rapid.IntRange(0, 5).Draw(t, "declares") > 0 {
-				j.Limit = j.Run + time.Duration(rapid.IntRange(1, 20).Draw(t, "more"))*time.Second
-				j.Expected = time.Duration(rapid.Int64Range(0, int64(j.Limit/time.Second)).Draw(t, "expected")) * time.Second
-			}
-		}
 		starts := &latestStarts{latest: map[string]time.Duration{}, fail: t.Fatalf}
-		r, err := starts.replay(tr, "count=3,cpu=3", conf.Reservations{
-			Depth:  rapid.SampledFrom([]int{1, 2, -1}).Draw(t, "depth"),
-			Total:  rapid.SampledFrom([]int{1, 3, 100}).Draw(t, "total"),
-			Margin: time.Duration(rapid.IntRange(0, 2).Draw(t, "margin")) * time.Second,
-		})
+		r, err := starts.replay(declaringTrace(t), "count=3,cpu=3", randomReservations(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,19 +96,47 @@ func TestStartsAreKept(t *testing.T) {
 				t.Fatalf("at %v: %s", p.At, complaint)
 			}
 		}
-		if err := r.play(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for i, j := range r.result().Jobs {
-			key := fmt.Sprintf("%s/job-%08d", namespace, i)
-			if by, known := starts.latest[key]; known && (j.Runs == 0 && j.State != Cancelled || j.Runs > 0 && j.Start > by) {
-				t.Fatalf("job %s is %s, starts at %v, and was to start at %v at the latest", key, j.State, j.Start, by)
-			}
-		}
+		starts.play(t, r)
 		seen += starts.seen
 	})
 	if seen == 0 {
 		t.Error("no start was planned")
+	}
+}
+
+// declaringTrace is a random trace of jobs most of which declare run times.
+func declaringTrace(t *rapid.T) *trace.Trace {
+	tr := randomTrace(t)
+	tr.Nodes, tr.Record = nil, trace.Record{}
+	for i := range tr.Jobs {
+		j := &tr.Jobs[i]
+		j.Priority = 0
+		if rapid.IntRange(0, 5).Draw(t, "declares") > 0 {
+			j.Limit = j.Run + time.Duration(rapid.IntRange(1, 20).Draw(t, "more"))*time.Second
+			j.Expected = time.Duration(rapid.Int64Range(0, int64(j.Limit/time.Second)).Draw(t, "expected")) * time.Second
+		}
+	}
+	return tr
+}
+
+func randomReservations(t *rapid.T) conf.Reservations {
+	return conf.Reservations{
+		Depth:  rapid.SampledFrom([]int{1, 2, -1}).Draw(t, "depth"),
+		Total:  rapid.SampledFrom([]int{1, 3, 100}).Draw(t, "total"),
+		Margin: time.Duration(rapid.IntRange(0, 2).Draw(t, "margin")) * time.Second,
+	}
+}
+
+// play runs a replay, and asserts that each job starts by the time that was known.
+func (l *latestStarts) play(t *rapid.T, r *replay) {
+	if err := r.play(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range r.result().Jobs {
+		key := fmt.Sprintf("%s/job-%08d", namespace, i)
+		if by, known := l.latest[key]; known && (j.Runs == 0 && j.State != Cancelled || j.Runs > 0 && j.Start > by) {
+			t.Fatalf("job %s is %s, starts at %v, and was to start at %v at the latest", key, j.State, j.Start, by)
+		}
 	}
 }
 
