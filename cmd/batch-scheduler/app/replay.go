@@ -32,10 +32,10 @@ With --trace, simulate runs the scheduler over a log of jobs instead, on a virtu
 jumps from event to event: a month takes seconds. Jobs arrive, wait, run for the time that
 the log states, and end; evicted pods start from the beginning, or from a checkpoint. The
 nodes are those of --nodes, --objects or --from-cluster, and of the other objects only
-Queues and PriorityClasses count. What "kubectl batch record" writes has its own nodes and
-queues. simulate prints a summary, and writes result files and the page report.html into the
-directory of --output. With --compare and --sweep it runs several policies and compares them
-job by job. Equal input gives equal files.`
+Queues, PriorityClasses and Topologies count. What "kubectl batch record" writes has its own
+nodes and queues. simulate prints a summary, and writes result files and the page report.html
+into the directory of --output. With --compare and --sweep it runs several policies and
+compares them job by job. Equal input gives equal files.`
 
 const exampleReplay = `
   batch-scheduler simulate --trace jobs.swf --nodes 256 -o results
@@ -50,6 +50,8 @@ const exampleReplay = `
 type replaying struct {
 	trace, format  string
 	nodes          []string
+	topology       []string
+	rules          []trace.Rule // of topology
 	until          time.Duration
 	arrivals       float64
 	evictionGrace  time.Duration
@@ -69,7 +71,7 @@ func newReplaying() replaying {
 // only are the flags that need --trace.
 func (r *replaying) only() []string {
 	return []string{
-		"format", "nodes", "until", "arrivals", "eviction-grace", "steps-per-second", "start-delay", "restart", "sweep", "replicas", "seed", "convert",
+		"format", "nodes", "topology", "until", "arrivals", "eviction-grace", "steps-per-second", "start-delay", "restart", "sweep", "replicas", "seed", "convert",
 	}
 }
 
@@ -77,7 +79,9 @@ func (r *replaying) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.trace, "trace", r.trace, "Path of a log of jobs to run the scheduler over.")
 	fs.StringVar(&r.format, "format", r.format, "Format of the trace: "+strings.Join(trace.Formats(), ", ")+". If empty, the file name decides.")
 	fs.StringArrayVar(&r.nodes, "nodes", r.nodes,
-		"Nodes of the trace: a number of nodes of one CPU; amounts, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8; or the nodes file of openb, spot or pai. Can be repeated.")
+		"Nodes of the trace: a number of nodes of one CPU; amounts, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8, with domain:rack=2 for two nodes per rack; or the nodes file of openb, spot or pai. Can be repeated.")
+	fs.StringArrayVar(&r.topology, "topology", r.topology,
+		"Topology constraint of jobs without one, as in required=rack,from=8: gangs of 8 pods or more run in one rack. Can be repeated; the rule with the largest from counts.")
 	fs.DurationVar(&r.until, "until", r.until, "End at this time of the trace, such as 720h. If 0, at the end of a record, or when nothing is left to happen.")
 	fs.Float64Var(&r.arrivals, "arrivals", r.arrivals, "Multiply the rate of the arrivals in the trace.")
 	fs.DurationVar(&r.evictionGrace, "eviction-grace", r.evictionGrace, "How long an evicted pod of the trace holds its resources.")
@@ -123,6 +127,13 @@ func (r *replaying) validate(s *simulation, fs *pflag.FlagSet, errs *flagErrors)
 	}
 	if fs.Changed("output") && slices.Contains([]string{"", "text", "json", "html"}, s.output) {
 		errs.add("output", "is a directory with --trace; for one of this name, write %q", "./"+s.output)
+	}
+	for _, text := range r.topology {
+		rule, err := trace.ParseRule(text)
+		if err != nil {
+			errs.add("topology", "%v", err)
+		}
+		r.rules = append(r.rules, rule)
 	}
 	if r.until < 0 {
 		errs.add("until", "must not be negative, but is %v", r.until)
@@ -181,6 +192,7 @@ func (s *simulation) readTrace() (*trace.Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
+	trace.Constrain(t, s.rules)
 	return t, nil
 }
 
@@ -210,10 +222,28 @@ func (s *simulation) replayInput(ctx context.Context, t *trace.Trace, printf pro
 			return in, err
 		}
 	}
+	if err := s.addTopology(&in); err != nil {
+		return in, err
+	}
 	if len(in.Nodes) == 0 && !slices.ContainsFunc(in.Trace.Nodes, func(e trace.NodeEvent) bool { return e.Defines() }) {
 		return in, errors.New("--nodes: " + noNodes)
 	}
 	return in, uniqueNames(in.Nodes)
+}
+
+// addTopology adds the Topology that --nodes describe, unless the objects have one.
+func (s *simulation) addTopology(in *replay.Input) error {
+	if len(in.Topologies) > 0 {
+		return nil
+	}
+	topology, err := trace.Topology(s.nodes)
+	if err != nil {
+		return fmt.Errorf("--nodes: %w", err)
+	}
+	if topology != nil {
+		in.Topologies = append(in.Topologies, topology)
+	}
+	return nil
 }
 
 // readNodes returns the nodes of a table, or of a specification.
@@ -237,6 +267,7 @@ func (s *simulation) addObjects(ctx context.Context, in *replay.Input, printf pr
 	}
 	in.Nodes = append(in.Nodes, simulate.ObjectsOf[*v1.Node](objects)...)
 	in.Queues = simulate.ObjectsOf[*v1alpha1.Queue](objects)
+	in.Topologies = simulate.ObjectsOf[*v1alpha1.Topology](objects)
 	in.PriorityClasses = simulate.ObjectsOf[*schedulingv1.PriorityClass](objects)
 	if len(in.Nodes) == 0 && len(in.Trace.Nodes) == 0 {
 		return errors.New("there are no nodes among the objects; --nodes describes some")

@@ -88,6 +88,35 @@ func TestSimulateTraceWithoutOutputWritesNoFiles(t *testing.T) {
 	}
 }
 
+func TestSimulateTopology(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code, stdout, stderr := execute(nil, "simulate", "--trace", file(t, "jobs.jsonl", twoJobs), "--nodes", "count=4,cpu=1,domain:rack=2", "--topology", "required=rack", "-o", dir)
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "Whole free default/rack   0.5 of 2 on average; 1 of 1 gangs ran in one\n") {
+		t.Errorf("exit code %d, stderr %q, stdout\n%s", code, stderr, stdout)
+	}
+	for name, want := range map[string][]string{
+		"jobs.csv":    {",domains default/rack\n", ",1\n", ",1\n"},
+		"cluster.csv": {",free_domains default/rack\n", ",1\n", ",0\n", ",1\n", ",2\n"},
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(string(data)) {
+			got = append(got, line[strings.LastIndex(line, ","):])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("last column of %s (-want +got):\n%s", name, diff)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !strings.Contains(string(page), "<figcaption>Whole free domains of default/rack</figcaption>") {
+		t.Errorf("the report has no curve of free racks; error %v", err)
+	}
+}
+
 func TestSimulateTraceErrors(t *testing.T) {
 	t.Parallel()
 	jobs := file(t, "jobs.jsonl", twoJobs)
@@ -119,6 +148,14 @@ func TestSimulateTraceErrors(t *testing.T) {
 		"bad nodes": {
 			given: []string{"--trace", jobs, "--nodes=some"},
 			want:  `error: --nodes: "some" is not KEY=VALUE, as in count=4,cpu=64,memory=512Gi,nvidia.com/gpu=8` + "\n",
+		},
+		"a rule without a level": {
+			given: []string{"--trace", jobs, "--nodes=2", "--topology=from=8"},
+			want:  "error: --topology: needs a level: required, preferred, or both; see batch-scheduler simulate --help\n",
+		},
+		"no topology": {
+			given: []string{"--trace", jobs, "--nodes=2", "--topology=required=rack"},
+			want:  `error: job "a" has a topology constraint: no topology exists` + "\n",
 		},
 		"equal nodes": {
 			given: []string{"--trace", jobs, "--nodes=2", "--nodes=2"},

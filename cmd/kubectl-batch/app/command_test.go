@@ -38,7 +38,7 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
-		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "completion bash",
+		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "top topology", "completion bash",
 		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd", "record --for 1ms",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
 	} {
@@ -77,6 +77,7 @@ func TestOutput(t *testing.T) {
 		"why-pod":              "why pod/lonely --events",
 		"why-absent":           "why absent",
 		"top-queues":           "top queues",
+		"top-topology-none":    "top topology",
 		"submit":               "submit --name new --replicas 4 --gpu 1 --image trainer:7 --queue research",
 		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
 		"cancel":               "cancel train",
@@ -190,8 +191,11 @@ func TestWrongInput(t *testing.T) {
 		"why absent":                              `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why podgroup/absent":                     `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why pod/absent":                          `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
-		"top":                                     `kubectl batch top requires a resource: queues; kubectl batch top --help shows examples`,
+		"top":                                     `kubectl batch top requires a resource: queues, topology; kubectl batch top --help shows examples`,
 		"top queues a":                            `top queues accepts no names; it shows all Queues`,
+		"top topology a b":                        `top topology accepts at most one name`,
+		"top topology -o wide":                    `-o wide: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
+		"top topology absent":                     `Topology "absent" not found; "kubectl get topologies" lists all`,
 		"top queues -o name":                      `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
 		"top queues -o custom-columns=A:.a":       `-o custom-columns=A:.a: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
 		"top queues -w -o json":                   `--watch and -o cannot be combined`,
@@ -235,6 +239,8 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 	}{
 		"the kinds are not installed":    {"why train", "get", "podgroups", unserved, "error: the CustomResourceDefinitions of PodGroup and Queue are not installed; install them: kubectl apply -k config/crd"},
 		"queues may not be read":         {"top queues", "list", "queues", apierrors.NewForbidden(v1alpha1.Resource("queues"), "", errors.New("no")), "access requires a ClusterRoleBinding to the role batch-scheduler-view"},
+		"topologies are not installed":   {"top topology", "list", "topologies", apierrors.NewGenericServerResponse(http.StatusNotFound, "list", v1alpha1.Resource("topologies"), "", "", 0, true), "error: the CustomResourceDefinition of Topology is not installed; install it: kubectl apply -k config/crd"},
+		"topologies may not be read":     {"top topology", "list", "topologies", apierrors.NewForbidden(v1alpha1.Resource("topologies"), "", errors.New("no")), "topologies have no namespace: access requires a ClusterRoleBinding to the role batch-scheduler-view"},
 		"pods may not be read":           {"why train", "list", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), "reading requires the role view, submit and cancel require the role edit"},
 		"not all namespaces may be read": {"get podgroups -A", "list", "podgroups", apierrors.NewForbidden(v1alpha1.Resource("podgroups"), "", errors.New("no")), "reading all namespaces requires a ClusterRoleBinding to the role view; -n NAMESPACE reads one"},
 		"nodes may not be recorded":      {"record", "list", "nodes", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no")), "it requires a ClusterRoleBinding to the role batch-scheduler-record"},

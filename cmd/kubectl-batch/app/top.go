@@ -30,10 +30,11 @@ type topOptions struct {
 func newTopCommand(c cluster) *cobra.Command {
 	var o topOptions
 	top := &cobra.Command{
-		Use:     "top",
-		Short:   "Show the resource usage of Queues",
-		Example: `  kubectl batch top queues`,
-		RunE:    oneOf("queues"),
+		Use:   "top",
+		Short: "Show the resource usage of Queues and Topologies",
+		Example: `  kubectl batch top queues
+  kubectl batch top topology`,
+		RunE: oneOf("queues, topology"),
 	}
 	queues := &cobra.Command{
 		Use:     "queues",
@@ -78,7 +79,7 @@ allocated, . is the rest up to the capability.`,
 	}
 	addOutputFlag(queues, &o.output)
 	queues.Flags().BoolVarP(&o.watch, "watch", "w", false, "show the queues again after each change until interrupted")
-	top.AddCommand(queues)
+	top.AddCommand(queues, newTopTopologyCommand(c))
 	return top
 }
 

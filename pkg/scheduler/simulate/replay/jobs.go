@@ -41,6 +41,7 @@ type job struct {
 	kept     time.Duration // of the run time, by checkpoints of runs that did not complete
 	nodes    string        // of the last run, if results are recorded
 	why      reasons       // of the wait, if results are recorded
+	domains  []int         // of each topology level, of the last run
 }
 
 // pod is a pod of a job. When it ends before its job, another one replaces it.
@@ -62,6 +63,7 @@ func (r *replay) submit(j *job) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), CreationTimestamp: created},
 		Spec: v1alpha1.PodGroupSpec{
 			MinMember: int32(j.Gang()), Queue: j.queue,
+			TopologyConstraint:          constraintOf(j.Topology),
 			MaximumExecutionTimeSeconds: declaredSeconds(j.Limit), ExpectedExecutionTimeSeconds: declaredSeconds(j.Expected),
 		},
 	}
@@ -147,6 +149,7 @@ func (r *replay) place(b bind) (enough bool) {
 	p.Pod, p.running = &bound, true
 	r.set(p)
 	r.usage.add(p.request, 1)
+	r.domains.use(b.node, 1)
 	r.recorder.use(b.node, p.request, 1)
 	j.running++
 	return j.running >= j.Gang() && !j.atWork && !j.starting
@@ -181,6 +184,7 @@ func (r *replay) begin(j *job) {
 	}
 	j.began, j.atWork = r.clock.at, true
 	r.setState(j, Running)
+	j.domains = r.domains.ofJob(j)
 	r.recorder.placed(j)
 	length, known := runTime(j)
 	if !known {
@@ -278,6 +282,7 @@ func (r *replay) replace(p *pod) {
 func (r *replay) remove(p *pod) {
 	if p.Spec.NodeName != "" {
 		r.usage.add(p.request, -1)
+		r.domains.use(p.Spec.NodeName, -1)
 		r.recorder.use(p.Spec.NodeName, p.request, -1)
 	}
 	r.cluster.Events().DeletePod(p.UID)
@@ -304,6 +309,7 @@ func (r *replay) end(j *job, state State) {
 	r.cluster.Events().DeletePodGroup(namespace+"/"+j.group.Name, j.group.UID)
 	j.pods, j.group, j.running = nil, nil, 0
 	r.usedUntilEnd = r.usage.snapshot()
+	r.domains.mark()
 }
 
 // changeNode applies a change of a node. The pods of a node that is down are replaced at once.
@@ -312,6 +318,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	changed.Spec.Unschedulable = state == trace.NodeCordon
 	if state != trace.NodeDown {
 		r.usage.setNode(node)
+		r.domains.setNode(node)
 		r.recorder.setNode(node)
 		r.cluster.Events().SetNode(&changed)
 		return
@@ -321,6 +328,7 @@ func (r *replay) changeNode(node *v1.Node, state trace.NodeState) {
 	for _, p := range r.podsOn(node.Name) {
 		r.replace(p)
 	}
+	r.domains.removeNode(node.Name)
 	r.recorder.removeNode(node.Name)
 	r.cluster.Events().DeleteNode(node.Name)
 }

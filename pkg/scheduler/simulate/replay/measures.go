@@ -39,7 +39,7 @@ func (r *replay) result() *Result {
 		result.Jobs = append(result.Jobs, Job{
 			ID: j.ID, Queue: j.queue, State: j.state, Size: j.Pods(), Gang: j.Gang(), GPUs: j.GPUs(), Request: j.Request, Limit: j.Limit,
 			Submit: j.Submit, Start: j.first, End: j.ended, Run: j.Run, Runs: j.runs, Evictions: j.evictions, Lost: j.lost, Kept: kept,
-			Nodes: j.nodes, Reason: reason, ReasonPart: part,
+			Nodes: j.nodes, Domains: j.domains, Reason: reason, ReasonPart: part,
 		})
 	}
 	s := &result.Summary
@@ -48,8 +48,10 @@ func (r *replay) result() *Result {
 	used := r.usedUntilEnd
 	if r.done < len(result.Jobs) || used.total == nil {
 		used = r.usage.snapshot()
+		r.domains.mark()
 	}
 	s.Utilisation, s.Goodput = used.utilisation(r.usage.names, used.held), used.utilisation(r.usage.names, work)
+	s.Levels = r.domains.summaries(result.Jobs)
 	s.Notes = append([]string{}, r.Trace.Notes...)
 	if r.recorder != nil {
 		result.Record = &r.recorder.Record

@@ -33,6 +33,8 @@ type ClusterSample struct {
 	Pending, Running int // jobs
 	// Free are the numbers of nodes with at least 8, 4, 2 and 1 GPUs that no pod holds.
 	Free [4]int
+	// FreeDomains are the numbers of whole free domains of each level of Summary.Levels.
+	FreeDomains []int
 }
 
 // QueueSample is the state of a queue. Requested includes what is held. Deserved is what the queue deserved then: it may
@@ -208,7 +210,7 @@ func (c *recorder) sample(r *replay) {
 	now := r.clock.at
 	c.Cluster = append(c.Cluster, ClusterSample{
 		At: now, Held: slices.Clone(c.usage.held), Usable: slices.Clone(c.usage.usable), Pending: c.jobs[Pending], Running: c.jobs[Running],
-		Free: c.counts,
+		Free: c.counts, FreeDomains: r.domains.freeNow(),
 	})
 	c.shares.sample(r, now)
 	c.waits.sample(r, now)

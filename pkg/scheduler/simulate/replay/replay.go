@@ -34,6 +34,8 @@ type Input struct {
 	// Queues are those of the cluster; the trace does not change them. Queues that only jobs name have weight 1.
 	Queues          []*v1alpha1.Queue
 	PriorityClasses []*schedulingv1.PriorityClass
+	// Topologies are those that jobs of the trace name.
+	Topologies []*v1alpha1.Topology
 
 	Config *conf.Configuration
 	// Registry has the plugins and actions of the configuration. It must not be shared with another replay.
@@ -137,6 +139,7 @@ type replay struct {
 	profile *framework.Profile
 	agenda  agenda
 	usage   *usage
+	domains *domains // nil without topologies
 
 	jobs  []*job
 	byID  map[string]*job
@@ -203,6 +206,10 @@ func (r *replay) addObjects() {
 	for _, class := range r.PriorityClasses {
 		e.SetPriorityClass(class)
 	}
+	for _, t := range r.Topologies {
+		model.TopologiesOf(r.cluster).Set(t)
+	}
+	r.domains = newDomains(r.cluster.JobTable().Topologies())
 	known := map[string]bool{}
 	for _, q := range r.Queues {
 		known[q.Name] = true
@@ -224,12 +231,16 @@ func (r *replay) addObjects() {
 	for _, n := range r.Nodes {
 		r.nodes[n.Name] = n
 		r.usage.setNode(n)
+		r.domains.setNode(n)
 		e.SetNode(n)
 	}
 }
 
 // addTrace puts the events of the trace on the agenda.
 func (r *replay) addTrace() error {
+	if err := checkConstraints(r.cluster, r.Trace); err != nil {
+		return err
+	}
 	for i := range r.Trace.Jobs {
 		j := &job{Job: &r.Trace.Jobs[i], index: i, queue: cmp.Or(r.Trace.Jobs[i].Queue, r.DefaultQueue)}
 		r.jobs = append(r.jobs, j)
@@ -258,6 +269,9 @@ func (r *replay) next() (at time.Duration, due, more bool) {
 // advance sets the clock.
 func (r *replay) advance(to time.Duration) {
 	r.usage.advance(to - r.clock.at)
+	if r.usage.counts {
+		r.domains.advance(to - r.clock.at)
+	}
 	r.clock.at = to
 }
 

@@ -58,6 +58,8 @@ type Job struct {
 	Nodes      string
 	Reason     string
 	ReasonPart float64 // from 0 to 1
+	// Domains are in how many domains of each level of Summary.Levels the last run was; nil if there was none.
+	Domains []int
 }
 
 // WaitUntil returns the wait. That of a job that has not started lasts until the end of the replay or of the job.
@@ -114,6 +116,8 @@ type Summary struct {
 	Queues  []QueueSummary `json:"queues,omitempty"`
 	Jain    float64        `json:"jain,omitempty"` // see the function jain
 	Longest *LongestWait   `json:"longestWait,omitempty"`
+	// Levels are those of all Topologies; missing if there are none.
+	Levels []LevelSummary `json:"topologyLevels,omitempty"`
 	// Evictions are evicted pods, and LostPodSeconds the work of runs that did not complete.
 	Evictions      int     `json:"evictions"`
 	LostPodSeconds float64 `json:"lostPodSeconds"`
@@ -170,6 +174,18 @@ type QueueSummary struct {
 	HeldHours     float64         `json:"heldHours"`
 	DeservedHours float64         `json:"deservedHours"`
 	OwedHours     float64         `json:"owedHours"`
+}
+
+// LevelSummary are the measures of a level of a Topology.
+type LevelSummary struct {
+	Topology string `json:"topology"`
+	Level    string `json:"level"`
+	Domains  int    `json:"domains"` // at the end
+	// MeanFree is the mean number of domains without pods of jobs, from the first submission until the last end.
+	MeanFree float64 `json:"meanWholeFreeDomains"`
+	// Gangs are the jobs of several pods that have started, and InOneDomain those of them whose last run was in one domain.
+	Gangs       int `json:"gangs"`
+	InOneDomain int `json:"gangsInOneDomain"`
 }
 
 // LongestWait is the longest wait of a job, including jobs that have not started.

@@ -118,6 +118,18 @@ func waitingChart(runs []*results.Run) *chart {
 	return clusterChart(runs, "Pending jobs", pending, most)
 }
 
+// freeDomainsChart draws the number of whole free domains of a topology level.
+func freeDomainsChart(runs []*results.Run, level int) *chart {
+	most := 1
+	for _, r := range runs {
+		most = max(most, r.Summary.Levels[level].Domains)
+	}
+	l := &runs[0].Summary.Levels[level]
+	return clusterChart(runs, "Whole free domains of "+l.Topology+"/"+l.Level, func(r *results.Run, i int) float64 {
+		return float64(r.Record.Cluster[i].FreeDomains[level])
+	}, float64(most))
+}
+
 // clusterChart draws a curve for each run of a value from 0 to most.
 func clusterChart(runs []*results.Run, title string, value func(r *results.Run, i int) float64, most float64) *chart {
 	begin, end := span(runs)

@@ -66,7 +66,7 @@ type row struct {
 
 // Measures returns the rows of the table of measures, with a cell for each run.
 func (p *Page) Measures() (rows []row) {
-	for _, m := range results.Measures() {
+	for _, m := range results.Measures(p.First()) {
 		r := row{Name: m.Name}
 		for _, run := range p.Runs {
 			r.Cells = append(r.Cells, m.Word(m.Of(&run.Summary)))
@@ -78,7 +78,7 @@ func (p *Page) Measures() (rows []row) {
 
 // Spreads returns the rows of the table of replicas, with a cell for each policy.
 func (p *Page) Spreads() (rows []row) {
-	for _, m := range results.Measures() {
+	for _, m := range results.Measures(p.First()) {
 		r := row{Name: m.Name}
 		for _, replicas := range p.Replicas {
 			r.Cells = append(r.Cells, replicas.Spread(m).Word(m))
@@ -92,7 +92,7 @@ func (p *Page) Spreads() (rows []row) {
 func (p *Page) SweepRows() (rows []row) {
 	for _, point := range p.Sweep.Points {
 		r := row{Name: point.Value}
-		for _, m := range results.Measures() {
+		for _, m := range results.Measures(p.First()) {
 			r.Cells = append(r.Cells, m.Word(m.Of(point.Summary)))
 		}
 		rows = append(rows, r)
@@ -102,7 +102,7 @@ func (p *Page) SweepRows() (rows []row) {
 
 // MeasureNames returns the titles of the columns of SweepRows.
 func (p *Page) MeasureNames() (names []string) {
-	for _, m := range results.Measures() {
+	for _, m := range results.Measures(p.First()) {
 		names = append(names, m.Name)
 	}
 	return names
@@ -179,6 +179,9 @@ func (p *Page) Queues() (tables []queueTable) {
 func (p *Page) Charts() []*chart {
 	runs := p.detailed()
 	charts := []*chart{utilisationChart(runs), waitingChart(runs)}
+	for i := range p.First().Levels {
+		charts = append(charts, freeDomainsChart(runs, i))
+	}
 	return slices.DeleteFunc(charts, func(c *chart) bool { return c == nil })
 }
 

@@ -110,7 +110,7 @@ func jobColumns() []string {
 // writeJobs writes a row for each job, in the order of submission, with times in seconds. What a job does not have is empty,
 // such as the start of one that is pending.
 func (r *Run) writeJobs(w io.Writer) error {
-	return writeTable(w, jobColumns(), len(r.Jobs), func(i int) []string { return r.jobRow(&r.Jobs[i]) })
+	return writeTable(w, append(jobColumns(), r.levelColumns("domains")...), len(r.Jobs), func(i int) []string { return r.jobRow(&r.Jobs[i]) })
 }
 
 func (r *Run) jobRow(j *replay.Job) []string {
@@ -134,12 +134,29 @@ func (r *Run) jobRow(j *replay.Job) []string {
 	if j.Reason != "" {
 		part = number(j.ReasonPart)
 	}
-	return []string{
+	row := []string{
 		j.ID, r.Workload, profile(j.Request), seconds(j.Submit), strconv.Itoa(j.Size), limit, success, string(j.State),
 		start, seconds(j.Run), end, wait, turnaround, stretch, j.Nodes,
 		j.Queue, strconv.Itoa(j.Gang), strconv.FormatInt(j.GPUs, 10), slowdown, strconv.Itoa(j.Runs), strconv.Itoa(j.Evictions), seconds(j.Lost),
 		j.Reason, part,
 	}
+	for i := range r.Summary.Levels {
+		cell := ""
+		if j.Runs > 0 {
+			cell = strconv.Itoa(j.Domains[i])
+		}
+		row = append(row, cell)
+	}
+	return row
+}
+
+// levelColumns returns a column for each topology level, such as "domains default/rack".
+func (r *Run) levelColumns(of string) (columns []string) {
+	for i := range r.Summary.Levels {
+		l := &r.Summary.Levels[i]
+		columns = append(columns, of+" "+l.Topology+"/"+l.Level)
+	}
+	return columns
 }
 
 // profile words the request of a pod: cpu=8 nvidia.com/gpu=8.
@@ -162,6 +179,7 @@ func (r *Run) writeCluster(w io.Writer) error {
 	if hasGPUs {
 		columns = append(columns, "nodes_8_gpus_free", "nodes_4_gpus_free", "nodes_2_gpus_free", "nodes_1_gpu_free")
 	}
+	columns = append(columns, r.levelColumns("free_domains")...)
 	return writeTable(w, columns, len(r.Record.Cluster), func(i int) []string {
 		s := &r.Record.Cluster[i]
 		row := []string{seconds(s.At), strconv.Itoa(s.Pending), strconv.Itoa(s.Running)}
@@ -172,6 +190,9 @@ func (r *Run) writeCluster(w io.Writer) error {
 			for _, n := range s.Free {
 				row = append(row, strconv.Itoa(n))
 			}
+		}
+		for _, n := range s.FreeDomains {
+			row = append(row, strconv.Itoa(n))
 		}
 		return row
 	})

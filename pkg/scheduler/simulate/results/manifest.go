@@ -21,7 +21,7 @@ type Manifest struct {
 	// of the file.
 	Trace string `json:"traceSHA256"`
 	Jobs  int    `json:"jobs"`
-	// Cluster is the hash of the given nodes, Queues and PriorityClasses as JSON.
+	// Cluster is the hash of the given nodes, Queues, PriorityClasses and Topologies as JSON.
 	Cluster  string           `json:"clusterSHA256"`
 	Nodes    int              `json:"nodes"`
 	Policies []PolicyManifest `json:"policies"`
@@ -53,7 +53,7 @@ func HashTrace(t *trace.Trace) (string, error) { return hash(t.WriteJSONL) }
 // HashCluster returns the hash of the objects of an input.
 func HashCluster(in *replay.Input) (string, error) {
 	return hash(func(w io.Writer) error {
-		return json.NewEncoder(w).Encode([]any{in.Nodes, in.Queues, in.PriorityClasses})
+		return json.NewEncoder(w).Encode([]any{in.Nodes, in.Queues, in.PriorityClasses, in.Topologies})
 	})
 }
 

@@ -36,6 +36,9 @@ func WriteSummary(w io.Writer, s *replay.Summary) error {
 	if len(s.Queues) > 0 {
 		line("Fairness (Jain)", "%.3f", s.Jain)
 	}
+	for _, l := range s.Levels {
+		line("Whole free "+l.Topology+"/"+l.Level, "%.1f of %d on average; %d of %d gangs ran in one", l.MeanFree, l.Domains, l.InOneDomain, l.Gangs)
+	}
 	line("Sessions", "%d", s.Sessions)
 	for _, note := range s.Notes {
 		line("Note", "%s", note)

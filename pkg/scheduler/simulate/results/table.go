@@ -21,11 +21,11 @@ type Measure struct {
 	Word func(float64) string
 }
 
-// Measures are those by which policies are compared.
-func Measures() []Measure {
+// Measures are those by which policies are compared; the whole free domains are those of the levels of a summary.
+func Measures(s *replay.Summary) []Measure {
 	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 	count := func(x float64) string { return strconv.FormatFloat(math.Round(10*x)/10, 'f', -1, 64) }
-	return []Measure{
+	list := []Measure{
 		{"Utilisation", func(s *replay.Summary) float64 { return replay.Main(s.Utilisation).Part }, percent},
 		{"Goodput", func(s *replay.Summary) float64 { return replay.Main(s.Goodput).Part }, percent},
 		{"Mean wait", func(s *replay.Summary) float64 { return s.Wait.Mean }, Span},
@@ -37,6 +37,11 @@ func Measures() []Measure {
 		{"Pending jobs", func(s *replay.Summary) float64 { return float64(s.Pending) }, count},
 		{"Evicted pods", func(s *replay.Summary) float64 { return float64(s.Evictions) }, count},
 	}
+	for i := range s.Levels {
+		l := &s.Levels[i]
+		list = append(list, Measure{"Whole free " + l.Topology + "/" + l.Level, func(s *replay.Summary) float64 { return s.Levels[i].MeanFree }, count})
+	}
+	return list
 }
 
 // WriteMeasures writes the measures of runs side by side.
@@ -46,20 +51,18 @@ func WriteMeasures(w io.Writer, runs []*Run) error {
 		names[i] = r.Name
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	writeMeasures(t, names, func(m Measure, i int) string { return m.Word(m.Of(&runs[i].Summary)) })
-	if len(runs) > 0 {
-		fmt.Fprintf(t, "\nGangs have %d %s or more.\n", runs[0].Summary.GangSize, runs[0].Summary.SizeUnit)
-	}
+	writeMeasures(t, &runs[0].Summary, names, func(m Measure, i int) string { return m.Word(m.Of(&runs[i].Summary)) })
+	fmt.Fprintf(t, "\nGangs have %d %s or more.\n", runs[0].Summary.GangSize, runs[0].Summary.SizeUnit)
 	return t.Flush()
 }
 
-// writeMeasures writes the names of columns and a row for each measure.
-func writeMeasures(t *tabwriter.Writer, columns []string, cell func(m Measure, column int) string) {
+// writeMeasures writes the names of columns and a row for each measure of a summary.
+func writeMeasures(t *tabwriter.Writer, of *replay.Summary, columns []string, cell func(m Measure, column int) string) {
 	for _, c := range columns {
 		fmt.Fprintf(t, "\t%s", c)
 	}
 	fmt.Fprintln(t)
-	for _, m := range Measures() {
+	for _, m := range Measures(of) {
 		fmt.Fprint(t, m.Name)
 		for i := range columns {
 			fmt.Fprintf(t, "\t%s", cell(m, i))
@@ -110,13 +113,13 @@ func (p *Point) dominates(other *Point) bool {
 func (s *Sweep) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, s.Key)
-	for _, m := range Measures() {
+	for _, m := range Measures(s.Points[0].Summary) {
 		fmt.Fprintf(t, "\t%s", m.Name)
 	}
 	fmt.Fprintln(t, "\tBest")
 	for _, p := range s.Points {
 		fmt.Fprint(t, p.Value)
-		for _, m := range Measures() {
+		for _, m := range Measures(p.Summary) {
 			fmt.Fprintf(t, "\t%s", m.Word(m.Of(p.Summary)))
 		}
 		best := ""
@@ -125,10 +128,8 @@ func (s *Sweep) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "\t%s\n", best)
 	}
-	if len(s.Points) > 0 {
-		fmt.Fprintf(t, "\nGangs have %d %s or more. No other value is better than one with *, both in utilisation and in their wait.\n",
-			s.Points[0].Summary.GangSize, s.Points[0].Summary.SizeUnit)
-	}
+	fmt.Fprintf(t, "\nGangs have %d %s or more. No other value is better than one with *, both in utilisation and in their wait.\n",
+		s.Points[0].Summary.GangSize, s.Points[0].Summary.SizeUnit)
 	return t.Flush()
 }
 
@@ -162,7 +163,7 @@ func WriteReplicas(w io.Writer, list []*Replicas) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nMean (least to most) of %d replicas", len(list[0].Summaries))
-	writeMeasures(t, policies, func(m Measure, i int) string { return list[i].Spread(m).Word(m) })
+	writeMeasures(t, list[0].Summaries[0], policies, func(m Measure, i int) string { return list[i].Spread(m).Word(m) })
 	return t.Flush()
 }
 

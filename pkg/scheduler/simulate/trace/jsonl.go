@@ -48,6 +48,7 @@ type submission struct {
 	Expected float64             `json:"expected,omitempty"`
 	Selector map[string][]string `json:"selector,omitempty"`
 	Roles    []Role              `json:"roles,omitempty"`
+	Topology *Constraint         `json:"topology,omitempty"`
 
 	Age         float64         `json:"age,omitempty"` // seconds
 	Unended     bool            `json:"unended,omitempty"`
@@ -170,8 +171,8 @@ func plain(err error) error {
 // fields returns the names of all fields of a line.
 func fields() (names []string) {
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[record](), reflect.TypeFor[submission](), reflect.TypeFor[Role](), reflect.TypeFor[nodeChanged](),
-		reflect.TypeFor[queueChanged](), reflect.TypeFor[v1alpha1.QueueSpec](), reflect.TypeFor[podOfOthers](),
+		reflect.TypeFor[record](), reflect.TypeFor[submission](), reflect.TypeFor[Role](), reflect.TypeFor[Constraint](),
+		reflect.TypeFor[nodeChanged](), reflect.TypeFor[queueChanged](), reflect.TypeFor[v1alpha1.QueueSpec](), reflect.TypeFor[podOfOthers](),
 	} {
 		for i := range t.NumField() {
 			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -195,7 +196,7 @@ func (l *lines) addJob(t *Trace, names map[string]int, s *submission, at time.Du
 func (l *lines) submission(s *submission) (Job, error) {
 	job := Job{
 		ID: s.Name, Queue: s.Queue, User: s.User, Priority: s.Priority, Min: s.Min, Replicas: s.Replicas, Request: s.Request,
-		Selector: s.Selector, Roles: s.Roles, Unended: s.Unended, Nodes: s.Nodes, Tolerations: s.Tolerations,
+		Selector: s.Selector, Roles: s.Roles, Topology: s.Topology, Unended: s.Unended, Nodes: s.Nodes, Tolerations: s.Tolerations,
 	}
 	if job.Min == 0 {
 		job.Min = 1
@@ -217,6 +218,9 @@ func (l *lines) submission(s *submission) (Job, error) {
 			return job, l.errorf("submit.roles[%d].pods must be at least 1, but is %d", i, s.Roles[i].Pods)
 		}
 		err = cmp.Or(err, l.checkRequest(fmt.Sprintf("submit.roles[%d].request", i), s.Roles[i].Request))
+	}
+	if bad := s.Topology.check(); bad != nil {
+		err = cmp.Or(err, l.errorf("submit.topology: %w", bad))
 	}
 	if len(job.Nodes) > job.Pods() {
 		err = cmp.Or(err, l.errorf("submit.nodes: %d pods cannot run on %d nodes", job.Pods(), len(job.Nodes)))

@@ -49,6 +49,8 @@ type Job struct {
 	Selector map[string][]string
 	// Roles are further pods, all of which start together with the first Min.
 	Roles []Role
+	// Topology is nil if the pods may run anywhere.
+	Topology *Constraint
 
 	// Age is for how long the job existed at Submit; not 0 for jobs that were there when a record began.
 	Age time.Duration

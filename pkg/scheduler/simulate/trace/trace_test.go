@@ -209,6 +209,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"jsonl: queue without name": {"jsonl", `{"t": 1, "queue": {"spec": {"weight": 1}}}`, "f:1: queue.name is required"},
 		"jsonl: pod without node":   {"jsonl", `{"t": 1, "pod": {"name": "p", "duration": 1}}`, "f:1: pod: name, node and duration are required"},
 		"jsonl: no pods of a role":  {"jsonl", `{"t": 1, "submit": {"name": "a", "duration": 1, "roles": [{"pods": 0}]}}`, "f:1: submit.roles[0].pods must be at least 1, but is 0"},
+		"jsonl: no level":           {"jsonl", `{"t": 1, "submit": {"name": "a", "duration": 1, "topology": {"name": "default"}}}`, "f:1: submit.topology: needs a level: required, preferred, or both"},
 		"jsonl: too many nodes":     {"jsonl", `{"t": 1, "submit": {"name": "a", "duration": 1, "nodes": ["x", "y"]}}`, "f:1: submit.nodes: 1 pods cannot run on 2 nodes"},
 		"jsonl: negative age":       {"jsonl", `{"t": 1, "submit": {"name": "a", "duration": 1, "age": -1}}`, "f:1: submit.age: must not be negative, but is -1"},
 		"openb: a misspelt column":  {"openb", strings.Replace(openb, "num_gpu", "num_gpus", 1), `f:1: there is no column "num_gpu"; is it "num_gpus"?`},

@@ -96,7 +96,8 @@ func submitted(j *Job) record {
 	return record{Submit: &submission{
 		Name: j.ID, Queue: j.Queue, User: j.User, Priority: j.Priority, Min: j.Min, Replicas: j.Replicas, Request: j.Request,
 		Duration: secondsOf(j.Run), Limit: j.Limit.Seconds(), Expected: j.Expected.Seconds(), Selector: j.Selector, Roles: j.Roles,
-		Age: j.Age.Seconds(), Unended: j.Unended, Nodes: j.Nodes, Tolerations: j.Tolerations,
+		Topology: j.Topology,
+		Age:      j.Age.Seconds(), Unended: j.Unended, Nodes: j.Nodes, Tolerations: j.Tolerations,
 	}}
 }
 

@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+)
+
+// mostHolders is how many PodGroups a row of TopTopology names.
+const mostHolders = 3
+
+// leastHolders is the least width of the column with their names.
+const leastHolders = 20
+
+// TopologyUsage is what the nodes of a Topology are used for.
+type TopologyUsage struct {
+	Name   string       `json:"name"`
+	Levels []LevelUsage `json:"levels"`
+	// UnlabelledNodes are in no domain of any level.
+	UnlabelledNodes int `json:"unlabelledNodes"`
+}
+
+// LevelUsage are the domains of a level.
+type LevelUsage struct {
+	Name      string              `json:"name"`
+	NodeLabel string              `json:"nodeLabel"`
+	Whole     int                 `json:"wholeDomains"` // without pods of queues
+	Resource  corev1.ResourceName `json:"resource"`     // of Free and Total
+	Domains   []DomainUsage       `json:"domains"`
+}
+
+// DomainUsage is a domain. Nodes that are cordoned or not ready have nothing free.
+type DomainUsage struct {
+	Name  string            `json:"name"`
+	Nodes int               `json:"nodes"`
+	InUse int               `json:"nodesInUse"` // with pods of queues
+	Free  resource.Quantity `json:"free"`
+	Total resource.Quantity `json:"total"`
+	// Holders are PodGroups with pods in the domain, NAMESPACE/NAME, those with the most pods first. Other are the other pods of
+	// queues.
+	Holders []Holder `json:"podGroups"`
+	Other   int      `json:"otherPods"`
+}
+
+// Holder is a PodGroup and how many pods of it are in a domain.
+type Holder struct {
+	PodGroup string `json:"podGroup"`
+	Pods     int    `json:"pods"`
+}
+
+// nodeUse is what the pods of a node hold.
+type nodeUse struct {
+	node   *corev1.Node
+	held   resource.Quantity
+	groups map[string]int // pods of PodGroups
+	other  int            // other pods of queues
+}
+
+// Topologies returns how pods use the nodes of topologies, which are sorted by name.
+func Topologies(topologies []v1alpha1.Topology, nodes []corev1.Node, pods []corev1.Pod) []TopologyUsage {
+	main := mainResource(nodes)
+	uses := usesOf(nodes, pods, main)
+	usages := make([]TopologyUsage, len(topologies))
+	for i := range topologies {
+		usages[i] = usageOf(&topologies[i], uses, main)
+	}
+	slices.SortFunc(usages, func(a, b TopologyUsage) int { return cmp.Compare(a.Name, b.Name) })
+	return usages
+}
+
+// mainResource returns the resource that stands for nodes: GPUs, or cpu if there are none.
+func mainResource(nodes []corev1.Node) corev1.ResourceName {
+	all := corev1.ResourceList{}
+	for i := range nodes {
+		for name, q := range nodes[i].Status.Allocatable {
+			if !q.IsZero() {
+				all[name] = q
+			}
+		}
+	}
+	names := text.Resources(all)
+	if at := slices.IndexFunc(names, func(name corev1.ResourceName) bool { return strings.HasSuffix(string(name), "/gpu") }); at >= 0 {
+		return names[at]
+	}
+	return corev1.ResourceCPU
+}
+
+// usesOf returns the nodes by name.
+func usesOf(nodes []corev1.Node, pods []corev1.Pod, main corev1.ResourceName) []*nodeUse {
+	byName := map[string]*nodeUse{}
+	var uses []*nodeUse
+	for i := range nodes {
+		u := &nodeUse{node: &nodes[i], groups: map[string]int{}}
+		byName[nodes[i].Name] = u
+		uses = append(uses, u)
+	}
+	slices.SortFunc(uses, func(a, b *nodeUse) int { return cmp.Compare(a.node.Name, b.node.Name) })
+	for i := range pods {
+		p := &pods[i]
+		u := byName[p.Spec.NodeName]
+		if u == nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		u.held.Add(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})[main])
+		name := cmp.Or(p.Labels[v1alpha1.LabelPodGroup], p.Annotations[v1alpha1.AnnotationGroupName])
+		switch {
+		case p.Annotations[v1alpha1.AnnotationQueue] == "": // of no queue
+		case name != "":
+			u.groups[p.Namespace+"/"+name]++
+		default:
+			u.other++
+		}
+	}
+	return uses
+}
+
+func usageOf(t *v1alpha1.Topology, uses []*nodeUse, main corev1.ResourceName) TopologyUsage {
+	usage := TopologyUsage{Name: t.Name, Levels: []LevelUsage{}}
+	level := &api.TopologyLevel{}
+	for i, l := range t.Spec.Levels {
+		level.Labels = append(level.Labels, l.NodeLabel)
+		u := LevelUsage{Name: cmp.Or(l.Name, l.NodeLabel), NodeLabel: l.NodeLabel, Resource: main}
+		byPath := map[string][]*nodeUse{}
+		for _, use := range uses {
+			if path, ok := level.Path(use.node.Labels); ok {
+				byPath[path] = append(byPath[path], use)
+			} else if i == 0 {
+				usage.UnlabelledNodes++
+			}
+		}
+		u.Domains = []DomainUsage{}
+		for _, path := range slices.Sorted(maps.Keys(byPath)) {
+			d := domainOf(path, byPath[path], main)
+			if d.InUse == 0 {
+				u.Whole++
+			}
+			u.Domains = append(u.Domains, d)
+		}
+		usage.Levels = append(usage.Levels, u)
+	}
+	return usage
+}
+
+func domainOf(path string, uses []*nodeUse, main corev1.ResourceName) DomainUsage {
+	d := DomainUsage{Name: path, Nodes: len(uses), Holders: []Holder{}}
+	groups := map[string]int{}
+	for _, u := range uses {
+		total := u.node.Status.Allocatable[main]
+		d.Total.Add(total)
+		if free := total.DeepCopy(); available(u.node) {
+			free.Sub(u.held)
+			d.Free.Add(free)
+		}
+		if len(u.groups)+u.other > 0 {
+			d.InUse++
+		}
+		d.Other += u.other
+		for name, pods := range u.groups {
+			groups[name] += pods
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		d.Holders = append(d.Holders, Holder{name, groups[name]})
+	}
+	slices.SortStableFunc(d.Holders, func(a, b Holder) int { return cmp.Compare(b.Pods, a.Pods) })
+	return d
+}
+
+// available reports whether a node takes pods.
+func available(n *corev1.Node) bool {
+	ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	return ready && !n.Spec.Unschedulable
+}
+
+// TopTopology returns a summary row for each level, and a row for each of its domains.
+func TopTopology(u *TopologyUsage) []string {
+	var lines []string
+	for i := range u.Levels {
+		l := &u.Levels[i]
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, fmt.Sprintf("Level %s of topology %s: %s, %d whole; resource %s",
+			l.Name, u.Name, text.Count(len(l.Domains), "domain", "domains"), l.Whole, l.Resource))
+		if len(l.Domains) == 0 {
+			continue
+		}
+		t := text.Table{
+			Titles: []string{"DOMAIN", "NODES", "IN USE", "FREE", "OF", "PODGROUPS"},
+			Right:  []bool{false, true, true, true, true, false},
+		}
+		for k := range l.Domains {
+			d := &l.Domains[k]
+			t.Rows = append(t.Rows, text.Row{Cells: []string{
+				d.Name, strconv.Itoa(d.Nodes), strconv.Itoa(d.InUse), text.Amount(d.Free), text.Amount(d.Total), d.holders(),
+			}})
+		}
+		used := 0
+		for _, width := range t.Widths(nil)[:len(t.Titles)-1] {
+			used += width + len("  ")
+		}
+		for k := range t.Rows {
+			cells := t.Rows[k].Cells
+			cells[len(cells)-1] = text.Cut(cells[len(cells)-1], max(Width-used, leastHolders))
+		}
+		lines = append(lines, t.Lines(Width, 0)...)
+	}
+	if u.UnlabelledNodes > 0 {
+		lines = append(lines, "", text.Count(u.UnlabelledNodes, "node is", "nodes are")+" in no domain")
+	}
+	return lines
+}
+
+// holders names the PodGroups with the most pods in a domain.
+func (d *DomainUsage) holders() string {
+	var parts []string
+	for _, h := range d.Holders[:min(len(d.Holders), mostHolders)] {
+		parts = append(parts, h.PodGroup)
+	}
+	if more := len(d.Holders) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	if d.Other > 0 {
+		parts = append(parts, text.Count(d.Other, "pod", "pods"))
+	}
+	return dash(strings.Join(parts, ", "))
+}
