@@ -109,6 +109,30 @@ func (q *queue) skipAll(before *api.JobInfo, skipped func([]*api.JobInfo)) {
 	}
 }
 
+// skipOlder takes out the first refused job, and those of its part that would be next and are older than created.
+func (q *queue) skipOlder(created int64, skipped func([]*api.JobInfo)) {
+	jobs, best := q.refused.First().Jobs, q.best()
+	n, _ := slices.BinarySearchFunc(jobs, created, func(j *api.JobInfo, created int64) int {
+		if j.Created < created && q.compare(j, best) < 0 {
+			return -1
+		}
+		return 1
+	})
+	q.skip(max(n, 1), skipped)
+}
+
+// revive makes the refused parts such that could be placed.
+func (q *queue) revive() {
+	for _, p := range q.parts.Items() {
+		p.Refused = false
+	}
+	for _, p := range q.refused.Items() {
+		p.Refused = false
+		q.parts.Push(p)
+	}
+	q.refused.Clear()
+}
+
 // skip takes out jobs of the first refused part.
 func (q *queue) skip(n int, skipped func([]*api.JobInfo)) {
 	jobs := q.refused.First().Jobs[:n]

@@ -61,11 +61,7 @@ func Sorted(ssn *framework.Session, jobs []*api.JobInfo) []*Part {
 func Pending(ssn *framework.Session) []*Part {
 	b := ssn.Backlog()
 	parts := Sorted(ssn, slices.Concat(b.Unclassified(), b.Declassified()))
-	for _, jc := range b.JobClasses() {
-		if jobs := b.Jobs(jc); len(jobs) > 0 {
-			parts = append(parts, &Part{Jobs: jobs, Equal: true})
-		}
-	}
+	b.EachRun(func(jobs []*api.JobInfo) { parts = append(parts, &Part{Jobs: jobs, Equal: true}) })
 	return parts
 }
 
@@ -115,7 +111,7 @@ func (l *List) Next() *api.JobInfo {
 			best.skipAll(best.best(), l.skipped)
 		}
 		for best.refusedFirst() && l.compare(best, second) < 0 {
-			best.skip(1, l.skipped)
+			best.skipOlder(second.head().Created, l.skipped)
 		}
 		if !best.refusedFirst() && (second == nil || l.compare(best, second) < 0) {
 			var job *api.JobInfo
@@ -170,6 +166,13 @@ func (l *List) Return(j *api.JobInfo) {
 func (l *List) Refuse() {
 	if l.last != nil && l.last.Equal {
 		l.last.Refused = true
+	}
+}
+
+// Revive lets all jobs that are left be placed again: more resources may be available than when they were refused.
+func (l *List) Revive() {
+	for _, q := range l.order {
+		q.revive()
 	}
 }
 
