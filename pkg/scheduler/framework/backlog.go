@@ -117,7 +117,7 @@ func (b *Backlog) open(ssn *Session, tryAll bool) {
 	b.used, b.unclassified, b.decided = b.used[:0], b.unclassified[:0], b.decided[:0]
 	clear(b.apart)
 	if ssn.cluster.JobTable().CountWaiting() == 0 { // the rest would cost more than the session
-		b.enabled, b.pending = false, pendingJobs{}
+		b.enabled, b.pending = false, b.pending.none()
 		return
 	}
 	aware, ok := jobClassAware(ssn)
