@@ -40,7 +40,11 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 	})
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		ssn.ActivateReservation(job)
-		if !c.consider(job) {
+		switch others := c.consider(job); {
+		case !c.planned.enabled() && (c.served[job.Queue] || c.first != nil && !c.starving.queues[job.Queue]):
+			ssn.ActivateReservation(nil)
+			list.Drop(job.Queue)
+		case !others:
 			list.Refuse()
 		}
 	}
@@ -64,20 +68,21 @@ func (c *chooser) parts() []*worklist.Part {
 type starving struct {
 	jobs    map[*api.JobInfo]bool
 	classes map[*framework.JobClass]bool // that have some
+	queues  map[*api.QueueInfo]bool      // likewise
 }
 
 func (s *starving) none() bool { return len(s.jobs)+len(s.classes) == 0 }
 
 // starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
 func (s *starvation) starvingGangs(ssn *framework.Session) starving {
-	found := starving{s.lookedFor(ssn), map[*framework.JobClass]bool{}} // most sessions find none
+	found := starving{s.lookedFor(ssn), map[*framework.JobClass]bool{}, map[*api.QueueInfo]bool{}} // most sessions find none
 	if s.after == 0 {
 		return found
 	}
 	b := ssn.Backlog()
 	for _, j := range b.Unclassified() {
 		if s.isDue(ssn, j) {
-			found.jobs[j] = true
+			found.jobs[j], found.queues[j.Queue] = true, true
 		}
 	}
 	latest := ssn.Now.Add(-s.after).UnixNano()
@@ -85,7 +90,7 @@ func (s *starvation) starvingGangs(ssn *framework.Session) starving {
 		since := s.waitsOf(ssn, jc)
 		i, _ := slices.BinarySearch(since, latest+1)
 		if i > 0 {
-			found.classes[jc] = true
+			found.classes[jc], found.queues[jc.Queue()] = true, true
 		}
 		if i < len(since) {
 			ssn.WakeAt(time.Unix(0, since[i]).Add(s.after))

@@ -58,6 +58,9 @@ type run struct {
 func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (deferred []*worklist.Part) {
 	var jobs []*api.JobInfo
 	list, b := worklist.Of(r.ssn, parts), r.ssn.Backlog()
+	if b.Reserved() {
+		list.SkipInOrder()
+	}
 	list.OnSkip(func(skipped []*api.JobInfo) {
 		if b.Reserved() { // it makes no difference whether it is known that they cannot be placed
 			r.ssn.ActivateReservation(skipped[0])
