@@ -9,8 +9,8 @@ import "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 // the changes of nodes one by one.
 //
 // A node that changes can become the nearest at once. If the nearest node itself disappears or its deficit
-// grows, then any other node may be the nearest, and the next question compares the deficits of all nodes. For example, the
-// deficits of the nodes a, b and c are 500, 250 and 750: the nearest is b. If c changes to 200, it becomes the
+// grows, then any other node may be the nearest, and the next question compares the deficits of all nodes. For
+// example, the deficits of the nodes a, b and c are 500, 250 and 750: the nearest is b. If c changes to 200, it becomes the
 // nearest without a look at a and b. If c then changes to 900, all three are compared, and b is the nearest
 // again.
 type nearest struct {

@@ -184,7 +184,7 @@ func (c *chooser) consider(job *api.JobInfo) (others bool) {
 	if !c.starves(job, jc) {
 		return c.starving.classes[jc]
 	}
-	if !c.planned.has(job) && !c.planned.far.has(job) && c.choose(job) {
+	if !c.planned.has(job) && !c.planned.far.has(job) && c.placeGang(job) {
 		return false
 	}
 	if c.lastPlacements(job) != nil {
@@ -198,8 +198,8 @@ func (c *chooser) starves(job *api.JobInfo, jc *framework.JobClass) bool {
 	return c.starving.jobs[job] || c.starving.classes[jc] && c.isDue(c.ssn, job)
 }
 
-// choose finds placements for a gang that has waited long enough, and pipelines it there.
-func (c *chooser) choose(job *api.JobInfo) bool {
+// placeGang finds placements for a gang that has waited long enough, and pipelines it there.
+func (c *chooser) placeGang(job *api.JobInfo) bool {
 	tasks := c.ssn.WaitingTasks(job)
 	claim := worklist.Claim(c.ssn, job, tasks)
 	if claim == nil || !c.mayReserve(claim) {
