@@ -23,12 +23,12 @@ import (
 
 // TestWorklistAgainstScan places jobs of random clusters in the order of a worklist, and compares each choice with a scan
 // of all jobs that are left. The list skips some of the jobs, as if it were known that they cannot be placed; the scan
-// finds them and does not place them.
+// finds them and does not place them. After some job they can be placed, and a queue is dropped.
 func TestWorklistAgainstScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &randomCluster{t: t}
 		registry := BuiltIn(t)
-		if err := registry.AddAction(scanned{t, rapid.Uint32().Draw(t, "parts")}); err != nil {
+		if err := registry.AddAction(scanned{t, rapid.Uint32().Draw(t, "parts"), rapid.IntRange(1, 12).Draw(t, "revived"), rapid.IntRange(1, 12).Draw(t, "dropped")}); err != nil {
 			t.Fatal(err)
 		}
 		policy := strings.Replace(conf.DefaultYAML(), `"allocate, backfill"`, `"scanned"`, 1)
@@ -44,6 +44,8 @@ func TestWorklistAgainstScan(t *testing.T) {
 type scanned struct {
 	t    *rapid.T
 	seed uint32
+	// revived and dropped are after how many jobs the others are revived, and those of the queue are dropped.
+	revived, dropped int
 }
 
 func (scanned) Name() string { return "scanned" }
@@ -52,12 +54,17 @@ func (a scanned) Execute(_ context.Context, ssn *framework.Session) error {
 	left, allocator := slices.Clone(ssn.Jobs()), place.NewAllocator(ssn)
 	refused, late := map[*api.JobInfo]bool{}, map[*api.JobInfo]bool{}
 	list := worklist.Of(ssn, a.parts(ssn, refused, late))
+	list.SkipInOrder()
 	var skipped, want []*api.JobInfo // in this order
 	list.OnSkip(func(jobs []*api.JobInfo) { skipped = append(skipped, jobs...) })
 	drop := func(job *api.JobInfo) {
 		left = slices.DeleteFunc(left, func(j *api.JobInfo) bool { return j == job })
 	}
-	for {
+	for n := 0; ; n++ {
+		if n == a.revived {
+			list.Revive()
+			clear(refused)
+		}
 		first, got := scan(ssn, left), list.Next()
 		for ; first != got && refused[first]; first = scan(ssn, left) {
 			want = append(want, first)
@@ -70,6 +77,11 @@ func (a scanned) Execute(_ context.Context, ssn *framework.Session) error {
 			ssn.ActivateReservation(nil)
 			sameJobs(a.t, want, skipped)
 			return nil
+		}
+		if n == a.dropped {
+			list.Drop(got.Queue)
+			left = slices.DeleteFunc(left, func(j *api.JobInfo) bool { return j.Queue == got.Queue })
+			continue
 		}
 		if late[got] { // the others of its part are refused too
 			list.Refuse()

@@ -117,7 +117,7 @@ func (b *Backlog) open(ssn *Session, tryAll bool) {
 	b.used, b.unclassified, b.decided = b.used[:0], b.unclassified[:0], b.decided[:0]
 	clear(b.apart)
 	if ssn.cluster.JobTable().CountWaiting() == 0 { // the rest would cost more than the session
-		b.enabled, b.pending = false, pendingJobs{}
+		b.enabled, b.pending = false, b.pending.none()
 		return
 	}
 	aware, ok := jobClassAware(ssn)
@@ -366,19 +366,32 @@ func (b *Backlog) EachWaiting(visit func(jc *JobClass, jobs int)) {
 	}
 }
 
-// Jobs returns the jobs that still have a job class, oldest first, which is their job order. The caller must not change
-// the slice.
-func (b *Backlog) Jobs(jc *JobClass) []*api.JobInfo {
-	if len(b.apart)+len(b.decided) == 0 {
-		return jc.members.list
+// EachRun visits the jobs that still have a job class, those of one job class oldest first, which is their job order: all at
+// once, or in several runs if others of it are unlike them. The caller must not change the slices.
+func (b *Backlog) EachRun(visit func(jobs []*api.JobInfo)) {
+	unlike := map[*JobClass][]*api.JobInfo{}
+	for j := range b.apart {
+		jc := b.pending.record(j).class
+		unlike[jc] = append(unlike[jc], j)
 	}
-	jobs := make([]*api.JobInfo, 0, len(jc.members.list))
-	for _, j := range jc.members.list {
-		if b.JobClass(j) == jc {
-			jobs = append(jobs, j)
+	for _, j := range b.Declassified() {
+		jc := b.pending.record(j).class
+		unlike[jc] = append(unlike[jc], j)
+	}
+	for _, jc := range b.used {
+		list, others := jc.members.list, unlike[jc]
+		slices.SortFunc(others, api.CompareJobAge)
+		for _, j := range others {
+			i, _ := slices.BinarySearchFunc(list, j, api.CompareJobAge)
+			if i > 0 {
+				visit(list[:i])
+			}
+			list = list[i+1:]
+		}
+		if len(list) > 0 {
+			visit(list)
 		}
 	}
-	return jobs
 }
 
 // JobClasses returns the job classes of the other jobs, in the order in which they came up.

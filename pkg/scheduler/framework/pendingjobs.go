@@ -40,7 +40,10 @@ func (p *pendingJobs) update(c api.ClusterView, enabled, apart bool) {
 	changed, known := p.reader.CatchUp(c.JobTable().Changes(), 1<<15)
 	terms := c.Generations().Terms
 	if !known || p.cluster != c || p.terms != terms || p.enabled != enabled || p.apart != apart {
-		*p = pendingJobs{cluster: c, enabled: enabled, apart: apart, reader: p.reader, terms: terms, classes: map[jobClassKey]*JobClass{}}
+		clear(p.records)
+		*p = pendingJobs{
+			cluster: c, enabled: enabled, apart: apart, reader: p.reader, terms: terms, records: p.records, classes: map[jobClassKey]*JobClass{},
+		}
 		changed = nil
 		for _, j := range c.WaitingJobs() {
 			p.follow(j.Index, j)
@@ -54,6 +57,12 @@ func (p *pendingJobs) update(c api.ClusterView, enabled, apart bool) {
 		jc.members.update(func(j *api.JobInfo) bool { return p.isIn(j, jc) })
 	}
 	p.affected = p.affected[:0]
+}
+
+// none returns a state without jobs, which takes over the memory for records.
+func (p *pendingJobs) none() pendingJobs {
+	clear(p.records)
+	return pendingJobs{records: p.records}
 }
 
 func (p *pendingJobs) isIn(j *api.JobInfo, jc *JobClass) bool {

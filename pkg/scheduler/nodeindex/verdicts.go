@@ -179,7 +179,7 @@ func (v *nodeVerdicts) examine(x *verdictIndex, t *api.TaskInfo, index int, n *a
 		verdict = v.refusal(unfit)
 	}
 	v.set(index, verdict)
-	v.nearest.add(n, v.deficit(verdict, t, n))
+	v.nearest.set(n, v.deficit(verdict, t, n))
 }
 
 // set records the verdict for the node with that index.

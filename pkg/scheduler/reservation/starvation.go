@@ -26,7 +26,7 @@ const StarvationName = "reservation"
 func Starvation() framework.ComponentSpec {
 	return framework.ComponentSpec{Name: StarvationName, New: func(env framework.Environment) (framework.Plugin, framework.Action) {
 		s := &starvation{
-			after: env.Configuration.StarvationAfter, first: map[*framework.JobClass]firstWait{},
+			after: env.Configuration.StarvationAfter, waits: map[*framework.JobClass]waits{},
 			planned: planned{Reservations: env.Configuration.Reservations, delays: delays{}},
 		}
 		s.reserver = place.NewReserver(s.lastPlacements)
@@ -38,16 +38,16 @@ func Starvation() framework.ComponentSpec {
 type starvation struct {
 	after    time.Duration // how long a gang waits before resources are reserved for it; 0: resources are never reserved
 	previous map[api.JobID]place.Placements
-	first    map[*framework.JobClass]firstWait
+	waits    map[*framework.JobClass]waits
 	open     []*reservation // of the session that is open
 	planned  planned
 	reserver *place.Reserver
 }
 
-// firstWait is since when the first job of a job class waits, at a version of its jobs.
-type firstWait struct {
+// waits are since when the jobs of a job class wait, sorted, at a version of its jobs.
+type waits struct {
 	version uint64
-	since   time.Time
+	since   []int64
 }
 
 func (*starvation) Name() string { return StarvationName }

@@ -22,17 +22,31 @@ type chosen struct {
 
 // choose returns the gangs for which resources are to be reserved, and where. It leaves the model as it was.
 func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chosen {
-	starving := s.starvingGangs(ssn)
-	if len(starving) == 0 {
+	c := &chooser{
+		starvation: s, ssn: ssn, starving: s.starvingGangs(ssn), served: map[*api.QueueInfo]bool{}, kept: map[*framework.JobClass]int{},
+	}
+	if c.starving.none() {
 		return nil
 	}
-	c := &chooser{
-		starvation: s, ssn: ssn, starving: starving, served: map[*api.QueueInfo]bool{},
+	for id := range s.previous {
+		if j := ssn.Cluster().Jobs()[id]; j != nil {
+			c.kept[ssn.Backlog().JobClass(j)]++
+		}
 	}
-	list := worklist.New(ssn, ssn.Jobs())
+	list := worklist.Of(ssn, c.parts())
+	list.OnSkip(func(jobs []*api.JobInfo) {
+		ssn.ActivateReservation(jobs[0])
+		ssn.ActivateReservation(jobs[len(jobs)-1])
+	})
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		ssn.ActivateReservation(job)
-		c.consider(job)
+		switch others := c.consider(job); {
+		case !c.planned.enabled() && (c.served[job.Queue] || c.first != nil && !c.starving.queues[job.Queue]):
+			ssn.ActivateReservation(nil)
+			list.Drop(job.Queue)
+		case !others:
+			list.Refuse()
+		}
 	}
 	for _, one := range slices.Backward(c.chosen) {
 		one.stmt.Discard()
@@ -42,47 +56,68 @@ func (s *starvation) choose(ctx context.Context, ssn *framework.Session) []chose
 	return c.chosen
 }
 
+// parts returns the pending jobs. Those of a job class are equal, unless planned starts have to know of each job.
+func (c *chooser) parts() []*worklist.Part {
+	if c.planned.enabled() {
+		return worklist.Sorted(c.ssn, c.ssn.Jobs())
+	}
+	return worklist.Pending(c.ssn)
+}
+
+// starving are the gangs that have waited long enough: single ones, and those of some job classes.
+type starving struct {
+	jobs    map[*api.JobInfo]bool
+	classes map[*framework.JobClass]bool // that have some
+	queues  map[*api.QueueInfo]bool      // likewise
+}
+
+func (s *starving) none() bool { return len(s.jobs)+len(s.classes) == 0 }
+
 // starvingGangs returns the gangs that have waited long enough, and asks for a session when the next one will have.
-func (s *starvation) starvingGangs(ssn *framework.Session) map[*api.JobInfo]bool {
-	found := s.lookedFor(ssn) // most sessions find none
+func (s *starvation) starvingGangs(ssn *framework.Session) starving {
+	found := starving{s.lookedFor(ssn), map[*framework.JobClass]bool{}, map[*api.QueueInfo]bool{}} // most sessions find none
 	if s.after == 0 {
 		return found
 	}
-	starves := func(j *api.JobInfo) {
-		switch due := waitsSince(ssn, j).Add(s.after); {
-		case ssn.JobPipelined(j):
-		case ssn.Now.Before(due):
-			ssn.WakeAt(due)
-		case found == nil:
-			found = map[*api.JobInfo]bool{j: true}
-		default:
-			found[j] = true
-		}
-	}
 	b := ssn.Backlog()
 	for _, j := range b.Unclassified() {
-		starves(j)
-	}
-	for _, jc := range b.JobClasses() {
-		if due := s.firstOf(ssn, jc).Add(s.after); ssn.Now.Before(due) {
-			ssn.WakeAt(due)
-			continue
+		if s.isDue(ssn, j) {
+			found.jobs[j], found.queues[j.Queue] = true, true
 		}
-		for _, j := range jc.Jobs() {
-			if b.JobClass(j) == jc {
-				starves(j)
-			}
+	}
+	latest := ssn.Now.Add(-s.after).UnixNano()
+	for _, jc := range b.JobClasses() {
+		since := s.waitsOf(ssn, jc)
+		i, _ := slices.BinarySearch(since, latest+1)
+		if i > 0 {
+			found.classes[jc], found.queues[jc.Queue()] = true, true
+		}
+		if i < len(since) {
+			ssn.WakeAt(time.Unix(0, since[i]).Add(s.after))
 		}
 	}
 	return found
 }
 
+// isDue reports whether a gang has waited long enough. If it has not, it asks for a session when it will have.
+func (s *starvation) isDue(ssn *framework.Session, j *api.JobInfo) bool {
+	if ssn.JobPipelined(j) {
+		return false
+	}
+	due := waitsSince(ssn, j).Add(s.after)
+	if ssn.Now.Before(due) {
+		ssn.WakeAt(due)
+		return false
+	}
+	return true
+}
+
 // lookedFor returns the gangs that have a reservation because their start was looked for and is not known.
 func (s *starvation) lookedFor(ssn *framework.Session) map[*api.JobInfo]bool {
-	if !s.planned.enabled() {
-		return nil
-	}
 	found := map[*api.JobInfo]bool{}
+	if !s.planned.enabled() {
+		return found
+	}
 	for id := range s.previous {
 		if j := ssn.Cluster().Jobs()[id]; j != nil && ssn.Backlog().IsOpen(j) && !ssn.JobPipelined(j) {
 			found[j] = true
@@ -91,23 +126,23 @@ func (s *starvation) lookedFor(ssn *framework.Session) map[*api.JobInfo]bool {
 	return found
 }
 
-// firstOf returns since when the first of the jobs of a job class waits. It is remembered while they are the same.
-func (s *starvation) firstOf(ssn *framework.Session, jc *framework.JobClass) time.Time {
-	known, ok := s.first[jc]
+// waitsOf returns since when the jobs of a job class wait, in nanoseconds since 1970, sorted. It is remembered while they are
+// the same.
+func (s *starvation) waitsOf(ssn *framework.Session, jc *framework.JobClass) []int64 {
+	known, ok := s.waits[jc]
 	if ok && known.version == jc.Version() {
 		return known.since
 	}
-	if len(s.first) > 2*len(ssn.Backlog().JobClasses())+64 {
-		clear(s.first) // most of these do not exist any more
+	if len(s.waits) > 2*len(ssn.Backlog().JobClasses())+64 {
+		clear(s.waits) // most of these do not exist any more
 	}
-	var first time.Time
-	for i, j := range jc.Jobs() {
-		if since := waitsSince(ssn, j); i == 0 || since.Before(first) {
-			first = since
-		}
+	since := known.since[:0]
+	for _, j := range jc.Jobs() {
+		since = append(since, waitsSince(ssn, j).UnixNano())
 	}
-	s.first[jc] = firstWait{jc.Version(), first}
-	return first
+	slices.Sort(since)
+	s.waits[jc] = waits{jc.Version(), since}
+	return since
 }
 
 // waitsSince returns when the last of the tasks was created that the gang needs: it could have started from then on. It
@@ -130,34 +165,53 @@ func waitsSince(ssn *framework.Session, j *api.JobInfo) time.Time {
 type chooser struct {
 	*starvation
 	ssn      *framework.Session
-	starving map[*api.JobInfo]bool
+	starving starving
 	first    *api.QueueInfo // in queue order, of those with a job that could start or grow
 	served   map[*api.QueueInfo]bool
 	chosen   []chosen
+	kept     map[*framework.JobClass]int // how many of the jobs have a reservation of the last session
 }
 
-// consider is called for all jobs, the best queue first.
-func (c *chooser) consider(job *api.JobInfo) {
-	starves := c.starving[job]
-	if c.served[job.Queue] || c.first != nil && !starves || !couldStart(c.ssn, job) {
-		return
+// consider is called for all jobs, the best queue first. It reports whether to consider the others of its job class, too.
+func (c *chooser) consider(job *api.JobInfo) (others bool) {
+	if c.served[job.Queue] || !couldStart(c.ssn, job) {
+		return false
 	}
 	if c.first == nil {
 		c.first = job.Queue
 	}
-	if !starves || c.planned.has(job) || c.planned.far.has(job) {
-		return
+	jc := c.ssn.Backlog().JobClass(job)
+	if !c.starves(job, jc) {
+		return c.starving.classes[jc]
 	}
+	if !c.planned.has(job) && !c.planned.far.has(job) && c.placeGang(job) {
+		return false
+	}
+	if c.lastPlacements(job) != nil {
+		c.kept[jc]--
+	}
+	return c.kept[jc] > 0
+}
+
+// starves reports whether a job of a job class, or of none if it is nil, has waited long enough.
+func (c *chooser) starves(job *api.JobInfo, jc *framework.JobClass) bool {
+	return c.starving.jobs[job] || c.starving.classes[jc] && c.isDue(c.ssn, job)
+}
+
+// placeGang finds placements for a gang that has waited long enough, and pipelines it there.
+func (c *chooser) placeGang(job *api.JobInfo) bool {
 	tasks := c.ssn.WaitingTasks(job)
 	claim := worklist.Claim(c.ssn, job, tasks)
 	if claim == nil || !c.mayReserve(claim) {
-		return
+		return false
 	}
 	stmt := c.ssn.Statement()
-	if c.reserver.Gang(stmt, claim, tasks) {
-		c.served[job.Queue] = true
-		c.chosen = append(c.chosen, chosen{job, stmt, stmt.Decisions()})
+	if !c.reserver.Gang(stmt, claim, tasks) {
+		return false
 	}
+	c.served[job.Queue] = true
+	c.chosen = append(c.chosen, chosen{job, stmt, stmt.Decisions()})
+	return true
 }
 
 // couldStart reports whether a job could start if no other members of queues ran on the nodes.

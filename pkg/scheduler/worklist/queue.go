@@ -48,6 +48,9 @@ func (q *queue) empty() bool {
 	return q.parts.Len() == 0 && q.returned.Len() == 0
 }
 
+// done reports whether no job is left.
+func (q *queue) done() bool { return q.empty() && q.refused.Len() == 0 }
+
 // best returns the best job of those that could be placed. The queue must not be empty.
 func (q *queue) best() *api.JobInfo {
 	switch {
@@ -61,7 +64,7 @@ func (q *queue) best() *api.JobInfo {
 
 // refusedFirst reports whether a refused job is better than best.
 func (q *queue) refusedFirst() bool {
-	return q.refused.Len() > 0 && q.compare(q.refused.First().Jobs[0], q.best()) < 0
+	return q.refused.Len() > 0 && (q.empty() || q.compare(q.refused.First().Jobs[0], q.best()) < 0)
 }
 
 // head returns the best of all jobs.
@@ -100,13 +103,57 @@ func (q *queue) skipAll(before *api.JobInfo, skipped func([]*api.JobInfo)) {
 		jobs := q.refused.First().Jobs
 		n := len(jobs)
 		if before != nil {
-			n, _ = slices.BinarySearchFunc(jobs, before, q.compare)
-		}
-		if n == 0 {
-			return
+			if q.compare(jobs[0], before) > 0 {
+				return
+			}
+			n = len(q.before(jobs, before))
 		}
 		q.skip(n, skipped)
 	}
+}
+
+// skipOlder takes out the first refused job, and those of its part that come next and are older than created.
+func (q *queue) skipOlder(created int64, skipped func([]*api.JobInfo)) {
+	jobs := q.refused.First().Jobs
+	if !q.empty() {
+		jobs = q.before(jobs, q.best())
+	}
+	for _, other := range q.refused.Items()[1:min(q.refused.Len(), 3)] { // one of these is the second part
+		jobs = q.before(jobs, other.Jobs[0])
+	}
+	n := 1
+	for n < len(jobs) && jobs[n].Created < created {
+		n++
+	}
+	q.skip(n, skipped)
+}
+
+// before returns those of the jobs, which are in job order, that come before another one.
+func (q *queue) before(jobs []*api.JobInfo, other *api.JobInfo) []*api.JobInfo {
+	n := len(jobs)
+	if n > 0 && q.compare(jobs[n-1], other) > 0 { // rarely
+		n, _ = slices.BinarySearchFunc(jobs, other, q.compare)
+	}
+	return jobs[:n]
+}
+
+// clear takes out all jobs.
+func (q *queue) clear() {
+	q.parts.Clear()
+	q.refused.Clear()
+	q.returned.Clear()
+}
+
+// revive makes the refused parts such that could be placed.
+func (q *queue) revive() {
+	for _, p := range q.parts.Items() {
+		p.Refused = false
+	}
+	for _, p := range q.refused.Items() {
+		p.Refused = false
+		q.parts.Push(p)
+	}
+	q.refused.Clear()
 }
 
 // skip takes out jobs of the first refused part.

@@ -26,6 +26,7 @@ type List struct {
 	model   uint64
 	last    *Part // of the current job; nil if it was returned before
 	skipped func([]*api.JobInfo)
+	inOrder bool // skips jobs only when they would be next
 }
 
 // Part has jobs of one queue in job order.
@@ -61,11 +62,7 @@ func Sorted(ssn *framework.Session, jobs []*api.JobInfo) []*Part {
 func Pending(ssn *framework.Session) []*Part {
 	b := ssn.Backlog()
 	parts := Sorted(ssn, slices.Concat(b.Unclassified(), b.Declassified()))
-	for _, jc := range b.JobClasses() {
-		if jobs := b.Jobs(jc); len(jobs) > 0 {
-			parts = append(parts, &Part{Jobs: jobs, Equal: true})
-		}
-	}
+	b.EachRun(func(jobs []*api.JobInfo) { parts = append(parts, &Part{Jobs: jobs, Equal: true}) })
 	return parts
 }
 
@@ -111,13 +108,16 @@ func (l *List) Next() *api.JobInfo {
 				return nil
 			}
 		}
-		if second == nil {
+		switch {
+		case second == nil && best.empty():
+			best.skipAll(nil, l.skipped)
+		case second == nil:
 			best.skipAll(best.best(), l.skipped)
 		}
 		for best.refusedFirst() && l.compare(best, second) < 0 {
-			best.skip(1, l.skipped)
+			best.skipOlder(second.head().Created, l.skipped)
 		}
-		if !best.refusedFirst() && (second == nil || l.compare(best, second) < 0) {
+		if !best.empty() && !best.refusedFirst() && (second == nil || l.compare(best, second) < 0) {
 			var job *api.JobInfo
 			job, l.last = best.take()
 			return job
@@ -129,8 +129,10 @@ func (l *List) Next() *api.JobInfo {
 func (l *List) lead() {
 	l.leading = l.leading[:0]
 	for _, q := range l.order {
-		if q.empty() {
+		if q.empty() && !l.inOrder {
 			q.skipAll(nil, l.skipped)
+		}
+		if q.done() {
 			continue
 		}
 		n := -1
@@ -151,7 +153,7 @@ func (l *List) lead() {
 func (l *List) first() (first, second *queue) {
 	for _, q := range l.leading {
 		switch {
-		case q.empty():
+		case q.done() || q.empty() && !l.inOrder:
 		case first == nil || l.compare(q, first) < 0:
 			first, second = q, first
 		case second == nil || l.compare(q, second) < 0:
@@ -170,6 +172,19 @@ func (l *List) Return(j *api.JobInfo) {
 func (l *List) Refuse() {
 	if l.last != nil && l.last.Equal {
 		l.last.Refused = true
+	}
+}
+
+// Drop takes out all jobs of a queue.
+func (l *List) Drop(q *api.QueueInfo) { l.queues[q].clear() }
+
+// SkipInOrder makes the list skip jobs only when they would have been next, so that Revive finds the others.
+func (l *List) SkipInOrder() { l.inOrder = true }
+
+// Revive lets all jobs that are left be placed again: more resources may be available than when they were refused.
+func (l *List) Revive() {
+	for _, q := range l.order {
+		q.revive()
 	}
 }
 

@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20), topologies(40, 20, 60))
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20), topologies(40, 20, 60), replays(8, 200, "")[:2])
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -85,6 +85,8 @@ func TestSizes(t *testing.T) {
 		"TP2/block":             {40, 0, 20},
 		"TP3/infeasible":        {40, 80, 3200},
 		"TP4/plan":              {60, 60, 16},
+		"replay/month-1":        {},
+		"replay/month-14":       {},
 	}
 	got := map[string]sizes{}
 	for _, b := range small() {
@@ -162,6 +164,9 @@ func TestWanted(t *testing.T) {
 		"TP3/infeasible/again":      "0 evicted, 0 bound, 0 pipelined",
 		"TP4/plan":                  "16 evicted, 0 bound, 16 pipelined",
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
+		"replay/month-1":            "0 evicted, 0 bound, 0 pipelined", // all jobs complete
+		"replay/month-14":           "0 evicted, 0 bound, 0 pipelined",
+		"replay/lublin":             "0 evicted, 0 bound, 0 pipelined",
 	}
 	got := map[string]string{}
 	all, err := benchmarks(t.TempDir())

@@ -106,6 +106,7 @@ func benchmarks(traceDir string) ([]benchmark, error) {
 	return slices.Concat(
 		gangs(5000), converged(10_000, 5000), neighbours(1000), growing(1000, 2000, 4000, 8000, 16_000), []benchmark{openb, half, starting(5000), pending(5000, 10_000)},
 		reportedPending(5000, 10_000), []benchmark{simulating(openb)}, bursts(1000), reclaims(1000), backlogs(500), []benchmark{groupSources(5000, 10_000), independentJobs(1000, 2000)}, subGroups(1000, 100), plannedStarts(5000, 2000), topologies(5000, 512, 2000),
+		replays(552, 26_000, traceDir),
 	), err
 }
 
@@ -121,7 +122,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	fs.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
 	fs.StringVar(&o.memProfile, "memprofile", "", "write a profile of all allocations to this file")
 	fs.StringVar(&o.svg, "svg", "", "draw what a pod costs in clusters of growing size (D6) to this file")
-	fs.StringVar(&o.trace, "trace", "../shared/data", "where the openb trace is; without it its benchmark is left out")
+	fs.StringVar(&o.trace, "trace", "../shared/data", "where the traces openb and lublin_256 are; without them their benchmarks are left out")
 	fs.StringVar(&o.writeTrace, "write-trace", "", "write the openb trace as API objects into this directory, and measure nothing")
 	if err := fs.Parse(args); err != nil {
 		return o, err

@@ -57,15 +57,19 @@ type run struct {
 // overused queues, it returns their jobs.
 func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (deferred []*worklist.Part) {
 	var jobs []*api.JobInfo
-	list := worklist.Of(r.ssn, parts)
-	if defers {
-		// Jobs that are skipped keep their places in the order of the second pass.
-		list.OnSkip(func(jobs []*api.JobInfo) {
-			if r.overused(jobs[0], nil) {
-				deferred = append(deferred, &worklist.Part{Jobs: jobs, Refused: true})
-			}
-		})
+	list, b := worklist.Of(r.ssn, parts), r.ssn.Backlog()
+	if b.Reserved() {
+		list.SkipInOrder()
 	}
+	list.OnSkip(func(skipped []*api.JobInfo) {
+		if b.Reserved() { // it makes no difference whether it is known that they cannot be placed
+			r.ssn.ActivateReservation(skipped[0])
+			r.ssn.ActivateReservation(skipped[len(skipped)-1])
+		}
+		if defers && r.overused(skipped[0], nil) { // they keep their places in the order of the second pass
+			deferred = append(deferred, &worklist.Part{Jobs: skipped, Equal: true, Refused: true})
+		}
+	})
 	for job := list.Next(); job != nil && ctx.Err() == nil; job = list.Next() {
 		if r.ssn.Skip(job) {
 			r.refused = append(r.refused, job)
@@ -73,6 +77,7 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 		}
 		r.ssn.ActivateReservation(job)
 		if r.refusedBefore(job) {
+			list.Refuse()
 			if defers && r.overused(job, nil) {
 				jobs = append(jobs, job)
 			} else if r.unplaced(job) {
@@ -80,7 +85,7 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 			}
 			continue
 		}
-		claim := r.allocator.Claim(job)
+		claim, alike, placed := r.allocator.Claim(job), b.JobClass(job) != nil, r.placed()
 		switch {
 		case claim == nil: // has all that it can get
 		case defers && r.overused(job, claim):
@@ -98,10 +103,19 @@ func (r *run) pass(ctx context.Context, parts []*worklist.Part, defers bool) (de
 		if r.trial.Placed() {
 			break
 		}
+		if b.Reserved() && !alike && r.placed() > placed { // what was reserved for the job may be available to others
+			list.Revive()
+			for _, p := range deferred {
+				p.Refused = false
+			}
+		}
 	}
 	r.ssn.ActivateReservation(nil)
 	return append(deferred, worklist.Sorted(r.ssn, jobs)...)
 }
+
+// placed returns how many tasks the session has placed.
+func (r *run) placed() int { return r.ssn.Decided(api.Allocate) + r.ssn.Decided(api.Pipeline) }
 
 // unplaced reports to plugins that reserve resources that the gang of a job could not be placed, unless the pass is a trial. It
 // reports whether it is to be tried once more.

@@ -53,14 +53,16 @@ func refuse(ssn *framework.Session, jc *framework.JobClass, trial *place.Trial, 
 }
 
 // pending returns the jobs of the session. Those of a job class that is refused as before stay refused, because allocate
-// only ever uses up resources. That does not hold if resources are reserved, since
-// each job finds other resources then: all jobs are tried in that case.
+// only ever uses up resources. If resources are reserved, a job class may be allowed to use them: then the first job of each
+// is tried when it is the current job, and the others are refused with it.
 func (r *run) pending() []*worklist.Part {
-	b := r.ssn.Backlog()
-	if b.Reserved() || r.ssn.FollowsUnplaced() {
+	if r.ssn.FollowsUnplaced() {
 		return worklist.Sorted(r.ssn, r.ssn.Jobs())
 	}
 	parts := worklist.Pending(r.ssn)
+	if r.ssn.Backlog().Reserved() {
+		return parts
+	}
 	for _, p := range parts {
 		p.Refused = p.Equal && r.refusedBefore(p.Jobs[0])
 	}
@@ -111,5 +113,5 @@ func (r *run) keepRefusal(job *api.JobInfo) bool {
 		return false
 	}
 	outcome := r.ssn.Outcome(job)
-	return outcome != nil && b.SetRefused(job, outcome.Job) && !b.Reserved()
+	return outcome != nil && b.SetRefused(job, outcome.Job)
 }
