@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
-	"github.com/batch-scheduler/batch-scheduler/test/cluster"
 )
 
 // TestKueueTopology: a Job with the annotations of Kueue, required block and slices of 4 per rack, starts in the same racks as the
@@ -21,14 +20,14 @@ import (
 func TestKueueTopology(t *testing.T) {
 	for name, start := range map[string]row{
 		"PodGroup": gang("train", 8, within("block"), set("train", 8, "1cpu", numbered()), subGroups(v1alpha1.SubGroup{
-			Name: "w", SegmentSize: 4, MinSubGroup: ptr.To[int32](2), Selector: &metav1.LabelSelector{},
+			Name: "train", SegmentSize: 4, MinSubGroup: ptr.To[int32](2),
 			SegmentTopologyConstraint: &v1alpha1.RequiredTopology{RequiredTopologyLevel: "rack"},
 		})),
 		"Job": indexedJob("train", 8, "1cpu", annotated("kueue.x-k8s.io/podset-required-topology", "example.com/block"),
 			annotated("kueue.x-k8s.io/podset-slice-required-topology", "example.com/rack"), annotated("kueue.x-k8s.io/podset-slice-size", "4")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, cluster.Options{})
+			h := newHarness(t, controllers)
 			h.grantGrouping("job")
 			h.do(rackNodes("a", "r1", 7), rackNodes("a", "r2", 3), rackNodes("b", "r1", 6), rackNodes("b", "r2", 5), queue("default", 1))
 			_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
@@ -39,7 +38,7 @@ func TestKueueTopology(t *testing.T) {
 		})
 	}
 	t.Run("without Topology", func(t *testing.T) {
-		h := newHarness(t, cluster.Options{})
+		h := newHarness(t, controllers)
 		h.grantGrouping("job")
 		h.do(rackNodes("a", "r1", 3), rackNodes("a", "r2", 4), queue("default", 1))
 		h.start(h.groupingPolicy("{kinds: [job], job: indexed}"))
