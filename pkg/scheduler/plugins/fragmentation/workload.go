@@ -30,11 +30,11 @@ type workload struct {
 	keys  []string           // of the groups of the types; empty for fixed ones
 	set   *fragmentation.Set // nil: there is no type
 	specs uint64             // generation of the node objects that nodes have seen
-	nodes []node             // by index
+	nodes []nodeState             // by index
 }
 
-// node is what is known of one node.
-type node struct {
+// nodeState is what is known of one node.
+type nodeState struct {
 	admits     fragmentation.Mask
 	generation uint64 // of the node with this F; none is 0
 	lost       int64  // F
@@ -72,7 +72,7 @@ func (w *workload) update(index *nodeindex.Index) {
 			w.set = fragmentation.NewSet(w.device, types)
 		}
 	}
-	w.nodes = append(w.nodes[:0], make([]node, len(w.cluster.Nodes()))...)
+	w.nodes = append(w.nodes[:0], make([]nodeState, len(w.cluster.Nodes()))...)
 	if len(w.fixed) > 0 {
 		for i := range w.nodes {
 			w.nodes[i].admits = fragmentation.All
