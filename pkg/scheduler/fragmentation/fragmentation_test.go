@@ -45,11 +45,11 @@ func TestWholeDevices(t *testing.T) {
 		f          int64
 		want       []change
 	}{
-		"A, an empty node":                         {8, 96, 0, []change{{1, 8, 1400, 456_250}, {4, 32, 800, 475_000}, {0, 8, 1600, 450_000}}},
-		"B, a node with one pod":                   {7, 88, 1400, []change{{1, 8, -200, 506_250}, {4, 32, 100, 496_875}, {0, 8, 0, 500_000}}},
-		"C, a node where only one of three fits":   {3, 40, 1500, []change{{1, 8, -500, 515_625}, {0, 8, 0, 500_000}}},
-		"D, a node where the second fits too":      {4, 96, 800, []change{{1, 8, 700, 478_125}, {4, 32, -800, 525_000}, {0, 8, 0, 500_000}}},
-		"E, a node with room for one pod of 1 GPU": {1, 8, 500, []change{{1, 8, -500, 515_625}, {0, 8, 500, 484_375}}},
+		"A, an empty node":                       {8, 96, 0, []change{{1, 8, 1400, 456_250}, {4, 32, 800, 475_000}, {0, 8, 1600, 450_000}}},
+		"B, a node with one pod":                 {7, 88, 1400, []change{{1, 8, -200, 506_250}, {4, 32, 100, 496_875}, {0, 8, 0, 500_000}}},
+		"C, a node where only one of three fits": {3, 40, 1500, []change{{1, 8, -500, 515_625}, {0, 8, 0, 500_000}}},
+		"D, a node where the second fits too":    {4, 96, 800, []change{{1, 8, 700, 478_125}, {4, 32, -800, 525_000}, {0, 8, 0, 500_000}}},
+		"E, a node where one pod of 1 GPU fits":  {1, 8, 500, []change{{1, 8, -500, 515_625}, {0, 8, 500, 484_375}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := NewSet(gpu, threeTypes())
