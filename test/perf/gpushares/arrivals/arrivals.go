@@ -68,9 +68,9 @@ type Pod struct {
 
 // Run returns the result for one order of the pods. Equal seeds give equal results.
 func (w *Workload) Run(rule Rule, seed uint64) Result {
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:forbidigo // the seed decides
+	random := rand.New(rand.NewPCG(seed, 0))
 	order := make([]*class, len(w.pods))
-	for i, from := range random.Perm(len(w.pods)) { //nolint:forbidigo // the seed decides
+	for i, from := range random.Perm(len(w.pods)) {
 		order[i] = w.pods[from]
 	}
 	var requested, allocated int64
@@ -79,7 +79,7 @@ func (w *Workload) Run(rule Rule, seed uint64) Result {
 	p := newPlacer(w, rule)
 	for i := 0; ; i++ {
 		if i == len(order) {
-			order = append(order, w.pods[random.IntN(len(w.pods))]) //nolint:forbidigo // the seed decides
+			order = append(order, w.pods[random.IntN(len(w.pods))])
 		}
 		pod := order[i]
 		requested += pod.gpus()
