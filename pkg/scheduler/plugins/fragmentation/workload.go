@@ -30,7 +30,7 @@ type workload struct {
 	keys  []string           // of the groups of the types; empty for fixed ones
 	set   *fragmentation.Set // nil: there is no type
 	specs uint64             // generation of the node objects that nodes have seen
-	nodes []nodeState             // by index
+	nodes []nodeState        // by index
 }
 
 // nodeState is what is known of one node.
