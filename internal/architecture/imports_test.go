@@ -107,7 +107,8 @@ var importRules = []importRule{
 		only: []string{
 			"pkg/apis/...", "pkg/scheduler/api/...", "pkg/scheduler/conf/...", "pkg/scheduler/framework/...",
 			"pkg/scheduler/metrics/...", "pkg/scheduler/nodeindex", "pkg/scheduler/plugins/internal/...",
-			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/preemption", "pkg/scheduler/subgroups", "pkg/scheduler/internal/...",
+			"pkg/scheduler/place", "pkg/scheduler/worklist", "pkg/scheduler/preemption", "pkg/scheduler/subgroups", "pkg/scheduler/fragmentation",
+			"pkg/scheduler/internal/...",
 		},
 		because: "plugins and actions know the session, and neither each other nor the cache; what two of them share is in a package below",
 	},
@@ -138,6 +139,10 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/subgroups"}, only: []string{"pkg/scheduler/api/..."},
 		because: "which tasks a gang needs depends on its members alone",
+	},
+	{
+		from: []string{"pkg/scheduler/fragmentation"}, only: []string{"pkg/scheduler/api"},
+		because: "what a node loses depends on what is left of it and on a list of types alone, so that experiments measure what the plugin does",
 	},
 	{
 		from: []string{"examples/..."}, never: []string{"pkg/scheduler/internal/...", "pkg/scheduler/plugins/...", "pkg/scheduler/actions/...", "pkg/scheduler/cache/...", "pkg/scheduler/model/...", "internal/..."},

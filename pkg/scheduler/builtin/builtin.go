@@ -14,6 +14,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/conformance"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/drf"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/fragmentation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/gang"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/nodeorder"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/predicates"
@@ -44,6 +45,7 @@ func NewRegistry() (*framework.Registry, error) {
 		r.AddPlugin(proportion.Name, proportion.Spec()),
 		r.AddPlugin(predicates.Name, predicates.Spec()),
 		r.AddPlugin(nodeorder.Name, nodeorder.Spec()),
+		r.AddPlugin(fragmentation.Name, fragmentation.Spec()),
 		r.AddAction(allocate.New()),
 		r.AddAction(backfill.New()),
 		r.AddAction(preempt.New()),

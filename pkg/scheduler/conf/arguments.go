@@ -106,6 +106,18 @@ func (d *Decoder) String(key, def, about string, allowed ...string) string {
 	return text
 }
 
+// Parse passes the value of the key to parse, if the key is present and its value is not def, and reports the error that it
+// returns. The values are the accepted ones, in words.
+func (d *Decoder) Parse(key, def, values, about string, parse func(text string) error) {
+	text, given := d.text(Argument{key, def, values, about})
+	if !given || text == def {
+		return
+	}
+	if err := parse(text); err != nil {
+		d.reject(key, text, err.Error())
+	}
+}
+
 // Done returns the errors: first those of invalid arguments, in the order in which they were read, then those of
 // unknown arguments, by key.
 func (d *Decoder) Done() field.ErrorList {

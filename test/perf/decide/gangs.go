@@ -5,12 +5,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/plugins/fragmentation"
 	"github.com/batch-scheduler/batch-scheduler/test/perf/figures"
 )
 
@@ -97,6 +99,14 @@ func gangs(nodes int) []benchmark {
 			}}},
 		},
 		{
+			name: "D1/fragmentation", about: "D1 with the plugin fragmentation",
+			plugin: fragmentation.Name, build: func() *fixture { return f.build(oneOfFew, nil) },
+			cycles: []cycle{{want: f.want(), limits: []limit{
+				{name: "cycle"},
+				{name: "allocations", most: 2, unit: allocations, per: f.pods()},
+			}}},
+		},
+		{
 			name: "D2/own-classes", about: "D2: the same where every gang has its own signature and node affinity",
 			build:  func() *fixture { return f.build(itsOwn, inItsOwnBlocks) },
 			cycles: []cycle{{want: f.want(), limits: []limit{{name: "cycle", most: 2000}}}},
@@ -118,6 +128,23 @@ func growing(sizes ...int) []benchmark {
 		})
 	}
 	return list
+}
+
+// fragmentationCost compares D1 with the plugin fragmentation and without, if both were measured.
+func fragmentationCost(list []figures.Figure) []figures.Figure {
+	value := func(name string) float64 {
+		i := slices.IndexFunc(list, func(f figures.Figure) bool { return f.Name == name })
+		if i < 0 {
+			return 0
+		}
+		return list[i].Value
+	}
+	with, without := value("D1/fragmentation/cycle"), value("D1/gangs/cycle")
+	if with == 0 || without == 0 {
+		return nil
+	}
+	most := 1.25
+	return []figures.Figure{{Name: "D1/fragmentation/ratio", Value: with / without, Unit: "times", Bound: &most, OK: with/without <= most}}
 }
 
 // growthCosts returns the figures of growing, the smallest cluster first.

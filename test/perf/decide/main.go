@@ -165,7 +165,7 @@ func decide(ctx context.Context, chosen []benchmark, o options, stdout io.Writer
 		}
 		all = append(all, list...)
 	}
-	all = append(all, growth(all)...)
+	all = slices.Concat(all, growth(all), fragmentationCost(all))
 	for _, f := range all {
 		if f.Bound != nil && f.Value > *f.Bound {
 			problems = append(problems, fmt.Sprintf("%s is %.2f %s, more than %g", f.Name, f.Value, f.Unit, *f.Bound))

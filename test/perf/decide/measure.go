@@ -34,6 +34,7 @@ type benchmark struct {
 	evicts bool   // with the actions that evict; else with those of the built-in configuration
 
 	reservations conf.Reservations // with a start time
+	plugin       string            // one more, with its defaults; empty: none
 	build        func() *fixture
 	whole        func(context.Context, *fixture) (cost, error) // runs a whole program instead of cycles; nil: run the cycles
 	cycles       []cycle
@@ -61,8 +62,9 @@ type effects struct{ decisions []api.Decision }
 
 func (e *effects) Commit(decisions []api.Decision) { e.decisions = append(e.decisions, decisions...) }
 
-// newProfile builds the built-in plugins in the built-in tiers, with the built-in actions or with all actions.
-func newProfile(clock clock.PassiveClock, evicts bool, reservations conf.Reservations) (*framework.Profile, error) {
+// newProfile builds the built-in plugins in the built-in tiers, with the built-in actions or with all actions. Further plugins
+// are in a tier of their own; empty names are ignored.
+func newProfile(clock clock.PassiveClock, evicts bool, reservations conf.Reservations, further ...string) (*framework.Profile, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -74,6 +76,11 @@ func newProfile(clock clock.PassiveClock, evicts bool, reservations conf.Reserva
 	actions := policy.Actions
 	if evicts {
 		actions = []string{"reclaim", "allocate", "backfill", "preempt"}
+	}
+	for _, name := range further {
+		if name != "" {
+			policy.Tiers = append(policy.Tiers, conf.Tier{Plugins: []conf.Plugin{{Name: name}}})
+		}
 	}
 	return registry.NewProfile(
 		&conf.Configuration{Actions: actions, Tiers: policy.Tiers, Reservations: reservations},
@@ -138,7 +145,7 @@ func (r *trial) run() error {
 func (r *trial) cycles() error {
 	now := r.fixture.clock.Add(time.Hour)
 	clock := clocktesting.NewFakePassiveClock(now)
-	profile, err := newProfile(clock, r.evicts, r.reservations)
+	profile, err := newProfile(clock, r.evicts, r.reservations, r.plugin)
 	if err != nil {
 		return err
 	}

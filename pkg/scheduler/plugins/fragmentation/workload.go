@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The batch-scheduler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fragmentation
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/fragmentation"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
+)
+
+// workload is the set of types, and what is known of nodes with it.
+type workload struct {
+	cluster api.ClusterView
+	device  int // dimension
+	withCPU bool
+	fixed   []fragmentation.Type // of the policy; none: those of the members of queues
+
+	groups  []group                   // by key
+	keyed   map[*api.Signature]string // nil before the groups were made
+	members uint64                    // generation of the members that they were made of
+
+	types []fragmentation.Type
+	keys  []string           // of the groups of the types; empty for fixed ones
+	set   *fragmentation.Set // nil: there is no type
+	specs uint64             // generation of the node objects that nodes have seen
+	nodes []nodeState        // by index
+}
+
+// nodeState is what is known of one node.
+type nodeState struct {
+	admits     fragmentation.Mask
+	generation uint64 // of the node with this F; none is 0
+	lost       int64  // F
+}
+
+// group are the signatures of members that are one type: they request the same and may run on the same nodes.
+type group struct {
+	key        string
+	signatures []*api.Signature // in the order of their creation
+}
+
+func newWorkload(a *Arguments, cluster api.ClusterView) *workload {
+	w := &workload{cluster: cluster, device: cluster.Dims().Index(a.Resource), withCPU: a.WithCPU}
+	for _, t := range a.Types {
+		request := cluster.Dims().Vector(t.Request)
+		w.fixed = append(w.fixed, fragmentation.Type{Request: request, Share: fragmentation.Whole, Weight: t.Weight})
+	}
+	return w
+}
+
+// update brings types and nodes up to date with the model.
+func (w *workload) update(index *nodeindex.Index) {
+	types, keys := w.fixed, []string(nil)
+	if len(w.fixed) == 0 {
+		types, keys = w.ofMembers()
+	}
+	same := slices.EqualFunc(types, w.types, func(a, b fragmentation.Type) bool { return a.Weight == b.Weight }) && slices.Equal(keys, w.keys)
+	specs := w.cluster.Generations().NodeSpecs
+	if same && specs == w.specs && len(w.nodes) > 0 {
+		return
+	}
+	if w.types, w.keys, w.specs = types, keys, specs; !same {
+		w.set = nil
+		if len(types) > 0 {
+			w.set = fragmentation.NewSet(w.device, types)
+		}
+	}
+	w.nodes = append(w.nodes[:0], make([]nodeState, len(w.cluster.Nodes()))...)
+	if len(w.fixed) > 0 {
+		for i := range w.nodes {
+			w.nodes[i].admits = fragmentation.All
+		}
+		return
+	}
+	for i := range types {
+		index.Feasible(w.groups[types[i].Key].signatures[0]).Each(func(n int) { w.nodes[n].admits |= 1 << i })
+	}
+}
+
+// ofMembers returns the types of the members of queues, and their keys.
+func (w *workload) ofMembers() (types []fragmentation.Type, keys []string) {
+	if members := w.cluster.Generations().Members; w.keyed == nil || members != w.members {
+		w.members = members
+		w.group()
+	}
+	for i := range w.groups {
+		t := fragmentation.Type{Request: w.groups[i].signatures[0].Request, Share: fragmentation.Whole, Key: i}
+		for _, s := range w.groups[i].signatures {
+			t.Weight += int64(s.Tracking.Members)
+		}
+		types = append(types, t)
+	}
+	types = fragmentation.Popular(types)
+	for i := range types {
+		keys = append(keys, w.groups[types[i].Key].key)
+	}
+	return types, keys
+}
+
+// group groups the signatures of the members of queues.
+func (w *workload) group() {
+	groups, keyed := map[string]*group{}, map[*api.Signature]string{}
+	for _, s := range w.cluster.MemberSignatures() {
+		if s.Request.At(w.device) == 0 && !w.withCPU {
+			continue
+		}
+		key, known := w.keyed[s]
+		if !known {
+			key = keyOf(s)
+		}
+		keyed[s] = key
+		if groups[key] == nil {
+			groups[key] = &group{key: key}
+		}
+		groups[key].signatures = append(groups[key].signatures, s)
+	}
+	w.groups, w.keyed = w.groups[:0], keyed
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		w.groups = append(w.groups, *groups[key])
+	}
+}
+
+// keyOf returns a key that is equal for signatures that request the same and pass the same filters of nodes. Namespaces, images
+// and claims do not matter.
+func keyOf(s *api.Signature) string {
+	spec := s.Exemplar
+	filters := struct {
+		Selector    map[string]string
+		Affinity    *v1.NodeSelector
+		Tolerations []v1.Toleration
+	}{Selector: spec.NodeSelector, Tolerations: spec.Tolerations}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
+		filters.Affinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	text, err := json.Marshal(filters)
+	if err != nil { // API types always marshal
+		text = []byte(s.Key())
+	}
+	return string(append(s.Request.AppendKey(nil), text...))
+}
