@@ -157,13 +157,19 @@ func (c *EquivalenceClass) AffectedByPods() bool { return c.Selected || len(c.Si
 // NodeLocal reports whether feasibility depends on the node alone: neither on pods of other nodes
 // nor on objects that are not in the model.
 func (c *EquivalenceClass) NodeLocal() bool {
-	return c.Level == nil && c.SubGroup == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
+	return c.Level == nil && c.SubGroup == nil && c.NodeLocalInDomain()
+}
+
+// NodeLocalInDomain reports whether feasibility depends on the node alone, and on the topology domains where members of the
+// job are.
+func (c *EquivalenceClass) NodeLocalInDomain() bool {
+	return !c.AffectedByPods() && !c.Signature.HasExternalResources()
 }
 
 // NodeLocalUnpinned reports whether the class has a level, and feasibility depends on the node alone as long as no member of
 // the job has a node.
 func (c *EquivalenceClass) NodeLocalUnpinned() bool {
-	return c.Level != nil && c.SubGroup == nil && !c.AffectedByPods() && !c.Signature.HasExternalResources()
+	return c.Level != nil && c.SubGroup == nil && c.NodeLocalInDomain()
 }
 
 // RequiredLevel returns the level of which all tasks of a gang must be in one domain, because its group or a pod affinity

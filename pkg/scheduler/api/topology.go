@@ -43,22 +43,24 @@ func LabelLevel(key string) *TopologyLevel {
 // Path returns the name of the domain that a node with these labels is in: their values with slashes between them, which
 // values do not contain. It returns false if the node is in none.
 func (l *TopologyLevel) Path(labels map[string]string) (path string, ok bool) {
-	if len(l.Labels) == 1 {
-		value := labels[l.Labels[0]]
-		return value, value != ""
-	}
-	buffer := make([]byte, 0, 128) // on the stack: there are many nodes
+	buffer, ok := l.AppendPath(make([]byte, 0, 128), labels)
+	return string(buffer), ok
+}
+
+// AppendPath appends the Path to a buffer, and nothing if the node is in no domain.
+func (l *TopologyLevel) AppendPath(buffer []byte, labels map[string]string) (path []byte, ok bool) {
+	start := len(buffer)
 	for i, key := range l.Labels {
 		value := labels[key]
 		if value == "" {
-			return "", false
+			return buffer[:start], false
 		}
 		if i > 0 {
 			buffer = append(buffer, '/')
 		}
 		buffer = append(buffer, value...)
 	}
-	return string(buffer), true
+	return buffer, true
 }
 
 // Wider returns the next wider level, without a name; nil if there is none.

@@ -14,6 +14,8 @@ import (
 type domainIndex struct {
 	feasible *feasibleIndex
 	known    map[string]*Domains // by TopologyLevel.Key
+	// asked are those of levels that were asked for in this session: keys take long to make.
+	asked map[*api.TopologyLevel]*Domains
 }
 
 // Domain is a domain of a topology level. It has at least one node.
@@ -33,6 +35,9 @@ func (d *Domain) Size() int { return d.size }
 // Contains reports whether a node is in the domain.
 func (d *Domain) Contains(n *api.NodeInfo) bool { return n.Index >= 0 && d.nodes.Has(n.Index) }
 
+// Includes reports whether all nodes of another domain are in the domain.
+func (d *Domain) Includes(o *Domain) bool { return d == o || d.nodes.includes(&o.nodes) }
+
 // Domains are the domains of a topology level. They follow the journal of node objects, and are valid until node objects
 // change.
 type Domains struct {
@@ -42,40 +47,36 @@ type Domains struct {
 	reader api.JournalReader // of NodeSpecChanges
 
 	list    []*Domain // by path
+	byPath  map[string]*Domain
+	path    []byte // of the node that is assigned; kept to save allocations
 	ids     map[string]int
 	of      []*Domain // by node index; nil of nodes that are in no domain
 	version uint64    // counts changes of what nodes are in which domain
 
 	sums map[sumKey]*domainSum
-	kept map[members]keptDomain // of those that have nodes, as OfJob and OfSubGroup were asked in this session
-	used bool                   // in this session
-}
-
-// members are those of a job, or of one of its subgroups.
-type members struct {
-	job *api.JobInfo
-	of  *api.SubGroup // nil: the job
-}
-
-// keptDomain is the domain of members, and what it depends on.
-type keptDomain struct {
-	domain     *Domain
-	generation uint64 // of the job
-	version    uint64 // of the domains
+	kept map[members]*memberCounts // of those that have nodes, as OfJob and OfSubGroup were asked in this session
+	used bool                      // in this session
 }
 
 // Domains returns the domains of a level.
 func (x *Index) Domains(level *api.TopologyLevel) *Domains { return x.domains.get(level) }
 
 func (x *domainIndex) get(level *api.TopologyLevel) *Domains {
+	if d := x.asked[level]; d != nil {
+		d.update()
+		return d
+	}
 	key := level.Key()
 	d := x.known[key]
 	if d == nil {
-		d = &Domains{level: level, index: x, ids: map[string]int{}, sums: map[sumKey]*domainSum{}, kept: map[members]keptDomain{}}
+		d = &Domains{level: level, index: x, byPath: map[string]*Domain{}, ids: map[string]int{}, sums: map[sumKey]*domainSum{}, kept: map[members]*memberCounts{}}
 		if wider := level.Wider(); wider != nil {
 			d.wider = x.get(wider)
 		}
 		x.known[key] = d
+	}
+	if level.Topology != "" { // the level of a pod affinity is made for each question
+		x.asked[level] = d
 	}
 	d.used = true
 	d.update()
@@ -84,6 +85,7 @@ func (x *domainIndex) get(level *api.TopologyLevel) *Domains {
 
 // dropUnused drops what no call has used since the last dropUnused.
 func (x *domainIndex) dropUnused() {
+	clear(x.asked)
 	for key, d := range x.known {
 		if !d.used {
 			delete(x.known, key)
@@ -111,6 +113,7 @@ func (d *Domains) update() {
 	changed, known := d.reader.CatchUp(cluster.NodeSpecChanges(), len(nodes))
 	if !known {
 		d.list, d.of = nil, nil
+		clear(d.byPath)
 		clear(d.ids)
 		for i, n := range nodes {
 			d.assign(i, n)
@@ -127,12 +130,12 @@ func (d *Domains) assign(index int, n *api.NodeInfo) {
 	for index >= len(d.of) {
 		d.of = append(d.of, nil)
 	}
-	path, ok := "", false
+	var domain *Domain
 	if n != nil {
-		path, ok = d.level.Path(n.Node.Labels)
+		domain = d.domainOf(n)
 	}
 	before := d.of[index]
-	if ok && before != nil && before.Path == path || !ok && before == nil {
+	if domain == before {
 		return
 	}
 	d.version++
@@ -141,20 +144,30 @@ func (d *Domains) assign(index int, n *api.NodeInfo) {
 		if before.size--; before.size == 0 {
 			at, _ := d.find(before.Path)
 			d.list = slices.Delete(d.list, at, at+1)
+			delete(d.byPath, before.Path)
 		}
-		d.of[index] = nil
 	}
+	if d.of[index] = domain; domain != nil {
+		domain.nodes.set(index, true)
+		domain.size++
+	}
+}
+
+// domainOf returns the domain of a node by its labels; nil if it is in none. It adds the domain if there is none.
+func (d *Domains) domainOf(n *api.NodeInfo) *Domain {
+	path, ok := d.level.AppendPath(d.path[:0], n.Node.Labels)
+	d.path = path
 	if !ok {
-		return
+		return nil
 	}
-	at, found := d.find(path)
-	if !found {
-		d.list = slices.Insert(d.list, at, d.newDomain(path))
+	domain := d.byPath[string(path)]
+	if domain == nil {
+		domain = d.newDomain(string(path))
+		d.byPath[domain.Path] = domain
+		at, _ := d.find(domain.Path)
+		d.list = slices.Insert(d.list, at, domain)
 	}
-	domain := d.list[at]
-	domain.nodes.set(index, true)
-	domain.size++
-	d.of[index] = domain
+	return domain
 }
 
 // newDomain returns a domain without nodes. A domain that comes back has the id that it had.
@@ -210,34 +223,6 @@ func (d *Domains) Of(n *api.NodeInfo) *Domain {
 	return d.of[n.Index]
 }
 
-// OfJob returns the domain where members of a job have nodes, also those that a statement has placed; nil if there are none.
-// Members that are being deleted do not count. If the labels of nodes have changed and members are in several domains, it
-// is the one with the most of them. Predicates ask for each node, so the answer is kept until members or domains change.
-func (d *Domains) OfJob(j *api.JobInfo) *Domain {
-	if j.ReadyCount() == 0 && j.Count(api.Pipelined) == 0 { // most jobs that wait
-		return nil
-	}
-	return d.ofMembers(members{job: j})
-}
-
-// OfSubGroup is OfJob for the members of a subgroup of the job.
-func (d *Domains) OfSubGroup(j *api.JobInfo, s *api.SubGroup) *Domain {
-	if s.PipelinedCount() == 0 { // most of those that wait
-		return nil
-	}
-	return d.ofMembers(members{j, s})
-}
-
-// ofMembers returns the domain of members that have nodes.
-func (d *Domains) ofMembers(m members) *Domain {
-	known, ok := d.kept[m]
-	if !ok || known.generation != m.job.Generation || known.version != d.version {
-		known = keptDomain{d.ofMost(m), m.job.Generation, d.version}
-		d.kept[m] = known
-	}
-	return known.domain
-}
-
 // Holding returns the domains where members of a job have nodes, by their paths, and whether all of these nodes are in domains.
 func (d *Domains) Holding(j *api.JobInfo) (holding []*Domain, all bool) {
 	all = true
@@ -266,21 +251,4 @@ func (d *Domains) ofTask(t *api.TaskInfo) *Domain {
 		return nil
 	}
 	return d.Of(t.Node)
-}
-
-// ofMost returns the domain of the most members.
-func (d *Domains) ofMost(m members) *Domain {
-	counts := map[*Domain]int{}
-	for _, t := range m.job.Tasks {
-		if domain := d.ofTask(t); domain != nil && (m.of == nil || t.SubGroup().Within(m.of)) {
-			counts[domain]++
-		}
-	}
-	var most *Domain
-	for domain, n := range counts {
-		if most == nil || n > counts[most] || n == counts[most] && domain.Path < most.Path {
-			most = domain
-		}
-	}
-	return most
 }

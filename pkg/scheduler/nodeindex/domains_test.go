@@ -236,16 +236,43 @@ type inDomain struct {
 
 func (f inDomain) Predicate(t *api.TaskInfo, n *api.NodeInfo, _ api.When) *api.Unfit {
 	f.predicated++
-	domains := f.index.Domains(t.Job.TopologyLevel)
-	if there, gang := domains.Of(n), domains.OfJob(t.Job); there == nil || gang != nil && there != gang {
+	level, s := t.Job.TopologyLevel, t.ConstrainedSubGroup()
+	if s != nil {
+		level = s.TopologyLevel
+	}
+	domains := f.index.Domains(level)
+	gang := domains.OfJob(t.Job)
+	if s != nil {
+		gang = domains.OfSubGroup(t.Job, s)
+	}
+	if there := domains.Of(n); there == nil || gang != nil && there != gang {
 		return &api.Unfit{Reason: api.OutsideDomain}
 	}
 	return nil
 }
 
-// TestCountForConstrainedGangs: gangs with one constraint share the verdicts of nodes until a member has a node.
+// TestCountForConstrainedGangs: gangs with one constraint, of the gang or of a subgroup, share the verdicts of nodes until a
+// member has a node.
 func TestCountForConstrainedGangs(t *testing.T) {
 	t.Parallel()
+	for name, constrain := range map[string]func(*v1alpha1.PodGroup){
+		"of the gang": func(g *v1alpha1.PodGroup) {
+			g.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: "rack"}
+		},
+		"of a subgroup": func(g *v1alpha1.PodGroup) {
+			constraint := &v1alpha1.RequiredTopology{RequiredTopologyLevel: "rack"}
+			g.Spec.SubGroups = []v1alpha1.SubGroup{{Name: "all", MinMember: new(int32(1)), TopologyConstraint: constraint}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compareCounts(t, constrain)
+		})
+	}
+}
+
+func compareCounts(t *testing.T, constrain func(*v1alpha1.PodGroup)) {
+	t.Helper()
 	c := NewCluster()
 	for name, rack := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "bare": ""} {
 		c.Events().SetNode(Node(name, 4, labelled("rack", rack)))
@@ -254,11 +281,10 @@ func TestCountForConstrainedGangs(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "t"}, Spec: v1alpha1.TopologySpec{Levels: []v1alpha1.TopologyLevel{{NodeLabel: "rack"}}},
 	})
 	for _, name := range []string{"g", "h"} {
-		group := Group(name, 1)
-		group.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: "rack"}
-		c.Events().SetPodGroup(group)
-		c.Events().SetPod(Pod(name+"0", 1, InGroup(name)))
-		c.Events().SetPod(Pod(name+"1", 1, InGroup(name)))
+		c.Events().SetPodGroup(Group(name, 1, constrain))
+		for _, pod := range []string{"0", "1"} {
+			c.Events().SetPod(Pod(name+pod, 1, InGroup(name), func(p *v1.Pod) { p.Labels[v1alpha1.LabelSubGroup] = "all" }))
+		}
 	}
 	index := New(c, c.Dims())
 	f := inDomain{open(index, c), index}

@@ -59,7 +59,7 @@ type source struct {
 func New(cluster Cluster, dims *api.Dimensions) *Index {
 	x := &Index{}
 	x.feasible = feasibleIndex{source: source{cluster: cluster, dims: dims}, known: map[*api.Signature]*feasibleNodes{}}
-	x.domains = domainIndex{feasible: &x.feasible, known: map[string]*Domains{}}
+	x.domains = domainIndex{feasible: &x.feasible, known: map[string]*Domains{}, asked: map[*api.TopologyLevel]*Domains{}}
 	x.capacity = capacityIndex{feasible: &x.feasible, domains: &x.domains}
 	x.available = availableIndex{feasible: &x.feasible}
 	x.releasing = releasingIndex{cluster: cluster}

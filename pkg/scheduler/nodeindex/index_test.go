@@ -125,7 +125,7 @@ func TestReasonsDoNotAccumulate(t *testing.T) {
 		}
 		index.Close()
 	}
-	if kept := len(index.verdicts.known[verdictKey{task.Signature, task.Priority, 0, nil}].refusals); kept > 5 {
+	if kept := len(index.verdicts.known[verdictKey{task.Signature, task.Priority, 0, nil, nil}].refusals); kept > 5 {
 		t.Errorf("%d reasons are kept", kept)
 	}
 }

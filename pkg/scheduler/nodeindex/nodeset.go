@@ -46,8 +46,8 @@ func (s *NodeSet) Until(visit func(index int) bool) {
 
 // set adds the index to the set or removes it.
 func (s *NodeSet) set(index int, in bool) {
-	for index/64 >= len(s.bits) {
-		s.bits = append(s.bits, 0)
+	if more := index/64 + 1 - len(s.bits); more > 0 {
+		s.bits = append(s.bits, make([]uint64, more)...)
 	}
 	if in {
 		s.bits[index/64] |= 1 << (index % 64)
@@ -75,4 +75,14 @@ func (s *NodeSet) union(o *NodeSet) {
 	for w, word := range o.bits {
 		s.bits[w] |= word
 	}
+}
+
+// includes reports whether all indexes of another set are in the set.
+func (s *NodeSet) includes(o *NodeSet) bool {
+	for w, word := range o.bits {
+		if w >= len(s.bits) && word != 0 || w < len(s.bits) && word&^s.bits[w] != 0 {
+			return false
+		}
+	}
+	return true
 }

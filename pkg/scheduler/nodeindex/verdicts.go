@@ -34,14 +34,22 @@ type verdictKey struct {
 	priority  int32
 	limit     time.Duration // see EquivalenceClass.Limit
 	level     *api.TopologyLevel
+	inner     *api.TopologyLevel // of the smallest subgroup that requires one; nodes in its domains are in those of others too
 }
 
-// keyOf returns the key of a task, and whether its verdicts depend on single nodes alone. Those of a gang that must be in one
-// domain do, as long as no member has a node: a predicate then asks only whether a node is in some domain.
+// keyOf returns the key of a task, and whether its verdicts depend on single nodes alone. Those of a gang, or a subgroup, that
+// must be in one domain do, as long as no member has a node: a predicate then asks only whether a node is in some domain.
 func (x *verdictIndex) keyOf(t *api.TaskInfo) (verdictKey, bool) {
 	class := x.feasible.cluster.ClassOf(t)
-	local := class.NodeLocal() || class.NodeLocalUnpinned() && x.domains.get(class.Level).OfJob(t.Job) == nil
-	return verdictKey{t.Signature, t.Priority, class.Limit, class.Level}, local
+	key, local := verdictKey{t.Signature, t.Priority, class.Limit, class.Level, nil}, class.NodeLocalInDomain()
+	switch s := class.SubGroup; {
+	case s != nil:
+		key.inner = s.TopologyLevel
+		local = local && t.Job.ReadyCount() == 0 && t.Job.Count(api.Pipelined) == 0
+	case class.Level != nil:
+		local = local && x.domains.get(class.Level).OfJob(t.Job) == nil
+	}
+	return key, local
 }
 
 // nodeVerdicts are the verdicts for one kind of task.

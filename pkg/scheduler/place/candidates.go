@@ -18,6 +18,7 @@ type measure[V any] func(*api.TaskInfo, *api.NodeInfo) (value V, ok bool)
 type candidates[V any] struct {
 	ssn     *framework.Session
 	passing *nodeindex.NodeSet
+	within  *nodeindex.NodeSet // nil: all nodes
 	measure measure[V]
 	among   among
 	seen    *seen
@@ -67,7 +68,7 @@ func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 	}
 	c.nodes.Fill(func(add func(*api.NodeInfo, V)) {
 		possible.Each(func(i int) {
-			if !c.passing.Has(i) {
+			if !c.isIn(i) {
 				return
 			}
 			if value, ok := c.measure(t, nodes[i]); ok {
@@ -77,9 +78,14 @@ func (c *candidates[V]) rebuild(t *api.TaskInfo) {
 	})
 }
 
+// isIn reports whether the node with that index passes the filters, and is among those of the candidates.
+func (c *candidates[V]) isIn(index int) bool {
+	return c.passing.Has(index) && (c.within == nil || c.within.Has(index))
+}
+
 // update measures the node with that index again.
 func (c *candidates[V]) update(t *api.TaskInfo, nodes []*api.NodeInfo, index int) {
-	if !c.passing.Has(index) {
+	if !c.isIn(index) {
 		return
 	}
 	n := nodes[index]

@@ -5,8 +5,8 @@
 //
 // Tasks of one equivalence class and priority are equal, so the Placer keeps one list of candidate nodes
 // for each such kind, ordered by score. A placement changes one node. Each kind that is used later evaluates that
-// node again, and no other. Classes that depend on other pods or on volumes (affinity, spread) evaluate all their
-// feasible nodes for each placement.
+// node again, and no other. Tasks that must be in one topology domain have such a list for each domain that is tried.
+// Classes that depend on other pods or on volumes (affinity, spread) evaluate all their feasible nodes for each placement.
 package place
 
 import (
@@ -22,6 +22,7 @@ import (
 type Placer struct {
 	ssn   *framework.Session
 	kinds map[kind]*candidates[api.Score]
+	inner innerCandidates
 	seen  seen
 
 	scanned *tournament.Tree[api.Score]
@@ -85,10 +86,16 @@ func (p *Placer) best(t *api.TaskInfo, when api.When, o Options) *api.NodeInfo {
 		return p.givenNode(t, when, o.Nodes[t])
 	}
 	class := p.ssn.Cluster().ClassOf(t)
-	if o.Domain != nil || o.Allowed != nil || !class.NodeLocal() {
-		return p.scan(t, when, p.nodesOf(t, o.Domain), o.Allowed)
-	}
+	domain := p.domainOf(t, class, o.Domain)
 	k := kind{class, t.Priority, when}
+	switch {
+	case o.Allowed == nil && domain != nil && class.NodeLocalInDomain() && p.membersAllow(t, domain):
+		return p.bestInside(t, k, domain)
+	case domain != nil:
+		return p.scan(t, when, domain.Nodes(), o.Allowed)
+	case o.Allowed != nil || !class.NodeLocal():
+		return p.scan(t, when, nil, o.Allowed)
+	}
 	c := p.kinds[k]
 	if c == nil {
 		c = newCandidates(p.ssn, &p.seen, t, p.score(when), highest, p.among(when))
@@ -126,26 +133,6 @@ func (p *Placer) score(when api.When) measure[api.Score] {
 		}
 		return p.ssn.NodeScore(t, n), true
 	}
-}
-
-// nodesOf returns a set of nodes that contains those where t may be placed: those of a domain, or of the domain that
-// members of its job are in; nil if these are all nodes.
-func (p *Placer) nodesOf(t *api.TaskInfo, domain *Domain) *nodeindex.NodeSet {
-	if domain != nil {
-		return domain.Nodes()
-	}
-	class := p.ssn.Cluster().ClassOf(t)
-	if s := class.SubGroup; s != nil {
-		if pinned := p.ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(t.Job, s); pinned != nil {
-			return pinned.Nodes()
-		}
-	}
-	if level := class.Level; level != nil {
-		if pinned := p.ssn.Nodes().Domains(level).OfJob(t.Job); pinned != nil {
-			return pinned.Nodes()
-		}
-	}
-	return nil
 }
 
 // scan looks at all allowed nodes of a set that pass the filters for t; nil is the set of all nodes. Scores cost little where

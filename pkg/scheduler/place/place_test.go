@@ -4,6 +4,7 @@
 package place
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model"
 	. "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/model/modeltest"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/topology"
 )
 
 // TestCandidatesEqualScan places and takes back tasks of several classes at random and asks
@@ -100,10 +103,14 @@ func openSession(t *rapid.T, nodes int) *framework.Session {
 		}
 		cluster.Events().SetPod(p)
 	}
+	return sessionOf(t, cluster)
+}
+
+func sessionOf(t *rapid.T, cluster *model.Cluster) *framework.Session {
 	cluster.Events().Recompute()
 	registry := framework.NewRegistry()
 	spec := framework.PluginSpec{New: func(*conf.Decoder, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }}
-	if err := registry.AddPlugin("scorer", spec); err != nil {
+	if err := errors.Join(registry.AddPlugin("scorer", spec), registry.AddComponent(topology.Required())); err != nil {
 		t.Fatal(err)
 	}
 	config := &conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: "scorer"}}}}}

@@ -41,7 +41,7 @@ func TestSmall(t *testing.T) {
 }
 
 func small() []benchmark {
-	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20), topologies(40, 20, 60), replays(8, 200, "")[:2])
+	return slices.Concat(gangs(50), converged(20, 50), neighbours(20), growing(20, 40), []benchmark{starting(10), pending(10, 200), simulating(gangs(50)[0])}, reportedPending(10, 100), bursts(10), reclaims(12), backlogs(10), []benchmark{groupSources(20, 40), independentJobs(20, 20)}, subGroups(20, 10), plannedStarts(10, 20), topologies(40, 20, 60, 40, 10), replays(8, 200, "")[:2])
 }
 
 // TestSizes checks the sizes of the fixtures.
@@ -85,9 +85,11 @@ func TestSizes(t *testing.T) {
 		"TP1/racks":             {40, 0, 128},
 		"TP2/block":             {40, 0, 20},
 		"TP3/infeasible":        {40, 80, 3200},
+		"TP3/segments":          {40, 80, 6400},
 		"TP4/plan":              {60, 60, 16},
 		"replay/month-1":        {},
 		"replay/month-14":       {},
+		"TP5/segments":          {40, 0, 100},
 	}
 	got := map[string]sizes{}
 	for _, b := range small() {
@@ -164,6 +166,10 @@ func TestWanted(t *testing.T) {
 		"TP3/infeasible/first":      "0 evicted, 0 bound, 0 pipelined",
 		"TP3/infeasible/freed":      "0 evicted, 0 bound, 0 pipelined",
 		"TP3/infeasible/again":      "0 evicted, 0 bound, 0 pipelined",
+		"TP3/segments/first":        "0 evicted, 0 bound, 0 pipelined",
+		"TP3/segments/freed":        "0 evicted, 0 bound, 0 pipelined",
+		"TP3/segments/again":        "0 evicted, 0 bound, 0 pipelined",
+		"TP5/segments":              "0 evicted, 1000 bound, 0 pipelined",
 		"TP4/plan":                  "16 evicted, 0 bound, 16 pipelined",
 		"simulate":                  "0 evicted, 0 bound, 0 pipelined", // the page is checked instead
 		"replay/month-1":            "0 evicted, 0 bound, 0 pipelined", // all jobs complete

@@ -26,7 +26,12 @@ func subGroups(nodes, segments int) []benchmark {
 		list = append(list, benchmark{
 			name:  "IS1/subgroups/" + name,
 			about: fmt.Sprintf("IS1: one gang of %d segments of %d pods, of which %d must start, on an empty cluster", segments, segmentPods, minimum),
-			build: func() *fixture { return oneGangOfSegments(nodes, segments, int32(minimum)) },
+			build: func() *fixture {
+				w := newFixture(nodes)
+				w.addQueue("a", 1)
+				addSegments(w, job{name: "gang", queue: "a", class: low, min: 1, size: segments * segmentPods}, int32(minimum), segmentPods)
+				return w
+			},
 			cycles: []cycle{{
 				want:   outcome{"a " + low: counts{bound: segments * segmentPods}},
 				limits: []limit{{name: "cycle", most: 20}},
@@ -36,15 +41,14 @@ func subGroups(nodes, segments int) []benchmark {
 	return list
 }
 
-func oneGangOfSegments(nodes, segments int, minimum int32) *fixture {
-	w := newFixture(nodes)
-	w.addQueue("a", 1)
+// addSegments adds a job of segments of so many pods each, of which a minimum must start.
+func addSegments(w *fixture, j job, minimum, size int32) {
 	number := 0
-	w.add(job{name: "gang", queue: "a", class: low, min: 1, size: segments * segmentPods, alter: func(pod *v1.Pod) {
+	j.alter = func(pod *v1.Pod) {
 		pod.Labels["batch.kubernetes.io/job-completion-index"] = strconv.Itoa(number)
 		pod.Labels[v1alpha1.LabelSubGroup] = "replicas"
 		number++
-	}})
-	w.groups[0].Spec.SubGroups = []v1alpha1.SubGroup{{Name: "replicas", SegmentSize: segmentPods, MinSubGroup: &minimum}}
-	return w
+	}
+	w.add(j)
+	w.groups[len(w.groups)-1].Spec.SubGroups = []v1alpha1.SubGroup{{Name: "replicas", SegmentSize: size, MinSubGroup: &minimum}}
 }

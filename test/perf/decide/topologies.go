@@ -20,8 +20,11 @@ const (
 )
 
 // topologies are the benchmarks of gangs with a topology constraint.
-func topologies(nodes, blockGang, planNodes int) []benchmark {
-	return []benchmark{rackGangs(nodes), gangInBlock(nodes, blockGang), infeasibleRacks(nodes), planForRack(planNodes)}
+func topologies(nodes, blockGang, planNodes, segmentNodes, segments int) []benchmark {
+	return []benchmark{
+		rackGangs(nodes), gangInBlock(nodes, blockGang), infeasibleRacks(nodes, false), infeasibleRacks(nodes, true), planForRack(planNodes),
+		segmentsInRacks(segmentNodes, segments),
+	}
 }
 
 // newRacks returns a fixture with equal nodes in racks and blocks.
@@ -86,12 +89,16 @@ func gangInBlock(nodes, pods int) benchmark {
 	}
 }
 
-// infeasibleRacks is a full cluster with gangs that each require one rack. A pod that ends leaves resources for one pod of
-// them, and so for no gang.
-func infeasibleRacks(nodes int) benchmark {
+// infeasibleRacks is a full cluster with gangs that each require one rack, as a whole or for each of two segments. A pod that
+// ends leaves resources for one pod of them, and so for no gang.
+func infeasibleRacks(nodes int, segments bool) benchmark {
 	const gangs = 200
+	name, what, first, freed := "infeasible", "200 gangs that each require one rack", 20.0, 5.0
+	if segments { // these gangs have no job class, so that each of them is tried
+		name, what, first, freed = "segments", "200 gangs of two segments that each require one rack", 0, 0
+	}
 	return benchmark{
-		name: "TP3/infeasible", about: "TP3: 200 gangs that each require one rack wait in a full cluster, and one pod ends",
+		name: "TP3/" + name, about: "TP3: " + what + " wait in a full cluster, and one pod ends",
 		build: func() *fixture {
 			w := newRacks(nodes)
 			for q := range fleetQueues {
@@ -101,19 +108,51 @@ func infeasibleRacks(nodes int) benchmark {
 				w.add(job{name: fmt.Sprintf("full-%05d", i), queue: queueName(i % fleetQueues), class: low, min: 1, size: 1, gpus: gpusPerNode / 2}.running())
 			}
 			for g := range gangs {
-				addConstrained(w, job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: rackGang, size: rackGang, gpus: 1 + int64(g/fleetQueues%4)}, rackLevel, "")
+				j := job{name: fmt.Sprintf("gang-%05d", g), queue: queueName(g % fleetQueues), class: low, min: rackGang, size: rackGang, gpus: 1 + int64(g/fleetQueues%4)}
+				if segments {
+					j.size *= 2
+					addInSegments(w, j, 2, rackGang, "", rackLevel)
+				} else {
+					addConstrained(w, j, rackLevel, "")
+				}
 			}
 			return w
 		},
 		cycles: []cycle{
-			{name: "first", want: outcome{}, limits: []limit{{name: "cycle", most: 20}, {name: "allocations", unit: allocations}}},
+			{name: "first", want: outcome{}, limits: []limit{{name: "cycle", most: first}, {name: "allocations", unit: allocations}}},
 			{
 				name: "freed", arrives: podEndsAnywhere, again: 4, want: outcome{},
-				limits: []limit{{name: "cycle", most: 5}, {name: "allocations", unit: allocations}},
+				limits: []limit{{name: "cycle", most: freed}, {name: "allocations", unit: allocations}},
 			},
 			{name: "again", want: outcome{}, limits: []limit{{name: "cycle", most: 0.2}}},
 		},
 	}
+}
+
+// segmentsInRacks is one gang in an empty cluster, whose pods must be in one block, and those of each segment in one rack.
+func segmentsInRacks(nodes, segments int) benchmark {
+	pods := segments * segmentPods
+	return benchmark{
+		name: "TP5/segments", about: fmt.Sprintf("TP5: one gang of %d segments of %d pods starts in one block of an empty cluster, each segment in one rack", segments, segmentPods),
+		build: func() *fixture {
+			w := newRacks(nodes)
+			w.addQueue("a", 1)
+			addInSegments(w, job{name: "gang", queue: "a", class: low, min: 1, size: pods, gpus: 1}, int32(segments), segmentPods, blockLevel, rackLevel)
+			return w
+		},
+		cycles: []cycle{{want: outcome{"a " + low: {bound: pods}}, limits: []limit{{name: "cycle", most: 20}, {name: "allocations", unit: allocations}}}},
+	}
+}
+
+// addInSegments adds a job of segments whose pods must be in one domain of a level, and those of each segment in one of an inner
+// level.
+func addInSegments(w *fixture, j job, minimum, size int32, required, inner string) {
+	addSegments(w, j, minimum, size)
+	spec := &w.groups[len(w.groups)-1].Spec
+	if required != "" {
+		spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: required}
+	}
+	spec.SubGroups[0].SegmentTopologyConstraint = &v1alpha1.RequiredTopology{RequiredTopologyLevel: inner}
 }
 
 // planForRack is a full cluster where a gang of high priority requires all nodes of one rack. A third of the nodes have pods

@@ -23,8 +23,9 @@ type Tree[V any] struct {
 	compare func(a, b V) int // negative if a is better
 	nodes   []*api.NodeInfo  // by index
 	// places are those of nodes in the first round, by index, in the order in which they first came; plus one,
-	// so that zero is none.
+	// so that zero is none. Few are those of a tree of NewOfFew.
 	places []int32
+	few    map[int]int32
 	// rounds are the entries of each round, which but for the first are the winners of matches in the round
 	// before. The last has one.
 	rounds [][]entry[V]
@@ -57,6 +58,14 @@ func New[V any](nodes []*api.NodeInfo, compare func(a, b V) int) *Tree[V] {
 	return &Tree[V]{compare: compare, nodes: nodes, rounds: make([][]entry[V], 1)}
 }
 
+// NewOfFew returns an empty tree for so many of the nodes. It takes no memory for the others, and more time.
+func NewOfFew[V any](nodes []*api.NodeInfo, compare func(a, b V) int, count int) *Tree[V] {
+	t := New(nodes, compare)
+	t.Grow(count)
+	t.few = make(map[int]int32, count)
+	return t
+}
+
 // Grow makes space for so many nodes, if the tree has had none yet.
 func (t *Tree[V]) Grow(count int) {
 	if t.places == nil {
@@ -86,28 +95,43 @@ func (t *Tree[V]) Best() (*api.NodeInfo, V) {
 
 // Set adds a node, or changes its worth.
 func (t *Tree[V]) Set(n *api.NodeInfo, worth V) {
+	place := t.placeOf(n)
+	if place == 0 {
+		t.extend()
+		place = int32(len(t.rounds[0]))
+		if t.few != nil {
+			t.few[n.Index] = place
+		} else {
+			t.places[n.Index] = place
+		}
+	}
+	t.put(place, entry[V]{worth, n.Rank, int32(n.Index)})
+}
+
+func (t *Tree[V]) placeOf(n *api.NodeInfo) int32 {
+	if t.few != nil {
+		return t.few[n.Index]
+	}
 	if t.places == nil {
 		t.places = make([]int32, len(t.nodes))
 	}
-	if t.places[n.Index] == 0 {
-		t.extend()
-		t.places[n.Index] = int32(len(t.rounds[0]))
-	}
-	t.put(n, entry[V]{worth, n.Rank, int32(n.Index)})
+	return t.places[n.Index]
 }
 
 // Remove takes a node out, if it is in.
 func (t *Tree[V]) Remove(n *api.NodeInfo) {
-	if t.places != nil && t.places[n.Index] > 0 {
-		t.put(n, entry[V]{index: noEntry})
+	if len(t.rounds[0]) == 0 {
+		return
+	}
+	if place := t.placeOf(n); place > 0 {
+		t.put(place, entry[V]{index: noEntry})
 	}
 }
 
-func (t *Tree[V]) put(n *api.NodeInfo, e entry[V]) {
-	place := int(t.places[n.Index]) - 1
-	t.rounds[0][place] = e
+func (t *Tree[V]) put(place int32, e entry[V]) {
+	t.rounds[0][place-1] = e
 	if len(t.again) > 0 {
-		t.again[0].add(place / width)
+		t.again[0].add(int(place-1) / width)
 	}
 }
 

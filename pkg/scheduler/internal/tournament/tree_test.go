@@ -29,7 +29,10 @@ func TestBestIsBest(t *testing.T) {
 			byIndex[n.Index] = n
 		}
 		tree := New(byIndex, cmp.Compare[int])
-		if rapid.Bool().Draw(t, "grown") {
+		switch {
+		case rapid.Bool().Draw(t, "few"):
+			tree = NewOfFew(byIndex, cmp.Compare[int], rapid.IntRange(0, len(nodes)).Draw(t, "count"))
+		case rapid.Bool().Draw(t, "grown"):
 			tree.Grow(rapid.IntRange(0, len(nodes)).Draw(t, "to"))
 		}
 		twin := map[*api.NodeInfo]int{}
