@@ -6,6 +6,8 @@ package nodeindex
 import (
 	"cmp"
 	"slices"
+	"sort"
+	"strings"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
@@ -207,6 +209,18 @@ func (d *Domains) Around(domain *Domain, level *api.TopologyLevel) *Domain {
 		domain = at.widerOf(domain)
 	}
 	return nil
+}
+
+// Inside returns the domains that are inside a domain of the same level or of a wider one of the topology, by their paths.
+// The slice belongs to the Index.
+func (d *Domains) Inside(outer *Domain) []*Domain {
+	prefix := outer.Path + "/"
+	from := sort.Search(len(d.list), func(i int) bool { return d.list[i].Path+"/" >= prefix })
+	to := from
+	for to < len(d.list) && strings.HasPrefix(d.list[to].Path+"/", prefix) {
+		to++
+	}
+	return d.list[from:to]
 }
 
 // Level returns the level.

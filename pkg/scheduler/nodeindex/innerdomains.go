@@ -5,23 +5,9 @@ package nodeindex
 
 import (
 	"slices"
-	"sort"
-	"strings"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
-
-// Inside returns the domains that are inside a domain of the same level or of a wider one of the topology, by their paths.
-// The slice belongs to the Index.
-func (d *Domains) Inside(outer *Domain) []*Domain {
-	prefix := outer.Path + "/"
-	from := sort.Search(len(d.list), func(i int) bool { return d.list[i].Path+"/" >= prefix })
-	to := from
-	for to < len(d.list) && strings.HasPrefix(d.list[to].Path+"/", prefix) {
-		to++
-	}
-	return d.list[from:to]
-}
 
 // holdsSubGroups reports whether the subgroups that a gang needs, and that require a topology level, fit in domains of it by
 // the counts of a kind, each alone. It looks at those whose pods are alike, and of which none has a node.

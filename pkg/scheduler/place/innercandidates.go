@@ -5,6 +5,7 @@ package place
 
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/internal/tournament"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/nodeindex"
 )
@@ -23,17 +24,17 @@ type innerKind struct {
 
 // domainOf returns the domain where t, which has a class, may be placed: a given one, or that where members of its job are; nil if these are
 // all nodes.
-func (p *Placer) domainOf(t *api.TaskInfo, class *api.EquivalenceClass, given *Domain) *nodeindex.Domain {
+func domainOf(ssn *framework.Session, t *api.TaskInfo, class *api.EquivalenceClass, given *Domain) *nodeindex.Domain {
 	if given != nil {
 		return given.Domain
 	}
 	if s := class.SubGroup; s != nil {
-		if pinned := p.ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(t.Job, s); pinned != nil {
+		if pinned := ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(t.Job, s); pinned != nil {
 			return pinned
 		}
 	}
 	if class.Level != nil {
-		return p.ssn.Nodes().Domains(class.Level).OfJob(t.Job)
+		return ssn.Nodes().Domains(class.Level).OfJob(t.Job)
 	}
 	return nil
 }
@@ -43,9 +44,9 @@ func (p *Placer) domainOf(t *api.TaskInfo, class *api.EquivalenceClass, given *D
 //
 // For example, no member of a gang that requires one rack has a node: any rack will do. As soon as one has a node in rack r1,
 // that is the only rack; and of block b1, which contains it, most nodes are refused.
-func (p *Placer) membersAllow(t *api.TaskInfo, domain *nodeindex.Domain) bool {
+func membersAllow(ssn *framework.Session, t *api.TaskInfo, domain *nodeindex.Domain) bool {
 	if level := t.Job.TopologyLevel; level != nil {
-		if pinned := p.ssn.Nodes().Domains(level).OfJob(t.Job); pinned != nil && !pinned.Includes(domain) {
+		if pinned := ssn.Nodes().Domains(level).OfJob(t.Job); pinned != nil && !pinned.Includes(domain) {
 			return false
 		}
 	}
@@ -53,20 +54,20 @@ func (p *Placer) membersAllow(t *api.TaskInfo, domain *nodeindex.Domain) bool {
 		if s.TopologyLevel == nil {
 			continue
 		}
-		if pinned := p.ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(t.Job, s); pinned != nil && !pinned.Includes(domain) {
+		if pinned := ssn.Nodes().Domains(s.TopologyLevel).OfSubGroup(t.Job, s); pinned != nil && !pinned.Includes(domain) {
 			return false
 		}
 	}
 	return true
 }
 
-// bestInside returns the best node of a domain for t, or nil. Members allow all nodes of it.
-func (p *Placer) bestInside(t *api.TaskInfo, k kind, domain *nodeindex.Domain) *api.NodeInfo {
-	if p.inner.job != t.Job || p.inner.of == nil {
-		p.inner = innerCandidates{t.Job, map[innerKind]*candidates[api.Score]{}}
+// best returns the best node of a domain for t, or nil. Members allow all nodes of it.
+func (i *innerCandidates) best(p *Placer, t *api.TaskInfo, k kind, domain *nodeindex.Domain) *api.NodeInfo {
+	if i.job != t.Job || i.of == nil {
+		i.job, i.of = t.Job, map[innerKind]*candidates[api.Score]{}
 	}
 	key := innerKind{k, domain}
-	c := p.inner.of[key]
+	c := i.of[key]
 	if c == nil {
 		among := func(*api.TaskInfo) *nodeindex.NodeSet { return domain.Nodes() }
 		c = newCandidates(p.ssn, &p.seen, t, p.score(k.when), highest, among)
@@ -75,7 +76,7 @@ func (p *Placer) bestInside(t *api.TaskInfo, k kind, domain *nodeindex.Domain) *
 			c.nodes = tournament.NewOfFew(nodes, highest, domain.Size())
 			c.most = domain.Size() * entriesPerNode
 		}
-		p.inner.of[key] = c
+		i.of[key] = c
 	}
 	return c.best(t)
 }

@@ -86,11 +86,11 @@ func (p *Placer) best(t *api.TaskInfo, when api.When, o Options) *api.NodeInfo {
 		return p.givenNode(t, when, o.Nodes[t])
 	}
 	class := p.ssn.Cluster().ClassOf(t)
-	domain := p.domainOf(t, class, o.Domain)
+	domain := domainOf(p.ssn, t, class, o.Domain)
 	k := kind{class, t.Priority, when}
 	switch {
-	case o.Allowed == nil && domain != nil && class.NodeLocalInDomain() && p.membersAllow(t, domain):
-		return p.bestInside(t, k, domain)
+	case o.Allowed == nil && domain != nil && class.NodeLocalInDomain() && membersAllow(p.ssn, t, domain):
+		return p.inner.best(p, t, k, domain)
 	case domain != nil:
 		return p.scan(t, when, domain.Nodes(), o.Allowed)
 	case o.Allowed != nil || !class.NodeLocal():
