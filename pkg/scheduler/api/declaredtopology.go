@@ -168,7 +168,7 @@ func (g *Group) ReadTopology(annotations map[string]string) {
 	if d == nil || g.NotSupported != "" {
 		return
 	}
-	g.Basic = false // its pods start one by one, but together in a domain
+	g.Basic = false // its pods start one by one, but in one domain
 	spec := g.Spec.DeepCopy()
 	slices, notSupported := d.SubGroups(spec.MinMember)
 	switch {

@@ -208,10 +208,9 @@ func (s *SubGroup) Prune() {
 // SubGroup returns the subgroup that t counts in: the root if none selects it, nil if its job has none.
 func (t *TaskInfo) SubGroup() *SubGroup { return t.Tracking.SubGroup }
 
-// HasConstrainedSubGroups reports whether a subgroup of the job must be in one topology domain.
-func (j *JobInfo) HasConstrainedSubGroups() bool {
-	return j.SubGroups != nil && j.SubGroups.Constrained
-}
+// HasConstraint reports whether the subgroup, or one inside it, must be in one topology domain. It does not for nil, which
+// stands for a job without subgroups.
+func (s *SubGroup) HasConstraint() bool { return s != nil && s.Constrained }
 
 // ConstrainedSubGroup returns the smallest subgroup of t whose members must be in one topology domain; nil for most.
 func (t *TaskInfo) ConstrainedSubGroup() *SubGroup {

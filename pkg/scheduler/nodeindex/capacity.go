@@ -122,7 +122,7 @@ func (x *capacityIndex) couldFit(j *api.JobInfo) (tasks map[*api.Signature]int64
 
 // maxMembers is the number of members that couldFit compares with the minimum, with the empty capacity.
 func (x *capacityIndex) maxMembers(j *api.JobInfo) int64 {
-	anywhere := j.TopologyLevel == nil && !j.HasConstrainedSubGroups()
+	anywhere := j.TopologyLevel == nil && !j.SubGroups.HasConstraint()
 	if signature := soleSignature(j.Tasks); anywhere && signature != nil && x.couldHold(signature, int64(len(j.Tasks))) {
 		return int64(j.ReadyCount() + j.Count(api.Releasing) + j.Waiting()) // most jobs in a large cluster
 	}
@@ -134,7 +134,7 @@ func (x *capacityIndex) maxMembers(j *api.JobInfo) int64 {
 // capacity: all nodes, or the best domain of the level that the job requires.
 func (x *capacityIndex) fill(j *api.JobInfo, kind sumKind) (tasks map[*api.Signature]int64, members int64) {
 	tasks, members = x.fillDomain(j, kind)
-	if j.HasConstrainedSubGroups() && !x.holdsSubGroups(j, j.SubGroups, kind) {
+	if j.SubGroups.HasConstraint() && !x.holdsSubGroups(j, j.SubGroups, kind) {
 		members = min(members, int64(j.MinMember)-1)
 	}
 	return tasks, members

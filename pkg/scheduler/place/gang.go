@@ -26,7 +26,7 @@ type Failure struct {
 
 // placeAll places all tasks of a claim, or changes nothing.
 func placeAll(ssn *framework.Session, stmt *framework.Statement, claim *api.Claim, s search) *Failure {
-	if claim.Job.HasConstrainedSubGroups() {
+	if claim.Job.SubGroups.HasConstraint() {
 		return placeSurplus(ssn, stmt, claim, s)
 	}
 	start := stmt.Mark()

@@ -85,7 +85,7 @@ func newPlacing(ssn *framework.Session, stmt *framework.Statement, job *api.JobI
 			p.domain = &Domain{Domain: pinned, Level: level}
 		}
 	}
-	if job.HasConstrainedSubGroups() {
+	if job.SubGroups.HasConstraint() {
 		p.waiting = map[*api.SubGroup][]*api.TaskInfo{}
 		for _, t := range tasks {
 			p.waiting[t.SubGroup()] = append(p.waiting[t.SubGroup()], t)

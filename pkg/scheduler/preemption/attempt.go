@@ -124,7 +124,7 @@ func (a *attempt) hasSurplus(maxPriority int32) bool {
 
 // placeAll places the tasks of the claim, with evictions where resources are insufficient.
 func (a *attempt) placeAll() bool {
-	if a.claim.Job.HasConstrainedSubGroups() {
+	if a.claim.Job.SubGroups.HasConstraint() {
 		return placeSubGroup(a, a.claim.Job.SubGroups, a.claim.Tasks)
 	}
 	return a.placeTasks(a.claim.Tasks)

@@ -53,7 +53,7 @@ func (p *Planner) kindOf(claim *api.Claim, rules Rules) (kind string, cacheable 
 			key = fmt.Appendf(key, ":%s", pinned.Path)
 		}
 	}
-	if job.HasConstrainedSubGroups() {
+	if job.SubGroups.HasConstraint() {
 		key = append(append(key, "/subgroups of "...), job.ID...)
 	}
 	cacheable = true
