@@ -200,8 +200,8 @@ func TestDialectsOfTopology(t *testing.T) {
 	}
 }
 
-// gangOf are pods of queue q without PodGroup that start together, each with these options.
-func gangOf(count int, options ...PodOption) []Part {
+// gangWith are pods of queue q without PodGroup that start together, each with these options.
+func gangWith(count int, options ...PodOption) []Part {
 	return []Part{OfQueue("q"), Pending(count, "1cpu", append(options, GangOf(strconv.Itoa(count)))...)}
 }
 
@@ -222,28 +222,28 @@ func TestDeclaredTopologies(t *testing.T) {
 		given []Row
 		want  string
 	}{
-		"a node label": {append(twoZones, ReplicaSet("p", gangOf(4, Annotation(required, "example.com/zone"))...)), "bind p-3 b4"},
+		"a node label": {append(twoZones, ReplicaSet("p", gangWith(4, Annotation(required, "example.com/zone"))...)), "bind p-3 b4"},
 		"a node label that no node has": {
-			append(twoZones, ReplicaSet("p", gangOf(4, Annotation(required, "example.com/rack"))...)), "node(s) were not in any example.com/rack",
+			append(twoZones, ReplicaSet("p", gangWith(4, Annotation(required, "example.com/rack"))...)), "node(s) were not in any example.com/rack",
 		},
 		"a misspelt level": {
-			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(required, "rak"))...)),
+			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangWith(4, Annotation(required, "rak"))...)),
 			`TopologyNotFound: no level "rak" in topology default: block, rack; did you mean "rack"?`,
 		},
 		"several topologies": {
-			racks(Topology("other", "rack"), rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(required, "rack"))...)),
+			racks(Topology("other", "rack"), rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangWith(4, Annotation(required, "rack"))...)),
 			`TopologyNotFound: several topologies have a level "rack": default, other; name one with the annotation scheduling.batch-scheduler.dev/topology`,
 		},
 		"a level of no topology": {
-			Given(Queue("q", 1), rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(required, "rack"))...)),
+			Given(Queue("q", 1), rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangWith(4, Annotation(required, "rack"))...)),
 			`TopologyNotFound: no topology has a level "rack", and it is no node label with a prefix, such as topology.kubernetes.io/zone`,
 		},
 		"a size without slices": {
-			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(size, "2"))...)),
+			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangWith(4, Annotation(size, "2"))...)),
 			"NotSupported: the scheduler does not support annotation kueue.x-k8s.io/podset-slice-size without kueue.x-k8s.io/podset-slice-required-topology",
 		},
 		"no slices of the gang": {
-			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(slice, "rack"), Annotation(size, "3"), Label("batch.kubernetes.io/job-completion-index", "0"))...)),
+			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangWith(4, Annotation(slice, "rack"), Annotation(size, "3"), Label("batch.kubernetes.io/job-completion-index", "0"))...)),
 			"NotSupported: the scheduler does not support annotation kueue.x-k8s.io/podset-slice-size is 3, but 4 pods start together, which are no whole slices",
 		},
 		"a topology of KAI Scheduler": {
@@ -260,7 +260,7 @@ func TestDeclaredTopologies(t *testing.T) {
 			"NotSupported: the scheduler does not support different topology annotations of the pods of one gang, such as ns/p-0 and ns/x-0",
 		},
 		"slices of pods without an index": {
-			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangOf(4, Annotation(slice, "rack"), Annotation(size, "2"))...)),
+			racks(rack("b", "r1", 4, "1cpu"), ReplicaSet("p", gangWith(4, Annotation(slice, "rack"), Annotation(size, "2"))...)),
 			"NotSupported: the scheduler does not support annotation " + slice + " of pods without an index, such as ns/p-0",
 		},
 	} {

@@ -64,12 +64,17 @@ func (r *randomTopology) run(priority int32) {
 	}
 }
 
-// confirm confirms the binds in flight, and returns where pods run, as further lines of the transcript.
+// confirm confirms the binds in flight, and returns where pods run, as further lines of the transcript. Pods that are being
+// deleted are left out: a gang that was evicted may start elsewhere.
 func (r *randomTopology) confirm(s *Scenario) string {
 	s.ConfirmBinds(s.InFlight()...)
+	evicted := s.EvictionsInFlight()
 	runs := ""
 	for _, node := range r.nodes {
 		for _, pod := range s.PodsOn(node) {
+			if slices.Contains(evicted, pod) {
+				continue
+			}
 			runs += "\nrun " + pod + " " + node
 		}
 	}
