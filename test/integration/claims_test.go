@@ -33,15 +33,15 @@ func TestClaims(t *testing.T) {
 				nodes("n", 2, "8cpu"), deviceClass, devices("n1", 1), deviceClaims("a-0", "a-1", "b-0"),
 				gang("a", 2, pods(2, "1cpu", usingOwn("a")))),
 			step: step{
-				want:   `a: Pending ExceedsClusterCapacity; 2 waiting Unschedulable`,
-				prints: map[string]string{"a": "would not fit the empty nodes (at most 1 of 2 pods)"},
+				want:   `a: Pending NotEnoughResources; 2 waiting Unschedulable`,
+				prints: map[string]string{"a": "1/2 nodes are available: 1 without deviceclass.resource.kubernetes.io/gpu"},
 			},
 			then: []step{{
 				do: rows(hold("a-0: nothing", "a-1: nothing"), gang("b", 1, pods(1, "1cpu", usingOwn("b")))),
 				want: `
-					a: Pending ExceedsClusterCapacity; 2 waiting Unschedulable
+					a: Pending NotEnoughResources; 2 waiting Unschedulable
 					b: Running Scheduled; 1 running`,
-				prints: map[string]string{"a": "would not fit the empty nodes (at most 1 of 2 pods)"},
+				prints: map[string]string{"a": "0/2 nodes are available: 1 Insufficient deviceclass.resource.kubernetes.io/gpu, 1 without deviceclass.resource.kubernetes.io/gpu; nearest: node n1 lacks 1 deviceclass.resource.kubernetes.io/gpu"},
 			}, {
 				do: rows(devices("n2", 2)),
 				want: `
