@@ -14,6 +14,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
+	client "github.com/batch-scheduler/batch-scheduler/pkg/client/clientset/versioned/typed/scheduling/v1alpha1"
 )
 
 func newTopTopologyCommand(c cluster) *cobra.Command {
@@ -65,26 +66,32 @@ It reads the nodes, and the pods of all namespaces.`,
 	return top
 }
 
+// topologiesOf returns the topology with a name, or all of them.
+func topologiesOf(ctx context.Context, topologies client.TopologyInterface, names []string) ([]v1alpha1.Topology, error) {
+	if len(names) == 1 {
+		one, err := topologies.Get(ctx, names[0], metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return []v1alpha1.Topology{*one}, nil
+	}
+	list, err := topologies.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
 // topologyUsages reads what the command shows of all topologies, or of that with a name.
 func topologyUsages(cmd *cobra.Command, c cluster, names []string) ([]show.TopologyUsage, error) {
 	connected, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
-	ctx, topologies := cmd.Context(), connected.batch.SchedulingV1alpha1().Topologies()
-	var found []v1alpha1.Topology
-	if len(names) == 1 {
-		one, err := topologies.Get(ctx, names[0], metav1.GetOptions{})
-		if err != nil {
-			return nil, advised(err, "")
-		}
-		found = append(found, *one)
-	} else {
-		list, err := topologies.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, advised(err, "")
-		}
-		found = list.Items
+	ctx := cmd.Context()
+	found, err := topologiesOf(ctx, connected.batch.SchedulingV1alpha1().Topologies(), names)
+	if err != nil {
+		return nil, advised(err, "")
 	}
 	if len(found) == 0 {
 		return []show.TopologyUsage{}, nil
