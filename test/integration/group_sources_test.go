@@ -346,7 +346,7 @@ func TestGroupsOfVolcano(t *testing.T) {
 	volcano.group(namespace, "tiers", `{"minMember":1,"networkTopology":{}}`)
 	for name, want := range map[string][2]string{
 		"train": {"Inqueue", "NotEnoughPods"}, "nowhere": {"Pending", "QueueNotFound"}, "huge": {"Pending", "ExceedsClusterCapacity"},
-		"capped": {"Pending", "ExceedsQueueCapability"}, "roles": {"Inqueue", "NotEnoughPods"}, "tiers": {"Pending", "NotSupported"},
+		"capped": {"Pending", "ExceedsQueueCapability"}, "roles": {"Inqueue", "NotEnoughPods"}, "tiers": {"Pending", "TopologyNotFound"},
 	} {
 		h.eventually(func() error {
 			return errors.Join(volcano.status(namespace, name, map[string]string{"phase": want[0]}), volcano.unschedulable(name, want[1]))
@@ -357,7 +357,7 @@ func TestGroupsOfVolcano(t *testing.T) {
 		return h.waits(namespace, "roles-0", "NotEnoughPods", "subgroup worker has 0 of 1 pods")
 	})
 	volcano.members(namespace, "tiers", 1, "1cpu")
-	h.eventually(func() error { return h.waits(namespace, "tiers-0", "NotSupported", "spec.networkTopology") })
+	h.eventually(func() error { return h.waits(namespace, "tiers-0", "TopologyNotFound", "no topology exists") })
 
 	volcano.members(namespace, "train", 2, "2cpu")
 	h.eventually(func() error { return h.waits(namespace, "train-1", "NotEnoughPods", "2 of 3 pods") })

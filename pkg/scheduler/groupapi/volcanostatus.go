@@ -99,7 +99,7 @@ func volcanoPhase(shown string, want *api.PodGroupReport) string {
 	}
 	if shown == "" || shown == volcanoPending {
 		switch want.Reason {
-		case v1alpha1.ReasonNotSupported, v1alpha1.ReasonQueueNotFound, v1alpha1.ReasonQueueConflict,
+		case v1alpha1.ReasonNotSupported, v1alpha1.ReasonTopologyNotFound, v1alpha1.ReasonQueueNotFound, v1alpha1.ReasonQueueConflict,
 			v1alpha1.ReasonExceedsClusterCapacity, v1alpha1.ReasonExceedsQueueCapability:
 			return volcanoPending
 		}
