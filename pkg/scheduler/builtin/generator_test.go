@@ -43,6 +43,7 @@ type generator struct {
 	strict     bool // queues have guarantees or capabilities, or are not reclaimable
 	faults     bool // evictions fail, and nodes are lost
 	expects    bool // some jobs have minResources for more pods than they have
+	racks      bool // there are more nodes, which are in racks, and most jobs require one rack
 }
 
 func generators() map[string]generator {
@@ -65,6 +66,9 @@ func generators() map[string]generator {
 		"refused evictions and lost nodes": {
 			nodes: []size{{4, 4, 2}, {3, 6, 2}, {6, 4, 2}}, requests: three, queues: 2, jobs: 6, priorities: 1, strict: true, faults: true,
 		},
+		"racks and lost nodes": {
+			nodes: []size{{2, 4, 0}, {3, 4, 0}, {4, 4, 0}}, requests: one, queues: 1, jobs: 5, priorities: 1, gangs: true, faults: true, racks: true,
+		},
 		"expected pods": {
 			nodes: []size{{4, 4, 2}, {6, 6, 4}, {8, 6, 2}}, requests: two, queues: 2, jobs: 6, priorities: 1, expects: true,
 		},
@@ -79,7 +83,12 @@ func (g generator) scenario(t *rapid.T) scenario {
 		recreate:       rapid.IntRange(0, 3).Draw(t, "victims vanish") < 3,
 	}}
 	d.drawQueues()
-	for range 1 + d.upTo(1, "nodes") {
+	moreNodes := 1
+	if d.racks {
+		d.row(Topology("default", "rack"))
+		moreNodes = 5
+	}
+	for range 1 + d.upTo(moreNodes, "nodes") {
 		d.drawNode()
 	}
 	if d.faults {
@@ -144,7 +153,11 @@ func (d *drawing) drawNode() {
 		d.available = map[string]size{}
 	}
 	d.available[name] = allocatable
-	d.row(Node(name, allocatable.String()))
+	var options []NodeOption
+	if d.racks && d.upTo(9, "in a rack") > 0 {
+		options = append(options, Label("rack", fmt.Sprintf("r%d", d.upTo(2, "rack"))))
+	}
+	d.row(Node(name, allocatable.String(), options...))
 }
 
 func (d *drawing) drawFaults() {
@@ -214,6 +227,9 @@ func (d *drawing) drawJob() {
 	if d.expects && d.upTo(1, "expects") > 0 {
 		more := rapid.SampledFrom(d.requests).Draw(d.T, "expected")
 		parts = append(parts, MinResources(size{request.cpu*least + more.cpu, request.mem*least + more.mem, 0}.String()))
+	}
+	if d.racks && d.upTo(3, "requires a rack") > 0 {
+		parts = append(parts, Within("rack"))
 	}
 	if d.upTo(4, "with subgroups") > 3 {
 		parts = append(parts, randomSubGroups(d.upTo)...)
