@@ -99,6 +99,12 @@ func (t Topologies) Levels(name string) (levels []*api.TopologyLevel, unknown st
 	return levels, unknown
 }
 
+// Unknown returns why the levels of a constraint do not exist; empty if they do.
+func (t Topologies) Unknown(constraint *v1alpha1.TopologyConstraint) string {
+	_, _, unknown := t.c.jobs.topologies.find(constraint, api.SourceOwn)
+	return unknown
+}
+
 // changed reads all constraints again.
 func (t Topologies) changed() {
 	jobs := &t.c.jobs

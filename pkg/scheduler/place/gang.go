@@ -14,8 +14,7 @@ import (
 // Failure is the result of a failed attempt to place a gang: the first task that did not fit, and the tasks
 // that had been placed by the end of the attempt. Domain is not nil if the gang must be in one domain: then the attempt
 // is the one that placed the most tasks. Count is not nil if a subgroup must be in one domain and none holds it. Verdict is
-// not nil if all tasks had nodes, and a plugin keeps the gang from
-// starting.
+// not nil if all tasks had nodes, and a plugin keeps the gang from starting.
 type Failure struct {
 	Task    *api.TaskInfo
 	Placed  []*api.TaskInfo

@@ -22,8 +22,8 @@ type innerKind struct {
 	domain *nodeindex.Domain
 }
 
-// domainOf returns the domain where t, which has a class, may be placed: a given one, or that where members of its job are; nil if these are
-// all nodes.
+// domainOf returns the domain where t, which has a class, may be placed: a given one, or that where members of its job are;
+// nil if these are all nodes.
 func domainOf(ssn *framework.Session, t *api.TaskInfo, class *api.EquivalenceClass, given *Domain) *nodeindex.Domain {
 	if given != nil {
 		return given.Domain

@@ -5,7 +5,6 @@ package replay
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -216,27 +215,10 @@ func checkConstraints(c *model.Cluster, t *trace.Trace) error {
 		if j.Topology == nil {
 			continue
 		}
-		levels, unknown := model.TopologiesOf(c).Levels(j.Topology.Topology)
-		for _, wanted := range []string{j.Topology.Required, j.Topology.Preferred} {
-			if unknown == "" && wanted != "" {
-				unknown = unknownLevel(levels, wanted)
-			}
-		}
+		unknown := model.TopologiesOf(c).Unknown(constraintOf(j.Topology))
 		if unknown != "" {
 			return fmt.Errorf("job %q has a topology constraint: %s", j.ID, unknown)
 		}
 	}
 	return nil
-}
-
-// unknownLevel returns that no level has a name or node label; empty if one does.
-func unknownLevel(levels []*api.TopologyLevel, wanted string) string {
-	var names []string
-	for _, l := range levels {
-		if l.Name == wanted || l.Labels[len(l.Labels)-1] == wanted {
-			return ""
-		}
-		names = append(names, l.Name)
-	}
-	return fmt.Sprintf("no level %q: %s", wanted, strings.Join(names, ", "))
 }

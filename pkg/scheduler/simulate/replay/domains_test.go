@@ -75,7 +75,7 @@ func TestTopologyOfATrace(t *testing.T) {
 		})
 	}
 	for given, want := range map[string]string{
-		strings.Replace(inRack, "rack", "rak", 1):                         `job "gang" has a topology constraint: no level "rak": block, rack`,
+		strings.Replace(inRack, "rack", "rak", 1):                         `job "gang" has a topology constraint: no level "rak" in topology default: block, rack; did you mean "rack"?`,
 		strings.Replace(inRack, `"required`, `"name": "x", "required`, 1): `job "gang" has a topology constraint: no topology "x": default`,
 	} {
 		if _, err := replayRacks(t, given); err == nil || err.Error() != want {
