@@ -54,17 +54,7 @@ func TestInnerCandidatesEqualScan(t *testing.T) {
 			if got != want {
 				t.Fatalf("best node of %s: got %s, want %s", task.Key, name(got), name(want))
 			}
-			victim := rapid.SampledFrom(running).Draw(t, "victim")
-			switch step := rapid.IntRange(0, 5).Draw(t, "step"); {
-			case step == 0:
-				stmt.RollbackTo(framework.Mark(rapid.IntRange(0, int(stmt.Mark())).Draw(t, "mark")))
-			case step == 1 && victim.Evictable():
-				stmt.Evict(victim, task.Job, api.Preempted)
-			case task.Waiting() && want != nil && when == api.Now:
-				stmt.Allocate(task, want)
-			case task.Waiting() && want != nil:
-				stmt.Pipeline(task, want)
-			}
+			changeAtRandom(t, stmt, task, want, when, rapid.SampledFrom(running).Draw(t, "victim"))
 		}
 	})
 }

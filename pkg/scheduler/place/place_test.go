@@ -43,19 +43,23 @@ func TestCandidatesEqualScan(t *testing.T) {
 			if got != want {
 				t.Fatalf("best node of %s: got %s, want %s", task.Key, name(got), name(want))
 			}
-			victim := rapid.SampledFrom(running).Draw(t, "victim")
-			switch step := rapid.IntRange(0, 3).Draw(t, "step"); {
-			case step == 0:
-				stmt.RollbackTo(framework.Mark(rapid.IntRange(0, int(stmt.Mark())).Draw(t, "mark")))
-			case step == 1 && victim.Evictable():
-				stmt.Evict(victim, task.Job, api.Preempted)
-			case task.Waiting() && want != nil && when == api.Now:
-				stmt.Allocate(task, want)
-			case task.Waiting() && want != nil:
-				stmt.Pipeline(task, want)
-			}
+			changeAtRandom(t, stmt, task, want, when, rapid.SampledFrom(running).Draw(t, "victim"))
 		}
 	})
+}
+
+// changeAtRandom undoes a part of a statement, evicts the victim, or places the task on its best node, if it has one.
+func changeAtRandom(t *rapid.T, stmt *framework.Statement, task *api.TaskInfo, best *api.NodeInfo, when api.When, victim *api.TaskInfo) {
+	switch step := rapid.IntRange(0, 5).Draw(t, "step"); {
+	case step == 0:
+		stmt.RollbackTo(framework.Mark(rapid.IntRange(0, int(stmt.Mark())).Draw(t, "mark")))
+	case step == 1 && victim.Evictable():
+		stmt.Evict(victim, task.Job, api.Preempted)
+	case task.Waiting() && best != nil && when == api.Now:
+		stmt.Allocate(task, best)
+	case task.Waiting() && best != nil:
+		stmt.Pipeline(task, best)
+	}
 }
 
 func name(n *api.NodeInfo) string {
