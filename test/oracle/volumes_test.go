@@ -201,7 +201,7 @@ func (s *storage) addBound(t *rapid.T, name string) {
 	c := newClaim(t, name, nowClass)
 	c.Annotations = map[string]string{storagehelpers.AnnBindCompleted: "yes"}
 	c.Spec.VolumeName, c.Status.Phase = "of-"+name, v1.ClaimBound
-	if seldom(t, "for one pod only") {
+	if rapid.Bool().Draw(t, "for one pod only") {
 		c.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	}
 	s.add(c)
