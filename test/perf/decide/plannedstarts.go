@@ -47,10 +47,10 @@ func plannedStarts(nodes, jobs int) []benchmark {
 		one("gang", "the start of one gang of 512 is planned by the ends of 20 pods on each node, and one pod ends", 3, func() *fixture {
 			return plannedFixture(newFixture(nodes), 0, "")
 		}),
-		one("block", "the same, and the gang requires one block of 320 nodes", 0, func() *fixture {
+		one("block", "the same, and the gang requires one block of 320 nodes", 3, func() *fixture {
 			return plannedFixture(newRacks(nodes), 0, blockLevel)
 		}),
-		one("rack", "the same, and the gang is one of 32 that requires one rack of 16 nodes", 0, func() *fixture {
+		one("rack", "the same, and the gang is one of 32 that requires one rack of 16 nodes", 3, func() *fixture {
 			return plannedFixture(newRacks(nodes), 0, rackLevel)
 		}),
 		one("backfill", "the same, and jobs of 20 classes fit only on what is reserved, and would delay the gang", 10, func() *fixture {

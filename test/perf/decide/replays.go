@@ -20,12 +20,14 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
 )
 
-// easyPolicy is a policy with EASY backfilling.
+// easyPolicy is the policy with EASY backfilling whose results docs/backfilling.md compares: nothing is reserved but the start
+// of the first gang.
 const easyPolicy = `actions: "allocate, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: proportion}, {name: predicates}, {name: nodeorder}]
-reservations: {depth: 1}
+starvationAfter: 0
+reservations: {depth: 1, margin: 0s}
 `
 
 // replays run the command "batch-scheduler simulate --trace" on one processor: a month of jobs whose sizes are like those of
