@@ -157,7 +157,7 @@ func (x *capacityIndex) fillDomain(j *api.JobInfo, kind sumKind) (tasks map[*api
 	all := members + int64(j.Waiting())
 	for _, domain := range candidates {
 		there, n := x.fillNodes(j, func(s *api.Signature) capacityCount {
-			sum := domains.sum(sumKey{kind: kind, signature: s}, domain)
+			sum := domains.counts(sumKey{kind: kind, signature: s}).In(domain)
 			return capacityCount{tasks: sum, domain: sum}
 		})
 		if tasks == nil || n > members {

@@ -37,21 +37,27 @@ type domainSum struct {
 	used    bool              // in this session
 }
 
-// Available returns how many tasks like t fit on the nodes of a domain once all is free that is being released there.
-func (d *Domains) Available(domain *Domain, t *api.TaskInfo) int64 {
-	return d.sum(sumKey{availableTasks, t.Signature, t.Priority}, domain)
+// DomainCounts are numbers of each domain of a level. They are valid until nodes change.
+type DomainCounts struct{ sums []int64 }
+
+// In returns the number of a domain of the level.
+func (c DomainCounts) In(domain *Domain) int64 { return c.sums[domain.id] }
+
+// Available returns how many tasks like t fit on the nodes of each domain once all is free that is being released there.
+func (d *Domains) Available(t *api.TaskInfo) DomainCounts {
+	return d.counts(sumKey{availableTasks, t.Signature, t.Priority})
 }
 
-// Capacity returns how many tasks with a signature fit on the nodes of a domain if no member of a queue runs there.
-func (d *Domains) Capacity(domain *Domain, signature *api.Signature) int64 {
-	return d.sum(sumKey{kind: capacityOfTasks, signature: signature}, domain)
+// Capacity returns how many tasks with a signature fit on the nodes of each domain if no member of a queue runs there.
+func (d *Domains) Capacity(signature *api.Signature) DomainCounts {
+	return d.counts(sumKey{kind: capacityOfTasks, signature: signature})
 }
 
-// InUse returns on how many nodes of a domain members of queues hold resources.
-func (d *Domains) InUse(domain *Domain) int64 { return d.sum(sumKey{kind: busyNodes}, domain) }
+// InUse returns on how many nodes of each domain members of queues hold resources.
+func (d *Domains) InUse() DomainCounts { return d.counts(sumKey{kind: busyNodes}) }
 
 // Whole reports whether no member of a queue holds resources in the domain.
-func (d *Domains) Whole(domain *Domain) bool { return d.InUse(domain) == 0 }
+func (d *Domains) Whole(domain *Domain) bool { return d.InUse().In(domain) == 0 }
 
 // Lost returns how many nodes are in domains that are whole and would not be if pods ran in these domains: their own, and
 // the wider ones that contain them.
@@ -85,7 +91,7 @@ func (d *Domains) lostIn(domain *Domain) (lost int) {
 	return lost
 }
 
-func (d *Domains) sum(key sumKey, domain *Domain) int64 {
+func (d *Domains) counts(key sumKey) DomainCounts {
 	s := d.sums[key]
 	if s == nil {
 		s = &domainSum{}
@@ -93,7 +99,7 @@ func (d *Domains) sum(key sumKey, domain *Domain) int64 {
 	}
 	s.used = true
 	s.update(d, key)
-	return s.sums[domain.id]
+	return DomainCounts{s.sums}
 }
 
 // update counts the nodes again that have changed.

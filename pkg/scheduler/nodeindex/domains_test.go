@@ -108,7 +108,8 @@ func TestDomainsFollowChanges(t *testing.T) {
 			domains, got := index.Domains(narrow), map[string]domainCounts{}
 			for _, d := range domains.All() {
 				got[d.Path] = domainCounts{
-					d.Size(), domains.Available(d, task), domains.Capacity(d, task.Signature), domains.sum(sumKey{kind: emptyCapacity, signature: task.Signature}, d),
+					d.Size(), domains.Available(task).In(d), domains.Capacity(task.Signature).In(d),
+					domains.counts(sumKey{kind: emptyCapacity, signature: task.Signature}).In(d),
 					domains.Whole(d), domains.Lost(d),
 				}
 			}

@@ -35,8 +35,8 @@ func TestSizeOfDomains(t *testing.T) {
 	for i := range labels {
 		domains := index.Domains(&api.TopologyLevel{Topology: "t", Name: labels[i], Labels: labels[:i+1]})
 		for _, task := range tasks {
-			domains.Available(domains.All()[0], task)
-			domains.Capacity(domains.All()[0], task.Signature)
+			domains.Available(task)
+			domains.Capacity(task.Signature)
 		}
 		domains.Whole(domains.All()[0])
 	}

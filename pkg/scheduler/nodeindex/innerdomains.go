@@ -41,6 +41,7 @@ func (x *capacityIndex) holdsSubGroup(j *api.JobInfo, s *api.SubGroup, kind sumK
 	if signature == nil {
 		return true
 	}
-	need, domains := int64(s.Need()), x.domains.get(s.TopologyLevel)
-	return slices.ContainsFunc(domains.All(), func(d *Domain) bool { return domains.sum(sumKey{kind: kind, signature: signature}, d) >= need })
+	domains := x.domains.get(s.TopologyLevel)
+	need, counts := int64(s.Need()), domains.counts(sumKey{kind: kind, signature: signature})
+	return slices.ContainsFunc(domains.All(), func(d *Domain) bool { return counts.In(d) >= need })
 }

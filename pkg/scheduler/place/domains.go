@@ -55,15 +55,18 @@ func Domains(ssn *framework.Session, claim *api.Claim, level *api.TopologyLevel)
 	}
 	kinds := kindsOf(claim.Tasks)
 	list := make([]*Domain, 0, len(all))
+	available, capacity := make([]nodeindex.DomainCounts, len(kinds)), make([]nodeindex.DomainCounts, len(kinds))
+	for i, k := range kinds {
+		available[i], capacity[i] = domains.Available(k.task), domains.Capacity(k.task.Signature)
+	}
 	for _, domain := range all {
-		d := &Domain{Domain: domain, Level: level, HoldsAll: true, MayHoldAll: true, Occupied: pinned != nil}
+		d := &Domain{
+			Domain: domain, Level: level, Available: available[0].In(domain), Capacity: capacity[0].In(domain),
+			HoldsAll: true, MayHoldAll: true, Occupied: pinned != nil,
+		}
 		for i, k := range kinds {
-			available, capacity := domains.Available(domain, k.task), domains.Capacity(domain, k.task.Signature)
-			if i == 0 {
-				d.Available, d.Capacity = available, capacity
-			}
-			d.HoldsAll = d.HoldsAll && available >= k.count
-			d.MayHoldAll = d.MayHoldAll && capacity >= k.count
+			d.HoldsAll = d.HoldsAll && available[i].In(domain) >= k.count
+			d.MayHoldAll = d.MayHoldAll && capacity[i].In(domain) >= k.count
 		}
 		if d.Available+d.Capacity > 0 || len(all) == 1 {
 			list = append(list, d)

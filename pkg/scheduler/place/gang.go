@@ -43,8 +43,8 @@ type search struct {
 	domain *Domain // of all tasks; nil: all nodes
 	// place places a task in a domain, which is domain or inside it; nil stands for all nodes. It reports whether it found a node.
 	place func(stmt *framework.Statement, t *api.TaskInfo, in *Domain) bool
-	// fit returns how many tasks like t fit in a domain by the counts.
-	fit func(*nodeindex.Domains, *nodeindex.Domain, *api.TaskInfo) int64
+	// fit returns how many tasks like t fit in each domain by the counts.
+	fit func(*nodeindex.Domains, *api.TaskInfo) nodeindex.DomainCounts
 	// before returns the domains that the gang chose before, which are tried first; nil: it chose none.
 	before func(*nodeindex.Domains) map[*nodeindex.Domain]bool
 }

@@ -43,8 +43,9 @@ func newPreferred(ssn *framework.Session, claim *api.Claim) *preferred {
 	main := largestKind(ssn, claim.Tasks)
 	p := &preferred{domains: ssn.Nodes().Domains(level), count: main.count}
 	used, _ := p.domains.Holding(claim.Job)
+	fit := p.domains.Available(main.task)
 	for _, domain := range p.domains.All() {
-		if available := p.domains.Available(domain, main.task); available > 0 {
+		if available := fit.In(domain); available > 0 {
 			p.parts = append(p.parts, part{Domain{Domain: domain}, available, p.domains.Lost(domain), slices.Contains(used, domain)})
 		}
 	}

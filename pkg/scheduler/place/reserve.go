@@ -148,9 +148,7 @@ func (r *Reserver) search(claim *api.Claim, d *Domain) search {
 	return search{
 		domain: d,
 		place:  r.place,
-		fit: func(of *nodeindex.Domains, d *nodeindex.Domain, t *api.TaskInfo) int64 {
-			return of.Capacity(d, t.Signature)
-		},
+		fit:    capacityFor,
 		before: func(of *nodeindex.Domains) map[*nodeindex.Domain]bool { return r.chosenBefore(claim.Job, of) },
 	}
 }

@@ -42,7 +42,7 @@ func (p *placing) inside(s *api.SubGroup, domains *nodeindex.Domains) []*nodeind
 // few domains as possible, see segmentOrder. The others lose the fewest nodes of whole domains, and then leave the least over.
 func (p *placing) domainsOf(s *api.SubGroup) []*nodeindex.Domain {
 	domains := p.ssn.Nodes().Domains(s.TopologyLevel)
-	held := slices.DeleteFunc(slices.Clone(p.candidates(s)), func(d *nodeindex.Domain) bool { return !p.mayHold(s, domains, d) })
+	held := p.mayHold(s, domains, p.candidates(s))
 	if len(held) < 2 {
 		return held
 	}
@@ -63,8 +63,11 @@ func (p *placing) tightestFirst(list []*nodeindex.Domain, kinds []kindOfTasks, d
 	lost, fit := map[*nodeindex.Domain]int{}, map[*nodeindex.Domain]int64{}
 	for _, d := range list {
 		lost[d] = domains.Lost(d)
-		if len(kinds) > 0 {
-			fit[d] = p.search.fit(domains, d, kinds[0].task)
+	}
+	if len(kinds) > 0 {
+		counts := p.search.fit(domains, kinds[0].task)
+		for _, d := range list {
+			fit[d] = counts.In(d)
 		}
 	}
 	slices.SortFunc(list, func(a, b *nodeindex.Domain) int {
@@ -72,14 +75,29 @@ func (p *placing) tightestFirst(list []*nodeindex.Domain, kinds []kindOfTasks, d
 	})
 }
 
-// mayHold reports whether what a subgroup lacks fits in a domain by the counts. That is necessary. If all tasks are alike
-// and only resources matter, it is sufficient for a subgroup without levels below it, and for one of segments.
-func (p *placing) mayHold(s *api.SubGroup, domains *nodeindex.Domains, d *nodeindex.Domain) bool {
-	for _, k := range p.lacks(s) {
-		if p.search.fit(domains, d, k.task) < k.count {
-			return false
+// mayHold returns those of the domains where what a subgroup lacks fits by the counts. That is necessary. If all tasks are
+// alike and only resources matter, it is sufficient for a subgroup without levels below it, and for one of segments.
+func (p *placing) mayHold(s *api.SubGroup, domains *nodeindex.Domains, list []*nodeindex.Domain) []*nodeindex.Domain {
+	kinds := p.lacks(s)
+	fit := make([]nodeindex.DomainCounts, len(kinds))
+	for i, k := range kinds {
+		fit[i] = p.search.fit(domains, k.task)
+	}
+	var held []*nodeindex.Domain
+	for _, d := range list {
+		enough := true
+		for i, k := range kinds {
+			enough = enough && fit[i].In(d) >= k.count
+		}
+		if enough && p.mayHoldParts(s, d) {
+			held = append(held, d)
 		}
 	}
+	return held
+}
+
+// mayHoldParts reports whether the segments or children of a subgroup that have levels of their own may be inside a domain.
+func (p *placing) mayHoldParts(s *api.SubGroup, d *nodeindex.Domain) bool {
 	if s.SegmentLevel != nil {
 		return p.holdsSegments(s, d)
 	}
@@ -91,7 +109,7 @@ func (p *placing) mayHold(s *api.SubGroup, domains *nodeindex.Domains, d *nodein
 			continue
 		}
 		inner := p.ssn.Nodes().Domains(c.TopologyLevel)
-		if !slices.ContainsFunc(inner.Inside(d), func(d *nodeindex.Domain) bool { return p.mayHold(c, inner, d) }) {
+		if len(p.mayHold(c, inner, inner.Inside(d))) == 0 {
 			return false
 		}
 	}
@@ -108,8 +126,9 @@ func (p *placing) holdsSegments(s *api.SubGroup, d *nodeindex.Domain) bool {
 		return true
 	}
 	inner := p.ssn.Nodes().Domains(s.SegmentLevel)
+	fit := p.search.fit(inner, kinds[0].task)
 	for _, d := range inner.Inside(d) {
-		missing -= p.search.fit(inner, d, kinds[0].task) / int64(s.SegmentSize)
+		missing -= fit.In(d) / int64(s.SegmentSize)
 	}
 	return missing <= 0
 }
@@ -186,8 +205,9 @@ func (p *placing) countIn(s *api.SubGroup) *api.DomainCount {
 	}
 	domains := p.ssn.Nodes().Domains(s.TopologyLevel)
 	count := &api.DomainCount{Level: s.TopologyLevel, Need: int(kinds[0].count), Occupied: s.PipelinedCount() > 0, Startable: -1}
+	fit := p.search.fit(domains, kinds[0].task)
 	for _, d := range p.candidates(s) {
-		if n := int(min(p.search.fit(domains, d, kinds[0].task), kinds[0].count)); n > count.Startable {
+		if n := int(min(fit.In(d), kinds[0].count)); n > count.Startable {
 			count.Startable, count.Path = n, d.Path
 		}
 	}
@@ -253,9 +273,9 @@ func (p *placing) orderOf(s *api.SubGroup, segment []kindOfTasks, domains *nodei
 // segmentsIn returns the domains that hold segments, those for the most first.
 func (p *placing) segmentsIn(s *api.SubGroup, task *api.TaskInfo, domains *nodeindex.Domains) []fittingSegments {
 	var list []fittingSegments
-	size := int64(s.SegmentSize)
+	size, fit := int64(s.SegmentSize), p.search.fit(domains, task)
 	for _, d := range p.inside(s, domains) {
-		if n := p.search.fit(domains, d, task); n >= size {
+		if n := fit.In(d); n >= size {
 			list = append(list, fittingSegments{d, n / size, n % size, domains.Lost(d)})
 		}
 	}
@@ -267,19 +287,19 @@ func compareTightest(a, b fittingSegments) int {
 	return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(a.lost, b.lost), cmp.Compare(a.left, b.left), cmp.Compare(a.domain.Path, b.domain.Path))
 }
 
+// capacityFor returns how many tasks like t fit in each domain if no members of queues run there.
+func capacityFor(of *nodeindex.Domains, t *api.TaskInfo) nodeindex.DomainCounts {
+	return of.Capacity(t.Signature)
+}
+
 // SubGroupDomains returns the domains inside another one in which some tasks of a subgroup could be if no members of queues ran
 // there. If members of the subgroup have nodes, that is their domain. Nil stands for all nodes.
 func SubGroupDomains(ssn *framework.Session, j *api.JobInfo, s *api.SubGroup, tasks []*api.TaskInfo, in *Domain) []*Domain {
-	capacity := func(of *nodeindex.Domains, d *nodeindex.Domain, t *api.TaskInfo) int64 {
-		return of.Capacity(d, t.Signature)
-	}
-	p := newPlacing(ssn, nil, j, tasks, search{domain: in, fit: capacity})
+	p := newPlacing(ssn, nil, j, tasks, search{domain: in, fit: capacityFor})
 	domains := ssn.Nodes().Domains(s.TopologyLevel)
 	var list []*Domain
-	for _, d := range p.candidates(s) {
-		if p.mayHold(s, domains, d) {
-			list = append(list, &Domain{Domain: d, Level: s.TopologyLevel})
-		}
+	for _, d := range p.mayHold(s, domains, p.candidates(s)) {
+		list = append(list, &Domain{Domain: d, Level: s.TopologyLevel})
 	}
 	return list
 }

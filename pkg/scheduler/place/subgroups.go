@@ -19,9 +19,11 @@ func trySubGroups(ssn *framework.Session, stmt *framework.Statement, job *api.Jo
 	if ok {
 		return nil
 	}
-	again := newPlacing(ssn, stmt, job, tasks, s)
-	if ok, _, _ := subgroups.Place(job, tasks, again, func(a, b *api.TaskInfo) int { return hardest(b, a) }); ok {
-		return nil
+	if p.asked { // else no domain holds a subgroup by the counts, whatever comes first
+		again := newPlacing(ssn, stmt, job, tasks, s)
+		if ok, _, _ := subgroups.Place(job, tasks, again, func(a, b *api.TaskInfo) int { return hardest(b, a) }); ok {
+			return nil
+		}
 	}
 	if failed == nil { // no domain holds a subgroup; or fewer members than needed, only without the gang plugin's check
 		failed = p.first(tasks)
@@ -74,6 +76,7 @@ type placing struct {
 	lacking map[*api.SubGroup][]kindOfTasks   // see lacks; since the last placement
 	orders  map[*api.SubGroup]segmentOrder    // by the subgroup that is divided into the segments; since the last undo
 	tries   int                               // of domains, in vain
+	asked   bool                              // for a node
 	failed  *api.SubGroup                     // the first subgroup that no domain held
 	count   *api.DomainCount                  // of that subgroup
 }
@@ -95,7 +98,7 @@ func newPlacing(ssn *framework.Session, stmt *framework.Statement, job *api.JobI
 }
 
 func (p *placing) Place(t *api.TaskInfo) bool {
-	p.lacking = nil
+	p.lacking, p.asked = nil, true
 	return p.search.place(p.stmt, t, p.domain)
 }
 

@@ -57,11 +57,12 @@ func (p *packing) open(ssn *framework.Session) {
 	p.scores = append(p.scores[:0], make([]api.Score, len(nodes))...)
 	for _, level := range levels { // a narrower one replaces the scores of a wider one
 		domains := ssn.Nodes().Domains(level)
+		inUse := domains.InUse()
 		for _, domain := range domains.All() {
 			if domain.Size() == 1 {
 				continue
 			}
-			score := api.OneScore * api.Score(domains.InUse(domain)) / api.Score(domain.Size())
+			score := api.OneScore * api.Score(inUse.In(domain)) / api.Score(domain.Size())
 			domain.Nodes().Each(func(i int) { p.scores[i] = score })
 		}
 	}
