@@ -104,9 +104,39 @@ func TestStartsInOneDomain(t *testing.T) {
 				role("a", 1, "1cpu"), role("b", 1, "1cpu")),
 			"00:31:00Z on 2 nodes of rack b/r2",
 		},
-		"subgroups with a level of their own have no planned start": {
+		"a subgroup starts in one rack, and what follows no constraint anywhere": {
 			racks(rack("b", "r1", 2, "1cpu"), rack("b", "r2", 2, "1cpu")),
 			map[string]time.Duration{"br1n1": 10, "br1n2": 60, "br2n1": 20, "br2n2": 30},
+			Group("q/gang", 1, SubGroups(inOne("rack", leaf("a", 2)), leaf("b", 1)), role("a", 2, "1cpu"), role("b", 1, "1cpu")),
+			"00:31:00Z on 3 nodes",
+		},
+		"two subgroups start in one rack each": {
+			racks(rack("b", "r1", 2, "1cpu"), rack("b", "r2", 2, "1cpu"), rack("b", "r3", 2, "1cpu")),
+			map[string]time.Duration{"br1n1": 10, "br1n2": 60, "br2n1": 20, "br2n2": 30, "br3n1": 40, "br3n2": 40},
+			Group("q/gang", 1, SubGroups(inOne("rack", leaf("a", 2)), inOne("rack", leaf("b", 2))), role("a", 2, "1cpu"), role("b", 2, "1cpu")),
+			"00:41:00Z on 4 nodes",
+		},
+		"segments start in one rack each, all of them in one block": {
+			racks(rack("b1", "r1", 2, "1cpu"), rack("b1", "r2", 2, "1cpu"), rack("b2", "r1", 2, "1cpu"), rack("b2", "r2", 2, "1cpu")),
+			map[string]time.Duration{
+				"b1r1n1": 10, "b1r1n2": 10, "b1r2n1": 10, "b1r2n2": 60,
+				"b2r1n1": 20, "b2r1n2": 30, "b2r2n1": 40, "b2r2n2": 40,
+			},
+			Group("q/gang", 1, append(replicas("a", 0, 4, 2, "1cpu"), Within("block"), SubGroups(eachInOne("rack", segments("a", 2, 2))))...),
+			"00:41:00Z on 4 nodes of block b2",
+		},
+		"segments in one rack each, in the block of their subgroup": {
+			racks(rack("b1", "r1", 2, "1cpu"), rack("b1", "r2", 2, "1cpu"), rack("b2", "r1", 2, "1cpu"), rack("b2", "r2", 2, "1cpu")),
+			map[string]time.Duration{
+				"b1r1n1": 10, "b1r1n2": 10, "b1r2n1": 10, "b1r2n2": 60,
+				"b2r1n1": 20, "b2r1n2": 30, "b2r2n1": 40, "b2r2n2": 40,
+			},
+			Group("q/gang", 1, append(replicas("a", 0, 4, 2, "1cpu"), SubGroups(inOne("block", eachInOne("rack", segments("a", 2, 2)))))...),
+			"00:41:00Z on 4 nodes",
+		},
+		"a rack is too small for a subgroup": {
+			racks(rack("b", "r1", 1, "1cpu"), rack("b", "r2", 1, "1cpu")),
+			map[string]time.Duration{"br1n1": 10, "br2n1": 20},
 			Group("q/gang", 1, SubGroups(inOne("rack", leaf("a", 2))), role("a", 2, "1cpu")), "",
 		},
 		"no rack is large enough": {
@@ -130,7 +160,8 @@ func TestStartsInOneDomain(t *testing.T) {
 	}
 }
 
-// TestStartsInOneDomainMove: a gang of two is planned to start after an hour in rack b/r1, and something changes.
+// TestStartsInOneDomainMove: a gang of two is planned to start after an hour in rack b/r1, and something changes. The rack is
+// required by the gang, or by a subgroup that has both pods.
 func TestStartsInOneDomainMove(t *testing.T) {
 	t.Parallel()
 	const late = "01:01:00Z on 2 nodes of rack b/r1"
@@ -153,18 +184,27 @@ func TestStartsInOneDomainMove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := New(t, BuiltIn(t), racks(rack("b", "r1", 2, "1cpu"), rack("b", "r2", 2, "1cpu"), Node("bare", "1cpu")), WithConfig(planning))
-			until(c, map[string]time.Duration{"br1n1": 10, "br1n2": 60, "br2n1": 20, "br2n2": 90, "bare": 5})
-			c.Add(Group("q/gang", 2, Within("rack"), Pending(2, "1cpu"), Limit(10*time.Minute)))
-			c.Cycle()
-			if got := plannedAt(c, "q/gang"); got != late {
-				t.Fatalf("before: %s", waitsOf(c, "q/gang"))
-			}
-			tc.change(c)
-			for range 2 {
+			for _, subgroup := range []bool{false, true} {
+				gang := Group("q/gang", 2, Within("rack"), Pending(2, "1cpu"), Limit(10*time.Minute))
+				before, want := late, tc.want
+				if subgroup { // the message names the domain of a whole gang only
+					gang = Group("q/gang", 1, SubGroups(inOne("rack", leaf("a", 2))), role("a", 2, "1cpu"), Limit(10*time.Minute))
+					before, _, _ = strings.Cut(before, " of ")
+					want, _, _ = strings.Cut(want, " of ")
+				}
+				c := New(t, BuiltIn(t), racks(rack("b", "r1", 2, "1cpu"), rack("b", "r2", 2, "1cpu"), Node("bare", "1cpu")), WithConfig(planning))
+				until(c, map[string]time.Duration{"br1n1": 10, "br1n2": 60, "br2n1": 20, "br2n2": 90, "bare": 5})
+				c.Add(gang)
 				c.Cycle()
-				if got := plannedAt(c, "q/gang"); got != tc.want {
-					t.Errorf("planned at %q, want %q: %s", got, tc.want, waitsOf(c, "q/gang"))
+				if got := plannedAt(c, "q/gang"); got != before {
+					t.Fatalf("before: %s", waitsOf(c, "q/gang"))
+				}
+				tc.change(c)
+				for range 2 {
+					c.Cycle()
+					if got := plannedAt(c, "q/gang"); got != want {
+						t.Errorf("planned at %q, want %q: %s", got, want, waitsOf(c, "q/gang"))
+					}
 				}
 			}
 		})

@@ -36,9 +36,8 @@ func unitOf(ssn *framework.Session, j *api.JobInfo) (api.Unit, bool) {
 	return api.NewUnit(j, tasks), len(tasks) > 0 && len(tasks) == int(j.Holding())
 }
 
-// gangOf describes the gang of a job to a plan. It reports false if the gang is complete, if the search for nodes depends on
-// other pods or on volumes, or if subgroups of it must be in domains of their own. Its resources are taken for a margin longer
-// than it runs.
+// gangOf describes the gang of a job to a plan. It reports false if the gang is complete, or if the search for nodes depends on
+// other pods or on volumes. Its resources are taken for a margin longer than it runs.
 func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timeline.Gang, bool) {
 	claim := claimOf(ssn, j)
 	if claim == nil {
@@ -46,7 +45,7 @@ func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timel
 	}
 	for _, t := range claim.Tasks {
 		class := ssn.Cluster().ClassOf(t)
-		if !class.NodeLocal() && !class.NodeLocalUnpinned() || class.Signature.SelfAffinityKey() != "" {
+		if !class.NodeLocalInDomain() || class.Signature.SelfAffinityKey() != "" {
 			return timeline.Gang{}, false
 		}
 	}
@@ -54,11 +53,17 @@ func gangOf(ssn *framework.Session, j *api.JobInfo, margin time.Duration) (timel
 	if limit := j.RunTime.Limit(); limit > 0 {
 		run = int64(limit + margin)
 	}
-	g := timeline.Gang{Job: j, Tasks: largestFirst(ssn, claim.Tasks), Run: run}
+	g := timeline.Gang{Job: j, Run: run}
 	if j.TopologyLevel != nil {
-		g.Domains = domainsOf(ssn, claim)
+		if g.Domains = domainsOf(ssn, claim); len(g.Domains) == 0 {
+			return g, false
+		}
 	}
-	return g, j.TopologyLevel == nil || len(g.Domains) > 0
+	parts, ok := partsOf(ssn, j, claim.Tasks)
+	if g.Parts, g.Tasks = parts, concat(parts); parts == nil {
+		g.Tasks = largestFirst(ssn, claim.Tasks)
+	}
+	return g, ok
 }
 
 // domainsOf returns the domains of the level that a gang requires where it could ever start: where members run, that one.
@@ -71,24 +76,51 @@ func domainsOf(ssn *framework.Session, claim *api.Claim) (list []*timeline.Domai
 			list = append(list, &timeline.Domain{Path: d.Path, Nodes: d.Nodes(), Lost: domains.Lost(d.Domain)})
 		}
 	}
+	sortDomains(list)
+	return list
+}
+
+func sortDomains(list []*timeline.Domain) {
 	slices.SortFunc(list, func(a, b *timeline.Domain) int {
 		return cmp.Or(cmp.Compare(a.Lost, b.Lost), cmp.Compare(a.Path, b.Path))
 	})
-	return list
 }
 
 // division says how the nodes are divided into domains for a gang. After a change of it, the gang could start earlier although
 // nothing more is free. It is zero for a gang that may be anywhere.
 type division struct {
-	level string
-	specs uint64 // generation of the node objects
+	levels string
+	specs  uint64 // generation of the node objects
 }
 
 func divisionOf(ssn *framework.Session, j *api.JobInfo) division {
-	if j.TopologyLevel == nil {
+	var levels []byte
+	if j.TopologyLevel != nil {
+		levels = append(levels, j.TopologyLevel.Key()...)
+	}
+	if j.SubGroups.HasConstraint() {
+		levels = appendLevels(levels, j.SubGroups)
+	}
+	if len(levels) == 0 {
 		return division{}
 	}
-	return division{j.TopologyLevel.Key(), ssn.Cluster().Generations().NodeSpecs}
+	return division{string(levels), ssn.Cluster().Generations().NodeSpecs}
+}
+
+// appendLevels appends the levels of the subgroups of a gang, but not of single segments, which come and go.
+func appendLevels(levels []byte, s *api.SubGroup) []byte {
+	for _, level := range []*api.TopologyLevel{s.TopologyLevel, s.SegmentLevel} {
+		if levels = append(levels, '|'); level != nil {
+			levels = append(levels, level.Key()...)
+		}
+	}
+	if s.SegmentSize > 0 {
+		return levels
+	}
+	for _, c := range s.Children {
+		levels = appendLevels(levels, c)
+	}
+	return levels
 }
 
 // largestFirst returns tasks by the greatest share of the usable total that they request in any one dimension, the largest

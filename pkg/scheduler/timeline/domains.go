@@ -31,12 +31,17 @@ type Domain struct {
 type Kind struct {
 	signature *api.Signature
 	job       *api.JobInfo
+	part      *api.SubGroup
 }
 
 // KindOf returns the kind of a task.
 func KindOf(t *api.TaskInfo) Kind {
 	k := Kind{signature: t.Signature}
-	if t.Job != nil && t.Job.TopologyLevel != nil {
+	switch {
+	case t.Job == nil:
+	case t.Job.SubGroups.HasConstraint():
+		k.job, k.part = t.Job, ofPart(t)
+	case t.Job.TopologyLevel != nil:
 		k.job = t.Job
 	}
 	return k
@@ -105,22 +110,19 @@ func (p inDomains) tryWithin(s *Start, at int64) bool {
 	})
 }
 
-// inOrder sorts domains as package place does: by the nodes lost, by how many tasks like the first one fit at a time, and by
-// their paths.
+// inOrder sorts domains in the order of compareOptions.
 func (p inDomains) inOrder(g Gang, domains []*Domain, at int64) []*Domain {
 	if len(domains) < 2 {
 		return domains
 	}
-	free := make(map[*Domain]int64, len(domains))
-	for _, d := range domains {
-		for _, i := range p.nodesIn(g.Tasks[0], d) {
-			p.sum = p.available(i).at(at, p.sum)
-			free[d] += g.Tasks[0].Request.TimesIn(p.sum)
-		}
+	options := make([]option, len(domains))
+	for i, d := range domains {
+		options[i] = option{domain: d, free: p.freeIn(g.Tasks[0], d, at)}
 	}
-	slices.SortFunc(domains, func(a, b *Domain) int {
-		return cmp.Or(cmp.Compare(a.Lost, b.Lost), cmp.Compare(free[a], free[b]), cmp.Compare(a.Path, b.Path))
-	})
+	slices.SortFunc(options, compareOptions)
+	for i, o := range options {
+		domains[i] = o.domain
+	}
 	return domains
 }
 
@@ -139,7 +141,7 @@ func (p inDomains) chooseAnywhere(s *Start) bool {
 // chooseAround chooses the nodes of a start again, so that those that come later keep their nodes. It is tried only if some of
 // these must be in one domain: else the later ones fit on some nodes if they fit on any. If it fails, nothing is taken.
 func (p inDomains) chooseAround(s *Start, later []*Start) bool {
-	if !slices.ContainsFunc(later, func(other *Start) bool { return other.Domain != nil }) {
+	if !slices.ContainsFunc(later, func(other *Start) bool { return !other.anywhere() }) {
 		return false
 	}
 	p.release(s)
@@ -160,14 +162,13 @@ func (p inDomains) keptFree(c *availability, t *api.TaskInfo, s *Start, most int
 	return most
 }
 
-// findDomain sets the domain that has all placements of a start. It reports false if there is none, and one is needed.
-func (p inDomains) findDomain(s *Start) bool {
+// findDomain sets the domain that has all placements of a start. It reports false if there is none, and one is needed, or if
+// there is none for one of its parts.
+func (s *Start) findDomain() bool {
 	if s.Domains == nil {
-		return true
+		return areKept(s.Parts, s.Placements, nil)
 	}
-	i := slices.IndexFunc(s.Domains, func(d *Domain) bool {
-		return !slices.ContainsFunc(s.Placements, func(placed api.Decision) bool { return !d.Nodes.Has(placed.Node.Index) })
-	})
+	i := slices.IndexFunc(s.Domains, func(d *Domain) bool { return d.hasAll(s.Placements) && areKept(s.Parts, s.Placements, d) })
 	if i < 0 {
 		return false
 	}

@@ -47,7 +47,7 @@ func (p *Plan) couldKeep(s *Start) bool {
 			return false
 		}
 	}
-	return inDomains{p}.findDomain(s)
+	return s.findDomain()
 }
 
 // Improve moves starts to earlier times, in this order, if they fit there and delay nothing. They can do so only if more is free
@@ -55,9 +55,7 @@ func (p *Plan) couldKeep(s *Start) bool {
 // reports whether this is so, also for gangs that are not in the plan.
 func (p *Plan) Improve(starts []*Start, more bool) bool {
 	for _, s := range starts {
-		for _, tasks := range bySignature(s.Tasks) {
-			more = p.HasGrown(tasks[0]) || more
-		}
+		eachKind(s.whole(), func(t *api.TaskInfo) { more = p.HasGrown(t) || more })
 	}
 	if more = more || p.Readings.grown; !more {
 		return false
@@ -91,8 +89,11 @@ func (p *Plan) improve(s *Start) {
 
 // couldFitBefore reports whether the earliest time is before a limit, which takes less time than to find it.
 func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
-	if g.Domains != nil {
+	switch {
+	case g.Domains != nil:
 		return slices.ContainsFunc(g.Domains, func(d *Domain) bool { return p.earliest(g, d) < limit })
+	case g.Parts != nil:
+		return p.earliest(g, nil) < limit
 	}
 	for _, tasks := range bySignature(g.Tasks) {
 		missing := len(tasks)

@@ -31,6 +31,8 @@ type Gang struct {
 	Run int64
 	// Domains are those of which all tasks must be in one; nil if the gang may be anywhere.
 	Domains []*Domain
+	// Parts have all of the tasks, in this order, if some of them must be in a domain of their own; else nil.
+	Parts []*Part
 }
 
 // Start is a gang with its time and its nodes.
@@ -181,9 +183,11 @@ func (p *Plan) available(index int) *availability {
 
 // earliest returns the earliest time at which each signature of the gang fits in a domain, or with nil anywhere, if there were
 // no other starts and no other tasks in it: a lower bound. NoEnd if it never does.
-func (p *Plan) earliest(g Gang, d *Domain) int64 {
+func (p *Plan) earliest(g Gang, d *Domain) int64 { return inDomains{p}.earliestOf(g.whole(), d) }
+
+func (p *Plan) earliestTogether(tasks []*api.TaskInfo, d *Domain) int64 {
 	begin := p.Now
-	for _, tasks := range bySignature(g.Tasks) {
+	for _, tasks := range bySignature(tasks) {
 		k := newFirst(len(tasks), cmp.Compare[int64])
 		for _, i := range (inDomains{p}).nodesIn(tasks[0], d) {
 			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
@@ -201,8 +205,16 @@ func (p *Plan) earliest(g Gang, d *Domain) int64 {
 
 // later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
 func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
+	next := int64(NoEnd)
+	for _, one := range missing {
+		next = min(next, p.laterWith(s, at, one))
+	}
+	return next
+}
+
+func (p *Plan) laterWith(s *Start, at int64, missing lack) int64 {
 	k := newFirst(missing.count, cmp.Compare[int64])
-	for _, i := range (inDomains{p}).nodesIn(missing.task, s.Domain) {
+	for _, i := range (inDomains{p}).nodesIn(missing.task, missing.domain) {
 		for _, free := range p.available(i).fitTimes(missing.task, len(s.Tasks)+missing.count) {
 			if free > at {
 				k.add(free)
@@ -226,10 +238,14 @@ func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
 // how far Plan.later looks ahead: many small tasks can fit where a large one ends.
 const fitsPerTask = 1 << 10
 
-// shortage is how many more tasks like this one have to fit.
-type shortage struct {
-	task  *api.TaskInfo
-	count int
+// shortage is what a start lacks at a time: one of these would have to be there at least.
+type shortage []lack
+
+// lack is how many more tasks like this one have to fit in a domain; nil stands for all nodes.
+type lack struct {
+	task   *api.TaskInfo
+	count  int
+	domain *Domain
 }
 
 // tryAt adds a start at a time. If those that come later do not all fit on their nodes then, it chooses their nodes again. If
@@ -243,10 +259,10 @@ func (p *Plan) tryAt(s *Start, at int64) (shortage, bool) {
 	}
 	if slices.ContainsFunc(later, func(other *Start) bool { return !p.fits(other) }) && !p.chooseAgain(later) && !(inDomains{p}).chooseAround(s, later) {
 		p.release(s)
-		return shortage{s.Tasks[0], 1}, false
+		return shortage{{s.Tasks[0], 1, s.Domain}}, false
 	}
 	p.starts = slices.Insert(p.starts, i, s)
-	return shortage{}, true
+	return nil, true
 }
 
 // chooseAgain chooses the nodes of starts again, for the same times. It reports false if one does not fit; all have the nodes of
@@ -277,28 +293,35 @@ func (p *Plan) chooseAgain(starts []*Start) bool {
 // choose chooses the nodes of a start for its time. If it fails, nothing is taken.
 func (p *Plan) choose(s *Start) (shortage, bool) {
 	s.Placements = make([]api.Decision, 0, len(s.Tasks))
-	done := 0 // tasks whose placements are taken
-	for _, tasks := range bySignature(s.Tasks) {
-		fits := p.fitsAt(s, tasks)
+	missing, ok := inDomains{p}.chooseIn(s, s.whole(), s.Domain)
+	if !ok {
+		p.release(s)
+	}
+	return missing, ok
+}
+
+// chooseTogether chooses the nodes of tasks of a start in a domain; nil stands for all nodes. If it fails, what it has taken
+// stays.
+func (p *Plan) chooseTogether(s *Start, tasks []*api.TaskInfo, d *Domain) (shortage, bool) {
+	for _, tasks := range bySignature(tasks) {
+		fits := p.fitsAt(s, tasks, d)
 		if len(fits) < len(tasks) {
-			s.Placements = s.Placements[:done]
-			p.release(s)
-			return shortage{tasks[0], len(tasks) - len(fits)}, false
+			return shortage{{tasks[0], len(tasks) - len(fits), d}}, false
 		}
+		done := len(s.Placements)
 		for i, t := range tasks {
 			s.Placements = append(s.Placements, api.Decision{Kind: api.Pipeline, Task: t, Node: fits[i].node})
 		}
 		p.takeEach(s, s.Placements[done:])
-		done = len(s.Placements)
 	}
-	return shortage{}, true
+	return nil, true
 }
 
-// fitsAt returns where tasks of a start fit at its time that are of one signature, the best first, at most one for each task.
-// Of equal ones, those come first of the node where the fewest fit.
-func (p *Plan) fitsAt(s *Start, tasks []*api.TaskInfo) []fit {
+// fitsAt returns where tasks of a start fit at its time in a domain that are of one signature, the best first, at most one for
+// each task. Of equal ones, those come first of the node where the fewest fit.
+func (p *Plan) fitsAt(s *Start, tasks []*api.TaskInfo, d *Domain) []fit {
 	p.found.reset(len(tasks))
-	for _, i := range (inDomains{p}).nodesIn(tasks[0], s.Domain) {
+	for _, i := range (inDomains{p}).nodesIn(tasks[0], d) {
 		if p.Nodes[i].Outlasts(tasks[0], s.At) {
 			continue
 		}

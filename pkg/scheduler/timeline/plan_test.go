@@ -335,19 +335,11 @@ func TestStartsMoveToAnotherDomain(t *testing.T) {
 
 // firstIn is the twin: the first time at which enough nodes of one rack are free for as long as a gang runs.
 func (p *Plan) firstIn(g Gang, ends []int64, racks int) int64 {
-	free := func(node int, from, until int64) bool {
-		if ends[node] > from {
-			return false
-		}
-		return !slices.ContainsFunc(p.starts, func(s *Start) bool {
-			return s.At < until && from < s.end() && slices.ContainsFunc(s.Placements, func(d api.Decision) bool { return d.Node.Index == node })
-		})
-	}
 	for at := int64(0); at < 100; at++ {
 		for rack := range racks {
 			n := 0
 			for node := rack; node < len(ends); node += racks {
-				if free(node, at, at+g.Run) {
+				if p.isFree(node, ends[node], at, at+g.Run) {
 					n++
 				}
 			}
@@ -357,4 +349,14 @@ func (p *Plan) firstIn(g Gang, ends []int64, racks int) int64 {
 		}
 	}
 	return NoEnd
+}
+
+// isFree reports whether a node whose pod ends at a time is free in a period.
+func (p *Plan) isFree(node int, end, from, until int64) bool {
+	if end > from {
+		return false
+	}
+	return !slices.ContainsFunc(p.starts, func(s *Start) bool {
+		return s.At < until && from < s.end() && slices.ContainsFunc(s.Placements, func(d api.Decision) bool { return d.Node.Index == node })
+	})
 }

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
@@ -26,7 +28,8 @@ import (
 )
 
 // replayInDomains is replayOf with nodes in racks and blocks: paths are those of the nodes, as "b1/r1". Jobs require levels, by
-// index; those with an empty one may be anywhere.
+// index; those with an empty one may be anywhere. Segments of so many pods require a rack with "rack*2", and also that all are
+// in one block with "block rack*2".
 func (l *latestStarts) replayInDomains(in Input, reservations conf.Reservations, paths, levels []string) (*replay, error) {
 	for i, n := range in.Nodes {
 		n.Labels["block"], n.Labels["rack"], _ = strings.Cut(paths[i], "/")
@@ -46,35 +49,79 @@ func (l *latestStarts) replayInDomains(in Input, reservations conf.Reservations,
 			continue
 		}
 		r.agenda.add(r.jobs[i].Submit, submitted, func() { // it was submitted just before
-			g := r.jobs[i].group.DeepCopy()
-			g.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: level}
-			r.jobs[i].group = g
-			r.cluster.Events().SetPodGroup(g)
+			r.require(r.jobs[i], level)
 		})
 	}
 	return r, nil
 }
 
-// outsideOfDomains says which job is in several domains of the level that it requires; empty if none is.
-func outsideOfDomains(c *model.Cluster) string {
-	domains := map[*api.JobInfo]string{}
-	for _, t := range c.Tasks() {
-		if t.Node == nil || t.Job == nil || t.Job.TopologyLevel == nil {
+// require makes a job, and perhaps its segments, require levels.
+func (r *replay) require(j *job, levels string) {
+	g := j.group.DeepCopy()
+	for _, level := range strings.Fields(levels) {
+		level, segments, inSegments := strings.Cut(level, "*")
+		if !inSegments {
+			g.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: level}
 			continue
 		}
-		path, _ := t.Job.TopologyLevel.Path(t.Node.Node.Labels)
-		if before, known := domains[t.Job]; path == "" || known && before != path {
-			return fmt.Sprintf("pods of job %s are in %s %q and %q", t.Job.Key, t.Job.TopologyLevel.Name, before, path)
+		size, _ := strconv.Atoi(segments)
+		if j.Gang()%size != 0 {
+			size = j.Gang()
 		}
-		domains[t.Job] = path
+		g.Spec.SubGroups = []v1alpha1.SubGroup{{
+			Name: "all", SegmentSize: int32(size), MinSubGroup: ptr.To(int32(j.Gang() / size)),
+			Selector:                  &metav1.LabelSelector{},
+			SegmentTopologyConstraint: &v1alpha1.RequiredTopology{RequiredTopologyLevel: level},
+		}}
+	}
+	j.group = g
+	r.cluster.Events().SetPodGroup(g)
+	for i, p := range j.pods {
+		p.Pod = p.DeepCopy()
+		p.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(i)
+		r.set(p)
+	}
+}
+
+// outsideOfDomains says which job, or subgroup, is in several domains of the level that it requires; empty if none is.
+func outsideOfDomains(c *model.Cluster) string {
+	type part struct {
+		job *api.JobInfo
+		of  *api.SubGroup
+	}
+	domains := map[part]string{}
+	add := func(t *api.TaskInfo, level *api.TopologyLevel, of *api.SubGroup) string {
+		path, _ := level.Path(t.Node.Node.Labels)
+		if before, known := domains[part{t.Job, of}]; path == "" || known && before != path {
+			return fmt.Sprintf("pods of job %s are in %s %q and %q", t.Job.Key, level.Name, before, path)
+		}
+		domains[part{t.Job, of}] = path
+		return ""
+	}
+	for _, t := range c.Tasks() {
+		if t.Node == nil || t.Job == nil {
+			continue
+		}
+		complaint := ""
+		if t.Job.TopologyLevel != nil {
+			complaint = add(t, t.Job.TopologyLevel, nil)
+		}
+		for s := t.SubGroup(); s != nil; s = s.Parent {
+			if s.TopologyLevel != nil {
+				complaint = cmp.Or(complaint, add(t, s.TopologyLevel, s))
+			}
+		}
+		if complaint != "" {
+			return complaint
+		}
 	}
 	return ""
 }
 
-// TestStartsInDomainsAreKept is TestStartsAreKept on nodes in racks and blocks, which most jobs require.
+// TestStartsInDomainsAreKept is TestStartsAreKept on nodes in racks and blocks, which most jobs require, or their segments.
 func TestStartsInDomainsAreKept(t *testing.T) {
 	t.Parallel()
-	seen, named := 0, 0
+	seen, named, inSegments := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		tr := declaringTrace(t)
 		in, err := newInput(tr, "count=6,cpu=3")
@@ -86,7 +133,7 @@ func TestStartsInDomainsAreKept(t *testing.T) {
 			paths[i] = rapid.SampledFrom([]string{"b1/r1", "b1/r2", "b2/r1", "b2/r2", "b1/"}).Draw(t, "path")
 		}
 		for i := range levels {
-			levels[i] = rapid.SampledFrom([]string{"rack", "block", "rack", ""}).Draw(t, "level")
+			levels[i] = rapid.SampledFrom([]string{"rack", "block", "rack", "rack*2", "rack*3", "block rack*2", ""}).Draw(t, "level")
 		}
 		starts := &latestStarts{latest: map[string]time.Duration{}, fail: t.Fatalf}
 		r, err := starts.replayInDomains(in, randomReservations(t), paths, levels)
@@ -103,11 +150,14 @@ func TestStartsInDomainsAreKept(t *testing.T) {
 		for i, level := range levels {
 			if _, known := starts.latest[fmt.Sprintf("%s/job-%08d", namespace, i)]; known && level != "" {
 				named++
+				if strings.Contains(level, "*") {
+					inSegments++
+				}
 			}
 		}
 	})
-	if seen == 0 || named == 0 {
-		t.Errorf("%d starts were planned, those of %d jobs with a level", seen, named)
+	if seen == 0 || named == 0 || inSegments == 0 {
+		t.Errorf("%d starts were planned, those of %d jobs with a level, %d of them in segments", seen, named, inSegments)
 	}
 }
 
