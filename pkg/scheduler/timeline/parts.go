@@ -52,7 +52,8 @@ func eachKind(part *Part, visit func(*api.TaskInfo)) {
 	}
 }
 
-// alike reports whether parts are equal but for which tasks they have, which are of one signature.
+// alike reports whether parts are equal but for which tasks they have, which are of one signature. A part is alike itself if
+// its tasks are of one signature, and no domains are required inside it.
 func (p *Part) alike(o *Part) bool {
 	return len(p.Parts)+len(o.Parts) == 0 && len(p.Tasks) == len(o.Tasks) && len(p.Domains) == len(o.Domains) &&
 		(len(p.Domains) == 0 || &p.Domains[0] == &o.Domains[0]) && len(bySignature(p.Tasks)) == 1 && len(bySignature(o.Tasks)) == 1 &&
@@ -74,23 +75,55 @@ func (p inDomains) earliestOf(part *Part, d *Domain) int64 {
 		return p.earliestTogether(part.Tasks, d)
 	}
 	begin := p.Now
-	for i, inner := range part.Parts {
+	for parts := part.Parts; len(parts) > 0; {
+		inner, n := parts[0], 1
+		for n < len(parts) && parts[n].alike(inner) {
+			n++
+		}
+		parts = parts[n:]
 		switch {
-		case i > 0 && inner.alike(part.Parts[i-1]):
-			continue
 		case inner.Domains == nil:
 			begin = max(begin, p.earliestOf(inner, d))
-			continue
-		}
-		first := int64(NoEnd)
-		for _, option := range inner.Domains {
-			if first > begin && option.inside(d) {
-				first = min(first, p.earliestOf(inner, option))
+		case inner.alike(inner):
+			begin = max(begin, p.earliestAlike(inner, n, d))
+		default:
+			first := int64(NoEnd)
+			for _, option := range inner.Domains {
+				if first > begin && option.inside(d) {
+					first = min(first, p.earliestOf(inner, option))
+				}
 			}
+			begin = max(begin, first)
 		}
-		begin = max(begin, first)
 	}
 	return begin
+}
+
+// earliestAlike is earliestOf for so many parts that are alike. A domain holds one more of them whenever as many more tasks fit
+// there.
+//
+// For example, tasks fit in one rack from 1, 2, 5 and 5 on, and in another one from 3 and 4 on. Parts of two tasks fit from 2, 4
+// and 5 on, so three of them do from 5 on.
+func (p inDomains) earliestAlike(part *Part, n int, d *Domain) int64 {
+	size, first := len(part.Tasks), newFirst(n, cmp.Compare[int64])
+	var times []int64
+	for _, option := range part.Domains {
+		if !option.inside(d) {
+			continue
+		}
+		times = times[:0]
+		for _, i := range p.nodesIn(part.Tasks[0], option) {
+			times = append(times, p.available(i).fitTimes(part.Tasks[0], size*n)...)
+		}
+		slices.Sort(times)
+		for at := size; at <= min(len(times), size*n); at += size {
+			first.add(times[at-1])
+		}
+	}
+	if at, ok := first.last(); ok {
+		return max(at, p.Now)
+	}
+	return NoEnd
 }
 
 // option is a domain that a part could be in.

@@ -53,12 +53,18 @@ func plannedStarts(nodes, jobs int) []benchmark {
 		one("rack", "the same, and the gang is one of 32 that requires one rack of 16 nodes", 3, func() *fixture {
 			return plannedFixture(newRacks(nodes), 0, rackLevel)
 		}),
-		one("backfill", "the same, and jobs of 20 classes fit only on what is reserved, and would delay the gang", 10, func() *fixture {
+		one("segments", "one gang of 512 that requires one block, and of which each segment of 32 requires one rack", 10, func() *fixture {
+			return plannedFixture(newRacks(nodes), 0, segmentLevel)
+		}),
+		one("backfill", "the start of the gang of 512 is planned, and jobs of 20 classes fit only on what is reserved, and would delay the gang", 10, func() *fixture {
 			return plannedFixture(newFixture(nodes), jobs, "")
 		}),
 		d1,
 	}
 }
+
+// segmentLevel stands for one block, and one rack for each segment.
+const segmentLevel = "segments"
 
 // plannedFixture fills the nodes of a fixture, and adds the gang, which may require a topology level, and so many jobs.
 func plannedFixture(w *fixture, jobs int, level string) *fixture {
@@ -90,7 +96,15 @@ func plannedFixture(w *fixture, jobs int, level string) *fixture {
 	if level == rackLevel {
 		size = min(2*rackNodes, nodes)
 	}
-	limited(job{name: "gang", queue: queueName(0), class: low, min: size, size: size, asks: amounts(cpus, 64, 0), alter: where}, time.Hour)
+	gang := job{name: "gang", queue: queueName(0), class: low, min: size, size: size, asks: amounts(cpus, 64, 0), alter: where}
+	if level == segmentLevel {
+		segment := min(2*rackNodes, size)
+		gang.min = 1
+		addInSegments(w, gang, int32(size/segment), int32(segment), blockLevel, rackLevel)
+		w.groups[len(w.groups)-1].Spec.MaximumExecutionTimeSeconds = ptr.To(int32(3600))
+		return w
+	}
+	limited(gang, time.Hour)
 	if level != "" {
 		w.groups[len(w.groups)-1].Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: level}
 	}
