@@ -40,16 +40,16 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestAcceptanceListIsComplete compares the numbers of the A and S cases in the list with those that tests cite.
+// TestAcceptanceListIsComplete compares the numbers of the A, S, TI and TO cases in the list with those that tests cite.
 func TestAcceptanceListIsComplete(t *testing.T) {
 	t.Parallel()
 	cited := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)\b[AS][1-9]\d?\b`).FindAllString(testSources(t), -1) {
+	for _, match := range regexp.MustCompile(`\b(?:A|S|TI|TO)[1-9]\d?\b`).FindAllString(testSources(t), -1) {
 		cited[match] = true
 	}
 	listed := map[string]bool{}
 	for _, line := range lines(t, filepath.Join(root, acceptance)) {
-		if match := regexp.MustCompile(`^- \*\*([AS]\d+)\.\*\*`).FindStringSubmatch(line); match != nil {
+		if match := regexp.MustCompile(`^- \*\*((?:A|S|TI|TO)\d+)\.\*\*`).FindStringSubmatch(line); match != nil {
 			if listed[match[1]] {
 				t.Errorf("%s lists %s twice", acceptance, match[1])
 			}

@@ -26,7 +26,7 @@ func TestTutorials(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			c := startCluster(t, []string{"name=cpu,cpu=8,memory=32Gi,count=4", "name=gpu,cpu=8,memory=32Gi,nvidia.com/gpu=4,count=2"})
+			c := startCluster(t, demoNodes(t, path))
 			sh := newShell(t, c)
 			output := ""
 			for _, b := range blocksOf(t, path) {
@@ -41,14 +41,26 @@ func TestTutorials(t *testing.T) {
 					output = sh.run(b)
 				case "text":
 					for line := range strings.Lines(b.text) {
-						if line = squeeze(line); !strings.Contains(squeeze(output), line) {
-							t.Errorf("%s: the commands above do not print\n%s\nbut\n%s", b.at, line, output)
+						if !shows(output, line) {
+							t.Errorf("%s: the commands above do not print\n%s\nbut\n%s", b.at, squeeze(line), output)
 						}
 					}
 				}
 			}
 		})
 	}
+}
+
+// demoNodes are the nodes of the demo as a tutorial starts it.
+func demoNodes(t *testing.T, tutorial string) []string {
+	t.Helper()
+	count := "4"
+	for _, line := range lines(t, tutorial) {
+		if given, ok := strings.CutPrefix(line, "make demo ARGS=--nodes="); ok {
+			count = given
+		}
+	}
+	return []string{"name=cpu,cpu=8,memory=32Gi,count=" + count, "name=gpu,cpu=8,memory=32Gi,nvidia.com/gpu=4,count=2"}
 }
 
 // troubled is what the commands of the guide are about.
@@ -139,14 +151,20 @@ func kubectl(t *testing.T) string {
 	if binary := os.Getenv("KUBECTL_BINARY"); binary != "" {
 		return binary
 	}
-	binary, err := cluster.Build(t.Context(), "k8s.io/kubernetes/cmd/kubectl", false)
+	return built(t, "k8s.io/kubernetes/cmd/kubectl")
+}
+
+// built returns the path of a command of this module or of one that it requires.
+func built(t *testing.T, importPath string) string {
+	t.Helper()
+	binary, err := cluster.Build(t.Context(), importPath, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return binary
 }
 
-// newShell returns a shell whose kubectl reaches the cluster.
+// newShell returns a shell whose kubectl reaches the cluster, and has the plugin.
 func newShell(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	dir := t.TempDir()
@@ -157,8 +175,10 @@ func newShell(t *testing.T, c *cluster.Cluster) *shell {
 	if err = os.Symlink(config, filepath.Join(dir, "config")); err != nil { // some begin in the source tree
 		t.Fatal(err)
 	}
+	plugin := built(t, "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch")
+	path := []string{filepath.Dir(kubectl(t)), filepath.Dir(plugin), os.Getenv("PATH")}
 	return &shell{t: t, dir: dir, env: append(os.Environ(),
-		"PATH="+filepath.Dir(kubectl(t))+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"PATH="+strings.Join(path, string(os.PathListSeparator)),
 		"KUBECONFIG="+c.Kubeconfig,
 		"KUBECACHEDIR="+filepath.Join(dir, ".cache"),
 	)}
@@ -180,6 +200,12 @@ func (s *shell) run(b block) string {
 }
 
 var duration = regexp.MustCompile(`\b(\d+[smhd])+\b`)
+
+// shows reports whether an output has a line of a document, which can end before that of the output, but not within a word: cpu-1
+// is not in cpu-10.
+func shows(output, line string) bool {
+	return regexp.MustCompile(regexp.QuoteMeta(squeeze(line)) + `(\W|$)`).MatchString(squeeze(output))
+}
 
 // squeeze makes texts comparable that differ in blanks, line ends and ages.
 func squeeze(text string) string {

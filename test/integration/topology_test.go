@@ -189,19 +189,7 @@ func TestTopologyPacking(t *testing.T) {
 	h.do(rackNodes("b1", "r1", 2), rackNodes("b1", "r2", 2), queue("default", 1))
 	_, err := h.batch.SchedulingV1alpha1().Topologies().Create(h.ctx, topology("default"), metav1.CreateOptions{})
 	h.must(err)
-	h.start("--scheduler-conf=" + h.file("policy.yaml", `
-actions: [allocate]
-tiers:
-- plugins: [{name: gang}, {name: predicates}, {name: proportion}]
-- plugins: [{name: nodeorder, arguments: {topologypacking.weight: 10}}]
-`))
-	h.eventually(func() error {
-		log, failed := os.ReadFile(h.scheduler.Log)
-		if failed == nil && !bytes.Contains(log, []byte(`"Watch started" logger="cache.topologies"`)) {
-			failed = errors.New("the scheduler does not watch topologies")
-		}
-		return failed
-	})
+	h.startPacking(10)
 	h.do(gang("first", 1, pods(1, "1cpu", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"example.com/rack": "r2"} })))
 	h.boundNow("first-0")
 	h.do(gang("second", 1, pods(1, "1cpu")))
@@ -211,4 +199,57 @@ tiers:
 	if !strings.HasPrefix(pod.Spec.NodeName, "b1-r2") {
 		t.Errorf("the second pod runs on %s, want a node of rack b1/r2", pod.Spec.NodeName)
 	}
+}
+
+// TestTopologyPackingAtFullSize is TO17: 200 small pods without constraint arrive in ten portions in 40 racks. At least one rack is
+// left whole, and a gang that needs one starts.
+func TestTopologyPackingAtFullSize(t *testing.T) {
+	const racks, portions = 40, 10
+	h := newHarness(t, noControllers)
+	blocksAndRacks(h)
+	for i := range racks {
+		rack := fmt.Sprintf("r%02d", i)
+		h.do(nodes("b-"+rack+"-", 4, "8cpu", func(n *corev1.Node) { n.Labels["example.com/block"], n.Labels[rackLabel] = "b", rack }))
+	}
+	h.do(queue("default", 1))
+	h.startPacking(1)
+	var small []string
+	for i := range portions {
+		job := fmt.Sprint("small", i)
+		h.do(plain(job, 20, "1cpu 8Gi"))
+		for pod := range 20 {
+			small = append(small, fmt.Sprint(job, "-", pod))
+		}
+		slices.Sort(small)
+		h.boundNow(small...) // later ones see where they run
+	}
+	list, err := h.client.CoreV1().Pods(namespace).List(h.ctx, metav1.ListOptions{})
+	h.must(err)
+	inUse := map[string]bool{}
+	for _, pod := range list.Items {
+		inUse[pod.Spec.NodeName[:len("b-r00")]] = true
+	}
+	if len(inUse) >= racks {
+		t.Fatalf("small pods run in all %d racks", racks)
+	}
+	h.do(gang("gang", 4, pods(4, "8cpu 64Gi"), within("rack")))
+	h.boundNow(append([]string{"gang-0", "gang-1", "gang-2", "gang-3"}, small...)...)
+}
+
+// startPacking starts the scheduler with a weight of topologypacking, and waits until it reads topologies.
+func (h *harness) startPacking(weight int) {
+	h.t.Helper()
+	h.start("--scheduler-conf=" + h.file("policy.yaml", fmt.Sprintf(`
+actions: [allocate]
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: proportion}]
+- plugins: [{name: nodeorder, arguments: {topologypacking.weight: %d}}]
+`, weight)))
+	h.eventually(func() error {
+		log, failed := os.ReadFile(h.scheduler.Log)
+		if failed == nil && !bytes.Contains(log, []byte(`"Watch started" logger="cache.topologies"`)) {
+			failed = errors.New("the scheduler does not watch topologies")
+		}
+		return failed
+	})
 }
