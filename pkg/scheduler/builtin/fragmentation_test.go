@@ -5,6 +5,7 @@ package builtin_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,33 @@ func TestPolicyForGPUs(t *testing.T) {
 			transcript := New(t, BuiltIn(t), tc.given, policyForGPUs(t)).Cycle()
 			if diff := cmp.Diff(tc.want, CountDecisions(transcript, true)); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, transcript)
+			}
+		})
+	}
+}
+
+// TestVictimsLeaveFewFragments has two nodes where one pod each would be evicted for a pod of 1 GPU: one of 4 GPUs, whose other
+// three would be of no use to most pods, or one of 1 GPU.
+func TestVictimsLeaveFewFragments(t *testing.T) {
+	text, err := os.ReadFile("../../../config/samples/policies/gpu.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := Given(Node("a", "64cpu 8gpu"), Node("b", "64cpu 8gpu"), Queue("q", 1), PriorityClass("high", 1),
+		Group("q/fours", 1, Running(1, "8cpu 4gpu", "a"), Class("high")),
+		Group("q/sevens", 1, Running(1, "8cpu 7gpu", "b"), Class("high")),
+		Group("q/one", 1, Running(1, "8cpu 1gpu", "b")),
+		Group("q/four", 1, Running(1, "8cpu 4gpu", "a")), // younger, which counts without the plugin
+		Group("q/new", 1, Pending(1, "8cpu 1gpu"), Class("high")))
+	for name, tc := range map[string]struct{ weight, want string }{
+		"with the plugin":    {"fragmentation.weight: 100", "evict q/one"},
+		"without the plugin": {"fragmentation.weight: 0", "evict q/four"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := strings.NewReplacer("allocate, backfill", "allocate, backfill, preempt", "fragmentation.weight: 100", tc.weight).Replace(string(text))
+			transcript := New(t, BuiltIn(t), given, WithConfig(policy)).Cycle()
+			if CountDecisions(transcript, false)[tc.want] != 1 {
+				t.Errorf("want %s:\n%s", tc.want, transcript)
 			}
 		})
 	}

@@ -163,6 +163,13 @@ func logNodes(ssn *Session) {
 			return score
 		}
 	})
+	wrap(ssn.evictionScore, func(plugin string, fn EvictionScoreFn) EvictionScoreFn {
+		return func(t *api.TaskInfo, n *api.NodeInfo, freed api.Resource) api.Score {
+			score := fn(t, n, freed)
+			ssn.Log.V(5).Info("Evictions scored", "pod", klog.KObj(t.Pod), "node", klog.KRef("", n.Name), "plugin", plugin, "score", int64(score))
+			return score
+		}
+	})
 }
 
 // fitText returns the refusal of a node as text; "Fits" if it is nil.

@@ -18,8 +18,7 @@ import (
 // refusing is a plugin that refuses at all points whose refusals are counted.
 var refusing = testPlugin{name: "no", open: func(ssn *Session) {
 	no := func(*api.Claim) bool { return false }
-	ssn.AddValidatePlanFn("no", no)
-	ssn.AddPreFilterPlanFn("no", no)
+	ssn.AddPlanFns("no", PlanFns{PreFilter: no, Validate: no})
 	ssn.AddEvictionAllowedFn("no", func(*api.JobInfo) bool { return false })
 	ssn.AddNonEvictableFn("no", func(*api.TaskInfo) bool { return true })
 	ssn.AddOverusedFn("no", func(*api.QueueInfo, *api.Claim) bool { return true })

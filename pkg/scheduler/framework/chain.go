@@ -52,6 +52,10 @@ type ReserveFn func(*api.TaskInfo, *api.NodeInfo) api.ExternalReservation
 // other labels. They must depend on no other node, unless the class affects or is affected by other pods.
 type ScoreFn func(*api.TaskInfo, *api.NodeInfo) api.Score
 
+// EvictionScoreFn returns how good it is that pods are evicted from a node, which frees an amount there, and the task starts
+// on it, weights included; more is better.
+type EvictionScoreFn func(t *api.TaskInfo, n *api.NodeInfo, freed api.Resource) api.Score
+
 // VictimFn votes on the eviction of a unit for a claim, given what the statement contains so far. Tier by tier, one
 // Reject keeps the unit from eviction, else one Permit admits it, else the next tier votes; without a Permit it is not
 // evicted. A vote records nothing: it is asked in a search of candidates, whether or not the unit is evicted, and answers

@@ -21,6 +21,7 @@ type points struct {
 	predicate             chain[PredicateFn]
 	reserving             chain[ReserveFn]
 	nodeOrder             chain[ScoreFn]
+	evictionScore         chain[EvictionScoreFn]
 	preemptable           chain[VictimFn]
 	reclaimable           chain[VictimFn]
 	nonEvictable          chain[TaskFn]
@@ -143,6 +144,18 @@ func (p *points) NodeScore(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 	var sum api.Score
 	for i := range p.nodeOrder {
 		sum += p.nodeOrder[i].fn(t, n)
+	}
+	return sum
+}
+
+// ScoresEvictions reports whether EvictionScore depends on anything.
+func (p *points) ScoresEvictions() bool { return len(p.evictionScore) > 0 }
+
+// EvictionScore sums the plugins' scores of a node from which pods are evicted for a task.
+func (p *points) EvictionScore(t *api.TaskInfo, n *api.NodeInfo, freed api.Resource) api.Score {
+	var sum api.Score
+	for i := range p.evictionScore {
+		sum += p.evictionScore[i].fn(t, n, freed)
 	}
 	return sum
 }

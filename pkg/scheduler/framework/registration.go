@@ -157,16 +157,30 @@ func (r *registration) AddEvictionAllowedFn(name string, fn TestFn) {
 	register(r, &r.evictionAllowed, always, name, fn, fn == nil)
 }
 
-// AddPreFilterPlanFn registers a quick necessary condition for plans of reclaim. It is called before reclaim searches
-// for victims, and the model contains nothing of the plan. If one function says no, there is no search.
-func (r *registration) AddPreFilterPlanFn(name string, fn PlanFn) {
-	register(r, &r.preFilterPlan, always, name, fn, fn == nil)
+// PlanFns are the functions of a plugin for plans with evictions. Each may be nil.
+type PlanFns struct {
+	// PreFilter is a quick necessary condition for plans of reclaim. It is called before reclaim searches for victims, and the
+	// model contains nothing of the plan. If one function says no, there is no search.
+	PreFilter PlanFn
+	// Score decides between nodes for a task where the victims have the same highest priority, and are as many gangs and pods.
+	// The scores of all plugins are added, and the highest sum is best. It shares the switch of AddNodeOrderFn.
+	Score EvictionScoreFn
+	// Validate is a check of plans of preempt. It is called when the model contains all of the plan. If one function says no,
+	// the plan is undone.
+	Validate PlanFn
 }
 
-// AddValidatePlanFn registers a check of plans of preempt. It is called when the model contains all of the plan. If one
-// function says no, the plan is undone.
-func (r *registration) AddValidatePlanFn(name string, fn PlanFn) {
-	register(r, &r.validatePlan, always, name, fn, fn == nil)
+// AddPlanFns registers functions for plans with evictions.
+func (r *registration) AddPlanFns(name string, fns PlanFns) {
+	if fns.PreFilter != nil {
+		register(r, &r.preFilterPlan, always, name, fns.PreFilter, false)
+	}
+	if fns.Score != nil {
+		register(r, &r.evictionScore, conf.NodeOrder, name, fns.Score, false)
+	}
+	if fns.Validate != nil {
+		register(r, &r.validatePlan, always, name, fns.Validate, false)
+	}
 }
 
 // ReservationFns are the functions of a plugin that reserves resources for jobs.

@@ -46,7 +46,7 @@ func (c *candidates) rebuild(a *attempt, t *api.TaskInfo) {
 		a.ssn.Nodes().Feasible(t.Signature).Each(func(i int) {
 			if a.inDomain(all[i]) && !c.excluded[all[i]] {
 				if units, ok := a.selectVictims(t, all[i], c.key.victimQueue); ok {
-					add(all[i], costOf(a.claim, units))
+					add(all[i], a.costOn(t, all[i], units))
 				}
 			}
 		})
@@ -91,11 +91,29 @@ func (c *candidates) catchUp(a *attempt, t *api.TaskInfo) {
 // update computes the candidate of a node.
 func (c *candidates) update(a *attempt, t *api.TaskInfo, node *api.NodeInfo) []api.Unit {
 	if units, ok := a.selectVictims(t, node, c.key.victimQueue); ok && !c.excluded[node] {
-		c.nodes.Set(node, costOf(a.claim, units))
+		c.nodes.Set(node, a.costOn(t, node, units))
 		return units
 	}
 	c.nodes.Remove(node)
 	return nil
+}
+
+// costOn returns the cost of a victim set for t on a node.
+func (a *attempt) costOn(t *api.TaskInfo, node *api.NodeInfo, units []api.Unit) cost {
+	c := costOf(a.claim, units)
+	if !a.ssn.ScoresEvictions() {
+		return c
+	}
+	var freed api.Resource
+	for _, u := range units {
+		for _, v := range u.Tasks {
+			if v.Node == node {
+				freed.Add(v.Request)
+			}
+		}
+	}
+	c.loss = -int64(a.ssn.EvictionScore(t, node, freed))
+	return c
 }
 
 // exclude removes a node for the rest of the attempt.

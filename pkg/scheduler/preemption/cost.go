@@ -13,6 +13,7 @@ import (
 type cost struct {
 	priority    int32 // the highest victim priority
 	gangs, pods int32 // gangs broken, pods evicted
+	loss        int64 // the negated score of the node by plugins
 	runtime     int64 // the creation times of the pods in seconds since 1970, added up and negated: young pods cost less
 	lost        int32 // pods without a controller, which would create them again
 }
@@ -20,7 +21,7 @@ type cost struct {
 func (c cost) compare(o cost) int {
 	return cmp.Or(
 		cmp.Compare(c.priority, o.priority), cmp.Compare(c.gangs, o.gangs), cmp.Compare(c.pods, o.pods),
-		cmp.Compare(c.runtime, o.runtime), cmp.Compare(c.lost, o.lost))
+		cmp.Compare(c.loss, o.loss), cmp.Compare(c.runtime, o.runtime), cmp.Compare(c.lost, o.lost))
 }
 
 // costOf returns the cost of a victim set for a claim.

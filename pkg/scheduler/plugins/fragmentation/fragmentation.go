@@ -50,6 +50,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	}
 	scores := &scores{workload: p.workload, weight: api.Score(p.arguments.Weight)}
 	ssn.AddNodeOrderFn(Name, scores.score)
+	ssn.AddPlanFns(Name, framework.PlanFns{Score: scores.scoreEvictions})
 	ssn.AddOpenedFn(Name, func() { p.workload.update(ssn.Nodes()) })
 }
 

@@ -58,8 +58,7 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 		ssn.AddCommittedFn(Name, s.recordReclaim)
 		ssn.AddCommittedFn(Name, s.recordWaiting)
 	}
-	ssn.AddValidatePlanFn(Name, s.validatePlan)
-	ssn.AddPreFilterPlanFn(Name, s.preFilterPlan)
+	ssn.AddPlanFns(Name, framework.PlanFns{PreFilter: s.preFilterPlan, Validate: s.validatePlan})
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) {
