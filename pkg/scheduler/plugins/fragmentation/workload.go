@@ -4,11 +4,8 @@
 package fragmentation
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/fragmentation"
@@ -113,7 +110,7 @@ func (w *workload) group() {
 		}
 		key, known := w.keyed[s]
 		if !known {
-			key = keyOf(s)
+			key = fragmentation.TypeKey(s)
 		}
 		keyed[s] = key
 		if groups[key] == nil {
@@ -125,23 +122,4 @@ func (w *workload) group() {
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		w.groups = append(w.groups, *groups[key])
 	}
-}
-
-// keyOf returns a key that is equal for signatures that request the same and pass the same filters of nodes. Namespaces, images
-// and claims do not matter.
-func keyOf(s *api.Signature) string {
-	spec := s.Exemplar
-	filters := struct {
-		Selector    map[string]string
-		Affinity    *v1.NodeSelector
-		Tolerations []v1.Toleration
-	}{Selector: spec.NodeSelector, Tolerations: spec.Tolerations}
-	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
-		filters.Affinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	text, err := json.Marshal(filters)
-	if err != nil { // API types always marshal
-		text = []byte(s.Key())
-	}
-	return string(append(s.Request.AppendKey(nil), text...))
 }
