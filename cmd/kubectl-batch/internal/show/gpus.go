@@ -43,9 +43,6 @@ type PodFit struct {
 	Pods int64 `json:"pods"`
 }
 
-// podSizes are the numbers of GPUs of these pods.
-func podSizes() []int64 { return []int64{1, 2, 4, 8} }
-
 // ModelLabels are the usual node labels for the model of GPUs, of NVIDIA, AMD and Intel, and of clouds.
 func ModelLabels() []string {
 	return []string{
@@ -155,7 +152,7 @@ func (c *gpuCounter) claimOf(p *corev1.Pod, claim *corev1.PodResourceClaim) *api
 
 func (c *gpuCounter) usage(model string, nodes []*gpuNode) GPUUsage {
 	u := GPUUsage{Model: model, Nodes: len(nodes)}
-	for _, size := range podSizes() {
+	for _, size := range fragmentation.PodSizes() {
 		u.Fit = append(u.Fit, PodFit{GPUs: size})
 	}
 	for _, n := range nodes {

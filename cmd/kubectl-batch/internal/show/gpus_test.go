@@ -128,7 +128,10 @@ func TestGPUs(t *testing.T) {
 		},
 		"devices of DRA drivers, which extended resources and claims use": {
 			nodes: []corev1.Node{gpuNodeOf("dra", "H100", 0, 96), gpuNodeOf("plugin", "H100", 8, 96)},
-			pods:  []corev1.Pod{gpuPod("dra", 2, 8), gpuPod("dra", 0, 8, claiming("own")), gpuPod("", 0, 8, claiming("shared")), gpuPod("dra", 0, 8, claiming("shared"))},
+			pods: []corev1.Pod{
+				gpuPod("dra", 2, 8), gpuPod("dra", 0, 8, claiming("own")),
+				gpuPod("", 0, 8, claiming("shared")), gpuPod("dra", 0, 8, claiming("shared")), gpuPod("dra", 0, 8, claiming("shared")),
+			},
 			devices: devicecounts.Counts{
 				Nodes:  map[string]corev1.ResourceList{"dra": amounts(8, 0), "plugin": amounts(4, 0)},
 				Claims: map[string]*api.DeviceClaim{"team/own": {Required: amounts(1, 0)}, "team/shared": {Required: amounts(1, 0)}},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/fragmentation"
 )
 
 // TopGPUs returns a row for each model. If the models are too long for one line, each has a heading above its row instead.
@@ -16,7 +17,7 @@ func TopGPUs(list *GPUUsageList) []string {
 		Titles: []string{"MODEL", "NODES", "GPUS", "FREE"},
 		Right:  []bool{false, true, true, true},
 	}
-	for _, size := range podSizes() {
+	for _, size := range fragmentation.PodSizes() {
 		t.Titles, t.Right = append(t.Titles, fmt.Sprint("FIT", size)), append(t.Right, true)
 	}
 	t.Titles, t.Right = append(t.Titles, "STRANDED", "FRAG"), append(t.Right, true, true)

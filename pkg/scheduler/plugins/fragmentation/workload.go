@@ -23,11 +23,15 @@ type workload struct {
 	keyed   map[*api.Signature]string // nil before the groups were made
 	members uint64                    // generation of the members that they were made of
 
-	types []fragmentation.Type
-	keys  []string           // of the groups of the types; empty for fixed ones
-	set   *fragmentation.Set // nil: there is no type
-	specs uint64             // generation of the node objects that nodes have seen
-	nodes []nodeState        // by index
+	types   []fragmentation.Type
+	keys    []string           // of the groups of the types; empty for fixed ones
+	set     *fragmentation.Set // nil: there is no type
+	version uint64             // of the types
+	specs   uint64             // generation of the node objects that nodes have seen
+	nodes   []nodeState        // by index
+
+	devices [1]fragmentation.Devices // of the current node
+	meter   meter
 }
 
 // nodeState is what is known of one node.
@@ -65,6 +69,7 @@ func (w *workload) update(index *nodeindex.Index) {
 	}
 	if w.types, w.keys, w.specs = types, keys, specs; !same {
 		w.set = nil
+		w.version++
 		if len(types) > 0 {
 			w.set = fragmentation.NewSet(w.device, types)
 		}
@@ -79,6 +84,29 @@ func (w *workload) update(index *nodeindex.Index) {
 	for i := range types {
 		index.Feasible(w.groups[types[i].Key].signatures[0]).Each(func(n int) { w.nodes[n].admits |= 1 << i })
 	}
+}
+
+// maxDevices is how many devices of a node are counted, so that products stay in 64 bits.
+const maxDevices = 1 << 16
+
+// idle returns how many devices of a node are idle when some have been taken.
+func (w *workload) idle(n *api.NodeInfo, taken int64) int64 {
+	return min(max(n.Idle.At(w.device)-taken, 0), maxDevices)
+}
+
+// lost returns F of a node. It does not allocate.
+func (w *workload) lost(n *api.NodeInfo) int64 {
+	known := &w.nodes[n.Index]
+	if known.generation != n.Generation {
+		known.lost, known.generation = w.lostWithout(n, nil), n.Generation
+	}
+	return known.lost
+}
+
+// lostWithout returns F of a node if a request is taken of what is idle.
+func (w *workload) lostWithout(n *api.NodeInfo, taken api.Resource) int64 {
+	w.devices[0] = fragmentation.Devices{Free: fragmentation.Whole, Count: w.idle(n, taken.At(w.device))}
+	return w.set.Lost(&fragmentation.Node{Idle: n.Idle, Taken: taken, Devices: w.devices[:], Admits: w.nodes[n.Index].admits})
 }
 
 // ofMembers returns the types of the members of queues, and their keys.
