@@ -28,9 +28,9 @@ func newTopGPUsCommand(c cluster) *cobra.Command {
 		Aliases: []string{"gpu"},
 		Short:   "Show free GPUs, and how many pods still fit, by model",
 		Long: `gpus shows a row for each model of GPUs: its nodes, all GPUs, and the free ones.
-FIT1 to FIT8 are how many pods of 1, 2, 4 or 8 GPUs there is room for, each on
-one node; their cpu and memory are not considered. Nodes that are cordoned or
-not ready have nothing free. What the scheduler reserves for a gang that waits
+FIT1 to FIT8 are how many pods of 1, 2, 4 or 8 GPUs fit, each on one node, by
+GPUs alone: their cpu and memory do not count. Nodes that are cordoned or not
+ready have nothing free. What the scheduler reserves for a gang that waits
 counts as free.
 
 STRANDED are free GPUs on nodes that none of the usual pods fits: too few GPUs,

@@ -48,7 +48,7 @@ func withGPUs(t *testing.T, more ...runtime.Object) *pretended {
 	for _, object := range append([]runtime.Object{
 		node("a", a100, amounts("nvidia.com/gpu", 8, 96)), node("b", h100, amounts("nvidia.com/gpu", 8, 192)),
 		node("c", h100, amounts("nvidia.com/gpu", 0, 192)), node("d", nil, amounts("amd.com/gpu", 4, 64)),
-		pod("one", "a", 1, 90), pod("two", "b", 2, 8), pod("three", "c", 3, 24), pod("four", "", 4, 32),
+		pod("one", "a", 1, 90), pod("two", "b", 2, 8), pod("three", "c", 3, 24), pod("four", "", 4, 32), pod("five", "", 8, 64),
 	}, more...) {
 		if err := p.core.Tracker().Add(object); err != nil {
 			t.Fatal(err)

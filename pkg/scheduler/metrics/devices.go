@@ -22,7 +22,7 @@ type Devices struct {
 	Fragmented int64
 }
 
-// FittingPods is for how many pods that request Size devices there is room.
+// FittingPods is how many pods that request Size devices fit.
 type FittingPods struct{ Size, Pods int64 }
 
 // deviceDescs describe the metrics of devices.
@@ -33,7 +33,7 @@ func newDeviceDescs(create *maker) deviceDescs {
 	return deviceDescs{
 		total: create.desc("devices", "Devices of all nodes, such as GPUs."+only, deviceLabel()),
 		free:  create.desc("devices_free", "Devices that no pod holds, on nodes that take pods."+only, deviceLabel()),
-		fitting: create.desc("devices_fitting_pods", "Pods that request so many devices each, for which there is room on single nodes; other resources are not considered."+only,
+		fitting: create.desc("devices_fitting_pods", "How many pods that request so many devices each would fit, each on one node; other resources are not considered."+only,
 			deviceLabel(), sizeLabel()),
 		stranded: create.desc("devices_stranded", "Free devices on nodes that no type of pods fits, because too little is left there of devices or other resources; no series without types."+only,
 			deviceLabel()),

@@ -37,7 +37,7 @@ type GPUUsage struct {
 	Fragmentation *resource.Quantity `json:"fragmentation,omitempty"`
 }
 
-// PodFit is how many pods there is room for that request so many GPUs and nothing else.
+// PodFit is how many pods fit that request so many GPUs, and nothing else.
 type PodFit struct {
 	GPUs int64 `json:"gpus"`
 	Pods int64 `json:"pods"`

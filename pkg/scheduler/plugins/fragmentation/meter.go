@@ -39,7 +39,7 @@ func (w *workload) measure(name v1.ResourceName) *metrics.Devices {
 		}
 		m.version = w.version
 	}
-	d := &metrics.Devices{Resource: string(name), Total: m.sum.total, Free: m.sum.free}
+	d := &metrics.Devices{Resource: string(name), Total: m.sum.total, Free: m.sum.free, Fitting: make([]metrics.FittingPods, 0, len(m.fitting))}
 	for i, size := range fragmentation.PodSizes() {
 		d.Fitting = append(d.Fitting, metrics.FittingPods{Size: size, Pods: m.fitting[i]})
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
@@ -108,14 +109,30 @@ func TestMeterFollowsTheModel(t *testing.T) {
 	})
 }
 
-// TestDevicesOfDrivers has GPUs of a DRA driver, which the node does not list.
+// TestDevicesOfDrivers has GPUs of a DRA driver, which the node does not list. They count as those of a device plugin do.
 func TestDevicesOfDrivers(t *testing.T) {
-	cluster := newCluster([]*v1.Node{node("a", 0, 96)}, []*v1.Pod{pod("one", "a", 1, 8)})
-	cluster.Events().SetDevices("a", v1.ResourceList{"nvidia.com/gpu": amounts(8, 0)["nvidia.com/gpu"]})
-	cluster.Events().Recompute()
-	got := measureIn(newProfile(t, nil), cluster)[0]
-	if got.Total != 8 || got.Free != 7 {
-		t.Errorf("%d of %d devices are free, want 7 of 8", got.Free, got.Total)
+	pods := []*v1.Pod{pod("here", "a", 1, 8), pod("one", "", 1, 8), pod("eight", "", 8, 64)}
+	plugin, driver := newCluster([]*v1.Node{node("a", 8, 96)}, pods), newCluster([]*v1.Node{node("a", 0, 96)}, pods)
+	driver.Events().SetDevices("a", v1.ResourceList{"nvidia.com/gpu": amounts(8, 0)["nvidia.com/gpu"]})
+	driver.Events().Recompute()
+	want, got := measureIn(newProfile(t, nil), plugin), measureIn(newProfile(t, nil), driver)
+	if diff := cmp.Diff(want, got); diff != "" || got[0].Free != 7 {
+		t.Errorf("measured (-device plugin +driver):\n%s", diff)
+	}
+	scores := scoresOf(t, newProfile(t, nil), driver, "one")
+	if diff := cmp.Diff(scoresOf(t, newProfile(t, nil), plugin, "one"), scores); diff != "" || scores["a"] == 10*api.OneScore/2 {
+		t.Errorf("scores %v (-device plugin +driver):\n%s", scores, diff)
+	}
+}
+
+func TestMeasuringAllocatesLittle(t *testing.T) {
+	nodes, pods := fiveNodes()
+	cluster, profile := newCluster(nodes, pods), newProfile(t, nil)
+	ssn := profile.Open(cluster, nil, logr.Discard())
+	ssn.Close()
+	const most = 4 // what is returned, whatever the number of nodes
+	if got := testing.AllocsPerRun(100, func() { framework.MeasureDevices(ssn) }); got > most {
+		t.Errorf("%v allocations, want at most %d", got, most)
 	}
 }
 
