@@ -48,8 +48,8 @@ var importRules = []importRule{
 	},
 	{
 		from:    []string{"cmd/kubectl-batch/..."},
-		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/groupapi", "pkg/scheduler/simulate/trace"},
-		because: "the plugin is a client: of the scheduler it knows the API, the rule that says which pods are members, how PodGroups of other APIs are read, and the format of traces",
+		only:    []string{"cmd/kubectl-batch/...", "internal/jobfailure", "internal/text", "internal/version", "pkg/apis/...", "pkg/client/...", "pkg/scheduler/api", "pkg/scheduler/devicecounts", "pkg/scheduler/fragmentation", "pkg/scheduler/groupapi", "pkg/scheduler/simulate/trace"},
+		because: "the plugin is a client: of the scheduler it knows the API, the rule that says which pods are members, how PodGroups of other APIs are read, how devices are counted and what fragmentation is, and the format of traces",
 	},
 	{
 		from: []string{"pkg/apis/..."}, never: []string{"pkg/scheduler/...", "pkg/client/..."},
@@ -135,6 +135,10 @@ var importRules = []importRule{
 	{
 		from: []string{"pkg/scheduler/timeline"}, only: []string{"pkg/scheduler/api/...", "pkg/scheduler/internal/heap"},
 		because: "when a gang could start depends on nodes and the ends of tasks alone",
+	},
+	{
+		from: []string{"pkg/scheduler/devicecounts"}, only: []string{"pkg/scheduler/api", "pkg/scheduler/internal/devices"},
+		because: "it counts devices as the cache does, in lists of objects",
 	},
 	{
 		from: []string{"pkg/scheduler/subgroups"}, only: []string{"pkg/scheduler/api/..."},

@@ -16,7 +16,7 @@ func measure(ssn *framework.Session) *metrics.Model {
 	pending := pendingJobs(ssn)
 	m := &metrics.Model{
 		Nodes: cluster.CountNodes(), Pods: len(cluster.Tasks()), Jobs: len(cluster.Jobs()),
-		Resources: sharedResources(cluster.Dims()),
+		Resources: sharedResources(cluster.Dims()), Devices: framework.MeasureDevices(ssn),
 	}
 	for _, q := range cluster.SortedQueues() {
 		m.Queues = append(m.Queues, metrics.Queue{

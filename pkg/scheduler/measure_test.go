@@ -62,6 +62,37 @@ func TestMetricsOfTheModel(t *testing.T) {
 	}, node("n"), pod("small"), big)
 }
 
+// TestMetricsOfDevices has a node with GPUs, with and without the plugin that measures them.
+func TestMetricsOfDevices(t *testing.T) {
+	for plugin, want := range map[string][]string{
+		"nodeorder": nil,
+		"fragmentation": {
+			`devices{resource="nvidia.com/gpu"} 8`,
+			`devices_fitting_pods{resource="nvidia.com/gpu",size="1"} 7`,
+			`devices_fitting_pods{resource="nvidia.com/gpu",size="2"} 3`,
+			`devices_fitting_pods{resource="nvidia.com/gpu",size="4"} 1`,
+			`devices_fitting_pods{resource="nvidia.com/gpu",size="8"} 0`,
+			`devices_fragmented{resource="nvidia.com/gpu"} 0`,
+			`devices_free{resource="nvidia.com/gpu"} 7`,
+			`devices_stranded{resource="nvidia.com/gpu"} 0`,
+		},
+	} {
+		t.Run(plugin, func(t *testing.T) {
+			n, p := node("n"), pod("p")
+			n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
+			p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+			policy := strings.Replace(shared, "nodeorder", plugin, 1)
+			probe := func(context.Context, *framework.Session) error { return nil }
+			run(t, policy, probe, func(h *harness) {
+				time.Sleep(10 * time.Second)
+				if diff := cmp.Diff(want, h.series("devices")); diff != "" {
+					t.Errorf("series (-want +got):\n%s", diff)
+				}
+			}, n, p)
+		})
+	}
+}
+
 // TestRefusalsAreCounted compares the counters of a cycle in which two jobs are refused.
 func TestRefusalsAreCounted(t *testing.T) {
 	big, picky := pod("big"), pod("picky")

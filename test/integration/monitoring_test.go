@@ -60,6 +60,11 @@ var invariants = []string{
 	`batch_scheduler_pending_podgroups{queue="default",reason="NotEnoughPods"} == 1`,
 	`batch_scheduler_podgroup_scheduling_duration_seconds_count{queue="q2"} == 1`,
 	`batch_scheduler_podgroup_scheduling_duration_seconds_sum{queue="q2"} < 120`,
+	`batch_scheduler_devices{resource="nvidia.com/gpu"} == 6`,
+	`batch_scheduler_devices_free{resource="nvidia.com/gpu"} == 5`,
+	`batch_scheduler_devices_fitting_pods{resource="nvidia.com/gpu",size="2"} == 2`,
+	`batch_scheduler_devices_stranded{resource="nvidia.com/gpu"} == 0`,
+	`batch_scheduler_devices_fragmented{resource="nvidia.com/gpu"} == 0`,
 }
 
 // TestMetrics has one queue take back what another has borrowed, while half of the binds go wrong at first, and then
@@ -68,10 +73,11 @@ func TestMetrics(t *testing.T) {
 	h := newHarness(t, noControllers)
 	p, args := h.newProxy()
 	metrics, more := h.newScraper()
-	h.do(threeNodes, queue("q1", 1), queue("q2", 1, guaranteed("2cpu")), queue("capped", 1, atMost("1cpu")),
+	policy := strings.Replace(evictingPolicy, "{name: nodeorder}", "{name: nodeorder}, {name: fragmentation}", 1)
+	h.do(nodes("n", 3, "4cpu 2gpu"), queue("q1", 1), queue("q2", 1, guaranteed("2cpu")), queue("capped", 1, atMost("1cpu")),
 		gang("a", 1, pods(12, "1cpu"), in("q1")))
 	p.Set(faults.Rule{Kinds: []faults.Kind{faults.Bind}, Percent: 50, Faults: []faults.Fault{{Code: 500}}})
-	h.start(slices.Concat(args, more, []string{"--scheduler-conf=" + h.file("policy.yaml", evictingPolicy)})...)
+	h.start(slices.Concat(args, more, []string{"--scheduler-conf=" + h.file("policy.yaml", policy)})...)
 	h.do(gang("full", 2, pods(2, "1cpu"), in("capped")), gang("half", 2, pods(1, "1cpu")))
 	h.awaitStable(`
 		a: Running Scheduled; 12 running
@@ -81,14 +87,14 @@ func TestMetrics(t *testing.T) {
 	h.scrape(metrics, store)
 
 	p.Set()
-	h.do(gang("b", 1, pods(12, "1cpu"), in("q2")), gang("small", 1, pods(1, "")))
+	h.do(gang("b", 1, pods(12, "1cpu"), in("q2")), gang("small", 1, pods(1, "1gpu")))
 	h.awaitStable(`
 		a: Running Scheduled; 5 running
 		b: Running Scheduled; 7 running, 5 waiting Unschedulable
 		full: Pending ExceedsQueueCapability; 2 waiting ExceedsQueueCapability
 		half: Pending NotEnoughPods; 1 waiting NotEnoughPods
 		small: Running Scheduled; 1 running`, "")
-	h.replace("policy.yaml", evictingPolicy+"starvationAfter: 10m\n")
+	h.replace("policy.yaml", policy+"starvationAfter: 10m\n")
 	h.eventually(func() error { return h.reloads(metrics, "success", 1) })
 	h.replace("policy.yaml", misspelt)
 	h.eventually(func() error { return h.reloads(metrics, "failure", 1) })

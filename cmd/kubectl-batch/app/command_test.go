@@ -38,7 +38,7 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"get podgroups", "get podgroups -A -o wide", "get podgroups train -o json", "get pg -o yaml", "get groups", "explain train", "get queues", "get queues research -o wide",
-		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "top topology", "completion bash",
+		"why train", "why odd", "why absent", "why job/train", "why job/other", "why pod/train-0", "why pod/lonely", "top queues", "top topology", "top gpus", "completion bash",
 		"submit --name a --image b --dry-run=client", "cancel absent", "cancel odd", "record --for 1ms",
 		"__complete why ", "__complete get queues ", "__complete submit --queue ",
 	} {
@@ -78,6 +78,7 @@ func TestOutput(t *testing.T) {
 		"why-absent":           "why absent",
 		"top-queues":           "top queues",
 		"top-topology-none":    "top topology",
+		"top-gpus-none":        "top gpus",
 		"submit":               "submit --name new --replicas 4 --gpu 1 --image trainer:7 --queue research",
 		"submit-dry-run":       "submit --name new --replicas 4 --cpu 2 --image trainer:7 --min 2 --priority-class high --dry-run=client -o yaml -- sleep 60",
 		"cancel":               "cancel train",
@@ -191,9 +192,11 @@ func TestWrongInput(t *testing.T) {
 		"why absent":                              `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why podgroup/absent":                     `PodGroup "absent" not found in namespace team; "kubectl batch get podgroups -A" lists all namespaces`,
 		"why pod/absent":                          `pod "absent" not found in namespace team; "kubectl get pods -A" lists all namespaces`,
-		"top":                                     `kubectl batch top requires a resource: queues, topology; kubectl batch top --help shows examples`,
+		"top":                                     `kubectl batch top requires a resource: queues, topology, gpus; kubectl batch top --help shows examples`,
 		"top queues a":                            `top queues accepts no names; it shows all Queues`,
 		"top topology a b":                        `top topology accepts at most one name`,
+		"top gpus a":                              `top gpus accepts no names; it shows all models`,
+		"top gpus -o wide":                        `-o wide: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
 		"top topology -o wide":                    `-o wide: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,
 		"top topology absent":                     `Topology "absent" not found; "kubectl get topologies" lists all`,
 		"top queues -o name":                      `-o name: unknown output format; valid formats: json, yaml, jsonpath=, go-template=`,

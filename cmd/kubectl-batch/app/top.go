@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -31,10 +33,11 @@ func newTopCommand(c cluster) *cobra.Command {
 	var o topOptions
 	top := &cobra.Command{
 		Use:   "top",
-		Short: "Show the resource usage of Queues and Topologies",
+		Short: "Show the usage of Queues, Topologies and GPUs",
 		Example: `  kubectl batch top queues
-  kubectl batch top topology`,
-		RunE: oneOf("queues, topology"),
+  kubectl batch top topology
+  kubectl batch top gpus`,
+		RunE: oneOf("queues, topology, gpus"),
 	}
 	queues := &cobra.Command{
 		Use:     "queues",
@@ -79,8 +82,28 @@ allocated, . is the rest up to the capability.`,
 	}
 	addOutputFlag(queues, &o.output)
 	queues.Flags().BoolVarP(&o.watch, "watch", "w", false, "show the queues again after each change until interrupted")
-	top.AddCommand(queues, newTopTopologyCommand(c))
+	top.AddCommand(queues, newTopTopologyCommand(c), newTopGPUsCommand(c))
 	return top
+}
+
+// nodesAndPods lists the nodes, and the pods of all namespaces, for a command. A refusal says which rights the command needs.
+func nodesAndPods(ctx context.Context, connected clients, command string) ([]corev1.Node, []corev1.Pod, error) {
+	nodes, err := connected.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, advisedOfAll(err, command)
+	}
+	pods, err := connected.core.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, advisedOfAll(err, command)
+	}
+	return nodes.Items, pods.Items, nil
+}
+
+func advisedOfAll(err error, command string) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; %s reads the nodes and the pods of all namespaces: it requires a ClusterRoleBinding to a role that may list them, such as batch-scheduler-record", err, command)
+	}
+	return advised(err, "")
 }
 
 func (o topOptions) check() error {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch/internal/show"
@@ -96,23 +95,11 @@ func topologyUsages(cmd *cobra.Command, c cluster, names []string) ([]show.Topol
 	if len(found) == 0 {
 		return []show.TopologyUsage{}, nil
 	}
-	nodes, err := connected.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, pods, err := nodesAndPods(ctx, connected, "top topology")
 	if err != nil {
-		return nil, advisedTopology(err)
+		return nil, err
 	}
-	pods, err := connected.core.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, advisedTopology(err)
-	}
-	return show.Topologies(found, nodes.Items, pods.Items), nil
-}
-
-// advisedTopology adds to a refusal which rights the command needs.
-func advisedTopology(err error) error {
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w; top topology reads the nodes and the pods of all namespaces: it requires a ClusterRoleBinding to a role that may list them, such as batch-scheduler-record", err)
-	}
-	return advised(err, "")
+	return show.Topologies(found, nodes, pods), nil
 }
 
 func topologyNames(ctx context.Context, c cluster) ([]string, error) {

@@ -34,6 +34,9 @@ const Whole = 1000
 // MaxTypes is how many types a Set can have.
 const MaxTypes = 32
 
+// PodSizes are the numbers of devices of pods that reports count: how many of them fit.
+func PodSizes() [4]int64 { return [4]int64{1, 2, 4, 8} }
+
 // Mask is a set of types, by their index in the Set.
 type Mask uint32
 

@@ -148,6 +148,40 @@ func TestMetrics(t *testing.T) {
 				"queue_podgroups":  {`{phase="Failed",queue="research"} 5`, `{phase="Finished",queue="research"} 4`, `{phase="Pending",queue="research"} 1`, `{phase="Running",queue="research"} 2`, `{phase="Unknown",queue="research"} 3`},
 			},
 		},
+		"devices, without types of pods": {
+			given: func(m *metrics.Metrics) {
+				model := cycle()
+				model.Devices = []*metrics.Devices{{Resource: "amd.com/gpu", Total: 8, Free: 3, Fitting: []metrics.FittingPods{{Size: 1, Pods: 3}, {Size: 2, Pods: 1}}}}
+				m.Publish(model)
+			},
+			want: map[string][]string{
+				"devices":              {`{resource="amd.com/gpu"} 8`},
+				"devices_free":         {`{resource="amd.com/gpu"} 3`},
+				"devices_fitting_pods": {`{resource="amd.com/gpu",size="1"} 3`, `{resource="amd.com/gpu",size="2"} 1`},
+				"devices_stranded":     nil,
+				"devices_fragmented":   nil,
+			},
+		},
+		"devices that types of pods cannot use": {
+			given: func(m *metrics.Metrics) {
+				model := cycle()
+				model.Devices = []*metrics.Devices{{Resource: "nvidia.com/gpu", Total: 8, Free: 3, Typed: true, Stranded: 0, Fragmented: 1250}}
+				m.Publish(model)
+			},
+			want: map[string][]string{
+				"devices_stranded":   {`{resource="nvidia.com/gpu"} 0`},
+				"devices_fragmented": {`{resource="nvidia.com/gpu"} 1.25`},
+			},
+		},
+		"no devices any more, after a change of the policy": {
+			given: func(m *metrics.Metrics) {
+				model := cycle()
+				model.Devices = []*metrics.Devices{{Resource: "nvidia.com/gpu", Total: 8}}
+				m.Publish(model)
+				m.Publish(cycle())
+			},
+			want: map[string][]string{"devices": nil, "devices_free": nil},
+		},
 		"queues as published last, nothing of those that are gone": {
 			given: func(m *metrics.Metrics) {
 				m.Publish(cycle(metrics.Queue{Name: "gone", Weight: 1, Pending: map[string]int{"QueueFull": 9}}))
@@ -310,7 +344,9 @@ func fill(m *metrics.Metrics) {
 	m.PodsBoundByOthers("batch-scheduler", 0)
 	m.PodGroupScheduled("q", time.Second)
 	one := api.Resource{1, 1}
-	m.Publish(cycle(metrics.Queue{Name: "q", Capability: one, Guarantee: one, Pending: map[string]int{"QueueFull": 1}}))
+	model := cycle(metrics.Queue{Name: "q", Capability: one, Guarantee: one, Pending: map[string]int{"QueueFull": 1}})
+	model.Devices = []*metrics.Devices{{Resource: "nvidia.com/gpu", Fitting: []metrics.FittingPods{{Size: 1}}, Typed: true}}
+	m.Publish(model)
 }
 
 func TestMetricsWithoutARegistryCanBeSet(t *testing.T) {

@@ -21,6 +21,8 @@ type Model struct {
 	// Resources are the names of the dimensions of vectors; empty where queues do not share one.
 	Resources []string
 	Queues    []Queue
+
+	Devices []*Devices // each of another resource
 }
 
 // Queue is what one cycle found out about one queue.
@@ -46,6 +48,8 @@ type modelCollector struct {
 	// descriptors of the metrics
 	objects, weight, capability, guarantee, deserved, allocated, requested, groups, pending *prometheus.Desc
 
+	devices deviceDescs
+
 	mu                sync.Mutex
 	podGroupDuration  *prometheus.HistogramVec // by queue
 	podGroupEvictions *prometheus.CounterVec   // by queue, cause and extent
@@ -70,6 +74,7 @@ func newModelCollector(create *maker) *modelCollector {
 		podGroupEvictions: create.counted("podgroup_evictions_total",
 			"Evictions of PodGroups, by the queue of the PodGroup: of a gang, or only of surplus pods. Pods of a PodGroup that are evicted together count once.",
 			queueLabel(), causeLabel(), extentLabel()),
+		devices:    newDeviceDescs(create),
 		groupQueue: map[string]struct{}{},
 	}
 }
@@ -109,7 +114,8 @@ func (c *modelCollector) PodGroupEvicted(queue, cause string, gang bool) {
 
 // Describe implements prometheus.Collector.
 func (c *modelCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.objects, c.weight, c.capability, c.guarantee, c.deserved, c.allocated, c.requested, c.groups, c.pending} {
+	own := []*prometheus.Desc{c.objects, c.weight, c.capability, c.guarantee, c.deserved, c.allocated, c.requested, c.groups, c.pending}
+	for _, d := range append(own, c.devices.all()...) {
 		descs <- d
 	}
 	c.podGroupDuration.Describe(descs)
@@ -153,6 +159,9 @@ func (c *modelCollector) Collect(metrics chan<- prometheus.Metric) {
 				gauge(c.guarantee, amount(i, guarantee), q.Name, resource)
 			}
 		}
+	}
+	for _, d := range model.Devices {
+		c.devices.collect(d, gauge)
 	}
 	c.collectPodGroups(model, metrics)
 }

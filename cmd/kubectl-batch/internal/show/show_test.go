@@ -129,6 +129,7 @@ func TestGolden(t *testing.T) {
 		"queues-long-names":     table(show.Queues(append(queues(), queue("engineering-gpu", 1, nil, nil, nil, nil)), narrow)),
 		"queues-wide":           table(show.Queues(queues(), show.Options{Now: noon(), Wide: true})),
 		"top":                   show.Top(queues()),
+		"top-gpus-long-names":   show.TopGPUs(manyGPUs()),
 		"top-long-names":        show.Top(append(queues(), queue("a-queue-with-a-long-name", 1, nil, amounts("cpu", "4"), amounts("cpu", "2"), nil))),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,4 +142,13 @@ func TestGolden(t *testing.T) {
 			golden.Check(t, filepath.Join("testdata", name+".txt"), strings.Join(got, "\n")+"\n")
 		})
 	}
+}
+
+// manyGPUs has so many GPUs and so long names that a row would not fit on a line.
+func manyGPUs() *show.GPUUsageList {
+	fit := []show.PodFit{{GPUs: 1, Pods: 12000}, {GPUs: 2, Pods: 5900}, {GPUs: 4, Pods: 2100}, {GPUs: 8, Pods: 640}}
+	return &show.GPUUsageList{Resource: "nvidia.com/gpu", Items: []show.GPUUsage{
+		{Nodes: 3, Total: 24, Free: 8, Fit: []show.PodFit{{GPUs: 1, Pods: 8}, {GPUs: 2, Pods: 4}, {GPUs: 4, Pods: 2}, {GPUs: 8, Pods: 1}}},
+		{Model: "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", Nodes: 5000, Total: 40000, Free: 12000, Fit: fit, Stranded: new(int64(310)), Fragmentation: resource.NewMilliQuantity(1234567, resource.DecimalSI)},
+	}}
 }

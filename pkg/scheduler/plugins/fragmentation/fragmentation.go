@@ -15,8 +15,8 @@ package fragmentation
 import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/fragmentation"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
+	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/metrics"
 )
 
 // Name of the plugin in configurations.
@@ -56,33 +56,24 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 
 func (p *plugin) OnSessionClose(*framework.Session) {}
 
+// MeasureDevices implements framework.DeviceMeter.
+func (p *plugin) MeasureDevices() *metrics.Devices {
+	if p.workload == nil {
+		return nil
+	}
+	return p.workload.measure(p.arguments.Resource)
+}
+
 // scores are the scores of one session.
 type scores struct {
 	*workload
-	weight  api.Score
-	devices [1]fragmentation.Devices // of the current node
+	weight api.Score
 }
-
-// maxDevices is how many devices of a node are counted, so that products stay in 64 bits.
-const maxDevices = 1 << 16
 
 // score returns the weighted score of a node. It does not allocate.
 func (q *scores) score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 	if q.set == nil || n.Allocatable.At(q.device) <= 0 || uint(n.Index) >= uint(len(q.nodes)) {
 		return q.weight * (api.OneScore / 2)
 	}
-	known := &q.nodes[n.Index]
-	node := fragmentation.Node{Idle: n.Idle, Devices: q.devices[:], Admits: known.admits}
-	if known.generation != n.Generation {
-		q.setDevices(n, 0)
-		known.lost, known.generation = q.set.Lost(&node), n.Generation
-	}
-	q.setDevices(n, t.Request.At(q.device))
-	node.Taken = t.Request
-	return q.weight * q.set.Score(known.lost, q.set.Lost(&node))
-}
-
-// setDevices sets the devices to those that are idle, without some of them.
-func (q *scores) setDevices(n *api.NodeInfo, taken int64) {
-	q.devices[0] = fragmentation.Devices{Free: fragmentation.Whole, Count: min(max(n.Idle.At(q.device)-taken, 0), maxDevices)}
+	return q.weight * q.set.Score(q.lost(n), q.lostWithout(n, t.Request))
 }

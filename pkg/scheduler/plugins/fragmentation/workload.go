@@ -4,11 +4,8 @@
 package fragmentation
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/fragmentation"
@@ -26,11 +23,15 @@ type workload struct {
 	keyed   map[*api.Signature]string // nil before the groups were made
 	members uint64                    // generation of the members that they were made of
 
-	types []fragmentation.Type
-	keys  []string           // of the groups of the types; empty for fixed ones
-	set   *fragmentation.Set // nil: there is no type
-	specs uint64             // generation of the node objects that nodes have seen
-	nodes []nodeState        // by index
+	types   []fragmentation.Type
+	keys    []string           // of the groups of the types; empty for fixed ones
+	set     *fragmentation.Set // nil: there is no type
+	version uint64             // of the types
+	specs   uint64             // generation of the node objects that nodes have seen
+	nodes   []nodeState        // by index
+
+	devices [1]fragmentation.Devices // of the current node
+	meter   meter
 }
 
 // nodeState is what is known of one node.
@@ -68,6 +69,7 @@ func (w *workload) update(index *nodeindex.Index) {
 	}
 	if w.types, w.keys, w.specs = types, keys, specs; !same {
 		w.set = nil
+		w.version++
 		if len(types) > 0 {
 			w.set = fragmentation.NewSet(w.device, types)
 		}
@@ -82,6 +84,29 @@ func (w *workload) update(index *nodeindex.Index) {
 	for i := range types {
 		index.Feasible(w.groups[types[i].Key].signatures[0]).Each(func(n int) { w.nodes[n].admits |= 1 << i })
 	}
+}
+
+// maxDevices is how many devices of a node are counted, so that products stay in 64 bits.
+const maxDevices = 1 << 16
+
+// idle returns how many devices of a node are idle when some have been taken.
+func (w *workload) idle(n *api.NodeInfo, taken int64) int64 {
+	return min(max(n.Idle.At(w.device)-taken, 0), maxDevices)
+}
+
+// lost returns F of a node. It does not allocate.
+func (w *workload) lost(n *api.NodeInfo) int64 {
+	known := &w.nodes[n.Index]
+	if known.generation != n.Generation {
+		known.lost, known.generation = w.lostWithout(n, nil), n.Generation
+	}
+	return known.lost
+}
+
+// lostWithout returns F of a node if a request is taken of what is idle.
+func (w *workload) lostWithout(n *api.NodeInfo, taken api.Resource) int64 {
+	w.devices[0] = fragmentation.Devices{Free: fragmentation.Whole, Count: w.idle(n, taken.At(w.device))}
+	return w.set.Lost(&fragmentation.Node{Idle: n.Idle, Taken: taken, Devices: w.devices[:], Admits: w.nodes[n.Index].admits})
 }
 
 // ofMembers returns the types of the members of queues, and their keys.
@@ -113,7 +138,7 @@ func (w *workload) group() {
 		}
 		key, known := w.keyed[s]
 		if !known {
-			key = keyOf(s)
+			key = fragmentation.TypeKey(s)
 		}
 		keyed[s] = key
 		if groups[key] == nil {
@@ -125,23 +150,4 @@ func (w *workload) group() {
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		w.groups = append(w.groups, *groups[key])
 	}
-}
-
-// keyOf returns a key that is equal for signatures that request the same and pass the same filters of nodes. Namespaces, images
-// and claims do not matter.
-func keyOf(s *api.Signature) string {
-	spec := s.Exemplar
-	filters := struct {
-		Selector    map[string]string
-		Affinity    *v1.NodeSelector
-		Tolerations []v1.Toleration
-	}{Selector: spec.NodeSelector, Tolerations: spec.Tolerations}
-	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
-		filters.Affinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	text, err := json.Marshal(filters)
-	if err != nil { // API types always marshal
-		text = []byte(s.Key())
-	}
-	return string(append(s.Request.AppendKey(nil), text...))
 }
