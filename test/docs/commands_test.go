@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -340,6 +341,9 @@ func checkKubectl(t *testing.T, words []string) error {
 	if len(words) > 0 && words[0] == "annotate" {
 		return checkAnnotate(words[1:])
 	}
+	if len(words) > 0 && words[0] == "label" {
+		return checkLabel(words[1:])
+	}
 	if len(words) == 0 || !slices.Contains([]string{"apply", "delete", "get", "describe"}, words[0]) {
 		return errors.New("this test does not know how to check the command; teach it")
 	}
@@ -389,6 +393,20 @@ func checkAnnotate(words []string) error {
 	}
 	_, err := api.UnavailableFromOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: value}}})
 	return err
+}
+
+func checkLabel(words []string) error {
+	if len(words) != 3 || words[0] != "node" {
+		return errors.New("this test does not know how to check the command; teach it")
+	}
+	key, value, _ := strings.Cut(words[2], "=")
+	if key != v1alpha1.LabelNodeWeight {
+		return fmt.Errorf("the scheduler reads no label %s of nodes", key)
+	}
+	if weight, err := strconv.Atoi(value); err != nil || weight < 0 || weight > v1alpha1.MaxNodeWeight {
+		return fmt.Errorf("%q is no weight of a node", value)
+	}
+	return nil
 }
 
 // checkLogs looks whether config/default makes what has the logs, in the namespace.

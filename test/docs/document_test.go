@@ -19,6 +19,7 @@ import (
 
 	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
 	"github.com/batch-scheduler/batch-scheduler/examples/out-of-tree-action/single"
+	"github.com/batch-scheduler/batch-scheduler/examples/out-of-tree-gpus/gpucards"
 	"github.com/batch-scheduler/batch-scheduler/examples/out-of-tree-plugin/nodelabel"
 )
 
@@ -158,14 +159,15 @@ func execute(command *cobra.Command, args ...string) (code int, output string) {
 	return app.Execute(command), out.String()
 }
 
-// checkPolicy rejects a policy that the scheduler, built with the plugin and the action in examples, would reject.
+// checkPolicy rejects a policy that the scheduler, built with the plugins and the action in examples, would reject.
 func checkPolicy(t *testing.T, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := app.NewSchedulerCommand(app.WithPlugin(nodelabel.Name, nodelabel.Spec()), app.WithAction(single.New()))
+	command := app.NewSchedulerCommand(
+		app.WithPlugin(nodelabel.Name, nodelabel.Spec()), app.WithPlugin(gpucards.Name, gpucards.Spec()), app.WithAction(single.New()))
 	if code, output := execute(command, "config", "check", file); code != 0 || strings.Contains(output, "warning") {
 		t.Errorf("%s\n%s", text, output)
 	}

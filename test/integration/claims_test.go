@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -90,6 +91,21 @@ func TestClaims(t *testing.T) {
 				want: `b: Running Scheduled; 1 running`,
 			}},
 		},
+		"DR9: a claim gets the smallest device that satisfies it": {
+			config: smallestDevices,
+			given: rows(
+				nodes("n", 3, "8cpu"), deviceClass, sizedDevices("n1", "80Gi"), sizedDevices("n2", "24Gi"), sizedDevices("n3", "40Gi"),
+				claimsForMemory("30Gi", "a-0", "b-0"), claimsForMemory("10Gi", "c-0"), gang("a", 1, pods(1, "1cpu", usingOwn("a")))),
+			step: step{want: `a: Running Scheduled; 1 running (n3 1)`, by: host},
+			then: []step{{
+				do: rows(hold("a-0: n3"), gang("b", 1, pods(1, "1cpu", usingOwn("b"))), gang("c", 1, pods(1, "1cpu", usingOwn("c")))),
+				want: `
+					a: Running Scheduled; 1 running (n3 1)
+					b: Running Scheduled; 1 running (n1 1)
+					c: Running Scheduled; 1 running (n2 1)`,
+				by: host,
+			}},
+		},
 		"if one pod does not get its device, no pod of its gang is bound": {
 			given: rows(
 				nodes("n", 1, "8cpu"), deviceClass, devices("n1", 3), deviceClaims("a-0", "a-1", "a-2"), refusing("a-1"),
@@ -108,6 +124,9 @@ func TestClaims(t *testing.T) {
 
 const gpu = "gpu"
 
+// smallestDevices is the built-in policy with the score for small devices.
+var smallestDevices = strings.Replace(builtinPolicy, "{name: predicates}", "{name: predicates, arguments: {smallestdevice.weight: 50}}", 1)
+
 // deviceClass is all devices.
 func deviceClass(h *harness) {
 	_, err := h.client.ResourceV1().DeviceClasses().Create(h.ctx, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: gpu}}, metav1.CreateOptions{})
@@ -117,16 +136,36 @@ func deviceClass(h *harness) {
 // devices are what the driver of a node publishes.
 func devices(node string, count int) row {
 	return func(h *harness) {
-		s := &resourcev1.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{Name: node},
-			Spec:       resourcev1.ResourceSliceSpec{Driver: driver, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, NodeName: &node},
-		}
+		s := newSlice(node)
 		for i := range count {
 			s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint(gpu, i)})
 		}
-		_, err := h.client.ResourceV1().ResourceSlices().Create(h.ctx, s, metav1.CreateOptions{})
-		h.must(err)
+		h.publish(s)
 	}
+}
+
+// sizedDevices are devices with a capacity memory.
+func sizedDevices(node string, memory ...string) row {
+	return func(h *harness) {
+		s := newSlice(node)
+		for i := range memory {
+			capacity := map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse(memory[i])}}
+			s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint(gpu, i), Capacity: capacity})
+		}
+		h.publish(s)
+	}
+}
+
+func newSlice(node string) *resourcev1.ResourceSlice {
+	return &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: node},
+		Spec:       resourcev1.ResourceSliceSpec{Driver: driver, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, NodeName: &node},
+	}
+}
+
+func (h *harness) publish(s *resourcev1.ResourceSlice) {
+	_, err := h.client.ResourceV1().ResourceSlices().Create(h.ctx, s, metav1.CreateOptions{})
+	h.must(err)
 }
 
 // oneDevice asks for one device.
@@ -137,10 +176,21 @@ func oneDevice() resourcev1.ResourceClaimSpec {
 }
 
 // deviceClaims are claims for one device each.
-func deviceClaims(names ...string) row {
+func deviceClaims(names ...string) row { return claimsOf(oneDevice(), names...) }
+
+// claimsForMemory are claims for one device each that has this memory at least.
+func claimsForMemory(memory string, names ...string) row {
+	spec := oneDevice()
+	spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+		Expression: fmt.Sprintf("device.capacity[%q].memory.compareTo(quantity(%q)) >= 0", driver, memory),
+	}}}
+	return claimsOf(spec, names...)
+}
+
+func claimsOf(spec resourcev1.ResourceClaimSpec, names ...string) row {
 	return func(h *harness) {
 		for _, name := range names {
-			c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: oneDevice()}
+			c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 			_, err := h.client.ResourceV1().ResourceClaims(namespace).Create(h.ctx, c, metav1.CreateOptions{})
 			h.must(err)
 		}

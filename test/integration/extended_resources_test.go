@@ -308,17 +308,9 @@ const (
 
 // claimsFor are claims for devices of gpuClass.
 func claimsFor(count int64, names ...string) row {
-	return func(h *harness) {
-		for _, name := range names {
-			request := resourcev1.DeviceRequest{Name: gpu, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com", Count: count}}
-			c := &resourcev1.ResourceClaim{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}},
-			}
-			_, err := h.client.ResourceV1().ResourceClaims(namespace).Create(h.ctx, c, metav1.CreateOptions{})
-			h.must(err)
-		}
-	}
+	spec := oneDevice()
+	spec.Devices.Requests[0].Exactly.DeviceClassName, spec.Devices.Requests[0].Exactly.Count = "gpu.nvidia.com", count
+	return claimsOf(spec, names...)
 }
 
 // gpuClass provides nvidia.com/gpu, as the class of NVIDIA's driver does.

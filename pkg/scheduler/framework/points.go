@@ -21,13 +21,6 @@ type points struct {
 	predicate             chain[PredicateFn]
 	reserving             chain[ReserveFn]
 	nodeOrder             chain[ScoreFn]
-	evictionScore         chain[EvictionScoreFn]
-	preemptable           chain[VictimFn]
-	reclaimable           chain[VictimFn]
-	nonEvictable          chain[TaskFn]
-	validatePlan          chain[PlanFn]
-	preFilterPlan         chain[PlanFn]
-	evictionAllowed       chain[TestFn]
 	startable             chain[StartFn]
 	activateReservation   chain[ActivateFn]
 	starvationReservation chain[StarvationFn]
@@ -37,6 +30,8 @@ type points struct {
 	opened                chain[func()]
 	committed             chain[CommittedFn]
 	closed                chain[func()]
+
+	evictionPoints
 
 	unfits api.Attributed // of Filter and Predicate
 }
@@ -146,49 +141,6 @@ func (p *points) NodeScore(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 		sum += p.nodeOrder[i].fn(t, n)
 	}
 	return sum
-}
-
-// ScoresEvictions reports whether EvictionScore depends on anything.
-func (p *points) ScoresEvictions() bool { return len(p.evictionScore) > 0 }
-
-// EvictionScore sums the plugins' scores of a node from which pods are evicted for a task.
-func (p *points) EvictionScore(t *api.TaskInfo, n *api.NodeInfo, freed api.Resource) api.Score {
-	var sum api.Score
-	for i := range p.evictionScore {
-		sum += p.evictionScore[i].fn(t, n, freed)
-	}
-	return sum
-}
-
-// Preemptable reports whether a unit may be evicted for a claim of the same queue.
-func (p *points) Preemptable(claim *api.Claim, unit api.Unit) bool {
-	return admits(p.preemptable, claim, unit)
-}
-
-// Reclaimable reports whether a unit may be evicted for a claim of another queue.
-func (p *points) Reclaimable(claim *api.Claim, unit api.Unit) bool {
-	return admits(p.reclaimable, claim, unit)
-}
-
-// NonEvictable reports whether nothing may evict the task.
-func (p *points) NonEvictable(t *api.TaskInfo) bool {
-	return some(p.nonEvictable, func(fn TaskFn) bool { return fn(t) })
-}
-
-// PreFilterPlan reports whether evictions from other queues could ever make the claim fit.
-func (p *points) PreFilterPlan(claim *api.Claim) bool {
-	return all(p.preFilterPlan, func(fn PlanFn) bool { return fn(claim) })
-}
-
-// ValidatePlan reports whether a plan for the claim, which the statement has carried out, may be
-// committed.
-func (p *points) ValidatePlan(claim *api.Claim) bool {
-	return all(p.validatePlan, func(fn PlanFn) bool { return fn(claim) })
-}
-
-// EvictionAllowed reports whether the job may evict now.
-func (p *points) EvictionAllowed(j *api.JobInfo) bool {
-	return all(p.evictionAllowed, func(fn TestFn) bool { return fn(j) })
 }
 
 // Startable returns why the gang of a claim, whose tasks have nodes, must not start; nil if it may.

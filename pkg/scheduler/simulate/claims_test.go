@@ -51,6 +51,27 @@ func inGang(gang string) string {
 	return "annotations: {scheduling.k8s.io/group-name: " + gang + "}"
 }
 
+// modelClass is the class of the devices of one model.
+func modelClass(model string) string {
+	return fmt.Sprintf("apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: %s}\nspec:\n  extendedResourceName: example.com/%s\n"+
+		"  selectors: [{cel: {expression: \"device.attributes['test.driver'].productName == '%s'\"}}]\n", model, model, model)
+}
+
+// modelSlice is the devices of a node, all of one model.
+func modelSlice(node, model string, count int) string {
+	return strings.ReplaceAll(gpuSlice(node, count), "{name: gpu-", "{attributes: {productName: {string: "+model+"}}, name: gpu-")
+}
+
+// modelPod requests devices of one model as an extended resource.
+func modelPod(name, model string, count int) string {
+	return strings.Replace(gpuPod(name, "q", count), "nvidia.com/gpu", "example.com/"+model, 1)
+}
+
+// waitingFor is a pod with a claim for devices of one model.
+func waitingFor(name, model string, count int) []string {
+	return []string{pod(name, "q", "1", uid(name), usingClaim(name)), strings.Replace(gpuClaim(name, count), "deviceClassName: gpu", "deviceClassName: "+model, 1)}
+}
+
 // TestDevicesOfClaims: devices of claims count in queues as extended resources do.
 func TestDevicesOfClaims(t *testing.T) {
 	capped := strings.Replace(queue("q", 1), "spec: {", "spec: {capability: {nvidia.com/gpu: 8}, ", 1)
@@ -79,6 +100,12 @@ func TestDevicesOfClaims(t *testing.T) {
 				[]string{node("driver", "64"), gpuNode("plugin", 8), gpuClass, gpuSlice("driver", 8), capped, gpuPod("a", "q", 4)},
 				waiting("b", "q", 4), waiting("c", "q", 4)),
 			want: "1: bind default/a driver\n1: bind default/b driver\n1 of default/c wait: QueueFull",
+		},
+		"a quota per GPU model: a resource for each": {
+			given: all([]string{node("n1", "64"), node("n2", "64"), modelClass("h100"), modelClass("a100"), modelSlice("n1", "h100", 8), modelSlice("n2", "a100", 8),
+				strings.Replace(queue("q", 1), "spec: {", "spec: {capability: {example.com/h100: 4, example.com/a100: 8}, ", 1)},
+				waitingFor("a", "h100", 3), []string{modelPod("b", "h100", 1)}, waitingFor("c", "h100", 1), []string{modelPod("d", "h100", 1)}, waitingFor("e", "a100", 8)),
+			want: "1: bind default/a n1\n1: bind default/b n1\n1: bind default/e n2\n1 of default/c wait: QueueFull\n1 of default/d wait: QueueFull",
 		},
 		"the claim of a running pod counts": {
 			given: all([]string{node("n1", "64"), gpuClass, gpuSlice("n1", 16), capped}, running("a", "q", "n1", 0, 6), waiting("b", "q", 4)),

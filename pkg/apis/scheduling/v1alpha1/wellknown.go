@@ -39,6 +39,13 @@ const (
 // example for maintenance: only pods that are over by then are placed there.
 const AnnotationUnavailableFrom = GroupName + "/unavailable-from"
 
+// LabelNodeWeight on a node is its weight, a whole number from 0 to MaxNodeWeight: nodes with lower weights are preferred if
+// the policy says so. A node without the label has the weight 0.
+const (
+	LabelNodeWeight = GroupName + "/weight"
+	MaxNodeWeight   = 100
+)
+
 // Annotations that the scheduler sets on the Binding; the API server merges them into the pod. For a bound pod they
 // determine queue and PodGroup, not what users write to the pod.
 const (

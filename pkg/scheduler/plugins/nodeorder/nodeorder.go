@@ -26,6 +26,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
 
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/framework"
@@ -57,6 +58,8 @@ type Arguments struct {
 	// the name of that Topology; empty: the only one.
 	TopologyPacking int64
 	Topology        string
+	// NodeWeight prefers nodes whose label v1alpha1.LabelNodeWeight is lower.
+	NodeWeight int64
 }
 
 // SetDefaults sets the weights of the built-in configuration.
@@ -93,6 +96,7 @@ func (a *Arguments) weights() []weight {
 		{"podtopologyspread.weight", &a.PodTopologySpread, "prefers an even spread, by constraints with `ScheduleAnyway`"},
 		{"imagelocality.weight", &a.ImageLocality, "prefers nodes that have the images"},
 		{"topologypacking.weight", &a.TopologyPacking, "prefers nodes in topology domains that are in use, for pods that require no domain"},
+		{"nodeweight.weight", &a.NodeWeight, "prefers nodes whose label `" + v1alpha1.LabelNodeWeight + "` is lower; 100 there is the score 0"},
 	}
 }
 
@@ -120,9 +124,10 @@ func Spec() framework.PluginSpec {
 
 // plugin exists as long as the configuration.
 type plugin struct {
-	scorers []scorer // scorers with a positive weight
-	counted *counts
-	packing *packing // nil if its weight is 0
+	scorers     []scorer // scorers with a positive weight
+	counted     *counts
+	packing     *packing     // nil if its weight is 0
+	nodeWeights *nodeWeights // nil if its weight is 0
 }
 
 // scorer is one aspect of a node.
@@ -140,6 +145,9 @@ func newPlugin(a Arguments) *plugin {
 	if a.TopologyPacking > 0 {
 		p.packing = &packing{topology: a.Topology}
 	}
+	if a.NodeWeight > 0 {
+		p.nodeWeights = &nodeWeights{}
+	}
 	for _, s := range []scorer{
 		{a.LeastRequested, always, leastRequested},
 		{a.MostRequested, always, mostRequested},
@@ -152,6 +160,7 @@ func newPlugin(a Arguments) *plugin {
 		{a.PodTopologySpread, prefersSpread, topologySpread},
 		{a.ImageLocality, always, imageLocality},
 		{a.TopologyPacking, packsDomains, topologyPacking},
+		{a.NodeWeight, always, nodeWeight},
 	} {
 		if s.weight > 0 {
 			p.scorers = append(p.scorers, s)
@@ -166,10 +175,13 @@ func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	p.counted.open(ssn.Cluster())
-	q := &scoreState{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted, packing: p.packing}
+	q := &scoreState{scorers: p.scorers, cluster: ssn.Cluster(), counted: p.counted, packing: p.packing, nodeWeights: p.nodeWeights}
 	ssn.AddNodeOrderFn(Name, q.score)
 	if p.packing != nil {
 		ssn.AddOpenedFn(Name, func() { p.packing.open(ssn) })
+	}
+	if p.nodeWeights != nil {
+		p.nodeWeights.open(ssn)
 	}
 }
 
@@ -178,10 +190,11 @@ func (p *plugin) OnSessionClose(*framework.Session) { p.counted.close() }
 // scoreState is the scoring state of one session. Callers usually score many nodes in a row for one signature, so
 // what depends on the signature only is computed once.
 type scoreState struct {
-	scorers []scorer
-	cluster api.ClusterView
-	counted *counts
-	packing *packing // nil if its weight is 0
+	scorers     []scorer
+	cluster     api.ClusterView
+	counted     *counts
+	packing     *packing     // nil if its weight is 0
+	nodeWeights *nodeWeights // nil if its weight is 0
 
 	signature  *api.Signature
 	pinned     bool     // whether tasks require a domain, if packing is set

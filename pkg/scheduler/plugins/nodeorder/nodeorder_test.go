@@ -4,7 +4,6 @@
 package nodeorder
 
 import (
-	"math"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -12,9 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/conf"
 )
 
@@ -116,6 +114,25 @@ func TestScores(t *testing.T) {
 			nodes:   []*v1.Node{node("empty", eight), node("used", eight)},
 			pods:    []*v1.Pod{pod("p", resourceAmounts{"cpu": "1"}), pod("r", resourceAmounts{gpu: "3"}, on("used"))},
 			want:    map[string]int{"empty": 0, "used": 0},
+		},
+		"node weights: lower is better, and none is 0": {
+			weights: only("nodeweight"),
+			nodes: []*v1.Node{
+				node("none", four), node("zero", four, label(v1alpha1.LabelNodeWeight, "0")), node("cheap", four, label(v1alpha1.LabelNodeWeight, "20")),
+				node("dear", four, label(v1alpha1.LabelNodeWeight, "100")),
+			},
+			pods: []*v1.Pod{pod("p", resourceAmounts{gpu: "1"})},
+			want: map[string]int{"none": 1000, "zero": 1000, "cheap": 800, "dear": 0},
+		},
+		"node weights: what is no weight is 0": {
+			weights: only("nodeweight"),
+			nodes: []*v1.Node{
+				node("above", four, label(v1alpha1.LabelNodeWeight, "101")), node("below", four, label(v1alpha1.LabelNodeWeight, "-1")),
+				node("word", four, label(v1alpha1.LabelNodeWeight, "high")), node("empty", four, label(v1alpha1.LabelNodeWeight, "")),
+				node("fraction", four, label(v1alpha1.LabelNodeWeight, "0.5")),
+			},
+			pods: []*v1.Pod{pod("p", nothing)},
+			want: map[string]int{"above": 1000, "below": 1000, "word": 1000, "empty": 1000, "fraction": 1000},
 		},
 		"pods without extended resources avoid the nodes that have them": {
 			weights: only("extendedavoidance"),
@@ -313,17 +330,6 @@ func TestScoreAllocations(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		whole := rapid.Int64Range(1, api.MaxQuantity).Draw(t, "whole")
-		part := rapid.Int64Range(-api.MaxQuantity, 2*api.MaxQuantity).Draw(t, "part")
-		want := min(max(float64(part)/float64(whole), 0), 1) * float64(api.OneScore)
-		if got := share(part, whole); math.Abs(float64(got)-want) > 1 {
-			t.Fatalf("share(%d, %d) = %d, want %.1f", part, whole, got, want)
-		}
-	})
-}
-
 func TestArguments(t *testing.T) {
 	tests := map[string]struct {
 		given conf.Arguments
@@ -337,11 +343,12 @@ func TestArguments(t *testing.T) {
 			given: conf.Arguments{
 				"leastrequested.weight": "0", "mostrequested.weight": "1", "balancedresource.weight": "2", "nodeaffinity.weight": "3",
 				"podaffinity.weight": "4", "tainttoleration.weight": "5", "podtopologyspread.weight": "6", "imagelocality.weight": "100",
-				"extendedpacking.weight": "7", "extendedavoidance.weight": "8",
+				"extendedpacking.weight": "7", "extendedavoidance.weight": "8", "topologypacking.weight": "9", "topologypacking.topology": "default",
+				"nodeweight.weight": "10",
 			},
 			want: Arguments{
 				MostRequested: 1, BalancedResource: 2, NodeAffinity: 3, PodAffinity: 4, TaintToleration: 5, PodTopologySpread: 6, ImageLocality: 100,
-				ExtendedPacking: 7, ExtendedAvoidance: 8,
+				ExtendedPacking: 7, ExtendedAvoidance: 8, TopologyPacking: 9, Topology: "default", NodeWeight: 10,
 			},
 		},
 		"a negative weight": {

@@ -83,5 +83,5 @@ func podAffinity(q *scoreState, n *api.NodeInfo) api.Score {
 	if all == 0 {
 		return 0
 	}
-	return share(satisfied, all)
+	return api.ScoreOf(satisfied, all)
 }

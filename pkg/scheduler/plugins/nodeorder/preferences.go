@@ -20,7 +20,7 @@ func prefersNodes(q *scoreState) bool {
 // nodeAffinity returns the weight of the preferred node affinity terms that the node matches, as a fraction of the
 // weight of all terms.
 func nodeAffinity(q *scoreState, n *api.NodeInfo) api.Score {
-	return share(q.signature.Preferred.Score(n.Node), q.signature.PreferredWeight)
+	return api.ScoreOf(q.signature.Preferred.Score(n.Node), q.signature.PreferredWeight)
 }
 
 // softTaints scores 1/(1+taints): 1 for a node without taints of effect PreferNoSchedule that the task does not
@@ -63,7 +63,7 @@ func imageLocality(q *scoreState, n *api.NodeInfo) api.Score {
 	if containers == 0 {
 		return 0
 	}
-	return share(size-smallImages, largeOneImage*containers-smallImages)
+	return api.ScoreOf(size-smallImages, largeOneImage*containers-smallImages)
 }
 
 // imageSize returns the bytes of an image on a node, zero if the node does not have it. A name without a tag stands

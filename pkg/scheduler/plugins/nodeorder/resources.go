@@ -3,11 +3,7 @@
 
 package nodeorder
 
-import (
-	"math/bits"
-
-	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
-)
+import "github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 
 // The resource scorers use cpu, memory, and each extended resource that the task requests. They score a node as it is
 // after the placement. A dimension of which the node has no capacity is ignored.
@@ -23,7 +19,7 @@ func (q *scoreState) computeFree(n *api.NodeInfo) {
 func (q *scoreState) appendFree(n *api.NodeInfo, dimensions []int) {
 	for _, i := range dimensions {
 		if whole := n.Allocatable.At(i); whole > 0 {
-			q.free = append(q.free, share(n.Idle.At(i)-q.signature.Request.At(i), whole))
+			q.free = append(q.free, api.ScoreOf(n.Idle.At(i)-q.signature.Request.At(i), whole))
 		}
 	}
 }
@@ -96,18 +92,4 @@ func balancedResource(q *scoreState, _ *api.NodeInfo) api.Score {
 		least, most = min(least, free), max(most, free)
 	}
 	return api.OneScore - max(most-least, 0)
-}
-
-// share returns part/whole, limited to 0..1. The whole must be positive. The product with a million needs more than
-// 64 bits for memory above 8 TiB.
-func share(part, whole int64) api.Score {
-	if part <= 0 {
-		return 0
-	}
-	if part >= whole {
-		return api.OneScore
-	}
-	high, low := bits.Mul64(uint64(part), uint64(api.OneScore))
-	quotient, _ := bits.Div64(high, low, uint64(whole))
-	return api.Score(quotient)
 }

@@ -196,9 +196,18 @@ func TestArguments(t *testing.T) {
 		given conf.Arguments
 		want  string
 	}{
-		"no arguments":   {},
-		"kube-batch's":   {given: conf.Arguments{"predicate.MemoryPressureEnable": "true", "predicate.DiskPressureEnable": "false", "predicate.PIDPressureEnable": "true"}},
-		"not a boolean":  {given: conf.Arguments{"predicate.DiskPressureEnable": "maybe"}, want: `[predicate.DiskPressureEnable]: Invalid value: "maybe": must be true or false`},
+		"no arguments":  {},
+		"kube-batch's":  {given: conf.Arguments{"predicate.MemoryPressureEnable": "true", "predicate.DiskPressureEnable": "false", "predicate.PIDPressureEnable": "true"}},
+		"not a boolean": {given: conf.Arguments{"predicate.DiskPressureEnable": "maybe"}, want: `[predicate.DiskPressureEnable]: Invalid value: "maybe": must be true or false`},
+		"small devices": {given: conf.Arguments{"smallestdevice.weight": "100", "smallestdevice.capacity": "gpu.example.com/memory", "smallestdevice.typical": "1Pi"}},
+		"no weight":     {given: conf.Arguments{"smallestdevice.weight": "101"}, want: `[smallestdevice.weight]: Invalid value: "101": must be a whole number from 0 to 100`},
+		"no size":       {given: conf.Arguments{"smallestdevice.typical": "0"}, want: `[smallestdevice.typical]: Invalid value: "0": must be an amount from 1 to 1Pi`},
+		"too large":     {given: conf.Arguments{"smallestdevice.typical": "2Pi"}, want: `[smallestdevice.typical]: Invalid value: "2Pi": must be an amount from 1 to 1Pi`},
+		"no amount":     {given: conf.Arguments{"smallestdevice.typical": "large"}, want: `[smallestdevice.typical]: Invalid value: "large": must be an amount from 1 to 1Pi`},
+		"no capacity": {
+			given: conf.Arguments{"smallestdevice.capacity": "a b"},
+			want:  `[smallestdevice.capacity]: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+		},
 		"a typing error": {given: conf.Arguments{"predicate.MemoryPresureEnable": "true"}, want: `[predicate.MemoryPresureEnable]: Forbidden: no such argument; did you mean "predicate.MemoryPressureEnable"?`},
 	}
 	for name, tt := range tests {

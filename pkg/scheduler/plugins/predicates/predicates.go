@@ -18,15 +18,15 @@
 //     spread by the selectors of services and controllers.
 //   - Devices with binding conditions are not supported: pods that need them stay pending.
 //
+// With the argument smallestdevice.weight the plugin also scores nodes, by the size of the devices that claims would get.
+//
 // Claims that wait for their first consumer are bound with their pods, and so are resource claims: the plugin runs
 // kube-scheduler's Reserve for a placement when the session makes it, and PreBind when the placement is committed.
 package predicates
 
 import (
 	"fmt"
-	"time"
 
-	v1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
@@ -38,30 +38,6 @@ import (
 
 // Name of the plugin in configurations.
 const Name = "predicates"
-
-// Arguments of the plugin; arguments that kube-batch has keep their names.
-type Arguments struct {
-	// MemoryPressure, DiskPressure and PIDPressure reject nodes that report the condition. The
-	// node lifecycle controller also taints such nodes, so this matters only without it.
-	MemoryPressure, DiskPressure, PIDPressure bool
-	// VolumeBindTimeout is how long binding the volumes and devices of a gang may take before the gang is scheduled
-	// again.
-	VolumeBindTimeout time.Duration
-}
-
-// maxBindTimeoutSeconds is a day, which is longer than any provisioner needs.
-const maxBindTimeoutSeconds = 24 * 60 * 60
-
-func decode(d *conf.Decoder) Arguments {
-	return Arguments{
-		MemoryPressure: d.Bool("predicate.MemoryPressureEnable", false, "refuses nodes that report memory pressure, also without a taint"),
-		DiskPressure:   d.Bool("predicate.DiskPressureEnable", false, "the same for disk pressure"),
-		PIDPressure:    d.Bool("predicate.PIDPressureEnable", false, "the same for process ids"),
-
-		VolumeBindTimeout: time.Second * time.Duration(d.Int("predicate.VolumeBindTimeoutSeconds", 600, 1, maxBindTimeoutSeconds,
-			"how many seconds the claims of a gang, for volumes or devices, may take to be bound before the gang is scheduled again")),
-	}
-}
 
 // Spec registers the plugin.
 //
@@ -92,6 +68,7 @@ type plugin struct {
 	filter    *filter
 	runner    *upstream.FilterRunner
 	portTaken *api.Unfit
+	sizes     *sizes // nil if its weight is 0
 	// unavailable are refusals of this session, by NodeInfo.UnavailableFrom.
 	unavailable map[int64]*api.Unfit
 }
@@ -106,6 +83,7 @@ func newPlugin(a Arguments, handle framework.Handle, devices *upstream.Devices) 
 		return nil, fmt.Errorf("building the plugins of kube-scheduler: %w", err)
 	}
 	return &plugin{
+		sizes:     newSizes(a, runner),
 		filter:    newFilter(a, features.EnableTaintTolerationComparisonOperators),
 		runner:    runner,
 		portTaken: &api.Unfit{Reason: api.HostPortTaken, Plugin: Name},
@@ -126,10 +104,17 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddReserveFn(Name, n.reserve)
 	ssn.AddReserveFn(Name, n.reserveDevices)
 	ssn.AddDevicesFn(Name, n.devices)
+	if p.sizes != nil {
+		p.sizes.Open(ssn.Cluster())
+		ssn.AddNodeOrderFn(Name, p.sizes.score)
+	}
 }
 
 func (p *plugin) OnSessionClose(*framework.Session) {
 	p.runner.Close()
+	if p.sizes != nil {
+		p.sizes.Close()
+	}
 	clear(p.filter.taints)
 	clear(p.unavailable)
 }
@@ -180,19 +165,4 @@ func (s *podDependent) reserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.Exte
 		return nil
 	}
 	return s.runner.ReserveDevices(t, n)
-}
-
-// pressures returns the node conditions that reject a node.
-func (a Arguments) pressures() []v1.NodeConditionType {
-	var kinds []v1.NodeConditionType
-	if a.MemoryPressure {
-		kinds = append(kinds, v1.NodeMemoryPressure)
-	}
-	if a.DiskPressure {
-		kinds = append(kinds, v1.NodeDiskPressure)
-	}
-	if a.PIDPressure {
-		kinds = append(kinds, v1.NodePIDPressure)
-	}
-	return kinds
 }

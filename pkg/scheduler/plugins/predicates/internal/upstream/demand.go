@@ -41,19 +41,23 @@ func demandsOf(claims []*resourcev1.ResourceClaim) []demand {
 
 // demandOf reads a request; of a list of alternatives, the first one.
 func demandOf(r *resourcev1.DeviceRequest) demand {
-	switch {
-	case r.Exactly != nil:
-		e := r.Exactly
-		return demand{
-			class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll,
-		}
-	case len(r.FirstAvailable) > 0:
-		e := &r.FirstAvailable[0]
-		return demand{
-			class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll,
-		}
+	if list := alternativesOf(r); len(list) > 0 {
+		return list[0]
 	}
 	return demand{}
+}
+
+// alternativesOf reads a request: the demands of which one is to be satisfied, in the order of preference.
+func alternativesOf(r *resourcev1.DeviceRequest) []demand {
+	if e := r.Exactly; e != nil {
+		return []demand{{class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll}}
+	}
+	list := make([]demand, len(r.FirstAvailable))
+	for i := range list {
+		e := &r.FirstAvailable[i]
+		list[i] = demand{class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll}
+	}
+	return list
 }
 
 // extendedDemands returns what a pod requests of device classes through extended resources, sorted by resource.

@@ -200,28 +200,37 @@ func (s *Shortages) missing(search *search, node *v1.Node) (list []demand, devic
 
 // count returns how many devices of a node match a demand, and how many of them are not allocated.
 func (s *Shortages) count(d *demand, node *v1.Node, allocated sets.Set[structured.DeviceID]) (total, free int64) {
+	s.eachMatch(d, node, func(slice *resourcev1.ResourceSlice, device *resourcev1.Device) {
+		total++
+		if !allocated.Has(idOf(slice, device)) {
+			free++
+		}
+	})
+	return total, free
+}
+
+func idOf(slice *resourcev1.ResourceSlice, device *resourcev1.Device) structured.DeviceID {
+	return structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, device.Name)
+}
+
+// eachMatch visits the devices of a node that match a demand: those of the node alone, then those that other nodes can access
+// too.
+func (s *Shortages) eachMatch(d *demand, node *v1.Node, visit func(*resourcev1.ResourceSlice, *resourcev1.Device)) {
 	class, err := s.devices.DeviceClasses().Get(d.class)
 	if err != nil {
-		return 0, 0
+		return
 	}
 	s.readSlices()
-	countIn := func(slices []*resourcev1.ResourceSlice) {
-		for _, slice := range slices {
+	for _, list := range [...][]*resourcev1.ResourceSlice{s.local[node.Name], s.network} {
+		for _, slice := range list {
 			matches := s.matchesOf(d, class, slice)
 			for i := range slice.Spec.Devices {
-				if !matches[i] || !devices.Accessible(slice, &slice.Spec.Devices[i], node) {
-					continue
-				}
-				total++
-				if !allocated.Has(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)) {
-					free++
+				if device := &slice.Spec.Devices[i]; matches[i] && devices.Accessible(slice, device, node) {
+					visit(slice, device)
 				}
 			}
 		}
 	}
-	countIn(s.local[node.Name])
-	countIn(s.network)
-	return total, free
 }
 
 // matchesOf returns which devices of a slice match a demand.
