@@ -166,6 +166,20 @@ func (v *Verdict) Plugins() []string {
 	return names
 }
 
+// NearestDomain returns the topology domain that the message is about: where resources are reserved for the gang, else where it
+// is planned to start, else Domain; empty if there is none.
+func (v *Verdict) NearestDomain() DomainName {
+	switch {
+	case v.Reservation != nil && v.Reservation.Domain != "":
+		return v.Reservation.Domain
+	case v.Start.Domain != "":
+		return v.Start.Domain
+	case v.Domain != nil:
+		return v.Domain.Level.Domain(v.Domain.Path)
+	}
+	return ""
+}
+
 // NearestMessage words Nodes.Nearest, if there is one, as a suffix of the message about the counts of nodes.
 func (v *Verdict) NearestMessage(dims *Dimensions) string {
 	if v.Nodes.Nearest == nil {
