@@ -176,6 +176,12 @@ func rackCases() map[string]*rackCase {
 			request: amounts("nvidia.com/gpu", "1", "cpu", "1", "memory", "1Gi"),
 			domain:  "rack b1/r1 (1 node, 1 of 8 cpu free) is held by a/cpus (7)",
 		},
+		"GPUs come before cpu, and pods that run want nothing": {
+			nodes:   rackNodes("r1", 1),
+			pods:    []corev1.Pod{holder("team", "train-r", "train", "r1-0", amounts("cpu", "2", "nvidia.com/gpu", "2", "memory", "63Gi"))},
+			request: amounts("nvidia.com/gpu", "2", "cpu", "2"),
+			domain:  "rack b1/r1 (1 node, 6 of 8 nvidia.com/gpu free) is held by team/train (2)",
+		},
 		"memory": {
 			nodes:   rackNodes("r1", 1, notReady),
 			request: amounts("memory", "1Gi"),
