@@ -170,7 +170,7 @@ func groupReport(ssn *framework.Session, j *api.JobInfo) api.PodGroupReport {
 	case outcome != nil && outcome.Job != nil:
 		dims := ssn.Cluster().Dims()
 		g.Reason, g.Message = outcome.Job.Reason, outcome.Message(outcome.Job, dims)+outcome.Nearest(dims)
-		g.Plugins, g.Start = outcome.Plugins(dims), outcome.Job.Start
+		g.Plugins, g.Domain, g.Start = outcome.Plugins(dims), outcome.Domain(dims), outcome.Job.Start
 		if outcome.DegradedFor > 0 && g.Reason != v1alpha1.ReasonPreempting {
 			g.Reason = v1alpha1.ReasonGangDegraded
 			g.Message = fmt.Sprintf("only %d of the %d pods that must run together have been running for more than %s; %s", j.Holding(), j.MinMember, outcome.DegradedFor, g.Message)

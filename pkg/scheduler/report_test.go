@@ -95,15 +95,21 @@ type silentEffects struct{}
 
 func (silentEffects) Commit([]api.Decision) {}
 
-// reported runs a session and returns the names of the PodGroups and of the pods in its report.
-func (m *backlogModel) reported(t *testing.T) string {
+// report runs a session and returns its report.
+func (m *backlogModel) report(t *testing.T) *api.Report {
 	t.Helper()
 	changed := m.Events().Recompute()
 	ssn, decided, err := m.profile.Run(t.Context(), m.Cluster, silentEffects{}, logr.Discard(), framework.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := m.reporter.report(ssn, append(changed, decided...))
+	return m.reporter.report(ssn, append(changed, decided...))
+}
+
+// reported runs a session and returns the names of the PodGroups and of the pods in its report.
+func (m *backlogModel) reported(t *testing.T) string {
+	t.Helper()
+	report := m.report(t)
 	var groups, pods []string
 	for _, g := range report.PodGroups {
 		groups = append(groups, g.Name)
@@ -158,5 +164,25 @@ func TestReportsOfABacklog(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestReportedDomains asserts the domains for which gangs wait. Those of x have a job class, y1 has none, and y2 requires no
+// level.
+func TestReportedDomains(t *testing.T) {
+	m := newBacklogModel(t)
+	m.topology("t", "t", "node")
+	for _, gang := range []string{"x1", "x2", "y1"} {
+		g := m.Jobs()["group/ns/"+api.JobID(gang)].Group.DeepCopy()
+		g.Spec.TopologyConstraint = &v1alpha1.TopologyConstraint{RequiredTopologyLevel: "node"}
+		m.Events().SetPodGroup(g)
+	}
+	m.Events().SetPod(m.pod("y1-small", "y", "3", "y1"))
+	got := map[string]api.DomainName{}
+	for _, g := range m.report(t).PodGroups {
+		got[g.Name] = g.Domain
+	}
+	if diff := cmp.Diff(map[string]api.DomainName{"x1": "node x node", "x2": "node x node", "y1": "node y node", "y2": ""}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

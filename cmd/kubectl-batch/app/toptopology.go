@@ -25,8 +25,8 @@ func newTopTopologyCommand(c cluster) *cobra.Command {
 		Long: `topology shows for each level of a Topology, or of all, how many domains it has
 and how many of them are whole: no pod of a Queue runs on their nodes. Below is
 a row for each domain: its nodes, how many of them such pods use, how much is
-free of GPUs, or of cpu if no node has GPUs, and the PodGroups with the most
-pods there. Nodes that are cordoned or not ready have nothing free. What the
+free of GPUs, or of cpu if no node has GPUs, and the PodGroups that hold the
+most of it. Nodes that are cordoned or not ready have nothing free. What the
 scheduler reserves for a gang that waits counts as free.
 
 It reads the nodes, and the pods of all namespaces.`,

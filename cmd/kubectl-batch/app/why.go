@@ -21,9 +21,10 @@ import (
 // The help of why.
 const (
 	whyLong = `why explains the state of a PodGroup, or of a pod without a PodGroup: the reason
-and message of the scheduler, the node with the smallest shortfall, advice, the
-position in the order of the queue, the last eviction, pods with another reason,
-and the history. It only reads. "explain" is an alias.
+and message of the scheduler, the node with the smallest shortfall, advice, who
+holds the topology domain that it waits for, the position in the order of the
+queue, the last eviction, pods with another reason, and the history. It only
+reads. "explain" is an alias.
 
 Instead of the PodGroup you can name a pod of it, or an object of any kind whose
 pod templates name it, such as a Job, a JobSet or a StatefulSet.

@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=scheduling.batch-scheduler.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("NearestDomain"):
+		return &schedulingv1alpha1.NearestDomainApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OccupiedDomains"):
 		return &schedulingv1alpha1.OccupiedDomainsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodGroup"):

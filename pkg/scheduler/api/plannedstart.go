@@ -13,8 +13,8 @@ type StartEstimate struct {
 	Estimated int64 // as planned
 	Latest    int64 // by limits alone
 	Nodes     int   // where it starts
-	// Domain has these nodes, as "rack b1/r1", if the gang must be in one domain; else it is empty.
-	Domain string
+	// Domain has these nodes, if the gang must be in one domain; else it is empty.
+	Domain DomainName
 
 	Delay string // why it is later than it was planned before; empty if it is not
 	// Beyond is the window of planned starts if the start is after it. Nothing is reserved then.
@@ -28,13 +28,19 @@ func (e StartEstimate) message() string {
 	if e.Estimated == 0 {
 		return ""
 	}
-	where := fmt.Sprintf("%d %s", e.Nodes, plural(e.Nodes, "node", "nodes"))
-	if e.Domain != "" {
-		where += " of " + e.Domain
-	}
-	text := fmt.Sprintf("; planned to start at %s on %s, by the run times that running jobs declare", minuteAfter(e.Estimated), where)
+	text := fmt.Sprintf("; planned to start at %s on %s, by the run times that running jobs declare",
+		minuteAfter(e.Estimated), nodesOf(e.Nodes, e.Domain))
 	if e.Delay != "" {
 		text += "; later than before: " + e.Delay
+	}
+	return text
+}
+
+// nodesOf words a number of nodes, and the domain that has them if it is not empty: 2 nodes of rack b1/r1.
+func nodesOf(count int, domain DomainName) string {
+	text := fmt.Sprintf("%d %s", count, plural(count, "node", "nodes"))
+	if domain != "" {
+		text += " of " + domain.String()
 	}
 	return text
 }

@@ -48,6 +48,8 @@ type PodGroupReport struct {
 	// Plugins are the names, with commas between them, of those that refuse the PodGroup or nodes for its pods. They are
 	// written with the condition.
 	Plugins string
+	// Domain is the one that the message is about. It is written with the condition.
+	Domain DomainName
 }
 
 // QueueReport is the status that a Queue should show.

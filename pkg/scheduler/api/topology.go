@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/batch-scheduler/batch-scheduler/pkg/apis/scheduling/v1alpha1"
 )
 
 // Topology is a topology that the API server shows.
@@ -78,6 +80,35 @@ func (l *TopologyLevel) Within(wider *TopologyLevel) bool {
 
 // Key is equal for levels that divide nodes into the same domains.
 func (l *TopologyLevel) Key() string { return strings.Join(l.Labels, " ") }
+
+// DomainName is a topology domain in text, so that reports can be compared: the name of its level, its path and the labels of
+// the level with spaces between them, which none of these contains. It is empty for no domain.
+type DomainName string
+
+// Domain returns the name of the domain with a path.
+func (l *TopologyLevel) Domain(path string) DomainName {
+	return DomainName(l.Name + " " + path + " " + l.Key())
+}
+
+// String words the domain: rack b1/r1. It is empty for no domain.
+func (d DomainName) String() string {
+	fields := strings.Fields(string(d))
+	return strings.Join(fields[:min(len(fields), 2)], " ")
+}
+
+// Status returns what the status of a PodGroup shows; nil for no domain.
+func (d DomainName) Status() *v1alpha1.NearestDomain {
+	fields := strings.Fields(string(d))
+	if len(fields) == 0 {
+		return nil
+	}
+	n := &v1alpha1.NearestDomain{Level: fields[0], Name: fields[1], NodeLabels: map[string]string{}}
+	values := strings.Split(n.Name, "/")
+	for i, key := range fields[2:] {
+		n.NodeLabels[key] = values[i]
+	}
+	return n
+}
 
 // DomainCount is how many of the Need pods of a gang could start now in one topology domain, which has the name Path in
 // its Level.

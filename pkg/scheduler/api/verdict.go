@@ -88,6 +88,7 @@ type Verdict struct {
 type StarvationReservation struct {
 	After           time.Duration
 	Nodes           int
+	Domain          DomainName // that has these nodes, if the gang must be in one domain; else it is empty
 	Startable, Need int32
 	// Awaited are the pods on nodes where the gang does not fit yet; some of them must end.
 	Awaited AwaitedPods
@@ -135,8 +136,8 @@ func (f *StarvationReservation) message() string {
 	if f.Planned {
 		reason = "because it is the first of its queue that does not fit"
 	}
-	text := fmt.Sprintf("; reserved: %d %s, %s; %d of %d pods could start there now",
-		f.Nodes, plural(f.Nodes, "node", "nodes"), reason, f.Startable, f.Need)
+	text := fmt.Sprintf("; reserved: %s, %s; %d of %d pods could start there now",
+		nodesOf(f.Nodes, f.Domain), reason, f.Startable, f.Need)
 	if awaited := f.Awaited.message(); awaited != "" {
 		text += "; waiting for resources of pods there: " + awaited
 	}
@@ -163,6 +164,20 @@ func (v *Verdict) Plugins() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// NearestDomain returns the topology domain that the message is about: where resources are reserved for the gang, else where it
+// is planned to start, else Domain; empty if there is none.
+func (v *Verdict) NearestDomain() DomainName {
+	switch {
+	case v.Reservation != nil && v.Reservation.Domain != "":
+		return v.Reservation.Domain
+	case v.Start.Domain != "":
+		return v.Start.Domain
+	case v.Domain != nil:
+		return v.Domain.Level.Domain(v.Domain.Path)
+	}
+	return ""
 }
 
 // NearestMessage words Nodes.Nearest, if there is one, as a suffix of the message about the counts of nodes.

@@ -84,6 +84,12 @@ func TestVerdictMessages(t *testing.T) {
 			"needs 2 more pods of 1 cpu; 0/3 nodes are available: 2 Insufficient cpu, 1 reserved for another PodGroup; " +
 				"reserved: 2 nodes, because it has been pending for more than 5m0s; 1 of 2 pods could start there now",
 		},
+		"resources are reserved in one topology domain": {
+			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000}, Nodes: counts(2, 2),
+				Reservation: &StarvationReservation{After: 5 * time.Minute, Nodes: 2, Domain: rackOfBlock().Domain("b1/r1"), Startable: 1, Need: 2}},
+			"needs 2 more pods of 1 cpu; 2/2 nodes are available; " +
+				"reserved: 2 nodes of rack b1/r1, because it has been pending for more than 5m0s; 1 of 2 pods could start there now",
+		},
 		"resources are reserved for a PodGroup of the same namespace": {
 			Verdict{Reason: v1alpha1.ReasonNotEnoughResources, Missing: 2, Request: Resource{1000},
 				Nodes:       counts(3, 0, UnfitCount{Unfit{Reason: Reserved, Detail: "ns/gang"}, 3}),

@@ -204,6 +204,9 @@ func TestTopologyReservation(t *testing.T) {
 	CompareTranscripts(t, ``, s.Cycle())
 	s.Wait(2 * time.Minute)
 	CompareTranscripts(t, ``, s.Cycle())
+	if got, want := waitsOf(s, "q/gang"), "; reserved: 2 nodes of rack b/r1, because it has been pending for more than 1m0s"; !strings.Contains(got, want) {
+		t.Errorf("want %q in %q", want, got)
+	}
 	s.Add(Plain("small", OfQueue("q"), Pending(3, "1cpu")))
 	s.Delete("q/old1-0", "q/old2-0")
 	taken := s.Cycle()

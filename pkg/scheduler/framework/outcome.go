@@ -31,6 +31,7 @@ type Outcome struct {
 // texts are the words of a shared outcome. They are made when they are needed, once for all jobs.
 type texts struct {
 	message, nearest, plugins string
+	domain                    api.DomainName
 	known                     bool
 }
 
@@ -66,9 +67,17 @@ func (o *Outcome) Plugins(dims *api.Dimensions) string {
 	return strings.Join(o.Job.Plugins(), ",")
 }
 
+// Domain returns the topology domain that the message for the job is about; empty if there is none.
+func (o *Outcome) Domain(dims *api.Dimensions) api.DomainName {
+	if o.shared {
+		return o.words(dims).domain
+	}
+	return o.Job.NearestDomain()
+}
+
 func (o *Outcome) words(dims *api.Dimensions) *texts {
 	if !o.texts.known {
-		o.texts = texts{o.Job.Message(dims), o.Job.NearestMessage(dims), strings.Join(o.Job.Plugins(), ","), true}
+		o.texts = texts{o.Job.Message(dims), o.Job.NearestMessage(dims), strings.Join(o.Job.Plugins(), ","), o.Job.NearestDomain(), true}
 	}
 	return &o.texts
 }

@@ -337,7 +337,7 @@ func (p *planned) explain() {
 			start.Latest = 0
 		}
 		if s.Domain != nil {
-			start.Domain = s.Job.TopologyLevel.Name + " " + s.Domain.Path
+			start.Domain = s.Job.TopologyLevel.Domain(s.Domain.Path)
 		}
 		p.explainJob(s.Job, func(v *api.Verdict) { v.Start = start })
 	}

@@ -163,7 +163,8 @@ func (s *starvation) describe(ssn *framework.Session, job *api.JobInfo) *api.Sta
 		}
 		fit, waits := startable(r.placements)
 		d := &api.StarvationReservation{
-			After: s.after, Nodes: countNodes(r.placements), Startable: fit, Need: int32(len(r.placements)), Awaited: holders(job, waits),
+			After: s.after, Nodes: countNodes(r.placements), Domain: domainOf(ssn, r), Startable: fit, Need: int32(len(r.placements)),
+			Awaited: holders(job, waits),
 		}
 		if s.planned.enabled() {
 			now := ssn.Now.UnixNano()
@@ -173,6 +174,23 @@ func (s *starvation) describe(ssn *framework.Session, job *api.JobInfo) *api.Sta
 		return d
 	}
 	return nil
+}
+
+// domainOf returns the topology domain of a reservation, if the gang as a whole must be in one; else it is empty.
+func domainOf(ssn *framework.Session, r *reservation) api.DomainName {
+	first := r.placements[0]
+	level := r.job.TopologyLevel
+	if level == nil {
+		level = ssn.Cluster().ClassOf(first.Task).RequiredLevel()
+	}
+	if level == nil {
+		return ""
+	}
+	path, ok := level.Path(first.Node.Node.Labels)
+	if !ok {
+		return ""
+	}
+	return level.Domain(path)
 }
 
 // startable counts the placements that fit on available resources, and returns the nodes of the others.

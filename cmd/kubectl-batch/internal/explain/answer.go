@@ -31,6 +31,8 @@ type Answer struct {
 	Advice  string   `json:"advice,omitempty"`
 	Plugins []string `json:"plugins,omitempty"`
 
+	Domain *show.HeldDomain `json:"domain,omitempty"` // that the PodGroup waits for
+
 	Position string `json:"position,omitempty"` // in the order of the queue
 	Evicted  string `json:"evicted,omitempty"`  // the last eviction
 	Warning  string `json:"warning,omitempty"`  // what an eviction would mean
@@ -83,7 +85,7 @@ func NewAnswer(f *Facts) Answer {
 			since := f.waitingSince()
 			a.PendingSince = &since
 		}
-		v, a.Plugins = f.groupReason(), g.Status.UnschedulablePlugins
+		v, a.Plugins, a.Domain = f.groupReason(), g.Status.UnschedulablePlugins, f.Domain
 		a.StartTime, a.EstimatedStartTime, a.LatestStartTime = g.Status.StartTime, g.Status.EstimatedStartTime, g.Status.LatestStartTime
 		a.Position, a.Evicted, a.Warning = show.Position(g, f.Queue), evicted(g), strings.Join(warnings(f), " ")
 		for _, e := range f.exceptions() {

@@ -28,6 +28,9 @@ func (f *Facts) Text() string {
 		s.add("PodGroup", f.groupName()+", in "+f.queueText())
 		s.add("Phase", f.phase())
 		f.groupReason().write(&s)
+		if f.Domain != nil {
+			s.add("Domain", f.Domain.Text(f.Now))
+		}
 		s.add("Position", show.Position(f.Group, f.Queue))
 		s.add("Evicted", evicted(f.Group))
 		if f.Verbose {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package explain says why a group, or a pod without one, waits: it reads what there is about it, with a number
-// of requests that depends neither on the size of the cluster nor on that of the gang, and words it.
+// of requests that depends neither on the size of the cluster nor on that of the gang, and words it. Only of a gang that waits
+// for a topology domain it also lists the pods of the nodes there.
 package explain
 
 import (
@@ -40,6 +41,9 @@ type Facts struct {
 
 	// Queue is nil if it does not exist or could not be read.
 	Queue *v1alpha1.Queue
+
+	// Domain is the topology domain that the PodGroup waits for; nil if it waits for none, or it could not be read.
+	Domain *show.HeldDomain
 
 	// Events are about the group and some of its pods.
 	Events []corev1.Event

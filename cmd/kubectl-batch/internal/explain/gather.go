@@ -137,9 +137,11 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 		about.read(ctx, "Pod", p.Name)
 	}
 	var jobErr error
+	unreadDomain := ""
 	var reading sync.WaitGroup
 	if f.Group != nil {
 		reading.Go(func() { jobErr = r.readJob(ctx, f) })
+		reading.Go(func() { f.Domain, unreadDomain = readDomain(ctx, r, f) })
 	}
 	queue, err := r.Batch.SchedulingV1alpha1().Queues().Get(ctx, f.queueName(), metav1.GetOptions{})
 	switch {
@@ -153,6 +155,9 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 	reading.Wait()
 	if jobErr != nil {
 		f.Unread = append(f.Unread, fmt.Sprintf("Job: %v", jobErr))
+	}
+	if unreadDomain != "" {
+		f.Unread = append(f.Unread, unreadDomain)
 	}
 	events, all, err := about.wait(r.AllEvents)
 	switch {
@@ -178,16 +183,20 @@ func (r Reader) rest(ctx context.Context, f *Facts, about *eventReader) error {
 
 // pods lists the pods that the selector selects, all if it is empty, by name.
 func (r Reader) pods(ctx context.Context, selector string) ([]corev1.Pod, error) {
-	options := metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"}
-	if r.Fresh {
-		options.ResourceVersion = ""
-	}
-	list, err := r.Core.CoreV1().Pods(r.Namespace).List(ctx, options)
+	list, err := r.Core.CoreV1().Pods(r.Namespace).List(ctx, r.fromCache(metav1.ListOptions{LabelSelector: selector}))
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return list.Items, nil
+}
+
+// fromCache lets the API server answer a list from its cache, unless the reader wants it fresh.
+func (r Reader) fromCache(options metav1.ListOptions) metav1.ListOptions {
+	if !r.Fresh {
+		options.ResourceVersion = "0"
+	}
+	return options
 }
 
 // members returns the pods that count in the group.

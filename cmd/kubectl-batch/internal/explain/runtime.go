@@ -14,25 +14,48 @@ import (
 )
 
 // runTimeOf returns the run time by the rule of the scheduler.
-func runTimeOf(f *Facts) api.RunTime {
+func runTimeOf(f *Facts) api.RunTime { return jobOf(f).RunTime }
+
+// jobOf returns the job of facts with what there is to know about its run time and its start.
+func jobOf(f *Facts) *api.JobInfo {
 	job := &api.JobInfo{}
 	if f.Group != nil {
 		if job.Group = f.Other; job.Group == nil {
 			job.Group = api.OwnGroup(f.Group)
 		}
+		job.GroupName = job.Group.Namespace + "/" + job.Group.Name
+		if started := f.Group.Status.StartTime; started != nil {
+			job.Started = started.UnixNano()
+		}
 	}
 	for i := range f.Pods {
 		p := &f.Pods[i]
-		task := &api.TaskInfo{ID: api.TaskID(p.UID), Key: p.Namespace + "/" + p.Name, Pod: p, Status: api.StatusOf(p)}
-		task.Tracking.MaximumRun = api.MaximumRunOf(p)
+		task := &api.TaskInfo{ID: api.TaskID(p.UID), Key: p.Namespace + "/" + p.Name, Pod: p, Status: api.StatusOf(p), Job: job, Deadline: api.DeadlineOf(p)}
+		task.Tracking.MaximumRun, task.Tracking.Started = api.MaximumRunOf(p), api.StartOf(p)
 		job.Tasks = append(job.Tasks, task)
 	}
 	if f.Queue != nil {
 		job.Queue = &api.QueueInfo{}
 		job.Queue.DefaultRun, job.Queue.MaximumRun = api.ExecutionTimes(&f.Queue.Spec)
 	}
-	run, _ := api.DeclaredRunTime(job)
-	return run
+	job.RunTime, _ = api.DeclaredRunTime(job)
+	return job
+}
+
+// expectedEnd returns when the last of the pods is expected to end, by the rule of the scheduler; nil if that is not known.
+func expectedEnd(f *Facts) *metav1.Time {
+	last, now := int64(0), f.Now.UnixNano()
+	for _, t := range jobOf(f).Tasks {
+		end := t.ExpectedEnd(now)
+		if t.Pod.DeletionTimestamp != nil {
+			end = t.Pod.DeletionTimestamp.UnixNano()
+		}
+		if end == api.NoEnd {
+			return nil
+		}
+		last = max(last, end)
+	}
+	return &metav1.Time{Time: time.Unix(0, max(last, now)).UTC().Truncate(time.Second)}
 }
 
 // runTimeText words the limit and the estimate of the run time; empty if there are none, or if the limit is that of each pod,

@@ -188,7 +188,7 @@ func (c *gpuCounter) usage(model string, nodes []*gpuNode) GPUUsage {
 
 // free returns how many GPUs of a node new pods can get.
 func (n *gpuNode) free(device int) int64 {
-	if !available(n.Node) {
+	if n.Node.Spec.Unschedulable || !ready(n.Node) {
 		return 0
 	}
 	return max(n.idle.At(device), 0)

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/batch-scheduler/batch-scheduler/internal/text"
@@ -20,7 +21,7 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
 )
 
-// mostHolders is how many PodGroups a row of TopTopology names.
+// mostHolders is how many PodGroups of a domain are named.
 const mostHolders = 3
 
 // leastHolders is the least width of the column with their names.
@@ -45,29 +46,35 @@ type LevelUsage struct {
 
 // DomainUsage is a domain. Nodes that are cordoned or not ready have nothing free.
 type DomainUsage struct {
-	Name  string            `json:"name"`
-	Nodes int               `json:"nodes"`
-	InUse int               `json:"nodesInUse"` // with pods of queues
-	Free  resource.Quantity `json:"free"`
-	Total resource.Quantity `json:"total"`
-	// Holders are PodGroups with pods in the domain, NAMESPACE/NAME, those with the most pods first. Other are the other pods of
-	// queues.
-	Holders []Holder `json:"podGroups"`
-	Other   int      `json:"otherPods"`
+	Name     string            `json:"name"`
+	Nodes    int               `json:"nodes"`
+	InUse    int               `json:"nodesInUse"` // with pods of queues
+	Cordoned int               `json:"nodesCordoned"`
+	NotReady int               `json:"nodesNotReady"` // and not cordoned
+	Free     resource.Quantity `json:"free"`
+	Total    resource.Quantity `json:"total"`
+	// Holders are PodGroups with pods in the domain, those that hold the most first. Other are the other pods of queues, and
+	// OtherHeld is what all other pods hold, also those of other schedulers.
+	Holders   []Holder          `json:"podGroups"`
+	Other     int               `json:"otherPods"`
+	OtherHeld resource.Quantity `json:"otherHeld"`
 }
 
-// Holder is a PodGroup and how many pods of it are in a domain.
+// Holder is a PodGroup, NAMESPACE/NAME, and what its pods hold in a domain.
 type Holder struct {
-	PodGroup string `json:"podGroup"`
-	Pods     int    `json:"pods"`
+	PodGroup string            `json:"podGroup"`
+	Pods     int               `json:"pods"`
+	Held     resource.Quantity `json:"held"`
+	// ExpectedEnd is when the pods are expected to end; nil if that is not known.
+	ExpectedEnd *metav1.Time `json:"expectedEnd,omitempty"`
 }
 
 // nodeUse is what the pods of a node hold.
 type nodeUse struct {
 	node   *corev1.Node
 	held   resource.Quantity
-	groups map[string]int // pods of PodGroups
-	other  int            // other pods of queues
+	groups map[string]*Holder // by PodGroup
+	other  int                // other pods of queues
 }
 
 // Topologies returns how pods use the nodes of topologies, which are sorted by name.
@@ -104,7 +111,7 @@ func usesOf(nodes []corev1.Node, pods []corev1.Pod, main corev1.ResourceName) []
 	byName := map[string]*nodeUse{}
 	var uses []*nodeUse
 	for i := range nodes {
-		u := &nodeUse{node: &nodes[i], groups: map[string]int{}}
+		u := &nodeUse{node: &nodes[i], groups: map[string]*Holder{}}
 		byName[nodes[i].Name] = u
 		uses = append(uses, u)
 	}
@@ -115,17 +122,33 @@ func usesOf(nodes []corev1.Node, pods []corev1.Pod, main corev1.ResourceName) []
 		if u == nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		u.held.Add(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})[main])
-		name := cmp.Or(p.Labels[v1alpha1.LabelPodGroup], p.Annotations[v1alpha1.AnnotationGroupName])
-		switch {
-		case p.Annotations[v1alpha1.AnnotationQueue] == "": // of no queue
+		held := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})[main]
+		u.held.Add(held)
+		switch name := PodGroupOf(p); {
 		case name != "":
-			u.groups[p.Namespace+"/"+name]++
-		default:
+			if u.groups[name] == nil {
+				u.groups[name] = &Holder{PodGroup: name}
+			}
+			u.groups[name].add(1, held)
+		case p.Annotations[v1alpha1.AnnotationQueue] != "":
 			u.other++
 		}
 	}
 	return uses
+}
+
+// PodGroupOf returns the PodGroup, NAMESPACE/NAME, of a pod that a queue has placed; empty if it has none.
+func PodGroupOf(p *corev1.Pod) string {
+	name := cmp.Or(p.Labels[v1alpha1.LabelPodGroup], p.Annotations[v1alpha1.AnnotationGroupName])
+	if name == "" || p.Annotations[v1alpha1.AnnotationQueue] == "" {
+		return ""
+	}
+	return p.Namespace + "/" + name
+}
+
+func (h *Holder) add(pods int, held resource.Quantity) {
+	h.Pods += pods
+	h.Held.Add(held)
 }
 
 func usageOf(t *v1alpha1.Topology, uses []*nodeUse, main corev1.ResourceName) TopologyUsage {
@@ -155,13 +178,23 @@ func usageOf(t *v1alpha1.Topology, uses []*nodeUse, main corev1.ResourceName) To
 	return usage
 }
 
+// Domain returns how pods use the nodes of a domain with this name, by one resource.
+func Domain(name string, nodes []corev1.Node, pods []corev1.Pod, of corev1.ResourceName) DomainUsage {
+	return domainOf(name, usesOf(nodes, pods, of), of)
+}
+
 func domainOf(path string, uses []*nodeUse, main corev1.ResourceName) DomainUsage {
 	d := DomainUsage{Name: path, Nodes: len(uses), Holders: []Holder{}}
-	groups := map[string]int{}
+	groups := map[string]*Holder{}
 	for _, u := range uses {
 		total := u.node.Status.Allocatable[main]
 		d.Total.Add(total)
-		if free := total.DeepCopy(); available(u.node) {
+		switch free := total.DeepCopy(); {
+		case u.node.Spec.Unschedulable:
+			d.Cordoned++
+		case !ready(u.node):
+			d.NotReady++
+		default:
 			free.Sub(u.held)
 			d.Free.Add(free)
 		}
@@ -169,23 +202,29 @@ func domainOf(path string, uses []*nodeUse, main corev1.ResourceName) DomainUsag
 			d.InUse++
 		}
 		d.Other += u.other
-		for name, pods := range u.groups {
-			groups[name] += pods
+		d.OtherHeld.Add(u.held)
+		for name, h := range u.groups {
+			if groups[name] == nil {
+				groups[name] = &Holder{PodGroup: name}
+			}
+			groups[name].add(h.Pods, h.Held)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		d.Holders = append(d.Holders, Holder{name, groups[name]})
+	for _, h := range groups {
+		d.Holders = append(d.Holders, *h)
+		d.OtherHeld.Sub(h.Held)
 	}
-	slices.SortStableFunc(d.Holders, func(a, b Holder) int { return cmp.Compare(b.Pods, a.Pods) })
+	slices.SortFunc(d.Holders, func(a, b Holder) int {
+		return cmp.Or(b.Held.Cmp(a.Held), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.PodGroup, b.PodGroup))
+	})
 	return d
 }
 
-// available reports whether a node takes pods.
-func available(n *corev1.Node) bool {
-	ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+// ready reports whether the kubelet of a node says so.
+func ready(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
-	return ready && !n.Spec.Unschedulable
 }
 
 // TopTopology returns a summary row for each level, and a row for each of its domains.
@@ -227,7 +266,7 @@ func TopTopology(u *TopologyUsage) []string {
 	return lines
 }
 
-// holders names the PodGroups with the most pods in a domain.
+// holders names the PodGroups that hold the most of a domain.
 func (d *DomainUsage) holders() string {
 	var parts []string
 	for _, h := range d.Holders[:min(len(d.Holders), mostHolders)] {

@@ -211,6 +211,25 @@ type PodGroupStatus struct {
 	// +listMapKey=level
 	// +kubebuilder:validation:MaxItems=2
 	Topology []OccupiedDomains `json:"topology,omitempty"`
+
+	// nearestDomain is the topology domain that the message of the condition is about, if the pods must be in one domain:
+	// where resources are reserved for the PodGroup or its start is planned, else where the most of its pods could start.
+	// It is written with the condition, and absent when the condition is True.
+	// +optional
+	NearestDomain *NearestDomain `json:"nearestDomain,omitempty"`
+}
+
+// NearestDomain is a topology domain for which a PodGroup waits.
+type NearestDomain struct {
+	// level is the name of the level, or its node label if it has none.
+	Level string `json:"level"`
+
+	// name is the name of the domain: the values of the node labels of the wider levels and of this one, with slashes between
+	// them.
+	Name string `json:"name"`
+
+	// nodeLabels are the labels that the nodes of the domain have in common, and no other nodes have.
+	NodeLabels map[string]string `json:"nodeLabels"`
 }
 
 // OccupiedDomains are the domains of a topology level where pods of a PodGroup have nodes.

@@ -41,7 +41,7 @@ func (w *Writers) podGroupPatch(want api.PodGroupReport) (*patch, bool) {
 			LastTransitionTime: metav1.NewTime(w.Clock.Now()),
 		})
 		if changed { // never a reason for a write of its own
-			next.Status.UnschedulablePlugins = pluginList(want.Plugins)
+			next.Status.UnschedulablePlugins, next.Status.NearestDomain = pluginList(want.Plugins), want.Domain.Status()
 		}
 	}
 	w.evicted.apply(&next.Status, &want, w.Clock.Now())

@@ -48,6 +48,10 @@ type PodGroupStatusApplyConfiguration struct {
 	// and prefers, the wider one first. Nodes that are in no domain of a level are left out. It is absent while no pod has a
 	// node.
 	Topology []OccupiedDomainsApplyConfiguration `json:"topology,omitempty"`
+	// nearestDomain is the topology domain that the message of the condition is about, if the pods must be in one domain:
+	// where resources are reserved for the PodGroup or its start is planned, else where the most of its pods could start.
+	// It is written with the condition, and absent when the condition is True.
+	NearestDomain *NearestDomainApplyConfiguration `json:"nearestDomain,omitempty"`
 }
 
 // PodGroupStatusApplyConfiguration constructs a declarative configuration of the PodGroupStatus type for use with
@@ -153,5 +157,13 @@ func (b *PodGroupStatusApplyConfiguration) WithTopology(values ...*OccupiedDomai
 		}
 		b.Topology = append(b.Topology, *values[i])
 	}
+	return b
+}
+
+// WithNearestDomain sets the NearestDomain field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NearestDomain field is set to the value of the last call.
+func (b *PodGroupStatusApplyConfiguration) WithNearestDomain(value *NearestDomainApplyConfiguration) *PodGroupStatusApplyConfiguration {
+	b.NearestDomain = value
 	return b
 }
