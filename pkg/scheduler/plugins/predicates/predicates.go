@@ -75,7 +75,7 @@ func Spec() framework.PluginSpec {
 		New: func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
 			if handle.Informers != nil && !devices.UsesInformers(handle.Informers) {
 				var err error
-				if devices, err = upstream.NewDevices(handle.Informers); err != nil {
+				if devices, err = upstream.NewDevices(handle.Informers, handle.NotifyChange); err != nil {
 					return nil, err
 				}
 			}

@@ -42,6 +42,7 @@ type FilterRunner struct {
 	claims           *claims
 	devices          *Devices
 	future           *future
+	view             *view
 	shortages        *Shortages // nil without informers
 	kube             kubernetes.Interface
 	volumeBinding    binding // one of volumePlugins; nil without informers
@@ -82,7 +83,6 @@ type preFilterResult struct {
 	unschedulableEverywhere *api.Unfit // set if the class fits on no node
 	state                   fwk.CycleState
 	plugins                 []*filterPlugin // plugins whose Filter must run
-	search                  *search         // nil until a node does not satisfy the claims
 }
 
 // Options configure a FilterRunner.
@@ -103,8 +103,8 @@ type Options struct {
 // NewFilterRunner builds the plugins.
 func NewFilterRunner(o Options) (*FilterRunner, error) {
 	r := &FilterRunner{plugin: o.Plugin, snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
-	r.future = &future{devices: o.Devices}
-	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices, future: r.future}
+	r.future, r.view = &future{devices: o.Devices}, &view{pools: &devicePools{devices: o.Devices}}
+	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices, future: r.future, view: r.view}
 	var err error
 	if r.podPlugins, err = newPodPlugins(h, o.Features); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func NewFilterRunner(o Options) (*FilterRunner, error) {
 	if r.volumeBinding, err = bindingOf(r.volumePlugins); err != nil {
 		return nil, err
 	}
-	r.devices, r.shortages = o.Devices, newShortages(o.Devices)
+	r.devices, r.shortages = o.Devices, newShortages(o.Devices, r.view.pools)
 	if r.devicePlugins, err = newDevicePlugins(h, o.Features); err != nil {
 		return nil, err
 	}
@@ -164,16 +164,51 @@ func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 		return result.unschedulableEverywhere
 	}
 	for _, c := range result.plugins {
-		if status := c.Filter(r.ctx, result.state, pod, r.snapshot.node(n, when)); !status.IsSuccess() {
-			if c.reason == api.ClaimUnfit {
-				if unfit := r.shortages.explain(n, pod, result, status); unfit != nil {
-					return r.internUnfit(*unfit)
-				}
+		if c.reason == api.ClaimUnfit && when == api.Now {
+			if unfit := r.devicesUnfit(c, pod, n); unfit != nil {
+				return unfit
 			}
-			return r.unfit(c, pod, status)
+			continue
+		}
+		if status := c.Filter(r.ctx, result.state, pod, r.snapshot.node(n, when)); !status.IsSuccess() {
+			return r.refusal(c, pod, n, status)
 		}
 	}
 	return nil
+}
+
+// refusal returns why a plugin refuses a node.
+func (r *FilterRunner) refusal(c *filterPlugin, pod *v1.Pod, n *api.NodeInfo, status *fwk.Status) *api.Unfit {
+	if c.reason == api.ClaimUnfit {
+		if unfit := r.shortages.explain(n, pod, status); unfit != nil {
+			return r.internUnfit(*unfit)
+		}
+	}
+	return r.unfit(c, pod, status)
+}
+
+// devicesUnfit returns why the devices of a node do not satisfy a pod now, or nil. It counts them first. The plugin runs
+// where the counts do not decide, and allocates devices of that node alone.
+func (r *FilterRunner) devicesUnfit(c *filterPlugin, pod *v1.Pod, n *api.NodeInfo) *api.Unfit {
+	switch search := r.shortages.searchFor(pod); {
+	case r.shortages.fits(search, n):
+		return nil
+	case r.shortages.refused(search, n):
+		if unfit := r.shortages.unfit(search, n); unfit != nil {
+			return r.internUnfit(*unfit)
+		}
+		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: cannotAllocate})
+	}
+	state := schedulerframework.NewCycleState()
+	var status *fwk.Status
+	r.view.during(n.Name, func() { _, status = c.PreFilter(r.ctx, state, pod, nil) })
+	if status.IsSuccess() {
+		status = c.Filter(r.ctx, state, pod, r.snapshot.node(n, api.Now))
+	}
+	if status.IsSuccess() || status.IsSkip() {
+		return nil
+	}
+	return r.refusal(c, pod, n, status)
 }
 
 const (
@@ -212,11 +247,7 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 				result.plugins = append(result.plugins, c)
 				continue
 			}
-			r.snapshot.list(when)
-			r.future.on = when == api.Future
-			_, status := c.PreFilter(r.ctx, result.state, r.podFor(c, pod), r.snapshot.all)
-			r.future.on = false
-			switch {
+			switch status := r.preFilter(c, result.state, pod, when); {
 			case status.IsSkip() && c.reason == api.ClaimUnfit && class.Signature.DeviceResources: // the model is not up to date
 				result.unschedulableEverywhere = r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: noClass})
 			case status.IsSkip():
@@ -237,6 +268,20 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 		preFilter(r.podPlugins)
 	}
 	return result
+}
+
+// preFilter runs PreFilter of a plugin. The one for devices finds out here whether a pod has to wait whatever devices are
+// free now: devicesUnfit runs it again for single nodes.
+func (r *FilterRunner) preFilter(c *filterPlugin, state fwk.CycleState, pod *v1.Pod, when api.When) (status *fwk.Status) {
+	if c.reason == api.ClaimUnfit && when == api.Now {
+		r.view.during("", func() { _, status = c.PreFilter(r.ctx, state, pod, nil) })
+		return status
+	}
+	r.snapshot.list(when)
+	r.future.on = when == api.Future
+	_, status = c.PreFilter(r.ctx, state, r.podFor(c, pod), r.snapshot.all)
+	r.future.on = false
+	return status
 }
 
 // podFor returns the pod for a plugin: without the claims that another reservation binds for the plugin that binds
