@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -207,8 +208,11 @@ func (c claimsCase) run(ctx context.Context, w *fixture) (cost, error) {
 	}
 	time.Sleep(eventDelay)
 	runtime.GC()
-	took.measure("arrived", func() { s.RunOnce(ctx) })
-	took.measure("again", func() { s.RunOnce(ctx) })
+	for _, step := range []string{"arrived", "again"} {
+		took.measure(step, func() {
+			pprof.Do(ctx, pprof.Labels("decide", "claims/"+c.name, "step", step), s.RunOnce)
+		})
+	}
 	return took, c.check(registry)
 }
 

@@ -128,8 +128,10 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	ssn.AddDevicesFn(Name, n.devices)
 }
 
-func (p *plugin) OnSessionClose(*framework.Session) {
-	p.runner.Close()
+func (p *plugin) OnSessionClose(ssn *framework.Session) {
+	if p.runner.Close() {
+		ssn.WakeAt(ssn.Now)
+	}
 	clear(p.filter.taints)
 	clear(p.unavailable)
 }

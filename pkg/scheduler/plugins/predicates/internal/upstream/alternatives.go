@@ -61,7 +61,7 @@ func (s *Shortages) refused(search *search, n *api.NodeInfo) bool {
 				return true
 			}
 			c := s.counts.on(n, &d)
-			return c.failed || c.free >= d.count
+			return c.failed || c.several || c.free >= d.count
 		})
 	})
 }

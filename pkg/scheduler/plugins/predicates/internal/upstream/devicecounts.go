@@ -50,6 +50,7 @@ type nodeCount struct {
 	changed     uint64   // version of the last change of an allocation
 	total, free int64
 	failed      bool // a selector cannot be evaluated for a device, which does not count
+	several     bool // several claims can share one of the devices, or one claim can have it several times
 	whole       bool // see match.whole
 }
 
@@ -141,6 +142,7 @@ func (c *deviceCounts) add(sum *nodeCount, counts *demandCounts, slice pooledSli
 		for _, device := range m.devices {
 			if devices.Accessible(slice.ResourceSlice, device, node) {
 				sum.total++
+				sum.several = sum.several || ptr.Deref(device.AllowMultipleAllocations, false)
 				count(device.Name)
 			}
 		}

@@ -54,6 +54,7 @@ type FilterRunner struct {
 	log              logr.Logger
 	preFilterResults map[cacheKey]*preFilterResult
 	interned         map[api.Unfit]*api.Unfit
+	failed           bool // a plugin, at least once
 }
 
 // filterPlugin is one plugin with the reason that its rejections carry.
@@ -139,13 +140,16 @@ func (r *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
 }
 
 // Close ends the session and drops the PreFilter results, because claims, volumes and devices may change between
-// sessions. The NodeInfo snapshot stays.
-func (r *FilterRunner) Close() {
+// sessions. The NodeInfo snapshot stays. It reports whether the next session may find something else although nothing has
+// changed: a plugin has failed, or not looked at all nodes in time.
+func (r *FilterRunner) Close() (again bool) {
+	r.failed, again = false, r.failed
 	r.ctx, r.preFilterResults, r.interned = nil, nil, nil
 	r.snapshot.changes.forget()
 	if r.shortages != nil {
 		r.shortages.forget()
 	}
+	return again
 }
 
 // Shortages returns what describes the devices that pods request; nil without informers.
@@ -322,6 +326,7 @@ func (r *FilterRunner) informersUnfit(signature *api.Signature) *api.Unfit {
 	case signature.RequestsDevices() && r.devices == nil:
 		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not watched"})
 	case signature.RequestsDevices() && !r.devices.synced():
+		r.failed = true
 		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not synced yet"})
 	case signature.Volumes && r.claims == nil:
 		return r.internUnfit(api.Unfit{Reason: api.VolumeUnfit, Detail: "volumes are not watched"})
@@ -337,6 +342,7 @@ func (r *FilterRunner) unfit(c *filterPlugin, pod *v1.Pod, status *fwk.Status) *
 		value.Reason, value.Fixed = api.DevicesInUse, false
 	}
 	unfit := r.internUnfit(value)
+	r.failed = r.failed || status.Code() == fwk.Error
 	if err := status.AsError(); status.Code() == fwk.Error && len(r.interned) > before {
 		r.log.Error(err, "Plugin of kube-scheduler failed", "plugin", c.Name(), "pod", klog.KObj(pod))
 	}
