@@ -69,6 +69,7 @@ func (d *drawn) compare(r *FilterRunner, cluster *model.Cluster, step int) {
 			c, state := r.devicePlugins[0], schedulerframework.NewCycleState()
 			_, status := c.PreFilter(r.ctx, state, pod, nil)
 			if status.IsSuccess() {
+				r.snapshot.sync(api.Now)
 				status = c.Filter(r.ctx, state, pod, r.snapshot.node(n, api.Now))
 			}
 			if want := status.IsSuccess() || status.IsSkip(); (got == nil) != want {

@@ -79,7 +79,7 @@ type cacheKey struct {
 
 // preFilterResult is the result of PreFilter of all plugins for an equivalence class.
 type preFilterResult struct {
-	position                uint64     // of the snapshot in the journal of node changes
+	position                uint64     // see FilterRunner.position
 	changes                 uint64     // of the snapshot
 	unschedulableEverywhere *api.Unfit // set if the class fits on no node
 	state                   fwk.CycleState
@@ -160,8 +160,10 @@ func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 	if class.Signature.DeviceResources && r.devices != nil && r.devices.extended.deletesOf(pod.UID) {
 		return r.internUnfit(api.Unfit{Reason: api.DevicesInUse, Detail: deletesClaim})
 	}
-	if snapshot := r.snapshot.sync(when); !class.Signature.RequestsDevices() { // claims can outlast their pods
-		when = snapshot
+	if !r.onlyDevices(class, when) {
+		if snapshot := r.snapshot.sync(when); !class.Signature.RequestsDevices() { // claims can outlast their pods
+			when = snapshot
+		}
 	}
 	result := r.preFilterResultOf(class, pod, when)
 	if result.unschedulableEverywhere != nil {
@@ -207,7 +209,9 @@ func (r *FilterRunner) devicesUnfit(c *filterPlugin, pod *v1.Pod, n *api.NodeInf
 	var status *fwk.Status
 	r.view.during(n.Name, func() { _, status = c.PreFilter(r.ctx, state, pod, nil) })
 	if status.IsSuccess() {
-		status = c.Filter(r.ctx, state, pod, r.snapshot.node(n, api.Now))
+		node := schedulerframework.NewNodeInfo() // the pods there do not matter
+		node.SetNode(n.Node)
+		status = c.Filter(r.ctx, state, pod, node)
 	}
 	if status.IsSuccess() || status.IsSkip() {
 		return nil
@@ -222,10 +226,24 @@ const (
 	noClass = "no device class provides the requested extended resources"
 )
 
+// onlyDevices reports whether nothing but devices restricts the nodes of a class, and not the pods on them. Then there is no
+// need to keep the snapshot up to date, which takes long in a cluster with many pods.
+func (r *FilterRunner) onlyDevices(class *api.EquivalenceClass, when api.When) bool {
+	return when == api.Now && r.devices != nil && class.Signature.RequestsDevices() && !class.Signature.Volumes && !class.AffectedByPods()
+}
+
+// position returns what changes when a PreFilter result may differ.
+func (r *FilterRunner) position(class *api.EquivalenceClass, when api.When) uint64 {
+	if r.onlyDevices(class, when) {
+		return r.devices.inUse.now()
+	}
+	return r.snapshot.reader.Position()
+}
+
 func (r *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Pod, when api.When) *preFilterResult {
 	key := cacheKey{class, when}
 	old := r.preFilterResults[key]
-	if old != nil && old.position == r.snapshot.reader.Position() {
+	if old != nil && old.position == r.position(class, when) {
 		return old
 	}
 	result := r.computePreFilter(class, pod, when, old)
@@ -236,7 +254,7 @@ func (r *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Po
 // computePreFilter runs PreFilter of all plugins that apply to the class; old is the previous result, or nil. None of
 // these plugins narrows the set of nodes in PreFilter, so that result is ignored.
 func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod, when api.When, old *preFilterResult) *preFilterResult {
-	result := &preFilterResult{position: r.snapshot.reader.Position(), changes: r.snapshot.changes.count()}
+	result := &preFilterResult{position: r.position(class, when), changes: r.snapshot.changes.count()}
 	if result.unschedulableEverywhere = r.informersUnfit(class.Signature); result.unschedulableEverywhere != nil {
 		return result
 	}
