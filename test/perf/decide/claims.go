@@ -53,7 +53,7 @@ func claims(full, free int) []benchmark {
 		switch {
 		case c.placed:
 		case c.used < c.nodes:
-			limits = refused(100)
+			limits = refused(150)
 		default:
 			limits = refused(20)
 		}

@@ -145,8 +145,8 @@ func (v *view) on() (pools []*devicePool, restricted bool) {
 // during runs a function while the plugin sees the pools of one node, or none if the name is empty.
 func (v *view) during(node string, run func()) {
 	v.restricted, v.node = true, node
+	defer func() { v.restricted = false }() // also after a panic, from which the scheduler recovers
 	run()
-	v.restricted = false
 }
 
 // viewedSlices are the slices that the plugin sees.

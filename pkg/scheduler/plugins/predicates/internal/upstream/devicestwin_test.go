@@ -184,7 +184,7 @@ func (d *drawn) addPool(name string, on func(*resourcev1.ResourceSliceSpec)) {
 		declared++
 		shared := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name + "-counters"}}
 		shared.Spec = resourcev1.ResourceSliceSpec{Driver: twinDriver, Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: declared}}
-		shared.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "card", Counters: map[string]resourcev1.Counter{"slots": {Value: resource.MustParse("2")}}}}
+		shared.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "card", Counters: map[string]resourcev1.Counter{"partitions": {Value: resource.MustParse("2")}}}}
 		on(&shared.Spec)
 		d.objects = append(d.objects, shared)
 	}
@@ -218,7 +218,7 @@ func (d *drawn) device(name string, counters bool) resourcev1.Device {
 		device.BindingConditions, device.BindingFailureConditions = []string{"ready"}, []string{"failed"}
 	}
 	if counters && d.yes("consumes", 2) {
-		device.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "card", Counters: map[string]resourcev1.Counter{"slots": {Value: resource.MustParse("1")}}}}
+		device.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "card", Counters: map[string]resourcev1.Counter{"partitions": {Value: resource.MustParse("1")}}}}
 	}
 	return device
 }
