@@ -112,7 +112,10 @@ func New(options Options) (*Scheduler, error) {
 }
 
 func (s *Scheduler) handle() framework.Handle {
-	return framework.Handle{Informers: s.informers, Kube: s.Kube, Clock: s.Clock, GangGrace: s.GangGrace}
+	return framework.Handle{
+		Informers: s.informers, Kube: s.Kube, Clock: s.Clock, GangGrace: s.GangGrace,
+		Changed: func() { s.cache.NotifyExternalChange() }, // there is a cache before there are changes
+	}
 }
 
 // Start starts the informers and returns when all of them have synced.
@@ -242,10 +245,10 @@ func (s *Scheduler) RunOnce(ctx context.Context) {
 	s.cache.Publish(s.reporter.report(ssn, changed))
 	s.Metrics.Publish(measure(ssn))
 
-	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes and claims
-	// are an exception: kube-scheduler's plugins read them outside the model.
+	// 5. Record that the next cycle has nothing to decide until the model changes. Volumes are an exception:
+	// kube-scheduler's plugins read them outside the model, and do not say when they have seen a change.
 	s.decided, s.placed, s.wake = cluster.Generations().Model, cluster.Generations().Placement, ssn.Wake()
-	if slices.ContainsFunc(ssn.Backlog().Unclassified(), waitsForClaims) {
+	if slices.ContainsFunc(ssn.Backlog().Unclassified(), waitsForVolumes) {
 		s.decided = 0
 	}
 	s.Metrics.Cycle(s.Clock.Since(began))
@@ -275,9 +278,9 @@ func (s *Scheduler) hooks() framework.Hooks {
 	}
 }
 
-// waitsForClaims reports whether a job has a pending task with volumes or claims.
-func waitsForClaims(j *api.JobInfo) bool {
-	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Signature.HasExternalResources() })
+// waitsForVolumes reports whether a job has a pending task with volumes.
+func waitsForVolumes(j *api.JobInfo) bool {
+	return slices.ContainsFunc(j.Tasks, func(t *api.TaskInfo) bool { return t.Waiting() && t.Signature.Volumes })
 }
 
 // summarize counts and logs the decisions of a cycle.

@@ -62,13 +62,25 @@ type SignatureTracking struct {
 	Number     uint64 // the order in which the model creates signatures
 	References int    // tasks with this signature
 	Members    int    // of these, members of queues that hold resources or wait
+	// Kind is shared by signatures that are alike.
+	Kind *SignatureKind
 	// Classes are the equivalence classes of the signature as of ClassesAt, a version of the set of affinity terms.
 	Classes   map[string]*EquivalenceClass
 	ClassesAt uint64
 }
 
+// SignatureKind is what signatures that are alike have in common: the same nodes pass the filters for them. Each pod with
+// claims that are made for it has a signature of its own, and all pods of its template have one kind.
+type SignatureKind struct {
+	Signatures int // of existing tasks
+	Members    int // of these, those that have members
+}
+
 // Key is equal for equal signatures, and only for those.
 func (s *Signature) Key() string { return s.key }
+
+// KindKey is equal for signatures that are alike.
+func (s *Signature) KindKey() string { return s.alike }
 
 // Alike reports whether pods of the two signatures differ at most in the names of claims that were made for them.
 func (s *Signature) Alike(o *Signature) bool { return s == o || s.alike == o.alike }
@@ -206,7 +218,7 @@ func NewSignature(key string, pod *v1.Pod, request Resource) *Signature {
 		Terms:           termsOf(pod),
 		Claims:          len(spec.ResourceClaims) > 0,
 		selfAffinityKey: selfAffinityKeyOf(pod),
-		Tracking:        SignatureTracking{Classes: map[string]*EquivalenceClass{}},
+		Tracking:        SignatureTracking{Classes: map[string]*EquivalenceClass{}, Kind: &SignatureKind{}},
 	}
 	for i := range spec.Volumes {
 		s.Volumes = s.Volumes || BindsToNodes(&spec.Volumes[i])

@@ -87,6 +87,8 @@ type Generations struct {
 	NodeSpecs uint64
 	// Members counts changes of the set of signatures that members of queues have.
 	Members uint64
+	// MemberKinds counts changes of the set of kinds that these signatures have.
+	MemberKinds uint64
 	// Foreign counts changes of pods on nodes that belong to no queue.
 	Foreign uint64
 	// Namespaces counts changes of namespaces.

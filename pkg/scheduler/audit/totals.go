@@ -216,16 +216,26 @@ func (a *audit) countExtended(r api.Resource) int {
 }
 
 func (a *audit) auditSignatures() {
-	wanted := map[string]int{}
+	wanted, kinds := map[string]int{}, map[*api.SignatureKind]api.SignatureKind{}
 	for _, key := range sortedKeys(a.i.Signatures) {
 		signature := a.i.Signatures[key]
 		s := sum(a.signatures, signature)
 		expect(a, "tasks of signature "+key, signature.Tracking.References, s.refs)
 		expect(a, "signature is used "+key, s.refs > 0, true)
 		expect(a, "members of signature "+key, signature.Tracking.Members, s.members)
+		kind := kinds[signature.Tracking.Kind]
+		kind.Signatures++
+		if s.members > 0 {
+			kind.Members++
+		}
+		kinds[signature.Tracking.Kind] = kind
 		for i := range signature.Terms {
 			wanted[signature.Terms[i].Key()]++
 		}
+	}
+	for _, key := range sortedKeys(a.i.Signatures) {
+		kind := a.i.Signatures[key].Tracking.Kind
+		expect(a, "signatures like "+key, *kind, kinds[kind])
 	}
 	for _, key := range sortedKeys(a.i.TermReferences) {
 		expect(a, "signatures with term "+key, a.i.TermReferences[key], wanted[key])

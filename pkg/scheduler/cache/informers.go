@@ -137,12 +137,16 @@ func assert[T object](c *Cache, kind string, obj any) (T, bool) {
 	return typed, true
 }
 
+// NotifyExternalChange causes a session because of a change of an object that only plugins read. It may be called from any
+// goroutine.
+func (c *Cache) NotifyExternalChange() {
+	c.queue.add(externalChange{})
+	c.wakeUp()
+}
+
 // externalHandler returns a handler for objects that only plugins read.
 func (c *Cache) externalHandler() toolscache.ResourceEventHandler {
-	notify := func() {
-		c.queue.add(externalChange{})
-		c.wakeUp()
-	}
+	notify := c.NotifyExternalChange
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { notify() },
 		UpdateFunc: func(old, obj any) {

@@ -52,6 +52,16 @@ type Handle struct {
 	Clock clock.PassiveClock
 	// GangGrace is how long a gang may run with fewer members than it needs before it is degraded; 0 is without limit.
 	GangGrace time.Duration
+	// Changed is called by plugins that read objects outside of the model, after they have seen a change, from any
+	// goroutine: a session may decide otherwise now. Nil if sessions do not depend on it.
+	Changed func()
+}
+
+// NotifyChange calls Changed.
+func (h Handle) NotifyChange() {
+	if h.Changed != nil {
+		h.Changed()
+	}
 }
 
 // PluginFactory makes a plugin and reads its arguments, all of them. What is wrong with those is the Decoder's to say.

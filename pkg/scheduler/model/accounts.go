@@ -35,6 +35,10 @@ func (c *Cluster) account(t *api.TaskInfo, sign int32) {
 		t.Signature.Tracking.Members += int(sign)
 		if t.Signature.HasMembers() != before {
 			c.generations.Members++
+			kind := t.Signature.Tracking.Kind
+			if kind.Members += int(sign); kind.Members == 0 || kind.Members == 1 && sign > 0 {
+				c.generations.MemberKinds++
+			}
 		}
 	}
 }

@@ -18,14 +18,15 @@ import (
 type signatureTable struct {
 	dims  *api.Dimensions
 	byKey map[string]*api.Signature
-	count uint64     // signatures that were ever created
-	terms *termIndex // of all signatures
+	kinds map[string]*api.SignatureKind // by Signature.KindKey
+	count uint64                        // signatures that were ever created
+	terms *termIndex                    // of all signatures
 
 	deviceDimensions []int // resources that device classes provide
 }
 
 func newSignatureTable(dims *api.Dimensions) signatureTable {
-	return signatureTable{dims: dims, byKey: map[string]*api.Signature{}, terms: newTermIndex()}
+	return signatureTable{dims: dims, byKey: map[string]*api.Signature{}, kinds: map[string]*api.SignatureKind{}, terms: newTermIndex()}
 }
 
 // acquire returns the signature of a pod that bears devices of claims, with one reference more.
@@ -49,6 +50,7 @@ func (st *signatureTable) acquire(pod *v1.Pod, borne borneDevices) *api.Signatur
 			s.AddDevices(borne.required, borne.counted)
 		}
 		st.byKey[key] = s
+		st.joinKind(s)
 	}
 	s.Tracking.References++
 	if s.Tracking.References == 1 {
@@ -65,7 +67,20 @@ func (st *signatureTable) release(s *api.Signature) {
 	if s.Tracking.References--; s.Tracking.References == 0 {
 		st.terms.remove(s.Terms)
 		delete(st.byKey, s.Key())
+		if s.Tracking.Kind.Signatures--; s.Tracking.Kind.Signatures == 0 {
+			delete(st.kinds, s.KindKey())
+		}
 	}
+}
+
+// joinKind adds a new signature to its kind.
+func (st *signatureTable) joinKind(s *api.Signature) {
+	if kind := st.kinds[s.KindKey()]; kind != nil {
+		s.Tracking.Kind = kind
+	} else {
+		st.kinds[s.KindKey()] = s.Tracking.Kind
+	}
+	s.Tracking.Kind.Signatures++
 }
 
 // classOf returns the equivalence class of t, which is in a namespace with these labels. If limited is set, tasks with different

@@ -12,17 +12,29 @@ import (
 // The answer of a filter depends on the signature and the node object alone, so it stays valid until the node
 // object changes. For example, of 5,000 nodes the 200 with a GPU pass for a signature; one node is added and
 // another one gets a label: the next call asks the filters about these two nodes.
+//
+// Signatures that are alike share their nodes. A cluster may run tens of thousands of pods with claims, each with a
+// signature of its own, which are made from a few templates.
 type feasibleIndex struct {
 	source
 	known map[*api.Signature]*feasibleNodes
+	kept  int // how many were known when the unreferenced ones were dropped last
+	kinds map[*api.SignatureKind]*feasibleSet
 }
 
 // feasibleNodes are the feasible nodes of one signature.
 type feasibleNodes struct {
-	set      NodeSet
-	reader   api.JournalReader // of NodeSpecChanges
+	*feasibleSet
+	counted  uint64 // version of the nodes that the counts are for
 	capacity capacityCount
 	empty    capacityCount
+}
+
+// feasibleSet is the set of feasible nodes of signatures that are alike.
+type feasibleSet struct {
+	set     NodeSet
+	reader  api.JournalReader // of NodeSpecChanges
+	version uint64            // counts changes of node objects that the set is updated for
 }
 
 func (x *feasibleIndex) nodes(signature *api.Signature) *NodeSet { return &x.of(signature).set }
@@ -30,17 +42,40 @@ func (x *feasibleIndex) nodes(signature *api.Signature) *NodeSet { return &x.of(
 func (x *feasibleIndex) of(signature *api.Signature) *feasibleNodes {
 	f := x.known[signature]
 	if f == nil {
-		f = &feasibleNodes{}
+		f = &feasibleNodes{feasibleSet: x.kind(signature)}
 		x.known[signature] = f
 	}
-	if journal := x.cluster.NodeSpecChanges(); !f.reader.UpToDate(journal) {
-		f.update(x, journal, signature)
+	x.update(f.feasibleSet, signature)
+	if f.counted != f.version {
+		f.counted = f.version
+		f.capacity.known, f.empty.known = false, false
 	}
 	return f
 }
 
-func (f *feasibleNodes) update(x *feasibleIndex, journal *api.Journal, signature *api.Signature) {
-	f.capacity.known, f.empty.known = false, false
+// ofKind returns the nodes of signatures that are alike, one of which is given. It keeps nothing for the signature.
+func (x *feasibleIndex) ofKind(signature *api.Signature) *NodeSet {
+	f := x.kind(signature)
+	x.update(f, signature)
+	return &f.set
+}
+
+func (x *feasibleIndex) kind(signature *api.Signature) *feasibleSet {
+	kind := signature.Tracking.Kind
+	f := x.kinds[kind]
+	if f == nil {
+		f = &feasibleSet{}
+		x.kinds[kind] = f
+	}
+	return f
+}
+
+func (x *feasibleIndex) update(f *feasibleSet, signature *api.Signature) {
+	journal := x.cluster.NodeSpecChanges()
+	if f.reader.UpToDate(journal) {
+		return
+	}
+	f.version++
 	nodes := x.cluster.Nodes()
 	changed, known := f.reader.CatchUp(journal, len(nodes))
 	if !known {
@@ -54,7 +89,7 @@ func (f *feasibleNodes) update(x *feasibleIndex, journal *api.Journal, signature
 }
 
 // updateAll filters all nodes: many times if each job has a signature of its own.
-func (f *feasibleNodes) updateAll(filters Filters, signature *api.Signature, nodes []*api.NodeInfo) {
+func (f *feasibleSet) updateAll(filters Filters, signature *api.Signature, nodes []*api.NodeInfo) {
 	f.set.clear(len(nodes))
 	for i, n := range nodes {
 		if n != nil && filters.Feasible(signature, n) {
@@ -63,13 +98,23 @@ func (f *feasibleNodes) updateAll(filters Filters, signature *api.Signature, nod
 	}
 }
 
-// dropUnreferenced drops the signatures that no task has any more.
+// dropUnreferenced drops the signatures that no task has any more, if many have been added since the last time.
 func (x *feasibleIndex) dropUnreferenced() {
+	const few = 100
+	if len(x.known) < 2*x.kept+few && len(x.kinds) < 2*x.kept+few {
+		return
+	}
 	for signature := range x.known {
 		if signature.Unreferenced() {
 			delete(x.known, signature)
 		}
 	}
+	for kind := range x.kinds {
+		if kind.Signatures == 0 {
+			delete(x.kinds, kind)
+		}
+	}
+	x.kept = max(len(x.known), len(x.kinds))
 }
 
 // acceptsPods reports whether new pods may be bound to the node at all.

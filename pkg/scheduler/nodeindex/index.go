@@ -15,7 +15,7 @@ type Cluster interface {
 	NodeChanges() *api.Journal
 	// NodeSpecChanges lists nodes whose objects have changed.
 	NodeSpecChanges() *api.Journal
-	// Generations count changes of the model; Index reads NodeSpecs, Foreign and Members.
+	// Generations count changes of the model; Index reads NodeSpecs, Foreign and MemberKinds.
 	Generations() api.Generations
 	// MemberSignatures returns the signatures of holding or waiting members of queues, in the order of their creation.
 	MemberSignatures() []*api.Signature
@@ -58,7 +58,7 @@ type source struct {
 // New returns an empty Index of a cluster.
 func New(cluster Cluster, dims *api.Dimensions) *Index {
 	x := &Index{}
-	x.feasible = feasibleIndex{source: source{cluster: cluster, dims: dims}, known: map[*api.Signature]*feasibleNodes{}}
+	x.feasible = feasibleIndex{source: source{cluster: cluster, dims: dims}, known: map[*api.Signature]*feasibleNodes{}, kinds: map[*api.SignatureKind]*feasibleSet{}}
 	x.domains = domainIndex{feasible: &x.feasible, known: map[string]*Domains{}, asked: map[*api.TopologyLevel]*Domains{}}
 	x.capacity = capacityIndex{feasible: &x.feasible, domains: &x.domains}
 	x.available = availableIndex{feasible: &x.feasible}

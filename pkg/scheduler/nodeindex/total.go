@@ -11,13 +11,13 @@ import (
 //
 // For example, of three nodes with 8 cpu the first runs foreign pods with 2 cpu, the second is cordoned and
 // runs a member with 3 cpu, and the third is tainted and no member tolerates the taint: the total is 6 + 3 + 0 =
-// 9 cpu. Whether a node is feasible for some member depends on node objects and on the set of signatures that
+// 9 cpu. Whether a node is feasible for some member depends on node objects and on the kinds of signatures that
 // members have; if either changes, the set of usable nodes and all parts are computed again.
 type totalIndex struct {
 	feasible       *feasibleIndex
 	reader         api.JournalReader // of NodeChanges
 	usable         NodeSet           // feasible for some member
-	specs, members uint64            // generations of usable
+	specs, members uint64            // generations of usable: NodeSpecs and MemberKinds
 	parts          []api.Resource    // by node index
 	sum            api.Resource
 
@@ -27,8 +27,8 @@ type totalIndex struct {
 // update brings the total up to date when a session opens.
 func (x *totalIndex) update() {
 	c := x.feasible.cluster
-	if now := c.Generations(); now.NodeSpecs != x.specs || now.Members != x.members {
-		x.specs, x.members = now.NodeSpecs, now.Members
+	if now := c.Generations(); now.NodeSpecs != x.specs || now.MemberKinds != x.members {
+		x.specs, x.members = now.NodeSpecs, now.MemberKinds
 		x.reader.Invalidate()
 	}
 	nodes := c.Nodes()
@@ -36,8 +36,8 @@ func (x *totalIndex) update() {
 	for _, i := range changed {
 		x.updateNode(int(i), nodes[i])
 	}
+	x.feasible.dropUnreferenced()
 	if !known {
-		x.feasible.dropUnreferenced()
 		x.findUsable()
 		for i, n := range nodes {
 			x.updateNode(i, n)
@@ -48,8 +48,12 @@ func (x *totalIndex) update() {
 
 func (x *totalIndex) findUsable() {
 	x.usable = NodeSet{}
+	seen := map[*api.SignatureKind]bool{}
 	for _, signature := range x.feasible.cluster.MemberSignatures() {
-		x.usable.union(x.feasible.nodes(signature))
+		if kind := signature.Tracking.Kind; !seen[kind] {
+			seen[kind] = true
+			x.usable.union(x.feasible.ofKind(signature))
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,11 @@ type fixture struct {
 	running int // number of running pods
 
 	topologies []*v1alpha1.Topology
+
+	// Of drivers:
+	classes []resourcev1.DeviceClass
+	slices  []resourcev1.ResourceSlice
+	claims  []resourcev1.ResourceClaim
 }
 
 // newFixture returns a fixture with equal nodes.

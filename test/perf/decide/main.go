@@ -105,7 +105,7 @@ func benchmarks(traceDir string) ([]benchmark, error) {
 	openb, half, err := traces(traceDir)
 	return slices.Concat(
 		gangs(5000), converged(10_000, 5000), neighbours(1000), growing(1000, 2000, 4000, 8000, 16_000), []benchmark{openb, half, starting(5000), pending(5000, 10_000)},
-		reportedPending(5000, 10_000), []benchmark{simulating(openb)}, bursts(1000), reclaims(1000), backlogs(500), []benchmark{groupSources(5000, 10_000), independentJobs(1000, 2000)}, subGroups(1000, 100), plannedStarts(5000, 2000), topologies(5000, 512, 2000, 1000, 100),
+		reportedPending(5000, 10_000), []benchmark{simulating(openb)}, claims(5000, 1000), bursts(1000), reclaims(1000), backlogs(500), []benchmark{groupSources(5000, 10_000), independentJobs(1000, 2000)}, subGroups(1000, 100), plannedStarts(5000, 2000), topologies(5000, 512, 2000, 1000, 100),
 		replays(552, 26_000, traceDir),
 	), err
 }

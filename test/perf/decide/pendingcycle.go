@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -80,7 +81,7 @@ func (c wholeCycles) run(ctx context.Context, w *fixture) (cost, error) {
 	defer stop()
 	pods, groups := watch.NewFakeWithChanSize(64, false), watch.NewFakeWithChanSize(16, false)
 	took := newCost()
-	s, err := newScheduler(w, nil, func(kube *fake.Clientset, batch *batchfake.Clientset, policy *conf.Configuration) {
+	s, err := newScheduler(w, nil, prometheus.NewRegistry(), func(kube *fake.Clientset, batch *batchfake.Clientset, policy *conf.Configuration) {
 		policy.StarvationAfter = c.starvationAfter
 		kube.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) { return true, pods, nil })
 		batch.PrependWatchReactor("podgroups", func(clienttesting.Action) (bool, watch.Interface, error) { return true, groups, nil })

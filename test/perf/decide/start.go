@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +66,7 @@ func start(ctx context.Context, w *fixture) (cost, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	bound := make(chan string, 1)
-	s, err := newScheduler(w, bound, nil)
+	s, err := newScheduler(w, bound, prometheus.NewRegistry(), nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -96,7 +97,7 @@ func start(ctx context.Context, w *fixture) (cost, error) {
 
 // newScheduler wires the scheduler like its program. The name of the first pod that it binds is sent to bound. A function
 // may change the fake clients and the policy before.
-func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset, *batchfake.Clientset, *conf.Configuration)) (*scheduler.Scheduler, error) {
+func newScheduler(w *fixture, bound chan<- string, exported *prometheus.Registry, alter func(*fake.Clientset, *batchfake.Clientset, *conf.Configuration)) (*scheduler.Scheduler, error) {
 	registry, err := builtin.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func newScheduler(w *fixture, bound chan<- string, alter func(*fake.Clientset, *
 	return scheduler.New(scheduler.Options{
 		SchedulerNames: []string{schedulerName}, DefaultQueue: "default", Period: time.Second, BindWorkers: 4,
 		Kube: kube, Batch: batch, Config: policy, Registry: registry,
-		Metrics: metrics.New(prometheus.NewRegistry()), Clock: clock.RealClock{}, Log: logr.Discard(),
+		Metrics: metrics.New(exported), Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 }
 
@@ -137,6 +138,9 @@ func fakeClients(w *fixture) (*fake.Clientset, *batchfake.Clientset) {
 	}
 	kube.PrependReactor("list", "pods", lists(&v1.PodList{Items: values(w.pods)}))
 	kube.PrependReactor("list", "nodes", lists(&v1.NodeList{Items: values(w.nodes)}))
+	kube.PrependReactor("list", "deviceclasses", lists(&resourcev1.DeviceClassList{Items: w.classes}))
+	kube.PrependReactor("list", "resourceslices", lists(&resourcev1.ResourceSliceList{Items: w.slices}))
+	kube.PrependReactor("list", "resourceclaims", lists(&resourcev1.ResourceClaimList{Items: w.claims}))
 	batch.PrependReactor("list", "podgroups", lists(&v1alpha1.PodGroupList{Items: values(w.groups)}))
 	batch.PrependReactor("list", "queues", lists(&v1alpha1.QueueList{Items: values(w.queues)}))
 	return kube, batch

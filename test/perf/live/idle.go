@@ -18,7 +18,10 @@ import (
 
 // idle is a cluster that is idle until a gang arrives, and then another. First plain clients bind as many pods: their
 // time is that of API server and machine, the rest is the scheduler's.
-type idle struct{ nodes, size, gangs int }
+type idle struct {
+	nodes, size, gangs int
+	gpus               int64 // of each pod, which are devices; 0: none
+}
 
 const (
 	// idlePause is the time between two gangs, in which pending writes about the last one complete.
@@ -67,6 +70,13 @@ func (m idle) measure(ctx context.Context, b bench) ([]figures.Figure, error) {
 // plain measures plain clients, which know the node and do not wait, for the same number of pods, with an additional
 // watch as a scheduler has.
 func (m idle) plain(ctx context.Context, bed *testbed.Bed) (*starts, error) {
+	return m.plainWith(ctx, bed, func(ctx context.Context, clients testbed.Plain, pods []*corev1.Pod) error {
+		return clients.Bind(ctx, pods, m.nodes)
+	})
+}
+
+// plainWith is plain with another function that binds pods.
+func (m idle) plainWith(ctx context.Context, bed *testbed.Bed, bind func(context.Context, testbed.Plain, []*corev1.Pod) error) (*starts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := bed.WatchPods(ctx, testbed.Sights{}); err != nil {
@@ -82,7 +92,7 @@ func (m idle) plain(ctx context.Context, bed *testbed.Bed) (*starts, error) {
 			return time.Time{}, err
 		}
 		time.Sleep(plainPause)
-		return time.Now(), clients.Bind(ctx, pods, m.nodes)
+		return time.Now(), bind(ctx, clients, pods)
 	})
 }
 
@@ -120,7 +130,7 @@ func (m idle) each(ctx context.Context, bed *testbed.Bed, pause time.Duration, c
 		return nil, err
 	}
 	for i := range m.gangs {
-		if err := m.once(ctx, bed, testbed.Gang{Name: fmt.Sprintf("gang-%04d", i), Size: m.size}, gangs, come); err != nil {
+		if err := m.once(ctx, bed, testbed.Gang{Name: fmt.Sprintf("gang-%04d", i), Size: m.size, GPUs: m.gpus}, gangs, come); err != nil {
 			return nil, err
 		}
 		time.Sleep(pause)
@@ -142,6 +152,13 @@ func (m idle) once(ctx context.Context, bed *testbed.Bed, gang testbed.Gang, gan
 	case <-ctx.Done():
 		return fmt.Errorf("gang %s has not started: %w", gang.Name, context.Cause(ctx))
 	}
+	if err := m.inspect(ctx, bed, gang); err != nil {
+		return err
+	}
+	return bed.Remove(ctx, gang)
+}
+
+func (m idle) inspect(ctx context.Context, bed *testbed.Bed, gang testbed.Gang) error {
 	found, err := bed.Inspect(ctx, []testbed.Gang{gang})
 	if err != nil {
 		return err
@@ -149,5 +166,5 @@ func (m idle) once(ctx context.Context, bed *testbed.Bed, gang testbed.Gang, gan
 	if problem := found.Problem(); problem != "" {
 		return errors.New(problem)
 	}
-	return bed.Remove(ctx, gang)
+	return nil
 }

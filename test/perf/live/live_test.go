@@ -35,6 +35,9 @@ func TestSmall(t *testing.T) {
 			waiting{nodes: 10, gangs: 20, seconds: 2, rate: 20}, []string{"latency-p99-without", "latency-p99-with", "latency-p99-ratio"},
 		},
 		"stream": {stream{nodes: 10, lives: 20, seconds: 2, share: 0.2}, []string{"ceiling", "rate", "latency-median", "latency-p99", "backlog", "backlog-growth"}},
+		"devices": {
+			devices{nodes: 4, size: 4, gangs: 2, burst: 16}, []string{"plain-median", "median", "p99", "ceiling", "rate"},
+		},
 		"evict":  {evictions{nodes: 4, gangs: 4, size: 4, preemptor: 8, rounds: 2}, []string{"ceiling", "scheduler", "latency", "of-ceiling"}},
 		"budget": {evictions{nodes: 4, gangs: 4, size: 4, preemptor: 8, budgets: 2, rounds: 1}, []string{"ceiling", "scheduler", "latency", "of-ceiling"}},
 		"memory": {memory{nodes: 10, pods: 200, churned: 50}, []string{"resident", "resident-peak", "in-use", "in-use-growth", "churned"}},

@@ -70,6 +70,9 @@ func measurements() []measurement {
 		{"waiting", "1,000 nodes, and small gangs with and without 10,000 pending ones", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return waiting{nodes: b.pick(1000, 200), gangs: b.pick(10_000, 1000), seconds: b.pick(40, 15), rate: 150}.measure(ctx, b)
 		}},
+		{"devices", "1,000 nodes with 8 devices each, gangs of 64 pods with one device each, and then 5,120 such pods", func(ctx context.Context, b bench) ([]figures.Figure, error) {
+			return devices{nodes: b.pick(1000, 100), size: 64, gangs: b.pick(20, 2), burst: b.pick(5120, 256)}.measure(ctx, b)
+		}},
 		{"evict", "100 nodes full of 100 gangs of 32, and a gang of 640 that evicts 20 of them", func(ctx context.Context, b bench) ([]figures.Figure, error) {
 			return evictions{nodes: 100, gangs: 100, size: 32, preemptor: 640, rounds: b.pick(3, 1)}.measure(ctx, b)
 		}},

@@ -22,6 +22,9 @@ import (
 	"github.com/batch-scheduler/batch-scheduler/test/scheduler"
 )
 
+// GPU is the extended resource that pods with GPUs request.
+const GPU corev1.ResourceName = "nvidia.com/gpu"
+
 // creators is the number of concurrent creations.
 const creators = 16
 
@@ -30,6 +33,7 @@ type Gang struct {
 	Name        string
 	Size        int
 	CPUs        int64             // that each pod requests; 0: 1
+	GPUs        int64             // that each pod requests of a device class
 	Annotations map[string]string // of the pods
 	// PriorityClass is that of the pods; empty for the default.
 	PriorityClass string
@@ -61,6 +65,10 @@ func (g Gang) Pod(member int) *corev1.Pod {
 				Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(max(g.CPUs, 1), resource.DecimalSI)},
 			}}},
 		},
+	}
+	if g.GPUs > 0 {
+		resources, gpus := &pod.Spec.Containers[0].Resources, *resource.NewQuantity(g.GPUs, resource.DecimalSI)
+		resources.Requests[GPU], resources.Limits = gpus, corev1.ResourceList{GPU: gpus}
 	}
 	if g.Furnished {
 		furnish(pod)
@@ -252,6 +260,9 @@ func overcommitted(nodes []corev1.Node, pods []corev1.Pod) int {
 	over := 0
 	for i := range nodes {
 		for name, amount := range used[nodes[i].Name] {
+			if _, lists := nodes[i].Status.Allocatable[name]; !lists && name == GPU {
+				continue // devices, which claims allocate
+			}
 			if amount.Cmp(nodes[i].Status.Allocatable[name]) > 0 {
 				over++
 				break

@@ -28,7 +28,7 @@ func (s *podDependent) nearest(t *api.TaskInfo) *api.NearestNode {
 		if n == nil || !n.Fits(t, api.Now) || s.filter.unfit(t.Signature, n) != nil {
 			continue
 		}
-		text, devices := missing(n.Node)
+		text, devices := missing(n)
 		if devices == 0 {
 			continue
 		}

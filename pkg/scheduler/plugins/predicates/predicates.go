@@ -51,7 +51,7 @@ func Spec() framework.PluginSpec {
 		New: func(d *conf.Decoder, handle framework.Handle) (framework.Plugin, error) {
 			if handle.Informers != nil && !devices.UsesInformers(handle.Informers) {
 				var err error
-				if devices, err = upstream.NewDevices(handle.Informers); err != nil {
+				if devices, err = upstream.NewDevices(handle.Informers, handle.NotifyChange); err != nil {
 					return nil, err
 				}
 			}
@@ -110,8 +110,10 @@ func (p *plugin) OnSessionOpen(ssn *framework.Session) {
 	}
 }
 
-func (p *plugin) OnSessionClose(*framework.Session) {
-	p.runner.Close()
+func (p *plugin) OnSessionClose(ssn *framework.Session) {
+	if p.runner.Close() {
+		ssn.WakeAt(ssn.Now)
+	}
 	if p.sizes != nil {
 		p.sizes.Close()
 	}

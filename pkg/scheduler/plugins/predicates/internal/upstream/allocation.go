@@ -68,7 +68,8 @@ func (r *FilterRunner) ReserveDevices(t *api.TaskInfo, n *api.NodeInfo) api.Exte
 	}
 	a.dependencies = r.devices.pendingFor(a.claims)
 	var status *fwk.Status
-	switch a.state, status = runReserve(r.ctx, a.binding, a.pod, a.node); {
+	r.view.during(n.Name, func() { a.state, status = runReserve(r.ctx, a.binding, a.pod, a.node) })
+	switch {
 	case status.IsSkip() && t.Signature.DeviceResources:
 		a.reserveErr = fmt.Errorf("%s cannot be reserved: %s", a.describe(), noClass)
 	case status.IsSkip():

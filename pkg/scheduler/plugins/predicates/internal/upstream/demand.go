@@ -26,6 +26,8 @@ type demand struct {
 	selectors []resourcev1.DeviceSelector // those of the requests; the class has its own
 	count     int64
 	all       bool // all matching devices of the node
+
+	counts *demandCounts // of the devices that match; nil before deviceCounts.find
 }
 
 // demandsOf sums the requests of claims.

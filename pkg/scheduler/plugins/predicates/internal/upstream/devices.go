@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -34,6 +35,11 @@ type Devices struct {
 	claims  toolscache.ResourceEventHandlerRegistration
 
 	extended *extendedClaims
+	inUse    *inUse
+	// slicesVersion counts changes of slices.
+	slicesVersion atomic.Uint64
+	// changed is called after each change of a claim or a slice that the plugin sees.
+	changed func()
 
 	// sharing serializes updates of the consumers of shared claims.
 	sharing sync.Mutex
@@ -43,8 +49,8 @@ type Devices struct {
 }
 
 // NewDevices requests informers for claims, slices and device classes from the factory. The caller must start them
-// afterwards.
-func NewDevices(factory informers.SharedInformerFactory) (*Devices, error) {
+// afterwards. It calls changed after each change that the plugin sees.
+func NewDevices(factory informers.SharedInformerFactory, changed func()) (*Devices, error) {
 	ctx := context.Background()
 	resources := factory.Resource().V1()
 	slices, err := tracker.StartTracker(ctx, tracker.Options{SliceInformer: resources.ResourceSlices()})
@@ -56,16 +62,24 @@ func NewDevices(factory informers.SharedInformerFactory) (*Devices, error) {
 		SharedDRAManager: dynamicresources.NewDRAManager(ctx, claims, slices, factory),
 		factory:          factory,
 		extended:         newExtendedClaims(),
+		inUse:            newInUse(),
+		changed:          changed,
 		pending:          map[types.UID]*allocation{},
 	}
 	d.claims = claims.AddEventHandler(typed.Handler(func(before, after *resourcev1.ResourceClaim) {
+		d.inUse.show(before, after)
+		defer d.changed()
 		if after != nil {
 			d.claimShown(after)
 		} else {
 			d.claimDeleted(before)
 		}
 	}))
-	return d, nil
+	_, err = slices.AddEventHandler(typed.Handler(func(_, _ *resourcev1.ResourceSlice) {
+		d.slicesVersion.Add(1)
+		d.changed()
+	}))
+	return d, err
 }
 
 // UsesInformers reports whether the devices come from the factory; false for nil.
@@ -79,7 +93,12 @@ func (d *Devices) synced() bool { return d.claims.HasSynced() }
 
 // ResourceClaims returns the claim tracker for the plugin.
 func (d *Devices) ResourceClaims() fwk.ResourceClaimTracker {
-	return pendingClaims{d.SharedDRAManager.ResourceClaims(), d.extended}
+	return pendingClaims{d.tracker(), d.extended}
+}
+
+// tracker returns kube-scheduler's claim tracker.
+func (d *Devices) tracker() fwk.ResourceClaimTracker {
+	return countedClaims{d.SharedDRAManager.ResourceClaims(), d.inUse}
 }
 
 // pendingClaims returns claims whose allocation is pending as allocated. kube-scheduler delays other pods that share

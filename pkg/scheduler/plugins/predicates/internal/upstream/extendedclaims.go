@@ -129,7 +129,7 @@ func (d *Devices) claimShown(claim *resourcev1.ResourceClaim) {
 	d.extended.mu.Lock()
 	defer d.extended.mu.Unlock()
 	if r := d.extended.reserved[pod]; r != nil {
-		r.shown(claim, d.SharedDRAManager.ResourceClaims())
+		r.shown(claim, d.tracker())
 	}
 	if _, leftover := d.extended.leftovers[claim.UID]; !leftover {
 		d.extended.unverified[claim.UID] = claim
@@ -147,7 +147,7 @@ func (d *Devices) claimDeleted(claim *resourcev1.ResourceClaim) {
 	delete(d.extended.unverified, claim.UID)
 	delete(d.extended.leftovers, claim.UID)
 	if r := d.extended.reserved[pod]; r != nil && r.created != nil && r.created.UID == claim.UID {
-		r.endPending(d.SharedDRAManager.ResourceClaims())
+		r.endPending(d.tracker())
 		delete(d.extended.reserved, pod)
 	}
 }
@@ -172,7 +172,7 @@ func (d *Devices) endReservation(pod types.UID, r *extendedClaim, deleted bool) 
 	d.extended.mu.Lock()
 	defer d.extended.mu.Unlock()
 	if r.created == nil || deleted {
-		r.endPending(d.SharedDRAManager.ResourceClaims())
+		r.endPending(d.tracker())
 	}
 	if d.extended.reserved[pod] == r && r.pending == "" {
 		delete(d.extended.reserved, pod)

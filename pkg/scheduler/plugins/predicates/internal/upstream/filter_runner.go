@@ -42,6 +42,7 @@ type FilterRunner struct {
 	claims           *claims
 	devices          *Devices
 	future           *future
+	view             *view
 	shortages        *Shortages // nil without informers
 	kube             kubernetes.Interface
 	volumeBinding    binding // one of volumePlugins; nil without informers
@@ -53,6 +54,7 @@ type FilterRunner struct {
 	log              logr.Logger
 	preFilterResults map[cacheKey]*preFilterResult
 	interned         map[api.Unfit]*api.Unfit
+	failed           bool // a plugin, at least once
 }
 
 // filterPlugin is one plugin with the reason that its rejections carry.
@@ -77,12 +79,11 @@ type cacheKey struct {
 
 // preFilterResult is the result of PreFilter of all plugins for an equivalence class.
 type preFilterResult struct {
-	position                uint64     // of the snapshot in the journal of node changes
+	position                uint64     // see FilterRunner.position
 	changes                 uint64     // of the snapshot
 	unschedulableEverywhere *api.Unfit // set if the class fits on no node
 	state                   fwk.CycleState
 	plugins                 []*filterPlugin // plugins whose Filter must run
-	search                  *search         // nil until a node does not satisfy the claims
 }
 
 // Options configure a FilterRunner.
@@ -103,8 +104,8 @@ type Options struct {
 // NewFilterRunner builds the plugins.
 func NewFilterRunner(o Options) (*FilterRunner, error) {
 	r := &FilterRunner{plugin: o.Plugin, snapshot: &snapshot{}, timeout: o.BindTimeout, kube: o.Kube}
-	r.future = &future{devices: o.Devices}
-	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices, future: r.future}
+	r.future, r.view = &future{devices: o.Devices}, &view{pools: &devicePools{devices: o.Devices}}
+	h := &handle{snapshot: r.snapshot, factory: o.Informers, kube: o.Kube, devices: o.Devices, future: r.future, view: r.view}
 	var err error
 	if r.podPlugins, err = newPodPlugins(h, o.Features); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func NewFilterRunner(o Options) (*FilterRunner, error) {
 	if r.volumeBinding, err = bindingOf(r.volumePlugins); err != nil {
 		return nil, err
 	}
-	r.devices, r.shortages = o.Devices, newShortages(o.Devices)
+	r.devices, r.shortages = o.Devices, newShortages(o.Devices, r.view.pools)
 	if r.devicePlugins, err = newDevicePlugins(h, o.Features); err != nil {
 		return nil, err
 	}
@@ -139,13 +140,16 @@ func (r *FilterRunner) Open(cluster api.ClusterView, log logr.Logger) {
 }
 
 // Close ends the session and drops the PreFilter results, because claims, volumes and devices may change between
-// sessions. The NodeInfo snapshot stays.
-func (r *FilterRunner) Close() {
+// sessions. The NodeInfo snapshot stays. It reports whether the next session may find something else although nothing has
+// changed: a plugin has failed, or not looked at all nodes in time.
+func (r *FilterRunner) Close() (again bool) {
+	r.failed, again = false, r.failed
 	r.ctx, r.preFilterResults, r.interned = nil, nil, nil
 	r.snapshot.changes.forget()
 	if r.shortages != nil {
 		r.shortages.forget()
 	}
+	return again
 }
 
 // Shortages returns what describes the devices that pods request; nil without informers.
@@ -156,24 +160,63 @@ func (r *FilterRunner) Unfit(class *api.EquivalenceClass, pod *v1.Pod, n *api.No
 	if class.Signature.DeviceResources && r.devices != nil && r.devices.extended.deletesOf(pod.UID) {
 		return r.internUnfit(api.Unfit{Reason: api.DevicesInUse, Detail: deletesClaim})
 	}
-	if snapshot := r.snapshot.sync(when); !class.Signature.RequestsDevices() { // claims can outlast their pods
-		when = snapshot
+	if !r.onlyDevices(class, when) {
+		if snapshot := r.snapshot.sync(when); !class.Signature.RequestsDevices() { // claims can outlast their pods
+			when = snapshot
+		}
 	}
 	result := r.preFilterResultOf(class, pod, when)
 	if result.unschedulableEverywhere != nil {
 		return result.unschedulableEverywhere
 	}
 	for _, c := range result.plugins {
-		if status := c.Filter(r.ctx, result.state, pod, r.snapshot.node(n, when)); !status.IsSuccess() {
-			if c.reason == api.ClaimUnfit {
-				if unfit := r.shortages.explain(n, pod, result, status); unfit != nil {
-					return r.internUnfit(*unfit)
-				}
+		if c.reason == api.ClaimUnfit && when == api.Now {
+			if unfit := r.devicesUnfit(c, pod, n); unfit != nil {
+				return unfit
 			}
-			return r.unfit(c, pod, status)
+			continue
+		}
+		if status := c.Filter(r.ctx, result.state, pod, r.snapshot.node(n, when)); !status.IsSuccess() {
+			return r.refusal(c, pod, n, status)
 		}
 	}
 	return nil
+}
+
+// refusal returns why a plugin refuses a node.
+func (r *FilterRunner) refusal(c *filterPlugin, pod *v1.Pod, n *api.NodeInfo, status *fwk.Status) *api.Unfit {
+	if c.reason == api.ClaimUnfit {
+		if unfit := r.shortages.explain(n, pod, status); unfit != nil {
+			return r.internUnfit(*unfit)
+		}
+	}
+	return r.unfit(c, pod, status)
+}
+
+// devicesUnfit returns why the devices of a node do not satisfy a pod now, or nil. It counts them first. The plugin runs
+// where the counts do not decide, and allocates devices of that node alone.
+func (r *FilterRunner) devicesUnfit(c *filterPlugin, pod *v1.Pod, n *api.NodeInfo) *api.Unfit {
+	switch search := r.shortages.searchFor(pod); {
+	case r.shortages.fits(search, n):
+		return nil
+	case r.shortages.refused(search, n):
+		if unfit := r.shortages.unfit(search, n); unfit != nil {
+			return r.internUnfit(*unfit)
+		}
+		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: cannotAllocate})
+	}
+	state := schedulerframework.NewCycleState()
+	var status *fwk.Status
+	r.view.during(n.Name, func() { _, status = c.PreFilter(r.ctx, state, pod, nil) })
+	if status.IsSuccess() {
+		node := schedulerframework.NewNodeInfo() // the pods there do not matter
+		node.SetNode(n.Node)
+		status = c.Filter(r.ctx, state, pod, node)
+	}
+	if status.IsSuccess() || status.IsSkip() {
+		return nil
+	}
+	return r.refusal(c, pod, n, status)
 }
 
 const (
@@ -183,10 +226,24 @@ const (
 	noClass = "no device class provides the requested extended resources"
 )
 
+// onlyDevices reports whether nothing but devices restricts the nodes of a class, and not the pods on them. Then there is no
+// need to keep the snapshot up to date, which takes long in a cluster with many pods.
+func (r *FilterRunner) onlyDevices(class *api.EquivalenceClass, when api.When) bool {
+	return when == api.Now && r.devices != nil && class.Signature.RequestsDevices() && !class.Signature.Volumes && !class.AffectedByPods()
+}
+
+// position returns what changes when a PreFilter result may differ.
+func (r *FilterRunner) position(class *api.EquivalenceClass, when api.When) uint64 {
+	if r.onlyDevices(class, when) {
+		return r.devices.inUse.now()
+	}
+	return r.snapshot.reader.Position()
+}
+
 func (r *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Pod, when api.When) *preFilterResult {
 	key := cacheKey{class, when}
 	old := r.preFilterResults[key]
-	if old != nil && old.position == r.snapshot.reader.Position() {
+	if old != nil && old.position == r.position(class, when) {
 		return old
 	}
 	result := r.computePreFilter(class, pod, when, old)
@@ -197,7 +254,7 @@ func (r *FilterRunner) preFilterResultOf(class *api.EquivalenceClass, pod *v1.Po
 // computePreFilter runs PreFilter of all plugins that apply to the class; old is the previous result, or nil. None of
 // these plugins narrows the set of nodes in PreFilter, so that result is ignored.
 func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod, when api.When, old *preFilterResult) *preFilterResult {
-	result := &preFilterResult{position: r.snapshot.reader.Position(), changes: r.snapshot.changes.count()}
+	result := &preFilterResult{position: r.position(class, when), changes: r.snapshot.changes.count()}
 	if result.unschedulableEverywhere = r.informersUnfit(class.Signature); result.unschedulableEverywhere != nil {
 		return result
 	}
@@ -212,11 +269,7 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 				result.plugins = append(result.plugins, c)
 				continue
 			}
-			r.snapshot.list(when)
-			r.future.on = when == api.Future
-			_, status := c.PreFilter(r.ctx, result.state, r.podFor(c, pod), r.snapshot.all)
-			r.future.on = false
-			switch {
+			switch status := r.preFilter(c, result.state, pod, when); {
 			case status.IsSkip() && c.reason == api.ClaimUnfit && class.Signature.DeviceResources: // the model is not up to date
 				result.unschedulableEverywhere = r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: noClass})
 			case status.IsSkip():
@@ -237,6 +290,20 @@ func (r *FilterRunner) computePreFilter(class *api.EquivalenceClass, pod *v1.Pod
 		preFilter(r.podPlugins)
 	}
 	return result
+}
+
+// preFilter runs PreFilter of a plugin. The one for devices finds out here whether a pod has to wait whatever devices are
+// free now: devicesUnfit runs it again for single nodes.
+func (r *FilterRunner) preFilter(c *filterPlugin, state fwk.CycleState, pod *v1.Pod, when api.When) (status *fwk.Status) {
+	if c.reason == api.ClaimUnfit && when == api.Now {
+		r.view.during("", func() { _, status = c.PreFilter(r.ctx, state, pod, nil) })
+		return status
+	}
+	r.snapshot.list(when)
+	r.future.on = when == api.Future
+	_, status = c.PreFilter(r.ctx, state, r.podFor(c, pod), r.snapshot.all)
+	r.future.on = false
+	return status
 }
 
 // podFor returns the pod for a plugin: without the claims that another reservation binds for the plugin that binds
@@ -277,6 +344,7 @@ func (r *FilterRunner) informersUnfit(signature *api.Signature) *api.Unfit {
 	case signature.RequestsDevices() && r.devices == nil:
 		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not watched"})
 	case signature.RequestsDevices() && !r.devices.synced():
+		r.failed = true
 		return r.internUnfit(api.Unfit{Reason: api.ClaimUnfit, Detail: "resource claims are not synced yet"})
 	case signature.Volumes && r.claims == nil:
 		return r.internUnfit(api.Unfit{Reason: api.VolumeUnfit, Detail: "volumes are not watched"})
@@ -292,6 +360,7 @@ func (r *FilterRunner) unfit(c *filterPlugin, pod *v1.Pod, status *fwk.Status) *
 		value.Reason, value.Fixed = api.DevicesInUse, false
 	}
 	unfit := r.internUnfit(value)
+	r.failed = r.failed || status.Code() == fwk.Error
 	if err := status.AsError(); status.Code() == fwk.Error && len(r.interned) > before {
 		r.log.Error(err, "Plugin of kube-scheduler failed", "plugin", c.Name(), "pod", klog.KObj(pod))
 	}

@@ -31,11 +31,17 @@ type future struct {
 type draManager struct {
 	*Devices
 	future *future
+	view   *view
 }
 
 // ResourceClaims returns the claim tracker for the plugin.
 func (m draManager) ResourceClaims() fwk.ResourceClaimTracker {
-	return futureClaims{m.Devices.ResourceClaims(), m.future}
+	return viewedClaims{futureClaims{m.Devices.ResourceClaims(), m.future}, m.view, m.inUse}
+}
+
+// ResourceSlices returns the slices for the plugin.
+func (m draManager) ResourceSlices() fwk.ResourceSliceLister {
+	return viewedSlices{m.Devices.ResourceSlices(), m.view}
 }
 
 type futureClaims struct {

@@ -28,6 +28,7 @@ type handle struct {
 	kube     kubernetes.Interface
 	devices  *Devices
 	future   *future
+	view     *view
 }
 
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
@@ -41,7 +42,9 @@ func (h *handle) SharedCSIManager() fwk.CSIManager {
 	return nodevolumelimits.NewCSIManager(h.factory.Storage().V1().CSINodes().Lister())
 }
 
-func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return draManager{h.devices, h.future} }
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
+	return draManager{h.devices, h.future, h.view}
+}
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 	return factory{h.factory, h.snapshot}

@@ -10,8 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -42,11 +40,10 @@ type Sizes struct {
 	known   map[sizeKey][]nodeSize
 
 	// State since the last change of a node:
-	read      bool
-	position  uint64 // of the journal of nodes
-	allocated sets.Set[structured.DeviceID]
-	task      *api.TaskInfo
-	requests  []sizedRequest // of the task
+	position uint64 // of the journal of nodes
+	network  bool   // several nodes can access some devices
+	task     *api.TaskInfo
+	requests []sizedRequest // of the task
 
 	found []deviceSize // scratch space
 }
@@ -112,10 +109,9 @@ func (s *Sizes) Score(t *api.TaskInfo, n *api.NodeInfo) api.Score {
 	if !t.Signature.RequestsDevices() || n.Node == nil {
 		return 0
 	}
-	if position := s.cluster.NodeChanges().Position(); !s.read || s.position != position {
-		s.read, s.position, s.allocated, s.task = true, position, s.shortages.allocated(), nil
-	}
-	if s.task != t {
+	position := s.cluster.NodeChanges().Position()
+	if s.task != t || s.position != position {
+		s.position, s.network = position, len(s.shortages.counts.pools.current().network) > 0
 		s.task, s.requests = t, s.requestsOf(t.Pod)
 	}
 	var sum, count api.Score
@@ -193,7 +189,7 @@ func (s *Sizes) ofDemand(d *sizedDemand, n *api.NodeInfo) nodeSize {
 		return nodeSize{}
 	}
 	known := &d.nodes[n.Index]
-	if known.generation != n.Generation || len(s.shortages.network) > 0 { // placements on other nodes take devices of the network
+	if known.generation != n.Generation || s.network { // placements on other nodes take devices of the network
 		*known = s.measure(&d.demand, n.Node)
 		known.generation = n.Generation
 	}
@@ -205,9 +201,9 @@ func (s *Sizes) measure(d *demand, node *v1.Node) nodeSize {
 		return nodeSize{score: api.OneScore / 2, enough: nowFree}
 	}
 	s.found = s.found[:0]
-	s.shortages.eachMatch(d, node, func(slice *resourcev1.ResourceSlice, device *resourcev1.Device) {
-		found := deviceSize{size: s.sizeOf(slice.Spec.Driver, device)}
-		if s.allocated.Has(idOf(slice, device)) {
+	s.shortages.counts.each(d, node, func(driver string, device *resourcev1.Device, taken bool) {
+		found := deviceSize{size: s.sizeOf(driver, device)}
+		if taken {
 			found.taken = 1
 		}
 		s.found = append(s.found, found)
