@@ -79,14 +79,23 @@ type nodeUse struct {
 
 // Topologies returns how pods use the nodes of topologies, which are sorted by name.
 func Topologies(topologies []v1alpha1.Topology, nodes []corev1.Node, pods []corev1.Pod) []TopologyUsage {
-	main := mainResource(nodes)
-	uses := usesOf(nodes, pods, main)
 	usages := make([]TopologyUsage, len(topologies))
 	for i := range topologies {
-		usages[i] = usageOf(&topologies[i], uses, main)
+		main := mainResource(nodesIn(&topologies[i], nodes))
+		usages[i] = usageOf(&topologies[i], usesOf(nodes, pods, main), main)
 	}
 	slices.SortFunc(usages, func(a, b TopologyUsage) int { return cmp.Compare(a.Name, b.Name) })
 	return usages
+}
+
+// nodesIn returns the nodes that are in domains of the widest level.
+func nodesIn(t *v1alpha1.Topology, nodes []corev1.Node) (in []corev1.Node) {
+	for i := range nodes {
+		if len(t.Spec.Levels) > 0 && nodes[i].Labels[t.Spec.Levels[0].NodeLabel] != "" {
+			in = append(in, nodes[i])
+		}
+	}
+	return in
 }
 
 // mainResource returns the resource that stands for nodes: GPUs, or cpu if there are none.
