@@ -168,15 +168,20 @@ func built(t *testing.T, importPath string) string {
 func newShell(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	dir := t.TempDir()
-	config, err := filepath.Abs(filepath.Join(root, "config"))
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"config", "docs"} { // some begin in the source tree
+		target, err := filepath.Abs(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err = os.Symlink(config, filepath.Join(dir, "config")); err != nil { // some begin in the source tree
-		t.Fatal(err)
+	path := []string{filepath.Dir(kubectl(t))}
+	for _, command := range []string{"kubectl-batch", "batch-scheduler"} {
+		path = append(path, filepath.Dir(built(t, "github.com/batch-scheduler/batch-scheduler/cmd/"+command)))
 	}
-	plugin := built(t, "github.com/batch-scheduler/batch-scheduler/cmd/kubectl-batch")
-	path := []string{filepath.Dir(kubectl(t)), filepath.Dir(plugin), os.Getenv("PATH")}
+	path = append(path, os.Getenv("PATH"))
 	return &shell{t: t, dir: dir, env: append(os.Environ(),
 		"PATH="+strings.Join(path, string(os.PathListSeparator)),
 		"KUBECONFIG="+c.Kubeconfig,
