@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -91,9 +92,10 @@ func (a *allocation) Commit(ctx context.Context) error {
 	if a.reserveErr != nil {
 		return a.reserveErr
 	}
-	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, a.log), a.timeout)
-	defer cancel()
 	err := a.await(ctx)
+	if err == nil {
+		err = a.devices.writing.Acquire(ctx, 1)
+	}
 	if err == nil {
 		a.preBindStarted = true
 		err = a.write(ctx)
@@ -121,9 +123,18 @@ func (a *allocation) await(ctx context.Context) error {
 	return nil
 }
 
-// write runs PreBind. Updates that add a pod to a shared claim are serialized, because each must include the
-// consumers added before.
+// slowWrite is how long a pod counts as one of the writers. PreBind takes longer if it waits for a device to become ready.
+const slowWrite = 2 * time.Second
+
+// write runs PreBind as one of the writers. Updates that add a pod to a shared claim are serialized, because each must
+// include the consumers added before.
 func (a *allocation) write(ctx context.Context) error {
+	leave := sync.OnceFunc(func() { a.devices.writing.Release(1) })
+	defer leave()
+	slow := time.AfterFunc(slowWrite, leave)
+	defer slow.Stop()
+	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, a.log), a.timeout)
+	defer cancel()
 	if len(a.own) < len(a.claims) {
 		a.devices.sharing.Lock()
 		defer a.devices.sharing.Unlock()

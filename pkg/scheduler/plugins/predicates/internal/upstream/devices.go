@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,10 +44,16 @@ type Devices struct {
 
 	// sharing serializes updates of the consumers of shared claims.
 	sharing sync.Mutex
+	// writing limits how many pods write their claims at the same time.
+	writing *semaphore.Weighted
 
 	mu      sync.Mutex
 	pending map[types.UID]*allocation // by UID of the claim whose allocation is pending
 }
+
+// writers is how many pods write their claims at the same time, in the order of their reservations: those of one gang follow each
+// other. Thousands of requests at once would each open a connection to the API server, and all gangs would be ready at the end.
+const writers = 128
 
 // NewDevices requests informers for claims, slices and device classes from the factory. The caller must start them
 // afterwards. It calls changed after each change that the plugin sees.
@@ -63,6 +70,7 @@ func NewDevices(factory informers.SharedInformerFactory, changed func()) (*Devic
 		factory:          factory,
 		extended:         newExtendedClaims(),
 		inUse:            newInUse(),
+		writing:          semaphore.NewWeighted(writers),
 		changed:          changed,
 		pending:          map[types.UID]*allocation{},
 	}
