@@ -131,8 +131,9 @@ const slowWrite = 2 * time.Second
 func (a *allocation) write(ctx context.Context) error {
 	leave := sync.OnceFunc(func() { a.devices.writing.Release(1) })
 	defer leave()
-	slow := time.AfterFunc(slowWrite, leave)
-	defer slow.Stop()
+	slow, stop := context.WithTimeout(ctx, slowWrite)
+	defer stop()
+	context.AfterFunc(slow, leave)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, a.log), a.timeout)
 	defer cancel()
 	if len(a.own) < len(a.claims) {
