@@ -6,12 +6,14 @@ package upstream
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/component-helpers/resource"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -26,6 +28,8 @@ type demand struct {
 	selectors []resourcev1.DeviceSelector // those of the requests; the class has its own
 	count     int64
 	all       bool // all matching devices of the node
+	// capacity is what each device is to have, or to have left: of several requests, the largest.
+	capacity map[resourcev1.QualifiedName]resource.Quantity
 
 	counts *demandCounts // of the devices that match; nil before deviceCounts.find
 }
@@ -52,20 +56,33 @@ func demandOf(r *resourcev1.DeviceRequest) demand {
 // alternativesOf reads a request: the demands of which one is to be satisfied, in the order of preference.
 func alternativesOf(r *resourcev1.DeviceRequest) []demand {
 	if e := r.Exactly; e != nil {
-		return []demand{{class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll}}
+		return []demand{{
+			class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll,
+			capacity: capacityOf(e.Capacity),
+		}}
 	}
 	list := make([]demand, len(r.FirstAvailable))
 	for i := range list {
 		e := &r.FirstAvailable[i]
-		list[i] = demand{class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll}
+		list[i] = demand{
+			class: e.DeviceClassName, selectors: e.Selectors, count: max(e.Count, 1), all: e.AllocationMode == resourcev1.DeviceAllocationModeAll,
+			capacity: capacityOf(e.Capacity),
+		}
 	}
 	return list
+}
+
+func capacityOf(r *resourcev1.CapacityRequirements) map[resourcev1.QualifiedName]resource.Quantity {
+	if r == nil {
+		return nil
+	}
+	return r.Requests
 }
 
 // extendedDemands returns what a pod requests of device classes through extended resources, sorted by resource.
 func extendedDemands(pod *v1.Pod, classes fwk.DeviceClassResolver) []demand {
 	var list []demand
-	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+	for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		if quantity.Sign() <= 0 || !api.IsExtendedResource(name) {
 			continue
 		}
@@ -94,10 +111,25 @@ func addDemand(list []demand, d demand) []demand {
 	for i := range list {
 		if list[i].key() == d.key() && list[i].all == d.all {
 			list[i].count += d.count
+			list[i].capacity = largest(list[i].capacity, d.capacity)
 			return list
 		}
 	}
 	return append(list, d)
+}
+
+// largest returns the larger quantity of each capacity. It changes neither map.
+func largest(a, b map[resourcev1.QualifiedName]resource.Quantity) map[resourcev1.QualifiedName]resource.Quantity {
+	if len(b) == 0 {
+		return a
+	}
+	all := maps.Clone(b)
+	for name, quantity := range a {
+		if other, ok := all[name]; !ok || quantity.Cmp(other) > 0 {
+			all[name] = quantity
+		}
+	}
+	return all
 }
 
 // key is equal for demands that the same devices satisfy.

@@ -29,7 +29,8 @@ func claimInUse(message string) bool {
 // It counts the devices of the node that match a request, and those of them that are not allocated. For example, a pod
 // requests 2 devices of a class. A node without a device of the class never suits the pod, and neither does a node with
 // one. On a node with 4 of them of which 3 are allocated, the pod waits for one device. The count ignores constraints
-// between devices and shared capacity: where it finds enough devices, the message of kube-scheduler's plugin remains.
+// between devices: where it finds enough devices, and enough of what they share, the message of kube-scheduler's plugin
+// remains.
 type Shortages struct {
 	devices *Devices
 	counts  *deviceCounts
@@ -98,6 +99,7 @@ func (s *Shortages) Missing(pod *v1.Pod) func(*api.NodeInfo) (text string, devic
 // unfit returns why a node does not satisfy the demands; nil if the counts do not show it.
 func (s *Shortages) unfit(search *search, n *api.NodeInfo) *api.Unfit {
 	var tooFew, inUse *demand
+	var parts *api.Unfit
 	for i := range search.demands {
 		d := &search.demands[i]
 		if !d.appliesTo(n.Node) {
@@ -110,6 +112,8 @@ func (s *Shortages) unfit(search *search, n *api.NodeInfo) *api.Unfit {
 			tooFew = d
 		case c.free < c.total && inUse == nil:
 			inUse = d
+		case !c.whole && !d.all && parts == nil:
+			parts = s.counts.unfitParts(d, n.Node)
 		}
 	}
 	switch {
@@ -118,7 +122,7 @@ func (s *Shortages) unfit(search *search, n *api.NodeInfo) *api.Unfit {
 	case inUse != nil:
 		return &api.Unfit{Reason: api.DevicesInUse, Detail: "Insufficient " + inUse.of(0)}
 	}
-	return nil
+	return parts
 }
 
 // missing returns what a node has too few free devices of, and how many are missing in all; nothing if the node does not
