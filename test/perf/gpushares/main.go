@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The batch-scheduler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Gpushares measures which part of the GPUs of a cluster can be allocated to pods that share GPUs, with the measure of the
-// plugin fragmentation and with best fit. Package arrivals describes the experiment.
+// Gpushares measures which part of the GPUs of a cluster can be allocated to pods that share GPUs: with the score of the paper
+// (descent), with that of the plugin fragmentation, and with best fit. Package arrivals describes the experiment.
 //
 //	go run ./test/perf/gpushares -nodes openb_nodes.csv -pods openb_pods.csv
 //
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/batch-scheduler/batch-scheduler/test/perf/gpushares/arrivals"
@@ -35,7 +36,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	podFile := fs.String("pods", "../shared/data/openb_pods.csv", "file with the pods")
 	first := fs.Uint64("seed", 42, "the first seed")
 	seeds := fs.Int("seeds", 10, "number of seeds")
-	withCPU := fs.Bool("with-cpu", false, "count pods without GPUs as types, as in the paper")
+	mix := fs.String("workload", "default", "which of the paper's workloads to approximate: "+strings.Join(arrivals.Mixes(), ", "))
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -46,7 +47,10 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w, err := arrivals.New(nodes, pods, *withCPU)
+	if pods, err = arrivals.Derive(*mix, pods); err != nil {
+		return err
+	}
+	w, err := arrivals.New(nodes, pods)
 	if err != nil {
 		return err
 	}
@@ -56,8 +60,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 // write runs the experiment with each seed.
 func write(stdout io.Writer, w *arrivals.Workload, first uint64, seeds int) error {
 	out := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "Seed\tFragmentation 100 %\t130 %\tBest fit 100 %\t130 %")
-	rules := []arrivals.Rule{arrivals.Fragmentation, arrivals.BestFit}
+	fmt.Fprintln(out, "Seed\tDescent 100 %\t130 %\tPlugin 100 %\t130 %\tBest fit 100 %\t130 %")
+	rules := []arrivals.Rule{arrivals.Descent, arrivals.Plugin, arrivals.BestFit}
 	sums := make([]arrivals.Result, len(rules))
 	for i := range seeds {
 		seed := first + uint64(i)

@@ -29,14 +29,14 @@ const (
 // full and inflated are the parts of the GPUs that pods have requested when the allocation is measured, in percent.
 const full, inflated = 100, 130
 
-// Rule is a rule for placements. A pod goes to the node with the largest value, to the fullest of several, else to the first
-// by name.
+// Rule is a rule for placements. A pod goes to the node with the largest value, to the first by name of several.
 type Rule int
 
 // Rules.
 const (
-	Fragmentation Rule = iota // the measure of package fragmentation
-	BestFit                   // least cpu and GPUs left
+	Descent Rule = iota // the score of the paper
+	Plugin              // the score of the plugin fragmentation with the policy gpu.yaml
+	BestFit             // least cpu and GPUs left
 )
 
 // Result is which part of the GPUs is allocated, in percent.
@@ -44,12 +44,19 @@ type Result struct{ AtFull, AtInflated float64 }
 
 // Workload is a trace.
 type Workload struct {
-	nodes  []Node // with GPUs, by name
-	pods   []*class
+	nodes        []Node // with GPUs, by name
+	pods         []*class
+	paper, known measure
+	gpus         int64 // of all nodes, in thousandths
+	most         api.Resource
+}
+
+// measure is F with some types: the sum over sets of them, as the paper has more types than fit in a set.
+type measure []part
+
+type part struct {
 	set    *fragmentation.Set
 	admits []fragmentation.Mask // by node
-	gpus   int64                // of all nodes, in thousandths
-	most   api.Resource
 }
 
 // Node is a node of a trace.
@@ -107,8 +114,8 @@ type class struct {
 
 func (c *class) gpus() int64 { return c.request[gpu] * c.share }
 
-// New returns a workload. Nodes without GPUs are left out. With withCPU, pods that request no GPU are types too.
-func New(nodes []Node, pods []Pod, withCPU bool) (*Workload, error) {
+// New returns a workload. Nodes without GPUs are left out.
+func New(nodes []Node, pods []Pod) (*Workload, error) {
 	w := &Workload{most: make(api.Resource, dimensions)}
 	for _, n := range nodes {
 		if n.GPUs > 0 {
@@ -125,7 +132,8 @@ func New(nodes []Node, pods []Pod, withCPU bool) (*Workload, error) {
 	if w.gpus == 0 || len(classes) == 0 {
 		return nil, fmt.Errorf("there must be nodes with GPUs, and pods: there are %d GPUs and %d pods", w.gpus/fragmentation.Whole, len(pods))
 	}
-	w.setTypes(classes, counts, withCPU)
+	w.paper = w.measure(classes, frequent(withoutMemory(classes, typesOf(classes, counts, true))))
+	w.known = w.measure(classes, fragmentation.Popular(typesOf(classes, counts, false)))
 	return w, nil
 }
 

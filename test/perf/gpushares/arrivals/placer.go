@@ -4,6 +4,7 @@
 package arrivals
 
 import (
+	"math"
 	"slices"
 
 	"github.com/batch-scheduler/batch-scheduler/pkg/scheduler/api"
@@ -13,6 +14,7 @@ import (
 // placer places pods one by one.
 type placer struct {
 	*Workload
+	measure
 	rule   Rule
 	states []state
 	known  [][]placement // by class and node
@@ -32,26 +34,22 @@ type placement struct {
 	version uint32
 	fits    bool
 	share   int64 // free of the shared GPU before the placement; 0: whole GPUs
-	value   worth
-}
-
-// worth orders placements: the larger value is the better one, then the fuller node.
-type worth struct{ value, used int64 }
-
-func (v worth) better(o worth) bool {
-	return v.value > o.value || v.value == o.value && v.used > o.used
+	value   int64
 }
 
 func newPlacer(w *Workload, rule Rule) *placer {
-	p := &placer{Workload: w, rule: rule, states: make([]state, len(w.nodes))}
+	p := &placer{Workload: w, measure: w.paper, rule: rule, states: make([]state, len(w.nodes))}
+	if rule == Plugin {
+		p.measure = w.known
+	}
 	for i := range w.nodes {
 		n := &w.nodes[i]
 		s := &p.states[i]
 		s.version = 1
-		s.Idle, s.Admits = n.resources(), w.admits[i]
+		s.Idle = n.resources()
 		s.free, s.all = slices.Repeat([]int64{fragmentation.Whole}, int(n.GPUs)), n.GPUs*fragmentation.Whole
 		s.Devices = grouped(nil, s.free, 0, 0, 0)
-		s.lost = w.set.Lost(&s.Node)
+		s.lost = p.lost(i, &s.Node)
 	}
 	return p
 }
@@ -68,9 +66,9 @@ func (p *placer) place(c *class) bool {
 		}
 		k := &known[i]
 		if k.version != p.states[i].version {
-			*k = p.measure(c, i)
+			*k = p.bestOn(c, i)
 		}
-		if k.fits && (best < 0 || k.value.better(known[best].value)) {
+		if k.fits && (best < 0 || k.value > known[best].value) {
 			best = i
 		}
 	}
@@ -81,16 +79,16 @@ func (p *placer) place(c *class) bool {
 	return true
 }
 
-// measure returns the best placement on a node.
-func (p *placer) measure(c *class, node int) placement {
+// bestOn returns the best placement on a node.
+func (p *placer) bestOn(c *class, node int) placement {
 	s := &p.states[node]
 	best := placement{version: s.version}
 	if c.request[cpu] > s.Idle[cpu] || c.request[memory] > s.Idle[memory] {
 		return best
 	}
 	for _, share := range s.choices(c) {
-		value := worth{value: p.value(c, s, share), used: p.used(c, node)}
-		if !best.fits || value.better(best.value) {
+		value := p.value(c, node, share)
+		if !best.fits || value > best.value {
 			best.fits, best.share, best.value = true, share, value
 		}
 	}
@@ -119,12 +117,9 @@ func (s *state) choices(c *class) []int64 {
 	return choices
 }
 
-// steps are those in which F is compared, in thousandths of a GPU. Smaller differences depend on which rare types there
-// are weights for, and it is worth more to prefer the fuller node.
-const steps = fragmentation.Whole / 8
-
-// value is the larger the better; for Fragmentation, by how many steps F falls.
-func (p *placer) value(c *class, s *state, share int64) int64 {
+// value is the larger the better.
+func (p *placer) value(c *class, node int, share int64) int64 {
+	s := &p.states[node]
 	if p.rule == BestFit {
 		const parts = 1_000_000
 		return -(s.Idle[cpu]-c.request[cpu])*parts/p.most[cpu] - (s.all-c.gpus())*parts/p.most[gpu] // the least free GPU comes first
@@ -133,21 +128,32 @@ func (p *placer) value(c *class, s *state, share int64) int64 {
 	after := s.Node
 	after.Taken = c.request
 	after.Devices = grouped(scratch[:0], s.free, c.request[gpu], share, c.share)
-	falls, step := s.lost-p.set.Lost(&after), steps*p.set.Total()
-	if falls < 0 {
-		falls -= step - 1
+	lost := p.lost(node, &after)
+	if p.rule == Plugin {
+		return 100*int64(p.measure[0].set.Score(s.lost, lost)) + p.mostRequested(c, node)
 	}
-	return falls / step
+	return descent(float64(s.lost-lost) / float64(fragmentation.Whole*p.total()))
 }
 
-// used returns which part of the node's resources is in use after the placement, as a sum over the resources.
-func (p *placer) used(c *class, node int) (used int64) {
-	const parts = 1_000_000
+// descent is the score of the authors if F falls by so many GPUs, in pkg/simulator/plugin/fgd_score.go of
+// https://github.com/hkust-adsl/kubernetes-scheduler-simulator. As whole numbers, scores of kube-scheduler are equal for nodes
+// where F changes by nearly as much, and then the first node by name is chosen there.
+func descent(falls float64) int64 {
+	return int64(100 / (1 + math.Exp(-falls)))
+}
+
+// mostRequested is the score mostrequested of the plugin nodeorder. GPUs count for pods that request some.
+func (p *placer) mostRequested(c *class, node int) int64 {
 	s, whole := &p.states[node], p.nodes[node].resources()
-	for d, left := range (api.Resource{cpu: s.Idle[cpu] - c.request[cpu], memory: s.Idle[memory] - c.request[memory], gpu: s.all - c.gpus()}) {
-		used += (whole[d] - left) * parts / whole[d]
+	left := []int64{cpu: s.Idle[cpu] - c.request[cpu], memory: s.Idle[memory] - c.request[memory]}
+	if c.gpus() > 0 {
+		left = append(left, s.all-c.gpus())
 	}
-	return used
+	var used int64
+	for d := range left {
+		used += (whole[d] - left[d]) * int64(api.OneScore) / whole[d]
+	}
+	return used / int64(len(left))
 }
 
 // take places a pod.
@@ -164,7 +170,7 @@ func (p *placer) take(c *class, node int, share int64) {
 	}
 	s.all -= c.gpus()
 	s.Devices = grouped(s.Devices[:0], s.free, 0, 0, 0)
-	s.lost = p.set.Lost(&s.Node)
+	s.lost = p.lost(node, &s.Node)
 	s.version++
 }
 

@@ -45,24 +45,79 @@ func (w *Workload) classify(pods []Pod) (classes []*class, counts []int64) {
 	return classes, counts
 }
 
-// setTypes makes types of the classes, the most frequent ones.
-func (w *Workload) setTypes(classes []*class, counts []int64, withCPU bool) {
-	var types []fragmentation.Type
+// typesOf makes types of the classes. With withCPU, pods that request no GPU are types too.
+func typesOf(classes []*class, counts []int64, withCPU bool) (types []fragmentation.Type) {
 	for i, c := range classes {
 		if withCPU || c.request[gpu] > 0 {
 			types = append(types, fragmentation.Type{Request: c.request, Share: c.share, Weight: counts[i], Key: i})
 		}
 	}
-	types = fragmentation.Popular(types)
-	w.set = fragmentation.NewSet(gpu, types)
-	w.admits = make([]fragmentation.Mask, len(w.nodes))
+	return types
+}
+
+// withoutMemory merges types that differ in memory alone, which the paper does not consider.
+func withoutMemory(classes []*class, types []fragmentation.Type) (merged []fragmentation.Type) {
+	known := map[string]int{}
+	for _, t := range types {
+		t.Request = api.Resource{cpu: t.Request[cpu], gpu: t.Request[gpu]}
+		key := fmt.Sprint(t.Request, t.Share, classes[t.Key].models)
+		if i, ok := known[key]; ok {
+			merged[i].Weight += t.Weight
+			continue
+		}
+		known[key] = len(merged)
+		merged = append(merged, t)
+	}
+	return merged
+}
+
+// frequent returns the types of the paper: the most frequent ones, until they are 95 % of all pods, with exact weights.
+func frequent(types []fragmentation.Type) []fragmentation.Type {
+	slices.SortStableFunc(types, func(a, b fragmentation.Type) int { return cmp.Compare(b.Weight, a.Weight) })
+	var all, covered int64
 	for i := range types {
-		for n, admitted := range classes[types[i].Key].admits {
-			if admitted {
-				w.admits[n] |= 1 << i
+		all += types[i].Weight
+	}
+	for i := range types {
+		if covered*100 >= all*95 {
+			return types[:i]
+		}
+		covered += types[i].Weight
+	}
+	return types
+}
+
+// measure returns the measure with some types of the classes.
+func (w *Workload) measure(classes []*class, types []fragmentation.Type) (m measure) {
+	for some := range slices.Chunk(types, fragmentation.MaxTypes) {
+		p := part{set: fragmentation.NewSet(gpu, some), admits: make([]fragmentation.Mask, len(w.nodes))}
+		for i := range some {
+			for n, admitted := range classes[some[i].Key].admits {
+				if admitted {
+					p.admits[n] |= 1 << i
+				}
 			}
 		}
+		m = append(m, p)
 	}
+	return m
+}
+
+// lost returns F of a node, in thousandths of a GPU, times total.
+func (m measure) lost(node int, n *fragmentation.Node) (lost int64) {
+	for i := range m {
+		n.Admits = m[i].admits[node]
+		lost += m[i].set.Lost(n)
+	}
+	return lost
+}
+
+// total returns the sum of the weights of all types.
+func (m measure) total() (sum int64) {
+	for i := range m {
+		sum += m[i].set.Total()
+	}
+	return sum
 }
 
 // Read reads the nodes and pods of Alibaba's cluster-trace-gpu-v2023.
