@@ -29,11 +29,12 @@ func NewRegistry() (*framework.Registry, error) {
 	r := framework.NewRegistry()
 	r.SetAdvice(volcano())
 	return r, errors.Join(
-		// Policies that are part of every configuration.
+		// Policies that are part of every configuration. Those that reserve resources do so in this order: what pods were evicted
+		// for is not taken for pods that are expected, nor what these need for gangs that have waited long.
 		r.AddComponent(topology.Required()),
 		r.AddComponent(reservation.Overdue()),
-		r.AddComponent(reservation.Expected()),
 		r.AddFirst(reservation.Nominated()),
+		r.AddComponent(reservation.Expected()),
 		r.AddFirst(reservation.Starvation()),
 		r.AddFirst(reservation.Overrun()),
 		r.AddLast(reservation.Degraded(), preempt.Name, reclaim.Name),

@@ -98,6 +98,22 @@ func TestNominationsPassToJobsAbove(t *testing.T) {
 	}
 }
 
+// TestNominationsComeBeforeExpectedPods evicts a pod of a job that expects more pods. While a job above the preemptor is tried,
+// which may use what was evicted for that one, it is not reserved for the pods that are expected: else the new pod would take
+// it, and be evicted again.
+func TestNominationsComeBeforeExpectedPods(t *testing.T) {
+	given := []Row{
+		Node("n0", "4cpu 4Gi"), Queue("d", 1), PriorityClass("high", 1),
+		Group("d/above", 1, Running(1, "2Gi", "n0"), Pending(1, "2Gi"), Class("high")),
+		Group("d/expects", 1, Running(2, "1Gi", "n0"), Pending(1, "2Gi"), MinResources("1cpu 2Gi")),
+		Group("d/preemptor", 1, Pending(1, "1Gi")),
+	}
+	scenario := scenario{expect: 3, recreate: true}
+	if err := scenario.run(New(t, BuiltIn(t), given, scenario.config())); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestQueueDoesNotBorrowWhatAJobWaitsFor evicts for a job that must not borrow, while another job of its queue could borrow
 // what is free. If that did so, the queue would hold too much for the first one, whose victims would have been evicted in
 // vain.
