@@ -75,7 +75,7 @@ func (p inDomains) addWithin(s *Start, limit int64) bool {
 		}
 	}
 	for _, d := range s.Domains {
-		push(d, p.earliest(s.Gang, d))
+		push(d, bounds(p).earliest(s.Gang, d))
 	}
 	var equal []*Domain
 	for next.Len() > 0 {
@@ -89,7 +89,7 @@ func (p inDomains) addWithin(s *Start, limit int64) bool {
 			if ok {
 				return true
 			}
-			push(d, p.later(s, at, missing))
+			push(d, bounds(p).later(s, at, missing))
 		}
 	}
 	return false
@@ -99,7 +99,7 @@ func (p inDomains) addWithin(s *Start, limit int64) bool {
 func (p inDomains) tryWithin(s *Start, at int64) bool {
 	var possible []*Domain
 	for _, d := range s.Domains {
-		if p.earliest(s.Gang, d) <= at {
+		if bounds(p).earliest(s.Gang, d) <= at {
 			possible = append(possible, d)
 		}
 	}

@@ -62,7 +62,7 @@ func (p *Plan) Improve(starts []*Start, more bool) bool {
 	}
 	p.Readings.grown = false
 	for _, s := range starts {
-		if p.couldFitBefore(s.Gang, s.At) {
+		if (bounds{p}).couldFitBefore(s.Gang, s.At) {
 			p.improve(s)
 		}
 	}
@@ -85,34 +85,6 @@ func (p *Plan) improve(s *Start) {
 		p.insert(s)
 		p.take(s)
 	}
-}
-
-// couldFitBefore reports whether the earliest time is before a limit, which takes less time than to find it.
-func (p *Plan) couldFitBefore(g Gang, limit int64) bool {
-	switch {
-	case g.Domains != nil:
-		return slices.ContainsFunc(g.Domains, func(d *Domain) bool { return p.earliest(g, d) < limit })
-	case g.Parts != nil:
-		return p.earliest(g, nil) < limit
-	}
-	for _, tasks := range bySignature(g.Tasks) {
-		missing := len(tasks)
-		for _, i := range p.nodesFor(tasks[0]) {
-			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
-				if at >= limit {
-					break
-				}
-				missing--
-			}
-			if missing <= 0 {
-				break
-			}
-		}
-		if missing > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // nodesFor returns the nodes where tasks like this one could run if they were empty.

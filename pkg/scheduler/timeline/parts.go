@@ -69,63 +69,6 @@ func (d *Domain) inside(outer *Domain) bool {
 	return is && (rest == "" || rest[0] == '/')
 }
 
-// earliestOf is Plan.earliest for a part in a domain.
-func (p inDomains) earliestOf(part *Part, d *Domain) int64 {
-	if part.Parts == nil {
-		return p.earliestTogether(part.Tasks, d)
-	}
-	begin := p.Now
-	for parts := part.Parts; len(parts) > 0; {
-		inner, n := parts[0], 1
-		for n < len(parts) && parts[n].alike(inner) {
-			n++
-		}
-		parts = parts[n:]
-		switch {
-		case inner.Domains == nil:
-			begin = max(begin, p.earliestOf(inner, d))
-		case inner.alike(inner):
-			begin = max(begin, p.earliestAlike(inner, n, d))
-		default:
-			first := int64(NoEnd)
-			for _, option := range inner.Domains {
-				if first > begin && option.inside(d) {
-					first = min(first, p.earliestOf(inner, option))
-				}
-			}
-			begin = max(begin, first)
-		}
-	}
-	return begin
-}
-
-// earliestAlike is earliestOf for so many parts that are alike. A domain holds one more of them whenever as many more tasks fit
-// there.
-//
-// For example, tasks fit in one rack from 1, 2, 5 and 5 on, and in another one from 3 and 4 on. Parts of two tasks fit from 2, 4
-// and 5 on, so three of them do from 5 on.
-func (p inDomains) earliestAlike(part *Part, n int, d *Domain) int64 {
-	size, first := len(part.Tasks), newFirst(n, cmp.Compare[int64])
-	var times []int64
-	for _, option := range part.Domains {
-		if !option.inside(d) {
-			continue
-		}
-		times = times[:0]
-		for _, i := range p.nodesIn(part.Tasks[0], option) {
-			times = append(times, p.available(i).fitTimes(part.Tasks[0], size*n)...)
-		}
-		slices.Sort(times)
-		for at := size; at <= min(len(times), size*n); at += size {
-			first.add(times[at-1])
-		}
-	}
-	if at, ok := first.last(); ok {
-		return max(at, p.Now)
-	}
-	return NoEnd
-}
-
 // option is a domain that a part could be in.
 type option struct {
 	domain *Domain

@@ -96,7 +96,7 @@ func (p *Plan) firstInSegments(g Gang, ends []int64, size, racks int) int64 {
 		for rack := range racks {
 			n := 0
 			for node := rack; node < len(ends); node += racks {
-				if p.isFree(node, ends[node], at, at+g.Run) {
+				if isFree(p, node, ends[node], at, at+g.Run) {
 					n++
 				}
 			}

@@ -106,12 +106,12 @@ func (p *Plan) addBefore(s *Start, limit int64) bool {
 	if s.Domains != nil {
 		return inDomains{p}.addWithin(s, limit)
 	}
-	for at := p.earliest(s.Gang, nil); at < limit; {
+	for at := (bounds{p}).earliest(s.Gang, nil); at < limit; {
 		missing, ok := p.tryAt(s, at)
 		if ok {
 			return true
 		}
-		at = p.later(s, at, missing)
+		at = (bounds{p}).later(s, at, missing)
 	}
 	return false
 }
@@ -180,63 +180,6 @@ func (p *Plan) available(index int) *availability {
 	p.certain |= c.certainty
 	return c
 }
-
-// earliest returns the earliest time at which each signature of the gang fits in a domain, or with nil anywhere, if there were
-// no other starts and no other tasks in it: a lower bound. NoEnd if it never does.
-func (p *Plan) earliest(g Gang, d *Domain) int64 { return inDomains{p}.earliestOf(g.whole(), d) }
-
-func (p *Plan) earliestTogether(tasks []*api.TaskInfo, d *Domain) int64 {
-	begin := p.Now
-	for _, tasks := range bySignature(tasks) {
-		k := newFirst(len(tasks), cmp.Compare[int64])
-		for _, i := range (inDomains{p}).nodesIn(tasks[0], d) {
-			for _, at := range p.available(i).fitTimes(tasks[0], len(tasks)) {
-				k.add(at)
-			}
-		}
-		at, ok := k.last()
-		if !ok {
-			return NoEnd
-		}
-		begin = max(begin, at)
-	}
-	return begin
-}
-
-// later returns a time after at: before it, not enough becomes free for what is missing for tasks of the start.
-func (p *Plan) later(s *Start, at int64, missing shortage) int64 {
-	next := int64(NoEnd)
-	for _, one := range missing {
-		next = min(next, p.laterWith(s, at, one))
-	}
-	return next
-}
-
-func (p *Plan) laterWith(s *Start, at int64, missing lack) int64 {
-	k := newFirst(missing.count, cmp.Compare[int64])
-	for _, i := range (inDomains{p}).nodesIn(missing.task, missing.domain) {
-		for _, free := range p.available(i).fitTimes(missing.task, len(s.Tasks)+missing.count) {
-			if free > at {
-				k.add(free)
-			}
-		}
-	}
-	for _, other := range p.starts {
-		if end := other.end(); end > at && end < NoEnd {
-			for range min(len(other.Tasks)*fitsPerTask, missing.count) {
-				k.add(end)
-			}
-		}
-	}
-	if next, ok := k.last(); ok {
-		return next
-	}
-	return NoEnd
-}
-
-// fitsPerTask is how many tasks of another gang are assumed to fit at most where a task of a start ends. It only bounds
-// how far Plan.later looks ahead: many small tasks can fit where a large one ends.
-const fitsPerTask = 1 << 10
 
 // shortage is what a start lacks at a time: one of these would have to be there at least.
 type shortage []lack

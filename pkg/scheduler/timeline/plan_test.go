@@ -339,7 +339,7 @@ func (p *Plan) firstIn(g Gang, ends []int64, racks int) int64 {
 		for rack := range racks {
 			n := 0
 			for node := rack; node < len(ends); node += racks {
-				if p.isFree(node, ends[node], at, at+g.Run) {
+				if isFree(p, node, ends[node], at, at+g.Run) {
 					n++
 				}
 			}
@@ -352,7 +352,7 @@ func (p *Plan) firstIn(g Gang, ends []int64, racks int) int64 {
 }
 
 // isFree reports whether a node whose pod ends at a time is free in a period.
-func (p *Plan) isFree(node int, end, from, until int64) bool {
+func isFree(p *Plan, node int, end, from, until int64) bool {
 	if end > from {
 		return false
 	}
