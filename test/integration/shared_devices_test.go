@@ -88,6 +88,33 @@ func TestSharedDevices(t *testing.T) {
 					b: Running Scheduled; 7 running, 1 waiting Unschedulable`,
 			}},
 		},
+		"DR8: no pod is evicted for a partition that its own excludes": {
+			cluster: controllers, evicts: true,
+			given: rows(
+				nodes("n", 1, "8cpu"), deviceClass, partitions("n1", 1), priorityClass("low", 1), priorityClass("high", 100),
+				claimsForPartition("1g", "a-0", "a-1", "a-2"), claimsForPartition("7g", "b-0"),
+				gang("a", 1, pods(3, "1cpu", priority("low"), usingOwn("a")))),
+			step: step{want: `a: Running Scheduled; 3 running`},
+			then: []step{{
+				do: rows(gang("b", 1, pods(1, "1cpu", priority("high"), usingOwn("b")))),
+				want: `
+					a: Running Scheduled; 3 running
+					b: Pending NotEnoughResources; 1 waiting Unschedulable`,
+			}},
+		},
+		"DR7: no pod is evicted for capacity that claims share": {
+			cluster: controllers, evicts: true,
+			given: rows(
+				nodes("n", 1, "8cpu"), deviceClass, sharedDevice("n1", "40Gi"), priorityClass("low", 1), priorityClass("high", 100),
+				claimsForCapacity("10Gi", "a-0", "a-1", "a-2", "a-3", "b-0"), gang("a", 1, pods(4, "1cpu", priority("low"), usingOwn("a")))),
+			step: step{want: `a: Running Scheduled; 4 running`},
+			then: []step{{
+				do: rows(gang("b", 1, pods(1, "1cpu", priority("high"), usingOwn("b")))),
+				want: `
+					a: Running Scheduled; 4 running
+					b: Pending NotEnoughResources; 1 waiting Unschedulable`,
+			}},
+		},
 		"DR8: a gang gets partitions of the GPUs of two nodes, or none": {
 			given: rows(
 				nodes("n", 2, "16cpu"), deviceClass, partitions("n1", 1), partitions("n2", 1), claimsForPartition("7g", "a-0", "a-1"),

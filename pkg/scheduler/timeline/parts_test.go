@@ -35,15 +35,8 @@ func (f *fixture) inSegments(g Gang, size, racks int, inner bool) Gang {
 // starts later than when the racks hold its segments while all others keep their nodes, and the first one starts exactly then.
 func TestStartsInSegments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes, racks := rapid.IntRange(1, 9).Draw(t, "nodes"), rapid.IntRange(1, 3).Draw(t, "racks")
-		f := newFixture(nodes, 1)
-		ends := make([]int64, nodes)
-		for i := range nodes {
-			if end := int64(rapid.IntRange(0, 9).Draw(t, "end")); end > 0 {
-				f.run(fmt.Sprintf("old%d", i), 1, fmt.Sprintf("n%d", i), end)
-				ends[i] = end
-			}
-		}
+		f, ends := drawFixture(t)
+		racks := rapid.IntRange(1, 3).Draw(t, "racks")
 		p, planned := f.plan(), map[*Start]int64{}
 		for i := range rapid.IntRange(1, 5).Draw(t, "gangs") {
 			size := rapid.IntRange(1, 4).Draw(t, "size")

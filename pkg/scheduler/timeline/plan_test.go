@@ -260,20 +260,25 @@ func (m modulo) Each(visit func(int)) {
 	}
 }
 
+// drawFixture draws nodes of one CPU, most of which run a pod, and the ends of these pods; 0 is none.
+func drawFixture(t *rapid.T) (f *fixture, ends []int64) {
+	ends = rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 9).Draw(t, "ends")
+	f = newFixture(len(ends), 1)
+	for i, end := range ends {
+		if end > 0 {
+			f.run(fmt.Sprintf("old%d", i), 1, fmt.Sprintf("n%d", i), end)
+		}
+	}
+	return f, ends
+}
+
 // TestStartsInDomains adds gangs, most of which must be in one of several racks of nodes of one CPU. No gang starts later than in
 // the rack that holds it first while all others keep their nodes, and the first one starts exactly then. Starts that were
 // planned stay, also if nodes are chosen again.
 func TestStartsInDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes, racks := rapid.IntRange(1, 9).Draw(t, "nodes"), rapid.IntRange(1, 3).Draw(t, "racks")
-		f := newFixture(nodes, 1)
-		ends := make([]int64, nodes)
-		for i := range nodes {
-			if end := int64(rapid.IntRange(0, 9).Draw(t, "end")); end > 0 {
-				f.run(fmt.Sprintf("old%d", i), 1, fmt.Sprintf("n%d", i), end)
-				ends[i] = end
-			}
-		}
+		f, ends := drawFixture(t)
+		nodes, racks := len(ends), rapid.IntRange(1, 3).Draw(t, "racks")
 		p, planned := f.plan(), map[*Start]int64{}
 		for i := range rapid.IntRange(1, 6).Draw(t, "gangs") {
 			ones := slices.Repeat([]int{1}, rapid.IntRange(1, nodes).Draw(t, "size"))

@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -22,9 +21,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
-	"github.com/batch-scheduler/batch-scheduler/cmd/batch-scheduler/app"
+	"github.com/batch-scheduler/batch-scheduler/test/perf/replay"
 )
 
 func main() {
@@ -70,19 +70,19 @@ func run(args []string, stdout, stderr io.Writer) error {
 	policies := []policy{{"spread", spreadFile}, {"built-in", ""}, {filepath.Base(*gpuPolicy), *gpuPolicy}}
 	t := newTable(stdout, policies)
 	for i := range *seeds {
-		m := month{nodes: *nodes, jobs: *jobs, seed: *first + uint64(i)} //nolint:gosec // not negative
-		waits, err := m.waits(dir, policies)
+		m := &replay.Month{Nodes: *nodes, Jobs: *jobs, MostGPUs: 16, Load: 0.9, Seed: *first + uint64(i)} //nolint:gosec // not negative
+		waits, err := waitsIn(m, dir, policies)
 		if err != nil {
 			return err
 		}
-		t.add(m.seed, waits)
+		t.add(m.Seed, waits)
 	}
 	return t.end()
 }
 
-// waits returns the mean wait of large jobs under each policy, in seconds.
-func (m month) waits(dir string, policies []policy) (waits []float64, err error) {
-	text, err := m.trace()
+// waitsIn returns the mean wait of the large jobs of a month under each policy, in seconds.
+func waitsIn(m *replay.Month, dir string, policies []policy) (waits []float64, err error) {
+	text, err := m.Trace()
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,11 @@ func (m month) waits(dir string, policies []policy) (waits []float64, err error)
 	}
 	for _, p := range policies {
 		out := filepath.Join(dir, "results")
-		args := []string{"--trace", file, "--nodes", fmt.Sprintf("count=%d,cpu=64,memory=512Gi,nvidia.com/gpu=%d", m.nodes, gpusPerNode), "-o", out}
+		args := []string{"--trace", file, "--nodes", m.NodeSpec(), "-o", out}
 		if p.file != "" {
 			args = append(args, "--config", p.file)
 		}
-		if err := simulate(args); err != nil {
+		if _, err := replay.Run(context.Background(), args...); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		wait, err := meanWait(filepath.Join(out, "jobs.csv"))
@@ -109,19 +109,6 @@ func (m month) waits(dir string, policies []policy) (waits []float64, err error)
 		}
 	}
 	return waits, nil
-}
-
-func simulate(args []string) error {
-	var said bytes.Buffer
-	command := app.NewSchedulerCommand()
-	command.SetContext(context.Background())
-	command.SetOut(io.Discard)
-	command.SetErr(&said)
-	command.SetArgs(append([]string{"simulate"}, args...))
-	if code := app.Execute(command); code != 0 {
-		return fmt.Errorf("simulate: exit code %d: %s", code, said.String())
-	}
-	return nil
 }
 
 // meanWait returns the mean wait of the large jobs of a result file, in seconds.
@@ -142,7 +129,7 @@ func meanWait(file string) (float64, error) {
 	var sum float64
 	count := 0
 	for _, row := range rows[1:] {
-		if row[columns["job_id"]][0] != large[0] {
+		if !strings.HasPrefix(row[columns["job_id"]], replay.Large) {
 			continue
 		}
 		submitted, err := strconv.ParseFloat(row[columns["submission_time"]], 64)
