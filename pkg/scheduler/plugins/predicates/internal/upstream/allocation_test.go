@@ -17,7 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// waitingBinding writes claims until it is told that they are written.
+// waitingBinding writes claims until a channel is closed.
 type waitingBinding struct {
 	binding
 	writing atomic.Int32
